@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The loop of one box: bursts from both ports into the engine, its frames out of both ports, time from the clock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "app/idle.hpp"
+#include "app/stop_signals.hpp"
+#include "drivers/clock.hpp"
+#include "drivers/port.hpp"
+#include "engine/engine.hpp"
+
+namespace longhaul::app {
+
+/// The engine's way out: a side is a port. The ports must outlive it.
+class PortSink final : public engine::Sink {
+ public:
+  PortSink(drivers::Port& host, drivers::Port& wan) : ports_{&host, &wan} {}
+  std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override {
+    return ports_[static_cast<std::size_t>(out)]->transmit(frames, count);
+  }
+
+ private:
+  drivers::Port* ports_[2];
+};
+
+struct BoxLoopOptions {
+  bool sleep_when_idle = false;
+  Duration drain = seconds(10);         ///< at most so long after the first stop
+  std::function<void()> on_report;      ///< called in the loop when Requests::report was set
+};
+
+/// What custody held when it was told to stop and when it did.
+struct StopRecord {
+  std::uint64_t at_stop_packets = 0;
+  std::uint64_t at_stop_bytes = 0;
+  std::uint64_t left_packets = 0;
+  std::uint64_t left_bytes = 0;
+  Duration ran = 0;  ///< from the first round to the last
+};
+
+class BoxLoop {
+ public:
+  static constexpr std::uint16_t kBurst = 32;
+
+  BoxLoop(engine::Engine& engine, drivers::Port& host, drivers::Port& wan, const drivers::Clock& clock, BoxLoopOptions options);
+
+  /// Runs until `requests` says stop and custody is empty, the drain time has passed, or a second stop came.
+  StopRecord run(Requests& requests);
+
+ private:
+  bool receive(Side side);
+
+  engine::Engine& engine_;
+  drivers::Port* ports_[2];
+  const drivers::Clock& clock_;
+  BoxLoopOptions options_;
+};
+
+}  // namespace longhaul::app

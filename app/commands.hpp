@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The subcommands. Each adds itself to the parser and, when chosen, does its work in the parser's callback and
+// leaves its exit code: 0 done, 1 failed at run time, 2 the configuration or command line is wrong.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace longhaul::app {
+
+void add_run(CLI::App& app, int& exit_code);
+void add_link(CLI::App& app, int& exit_code);
+void add_replay(CLI::App& app, int& exit_code);
+
+}  // namespace longhaul::app

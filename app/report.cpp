@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "app/report.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "metrics/counters.hpp"
+#include "wire/frame.hpp"
+
+namespace longhaul::app {
+namespace {
+
+void add_histogram(Json& out, const std::string& name, const metrics::Histogram& histogram) {
+  out[name + "_ns_p50"] = histogram.quantile(0.5);
+  out[name + "_ns_p99"] = histogram.quantile(0.99);
+  out[name + "_ns_p99_9"] = histogram.quantile(0.999);
+  out[name + "_ns_max"] = histogram.max();
+  out[name + "_ns_count"] = histogram.count();
+}
+
+std::string parse_counter_name(std::size_t status) {
+  const std::string name(wire::name_of(static_cast<wire::ParseStatus>(status)));
+  return name.starts_with("parse_") ? name : "parse_" + name;
+}
+
+std::string line(std::string_view name, std::uint64_t value, std::string_view help) {
+  return fmt::format("  {:>14}  {:<28} {}\n", value, name, help);
+}
+
+std::string histogram_line(std::string_view name, const metrics::Histogram& histogram) {
+  if (histogram.count() == 0) return "";
+  const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1000; };
+  return fmt::format("  {}: p50 {:.1f} us, p99 {:.1f} us, p99.9 {:.1f} us, max {:.1f} us, of {}\n", name, us(histogram.quantile(0.5)),
+                     us(histogram.quantile(0.99)), us(histogram.quantile(0.999)), us(histogram.max()), histogram.count());
+}
+
+}  // namespace
+
+void add_engine(Json& out, const engine::Engine& engine) {
+  const Counters& counters = engine.counters();
+  for (std::size_t i = 0; i < metrics::kCounterCount; ++i) out[std::string(metrics::kCounterInfo[i].name)] = counters.events[i];
+  for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) out[parse_counter_name(i)] = counters.parsed[i];
+  out["custody_packets"] = engine.custody_packets();
+  out["custody_bytes"] = engine.custody_bytes();
+  out["waiting_frames"] = engine.waiting_frames();
+  add_histogram(out, "pseudo_ack_delay", engine.pseudo_ack_delay());
+  add_histogram(out, "wan_rtt", engine.wan_rtt());
+}
+
+void add_port(Json& out, const std::string& label, const drivers::PortStats& stats) {
+  for (const auto& [name, value] : stats.named()) out[fmt::format("port_{}_{}", label, name)] = value;
+}
+
+void add_link_counters(Json& out, const std::string& direction, const link::Counters& counters) {
+  counters.each([&](const char* name, const char*, std::uint64_t value) { out[fmt::format("{}_{}", direction, name)] = value; });
+}
+
+std::string engine_table(const engine::Engine& engine) {
+  std::string out;
+  const Counters& counters = engine.counters();
+  for (std::size_t i = 0; i < metrics::kCounterCount; ++i) {
+    if (counters.events[i] != 0) out += line(metrics::kCounterInfo[i].name, counters.events[i], metrics::kCounterInfo[i].help);
+  }
+  for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) {
+    if (counters.parsed[i] != 0) out += line(parse_counter_name(i), counters.parsed[i], "frames that were taken apart with this result");
+  }
+  out += histogram_line("delay of pseudo-ACKs", engine.pseudo_ack_delay());
+  out += histogram_line("round trip on the WAN", engine.wan_rtt());
+  return out;
+}
+
+std::string port_table(const std::string& label, const drivers::PortStats& stats) {
+  std::string out;
+  for (const auto& [name, value] : stats.named()) {
+    if (value != 0) out += line(fmt::format("port_{}_{}", label, name), value, "as the port counts");
+  }
+  return out;
+}
+
+std::string link_table(const std::string& direction, const link::Counters& counters) {
+  std::string out;
+  counters.each([&](const char* name, const char* help, std::uint64_t value) {
+    if (value != 0) out += line(fmt::format("{}_{}", direction, name), value, help);
+  });
+  return out;
+}
+
+void write_atomically(const std::string& path, const Json& json) {
+  const std::string partial = path + ".partial";
+  {
+    std::ofstream file(partial, std::ios::trunc);
+    file << json.dump(2) << '\n';
+    file.flush();
+    if (!file) throw std::runtime_error(fmt::format("{}: cannot be written: {}", partial, std::strerror(errno)));
+  }
+  if (std::rename(partial.c_str(), path.c_str()) != 0) throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+}  // namespace longhaul::app

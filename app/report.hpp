@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What `run` and `link` tell about what they did: a readable table, and a flat JSON object.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "app/box_loop.hpp"
+#include "drivers/port_stats.hpp"
+#include "link/counters.hpp"
+#include "metrics/histogram.hpp"
+
+namespace longhaul::app {
+
+/// Keys stay in the order in which they were added.
+using Json = nlohmann::ordered_json;
+
+/// All counters of a box by their names, 0 included, parse_* and delays (`*_ns_p50`, `_p99`, `_p99_9`, `_max`, `_count`).
+void add_engine(Json& out, const engine::Engine& engine);
+/// `port_LABEL_imissed` and so on.
+void add_port(Json& out, const std::string& label, const drivers::PortStats& stats);
+/// `a_to_b_received` and so on.
+void add_link_counters(Json& out, const std::string& direction, const link::Counters& counters);
+
+/// The counters that are not zero with what they mean, and the delays, as lines of text.
+std::string engine_table(const engine::Engine& engine);
+std::string port_table(const std::string& label, const drivers::PortStats& stats);
+std::string link_table(const std::string& direction, const link::Counters& counters);
+
+/// Replaces `path` as a whole, so that a reader never sees half of it. Throws std::runtime_error.
+void write_atomically(const std::string& path, const Json& json);
+
+}  // namespace longhaul::app

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `longhaul run`: a box.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "app/box_loop.hpp"
+#include "app/command_guard.hpp"
+#include "app/commands.hpp"
+#include "app/report.hpp"
+#include "app/runtime.hpp"
+#include "app/stop_signals.hpp"
+#include "config/box_config.hpp"
+#include "engine/engine.hpp"
+
+namespace longhaul::app {
+namespace {
+
+struct Options {
+  std::string config;
+  std::string stats;
+  bool check = false;
+};
+
+void print_summary(const config::BoxConfig& config, Runtime& runtime, const engine::Engine& engine, const StopRecord& stop) {
+  fmt::print("longhaul run: {}: stopped after {:.1f} s; custody at the signal: {} packets, {} bytes; left: {} packets, {} bytes\n", config.name,
+             static_cast<double>(stop.ran) / 1e9, stop.at_stop_packets, stop.at_stop_bytes, stop.left_packets, stop.left_bytes);
+  fmt::print("{}{}{}", engine_table(engine), port_table("host", runtime.first().stats()), port_table("wan", runtime.second().stats()));
+  std::fflush(stdout);
+}
+
+int run(const Options& options) {
+  const config::BoxConfig config = config::load_box(options.config);
+  if (options.check) {
+    fmt::print("longhaul run: {}: {} is valid\n", config.name, options.config);
+    return 0;
+  }
+  // Before anything slow, so that a signal during the start is not lost.
+  Requests& requests = requests_by_signal();
+  Runtime runtime(config.process, config.pools, {"host", config.host.pci, config.host.vdev}, {"wan", config.wan.pci, config.wan.vdev});
+  PortSink sink(runtime.first(), runtime.second());
+  engine::Engine engine(config.engine, runtime.pools(), sink);
+
+  const Time started = runtime.clock().now();
+  const auto statistics = [&](const StopRecord& stop) {
+    Json json;
+    json["name"] = config.name;
+    json["seconds"] = static_cast<double>(runtime.clock().now() - started) / 1e9;
+    add_engine(json, engine);
+    json["custody_at_stop_packets"] = stop.at_stop_packets;
+    json["custody_at_stop_bytes"] = stop.at_stop_bytes;
+    json["custody_left_packets"] = stop.left_packets;
+    json["custody_left_bytes"] = stop.left_bytes;
+    add_port(json, "host", runtime.first().stats());
+    add_port(json, "wan", runtime.second().stats());
+    return json;
+  };
+
+  BoxLoopOptions loop_options;
+  loop_options.sleep_when_idle = config.process.sleep_when_idle;
+  loop_options.drain = config.drain;
+  loop_options.on_report = [&] {
+    if (options.stats.empty()) return;
+    StopRecord now;
+    now.at_stop_packets = now.left_packets = engine.custody_packets();
+    now.at_stop_bytes = now.left_bytes = engine.custody_bytes();
+    try {
+      write_atomically(options.stats, statistics(now));
+    } catch (const std::exception& error) {
+      spdlog::error("{}", error.what());  // a full disk must not stop a box
+    }
+  };
+
+  BoxLoop loop(engine, runtime.first(), runtime.second(), runtime.clock(), loop_options);
+  runtime.start_ports();
+  for (const drivers::EthdevPort* port : {&runtime.first(), &runtime.second()}) {
+    if (!port->link_up()) spdlog::warn("{}: the link is down", port->describe());
+  }
+  fmt::print("longhaul run: {}: ready, {}, policy {}\n", config.name, runtime.describe(), flow::name_of(config.engine.policies.fallback));
+  std::fflush(stdout);
+
+  const StopRecord stop = loop.run(requests);
+  print_summary(config, runtime, engine, stop);
+  if (!options.stats.empty()) write_atomically(options.stats, statistics(stop));
+  return 0;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("run", "run a box: accelerate RoCEv2 between a host port and a WAN port");
+  command->add_option("--config", options->config, "configuration of the box (YAML)")->required();
+  command->add_option("--stats", options->stats, "write what was counted to this file (JSON) at the end and at SIGUSR1");
+  command->add_flag("--check", options->check, "check the configuration and do nothing else");
+  command->callback([options, &exit_code] { exit_code = guarded("run", [&] { return run(*options); }); });
+}
+
+}  // namespace longhaul::app

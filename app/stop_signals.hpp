@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Signals as flags that a worker looks at between bursts.
+#pragma once
+
+#include <atomic>
+
+namespace longhaul::app {
+
+/// What a loop is asked to do from outside: by signals, or by a test.
+struct Requests {
+  std::atomic<int> stops{0};        ///< 1: drain, then stop; more: stop at once
+  std::atomic<bool> report{false};  ///< write the statistics now; the loop clears it
+};
+
+/// The process's requests: SIGTERM and SIGINT count as stops, SIGUSR1 asks for a report. Installs the handlers at the first call.
+Requests& requests_by_signal();
+
+}  // namespace longhaul::app

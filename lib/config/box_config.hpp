@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The configuration of `longhaul run`: a box.
+#pragma once
+
+#include <string>
+
+#include "config/process_config.hpp"
+#include "engine/pools.hpp"
+#include "engine/settings.hpp"
+
+namespace longhaul::config {
+
+struct BoxConfig {
+  std::string name = "box";
+  PortConfig host;
+  PortConfig wan;
+  ProcessConfig process;
+  engine::Settings engine;
+  engine::PoolPlan pools;         ///< frame_bytes is left to whoever knows the ports
+  Duration drain = seconds(10);   ///< how long SIGTERM waits for custody to empty
+};
+
+/// Throws ConfigError.
+BoxConfig read_box(const Value& top);
+inline BoxConfig load_box(const std::string& path) { return read_box(Value::load(path)); }
+
+}  // namespace longhaul::config

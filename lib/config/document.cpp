@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "config/document.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "config/quantity.hpp"
+
+namespace longhaul::config {
+namespace {
+
+std::string at(const std::string& file, const YAML::Mark& mark) {
+  // yaml-cpp counts from zero, and gives -1 where it does not know.
+  if (mark.is_null()) return file;
+  return fmt::format("{}:{}:{}", file, mark.line + 1, mark.column + 1);
+}
+
+std::string describe(const YAML::Node& node) {
+  switch (node.Type()) {
+    case YAML::NodeType::Scalar: return fmt::format("\"{}\"", node.Scalar());
+    case YAML::NodeType::Sequence: return "a list";
+    case YAML::NodeType::Map: return "a mapping";
+    default: return "nothing";
+  }
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
+  std::string_view best;
+  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string_view candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < least) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+Value Value::load(const std::string& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  if (!in || in.bad()) throw ConfigError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  return parse(text.str(), path);
+}
+
+Value Value::parse(const std::string& text, const std::string& name) {
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.empty() || documents[0].IsNull()) throw ConfigError(fmt::format("{}: is empty", name));
+    if (documents.size() > 1) throw ConfigError(fmt::format("{}: expected one document, got {}", at(name, documents[1].Mark()), documents.size()));
+    return Value(documents[0], std::make_shared<const std::string>(name), "");
+  } catch (const YAML::Exception& error) {
+    throw ConfigError(fmt::format("{}: {}", at(name, error.mark), error.msg));
+  }
+}
+
+void Value::fail(const std::string& message) const {
+  throw ConfigError(fmt::format("{}: {}{}{}", at(*file_, node_.Mark()), path_, path_.empty() ? "" : ": ", message));
+}
+
+void Value::fail_expected(std::string_view what) const { fail(fmt::format("expected {}, got {}", what, describe(node_))); }
+
+std::string Value::child_path(std::string_view key) const {
+  return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
+}
+
+Map Value::map(std::initializer_list<std::string_view> keys) const {
+  const std::vector<std::string_view> known(keys);
+  if (!node_.IsMap()) fail_expected(fmt::format("a mapping of {}", fmt::join(known, ", ")));
+  Map out(*this);
+  for (const auto& entry : node_) {
+    if (!entry.first.IsScalar()) Value(entry.first, file_, path_).fail_expected("a key");
+    const std::string key = entry.first.Scalar();
+    const Value named(entry.first, file_, child_path(key));
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      const std::string_view meant = nearest(key, known);
+      named.fail(meant.empty() ? fmt::format("unknown key (known here: {})", fmt::join(known, ", "))
+                               : fmt::format("unknown key; did you mean \"{}\"? (known here: {})", meant, fmt::join(known, ", ")));
+    }
+    if (out.find(key)) named.fail(fmt::format("this key is there twice, first in line {}", out.find(key)->node_.Mark().line + 1));
+    out.entries_.emplace_back(key, Value(entry.second, file_, child_path(key)));
+  }
+  return out;
+}
+
+std::vector<Value> Value::list() const {
+  if (!node_.IsSequence()) fail_expected("a list");
+  std::vector<Value> out;
+  for (std::size_t i = 0; i < node_.size(); ++i) out.push_back(Value(node_[i], file_, fmt::format("{}[{}]", path_, i)));
+  return out;
+}
+
+std::string Value::text() const {
+  if (!node_.IsScalar() || node_.Scalar().empty()) fail_expected("text");
+  return node_.Scalar();
+}
+
+bool Value::boolean() const {
+  if (node_.IsScalar() && node_.Scalar() == "true") return true;
+  if (node_.IsScalar() && node_.Scalar() == "false") return false;
+  fail_expected("true or false");
+}
+
+std::uint64_t Value::integer(std::uint64_t least, std::uint64_t most) const {
+  if (!node_.IsScalar()) fail_expected("a whole number");
+  std::string_view digits = node_.Scalar();
+  int base = 10;
+  if (digits.starts_with("0x")) {
+    digits.remove_prefix(2);
+    base = 16;
+  }
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
+  if (error == std::errc::result_out_of_range) value = UINT64_MAX;
+  else if (error != std::errc{} || end != digits.data() + digits.size()) fail_expected("a whole number");
+  check_range(value, least, most, "");
+  return value;
+}
+
+void Value::check_range(std::uint64_t value, std::uint64_t least, std::uint64_t most, std::string_view unit) const {
+  if (value >= least && value <= most) return;
+  const std::string range = most == UINT64_MAX ? fmt::format("at least {}{}", least, unit) : fmt::format("{} to {}{}", least, most, unit);
+  fail(fmt::format("out of range: expected {}, got {}", range, describe(node_)));
+}
+
+template <typename Parse>
+auto Value::quantity(Parse read) const {
+  if (!node_.IsScalar()) {
+    try {
+      read("");  // for its words on what is expected
+    } catch (const QuantityError& error) {
+      const std::string_view words = error.what();
+      fail(fmt::format("{}, got {}", words.substr(0, words.find(", got ")), describe(node_)));
+    }
+  }
+  try {
+    return read(node_.Scalar());
+  } catch (const QuantityError& error) {
+    fail(error.what());
+  }
+}
+
+std::uint64_t Value::size(std::uint64_t least, std::uint64_t most) const {
+  const std::uint64_t value = quantity(parse_size);
+  check_range(value, least, most, " bytes");
+  return value;
+}
+
+Duration Value::duration(Duration least, Duration most) const {
+  const Duration value = quantity(parse_duration);
+  check_range(value, least, most, " ns");
+  return value;
+}
+
+Duration Value::distance(Duration most) const {
+  const Duration value = quantity(parse_distance);
+  check_range(value, 0, most, " ns of fibre");
+  return value;
+}
+
+std::uint64_t Value::rate() const { return quantity(parse_rate); }
+double Value::fraction() const { return quantity(parse_fraction); }
+
+std::size_t Value::index_in(const std::vector<std::string_view>& names) const {
+  if (node_.IsScalar()) {
+    const auto found = std::find(names.begin(), names.end(), node_.Scalar());
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  }
+  fail_expected(fmt::format("{}", fmt::join(names, " or ")));
+}
+
+std::optional<Value> Map::find(std::string_view key) const {
+  for (const auto& [name, value] : entries_) {
+    if (name == key) return value;
+  }
+  return std::nullopt;
+}
+
+Value Map::at(std::string_view key) const {
+  if (auto found = find(key)) return *found;
+  value_.fail(fmt::format("the key \"{}\" is missing", key));
+}
+
+}  // namespace longhaul::config

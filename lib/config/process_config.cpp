@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "config/process_config.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+namespace longhaul::config {
+namespace {
+
+/// "0000:01:00.0": what `lspci -D` prints.
+bool is_pci_address(std::string_view text) {
+  constexpr std::string_view kForm = "xxxx:xx:xx.x";
+  return text.size() == kForm.size() && std::equal(text.begin(), text.end(), kForm.begin(), [](char c, char form) {
+           return form == 'x' ? std::isxdigit(static_cast<unsigned char>(c)) != 0 : c == form;
+         });
+}
+
+/// The name before the first comma: what DPDK knows the device by.
+std::string_view device_name(const PortConfig& port) {
+  const std::string_view device = port.device();
+  return device.substr(0, device.find(','));
+}
+
+}  // namespace
+
+PortConfig read_port(const Value& value) {
+  const Map map = value.map({"pci", "vdev"});
+  const auto pci = map.find("pci");
+  const auto vdev = map.find("vdev");
+  if (pci.has_value() == vdev.has_value()) value.fail("expected either pci or vdev");
+  PortConfig out;
+  if (pci) {
+    out.pci = pci->text();
+    if (!is_pci_address(out.pci)) pci->fail_expected("a PCI address such as \"0000:01:00.0\" (lspci -D prints them)");
+  } else {
+    out.vdev = vdev->text();
+    const bool printable = std::none_of(out.vdev.begin(), out.vdev.end(), [](unsigned char c) { return std::isgraph(c) == 0; });
+    if (!printable || std::isalpha(static_cast<unsigned char>(out.vdev[0])) == 0) {
+      vdev->fail_expected("a DPDK device without spaces such as \"net_af_packet0,iface=veth0\"");
+    }
+  }
+  return out;
+}
+
+std::pair<PortConfig, PortConfig> read_ports(const Value& value, std::string_view first, std::string_view second) {
+  const Map map = value.map({first, second});
+  std::pair<PortConfig, PortConfig> out{read_port(map.at(first)), read_port(map.at(second))};
+  if (device_name(out.first) == device_name(out.second)) {
+    map.at(second).fail(fmt::format("the device {} is the {} port already", device_name(out.second), first));
+  }
+  return out;
+}
+
+ProcessConfig read_process(const Map& top) {
+  ProcessConfig out;
+  if (const auto v = top.find("hugepages")) out.hugepages = v->boolean();
+  if (const auto v = top.find("memory")) out.memory_bytes = v->size(64ull << 20, 1ull << 40);
+  if (const auto v = top.find("core")) out.core = static_cast<unsigned>(v->integer(0, 1023));
+  if (const auto v = top.find("idle")) out.sleep_when_idle = v->choice<bool>({{"poll", false}, {"sleep", true}});
+  // 68 is IPv4's least; 9978 is what the mbufs' 16-bit sizes and every NIC we know leave room for.
+  if (const auto v = top.find("mtu")) out.mtu = static_cast<std::uint32_t>(v->integer(68, 9978));
+  return out;
+}
+
+}  // namespace longhaul::config

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a box and a link have in common: two ports, memory, a core.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "config/document.hpp"
+
+namespace longhaul::config {
+
+/// Which device a port is; exactly one of the two is set.
+struct PortConfig {
+  std::string pci;   ///< "0000:01:00.0"
+  std::string vdev;  ///< an EAL string: "net_af_packet0,iface=veth0,..."
+
+  const std::string& device() const { return pci.empty() ? vdev : pci; }
+};
+
+struct ProcessConfig {
+  bool hugepages = true;              ///< false: ordinary memory, for labs
+  std::uint64_t memory_bytes = 0;     ///< for DPDK; 0: as the pools need
+  std::optional<unsigned> core;       ///< processor that the worker is pinned to
+  bool sleep_when_idle = false;       ///< `idle: sleep`
+  std::optional<std::uint32_t> mtu;   ///< bytes of the largest IP packet that both ports must carry
+};
+
+/// Reads `{pci: ...}` or `{vdev: ...}`.
+PortConfig read_port(const Value& value);
+
+/// Reads `ports`: two of them, under these names, and not the same device. Throws ConfigError.
+std::pair<PortConfig, PortConfig> read_ports(const Value& value, std::string_view first, std::string_view second);
+
+/// Reads hugepages, memory, core, idle and mtu of the top mapping.
+ProcessConfig read_process(const Map& top);
+
+}  // namespace longhaul::config

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Numbers with units, as people write them in a configuration. A number other than 0 without a unit is an
+// error: nobody can tell whether `delay: 5` meant milliseconds.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string_view>
+
+#include "flow/time.hpp"
+
+namespace longhaul::config {
+
+/// What was expected and what was there: "expected a size such as 64MiB, got \"64 parsecs\"".
+class QuantityError : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+// Each throws QuantityError. Fractions such as "2.5Gbps" are taken exactly; one that leaves no whole
+// number of the result's unit ("1.5B") is an error, as is a number that does not fit.
+
+/// Bytes: B, KiB, MiB, GiB, TiB (powers of 1024); kB, KB, MB, GB, TB (powers of 1000).
+std::uint64_t parse_size(std::string_view text);
+/// Nanoseconds: ns, us, ms, s, min, h.
+Duration parse_duration(std::string_view text);
+/// Bits per second: bps, kbps, Kbps, Mbps, Gbps, Tbps.
+std::uint64_t parse_rate(std::string_view text);
+/// Nanoseconds that light takes one way through fibre of that length, 5 us per km: m, km.
+Duration parse_distance(std::string_view text);
+/// 0 to 1: "1%", "0.01" or "1e-2".
+double parse_fraction(std::string_view text);
+
+}  // namespace longhaul::config

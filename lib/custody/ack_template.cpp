@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "custody/ack_template.hpp"
+
+#include <rte_ip.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "wire/icrc.hpp"
+
+namespace longhaul::custody {
+
+namespace {
+
+template <typename Header>
+Header& at(std::uint8_t* bytes, std::size_t offset) {
+  static_assert(alignof(Header) == 1);
+  return *reinterpret_cast<Header*>(bytes + offset);
+}
+
+// A congestion mark on the packet learned from was that packet's own: back to ECT(0).
+std::uint8_t without_congestion_mark(std::uint8_t traffic_class) {
+  return (traffic_class & 0x3) == 0x3 ? static_cast<std::uint8_t>((traffic_class & ~0x3) | 0x2) : traffic_class;
+}
+
+}  // namespace
+
+void AckTemplate::take_headers(const wire::Frame& frame) {
+  ip_offset_ = frame.ip_offset;
+  udp_offset_ = frame.udp_offset;
+  bth_offset_ = frame.bth_offset;
+  ipv6_ = frame.ipv6;
+  std::memcpy(bytes_.data(), frame.data, bth_offset_ + sizeof(wire::Bth));
+}
+
+bool AckTemplate::resembles(const wire::Frame& answer) const {
+  return from_responder_ && std::memcmp(bytes_.data(), answer.data, 2 * sizeof(wire::MacAddress)) == 0;
+}
+
+void AckTemplate::learn_from_answer(const wire::Frame& answer) {
+  take_headers(answer);
+  from_responder_ = true;
+  finish();
+}
+
+void AckTemplate::learn_from_request(const wire::Frame& request, std::uint32_t requester_qpn) {
+  take_headers(request);
+  auto& ethernet = at<wire::EthernetHeader>(bytes_.data(), 0);
+  std::swap(ethernet.source, ethernet.destination);
+  if (ipv6_) {
+    auto& ip = at<wire::Ipv6Header>(bytes_.data(), ip_offset_);
+    std::swap(ip.source, ip.destination);
+  } else {
+    auto& ip = at<wire::Ipv4Header>(bytes_.data(), ip_offset_);
+    std::swap(ip.source, ip.destination);
+  }
+  at<wire::Bth>(bytes_.data(), bth_offset_).destination_qpn = requester_qpn;
+  finish();
+}
+
+// The headers were those of another packet: make them an ACK's.
+void AckTemplate::finish() {
+  auto& bth = at<wire::Bth>(bytes_.data(), bth_offset_);
+  bth.opcode = wire::kRcAcknowledge;
+  bth.flags = static_cast<std::uint8_t>(bth.flags & wire::kBthMigReq);
+  bth.reserved = 0;  // no FECN or BECN of another packet
+  bth.ack_req = 0;
+
+  const std::size_t icrc_offset = bth_offset_ + sizeof(wire::Bth) + sizeof(wire::Aeth);
+  size_ = static_cast<std::uint16_t>(icrc_offset + wire::kIcrcSize);
+  auto& udp = at<wire::UdpHeader>(bytes_.data(), udp_offset_);
+  udp.length = static_cast<std::uint16_t>(size_ - udp_offset_);
+  udp.checksum = 0;  // IBTA Annex A17.3.1: zero; the ICRC protects the packet
+  if (ipv6_) {
+    auto& ip = at<wire::Ipv6Header>(bytes_.data(), ip_offset_);
+    const std::uint32_t word = ip.version_class_flow;
+    const std::uint8_t traffic_class = without_congestion_mark(static_cast<std::uint8_t>(word >> 20));
+    ip.version_class_flow = (word & 0xf00fffff) | (std::uint32_t{traffic_class} << 20);
+    ip.payload_length = static_cast<std::uint16_t>(size_ - udp_offset_);
+  } else {
+    auto& ip = at<wire::Ipv4Header>(bytes_.data(), ip_offset_);
+    ip.tos = without_congestion_mark(ip.tos);
+    ip.total_length = static_cast<std::uint16_t>(size_ - ip_offset_);
+    ip.checksum = 0;
+    // rte_raw_cksum() sums in memory order, so the result is stored as it is.
+    const auto sum =
+        static_cast<std::uint16_t>(~rte_raw_cksum(&ip, static_cast<std::size_t>(udp_offset_ - ip_offset_)));
+    std::memcpy(bytes_.data() + ip_offset_ + offsetof(wire::Ipv4Header, checksum), &sum, sizeof(sum));
+  }
+}
+
+rte_mbuf* AckTemplate::make(rte_mempool* pool, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome) const {
+  rte_mbuf* mbuf = rte_pktmbuf_alloc(pool);
+  if (mbuf == nullptr) return nullptr;
+  // Ethernet's least frame, FCS not counted.
+  const auto frame_size = std::max<std::uint16_t>(size_, 60);
+  char* room = rte_pktmbuf_append(mbuf, frame_size);
+  if (room == nullptr) {
+    rte_pktmbuf_free(mbuf);
+    return nullptr;
+  }
+  auto* bytes = reinterpret_cast<std::uint8_t*>(room);
+  std::memcpy(bytes, bytes_.data(), size_);
+  std::memset(bytes + size_, 0, static_cast<std::size_t>(frame_size - size_));
+  at<wire::Bth>(bytes, bth_offset_).psn = psn;
+  auto& aeth = at<wire::Aeth>(bytes, bth_offset_ + sizeof(wire::Bth));
+  aeth.syndrome = syndrome;
+  aeth.msn = msn;
+
+  wire::Frame frame;
+  frame.data = bytes;
+  frame.size = size_;
+  frame.ip_offset = ip_offset_;
+  frame.udp_offset = udp_offset_;
+  frame.bth_offset = bth_offset_;
+  frame.icrc_offset = static_cast<std::uint16_t>(size_ - wire::kIcrcSize);
+  frame.ipv6 = ipv6_;
+  wire::store_icrc(bytes + frame.icrc_offset, wire::compute_icrc(frame));
+  return mbuf;
+}
+
+std::uint16_t AckTemplate::p_key() const {
+  return reinterpret_cast<const wire::Bth*>(bytes_.data() + bth_offset_)->p_key;
+}
+
+std::uint32_t AckTemplate::destination_qpn() const {
+  return reinterpret_cast<const wire::Bth*>(bytes_.data() + bth_offset_)->destination_qpn;
+}
+
+}  // namespace longhaul::custody

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Makes the ACKs and NAKs that a responder would have sent (design rule 4): the headers are copied from the
+// responder's own answers, or, before there was one, from the requester's request with the ends exchanged.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "wire/frame.hpp"
+
+struct rte_mbuf;
+struct rte_mempool;
+
+namespace longhaul::custody {
+
+class AckTemplate {
+ public:
+  /// Ethernet with two VLAN tags, IPv4 with options or IPv6, UDP, BTH, AETH, ICRC.
+  static constexpr std::size_t kMaxBytes = 14 + 8 + 60 + 8 + 12 + 4 + 4;
+
+  bool empty() const { return size_ == 0; }
+  /// Learned from the responder already, over the same Ethernet addresses as `answer` (a router may have changed).
+  bool resembles(const wire::Frame& answer) const;
+
+  /// Learns from any answer of the responder to QP `requester_qpn`.
+  void learn_from_answer(const wire::Frame& answer);
+  /// Learns from a request: addresses exchanged, `requester_qpn` as destination.
+  void learn_from_request(const wire::Frame& request, std::uint32_t requester_qpn);
+
+  /// A frame in a new mbuf of `pool`, or null when the pool is empty.
+  rte_mbuf* make(rte_mempool* pool, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome) const;
+
+  std::uint16_t p_key() const;
+  std::uint32_t destination_qpn() const;
+
+ private:
+  void take_headers(const wire::Frame& frame);
+  void finish();
+
+  std::array<std::uint8_t, kMaxBytes> bytes_{};
+  std::uint16_t size_ = 0;
+  std::uint16_t ip_offset_ = 0;
+  std::uint16_t udp_offset_ = 0;
+  std::uint16_t bth_offset_ = 0;
+  bool ipv6_ = false;
+  bool from_responder_ = false;
+};
+
+}  // namespace longhaul::custody

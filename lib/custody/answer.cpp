@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What comes back from the responder, reconciled with what the requester was told (design section 6).
+#include <rte_mbuf.h>
+
+#include "custody/near_part.hpp"
+#include "custody/rnr_timer.hpp"
+#include "wire/psn.hpp"
+
+namespace longhaul::custody {
+
+using wire::psn_add;
+using wire::psn_le;
+using wire::psn_lt;
+
+Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
+  const std::uint32_t psn = frame.psn();
+  if (!flow.ack.resembles(frame)) flow.ack.learn_from_answer(frame);
+  if (flow.phase == Phase::ended || flow.phase == Phase::failed) {
+    ++counters_[Counter::answers_forwarded];
+    return Verdict::forward;
+  }
+  if (psn_le(flow.sent_top, psn)) {
+    ++counters_[Counter::answers_not_sent];
+    ++counters_[Counter::answers_forwarded];
+    return Verdict::forward;
+  }
+
+  Verdict verdict = Verdict::forward;
+  if (frame.opcode->operation != wire::Operation::acknowledge) {
+    verdict = response(flow, frame, now);
+  } else {
+    const std::uint8_t syndrome = frame.aeth().syndrome;
+    const std::uint8_t value = wire::aeth_value(syndrome);
+    switch (wire::aeth_kind(syndrome)) {
+      case wire::AethKind::ack:
+        verdict = ack(flow, frame, now);
+        break;
+      case wire::AethKind::rnr_nak:
+        ++counters_[Counter::real_naks];
+        verdict = rnr_nak(flow, frame, now);
+        break;
+      case wire::AethKind::nak:
+        ++counters_[Counter::real_naks];
+        verdict = value == static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error)
+                      ? psn_nak(flow, frame, now)
+                      : fatal_nak(flow, frame, now);
+        break;
+      case wire::AethKind::reserved:
+        break;
+    }
+  }
+  if (verdict == Verdict::forward) ++counters_[Counter::answers_forwarded];
+  arm(flow, now);
+  return verdict;
+}
+
+Verdict NearPart::stale(NearFlow& flow, std::uint32_t psn, Counter absorbed) {
+  ++counters_[Counter::answers_stale];
+  // A requester that was never answered by the box gets all the responder says.
+  if (!flow.acknowledged_any || !psn_lt(psn, flow.h)) return Verdict::forward;
+  ++counters_[absorbed];
+  return Verdict::drop;
+}
+
+Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
+  const std::uint32_t psn = frame.psn();
+  const wire::Aeth& aeth = frame.aeth();
+  ++counters_[Counter::real_acks];
+  if (observer_ != nullptr)
+    observer_->on_real_ack(flow.identity,
+                           {frame.destination_qpn(), psn, aeth.msn, aeth.syndrome, frame.bth().p_key},
+                           flow.phase == Phase::confirmed, flow.h, now);
+  if (wire::aeth_value(aeth.syndrome) != wire::kAckNoCredits && flow.trusted) {
+    ++counters_[Counter::credits_seen];
+    flow.trusted = false;
+  }
+  if (psn_lt(psn, flow.una)) return stale(flow, psn, Counter::absorbed_acks);
+
+  const std::uint32_t h = flow.h;
+  if (!release_before(flow, psn_add(psn, 1), now)) {
+    // Beyond an unfinished READ: the responder's way to say that the response is lost. The requester must know.
+    ++counters_[Counter::responses_lost];
+    return Verdict::forward;
+  }
+  learn_msn(flow, aeth.msn);
+  if (psn_lt(psn, h)) {
+    ++counters_[Counter::absorbed_acks];
+    return Verdict::drop;
+  }
+  advance_h(flow, psn_add(psn, 1));
+  flow.msn_h = aeth.msn;
+  return Verdict::forward;
+}
+
+// `una` has just come to lie behind an answer that carried `msn`.
+void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
+  const std::uint32_t counted = psn_add(flow.msn_base, flow.msn_released);
+  switch (flow.phase) {
+    case Phase::unconfirmed:
+      if (counted == msn) {
+        flow.phase = Phase::confirmed;
+        ++counters_[Counter::flows_confirmed];
+      } else {
+        ++counters_[Counter::confirm_disagreed];
+      }
+      return;
+    case Phase::rejoining:
+      // Everything before custody is answered now, and the MSN is known again.
+      flow.msn_base = psn_add(msn, -static_cast<std::int64_t>(flow.msn_released));
+      if (!flow.queue.empty() && psn_lt(flow.una, held_in(flow.queue.head()).psn)) return;  // not everything yet
+      flow.phase = Phase::confirmed;
+      ++counters_[Counter::flows_rejoined];
+      return;
+    case Phase::confirmed:
+      if (counted != msn && flow.trusted) {
+        ++counters_[Counter::msn_disagreed];
+        flow.trusted = false;
+      }
+      return;
+    case Phase::plain:
+    case Phase::failed:
+    case Phase::ended:
+      return;
+  }
+}
+
+// A NAK at or above h is the requester's; what precedes it is acknowledged.
+void NearPart::nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now) {
+  if (!release_before(flow, frame.psn(), now)) return;
+  advance_h(flow, frame.psn());
+  flow.msn_h = frame.aeth().msn;
+}
+
+Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
+  const std::uint32_t psn = frame.psn();
+  if (psn_lt(psn, flow.una)) return stale(flow, psn, Counter::absorbed_psn_naks);
+  if (!psn_lt(psn, flow.h)) {
+    nak_forwarded(flow, frame, now);
+    return Verdict::forward;
+  }
+  ++counters_[Counter::absorbed_psn_naks];
+  release_before(flow, psn, now);
+  // Real stacks follow an RNR NAK by a PSN NAK for the same PSN; and a repeat that was under way before the
+  // resend could arrive says nothing about the resend.
+  const bool waiting = now < flow.hold_until;
+  const bool just_resent =
+      flow.rewound_at != 0 && flow.rewound_to == psn && now - flow.rewound_at < flow.rtt.minimum() / 4 * 3;
+  if (waiting || just_resent) {
+    ++counters_[Counter::answers_ignored];
+    return Verdict::drop;
+  }
+  rewind(flow, Counter::resends_psn_nak, now);
+  // Packets that custody does not have went out too; the responder discarded them and NAKs a gap once only.
+  if (psn_lt(flow.tail, flow.sent_top)) flow.repair_nak_wanted = true;
+  return Verdict::drop;
+}
+
+Verdict NearPart::rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
+  const std::uint32_t psn = frame.psn();
+  if (psn_lt(psn, flow.una)) return stale(flow, psn, Counter::absorbed_rnr_naks);
+  if (!psn_lt(psn, flow.h)) {
+    nak_forwarded(flow, frame, now);
+    return Verdict::forward;
+  }
+  ++counters_[Counter::absorbed_rnr_naks];
+  release_before(flow, psn, now);
+  flow.hold_until = now + kRnrTimer[wire::aeth_value(frame.aeth().syndrome)];
+  rewind(flow, Counter::resends_rnr_nak, now);
+  if (psn_lt(flow.tail, flow.sent_top)) flow.repair_nak_wanted = true;
+  return Verdict::drop;
+}
+
+Verdict NearPart::fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
+  const std::uint32_t psn = frame.psn();
+  if (psn_lt(psn, flow.una)) return stale(flow, psn, Counter::absorbed_fatal_naks);
+  if (!psn_lt(psn, flow.h)) {
+    // The requester has not been told more than is true: its own error, its own handling. The QP is done for.
+    release_before(flow, psn, now);
+    release_all(flow);
+    flow.phase = Phase::ended;
+    return Verdict::forward;
+  }
+  release_before(flow, psn, now);
+  ++counters_[Counter::absorbed_fatal_naks];
+  fail(flow, static_cast<wire::NakCode>(wire::aeth_value(frame.aeth().syndrome)), "fatal NAK from the responder", now);
+  return Verdict::drop;
+}
+
+// READ and atomic responses are the requester's, always; the box only watches them end the request.
+Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
+  ++counters_[Counter::real_responses];
+  rte_mbuf* read = flow.queue.first_read();
+  if (read == nullptr) {
+    // Not in custody: once finished it answers, as an ACK would, all that went before.
+    const auto position = frame.opcode->position;
+    if (flow.queue.empty() && (position == wire::Position::last || position == wire::Position::only) &&
+        psn_le(flow.una, frame.psn()) && release_before(flow, psn_add(frame.psn(), 1), now)) {
+      advance_h(flow, flow.una);
+      if (frame.opcode->has(wire::kHasAeth)) {
+        learn_msn(flow, frame.aeth().msn);
+        flow.msn_h = frame.aeth().msn;
+      }
+    }
+    return Verdict::forward;
+  }
+  const Held held = held_in(read);
+  const std::uint32_t psn = frame.psn();
+  if (!held.sent || psn_lt(psn, held.psn) || psn_lt(held.last_psn, psn)) return Verdict::forward;
+
+  // The responder answers in order, so this answers all before the READ.
+  release_before(flow, held.psn, now);
+  advance_h(flow, held.psn);
+  if (psn != flow.read_next) return Verdict::forward;
+  flow.read_next = psn_add(psn, 1);
+  if (psn != held.last_psn) return Verdict::forward;
+
+  release_head(flow);
+  flow.una = psn_add(psn, 1);
+  advance_h(flow, flow.una);
+  flow.unanswered_since = now;
+  if (frame.opcode->has(wire::kHasAeth)) learn_msn(flow, frame.aeth().msn);
+  flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
+  return Verdict::forward;
+}
+
+void NearPart::advance_h(NearFlow& flow, std::uint32_t psn) {
+  if (psn_lt(flow.h, psn)) {
+    flow.h = psn;
+    flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
+  }
+}
+
+// Lets go of everything before `psn`, but of no unfinished READ or atomic: false when one stands before it.
+bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
+  const std::uint32_t before = flow.una;
+  while (rte_mbuf* mbuf = flow.queue.head()) {
+    const Held& held = held_in(mbuf);
+    if (!psn_lt(held.last_psn, psn)) break;
+    if (held.wants_response) break;
+    if (psn_add(held.last_psn, 1) == psn && held.ack_req && held.sent && !held.resent) {
+      const Duration rtt = now - held.sent_at;
+      flow.rtt.sample(rtt, now);
+      wan_rtt_.record(rtt);
+    }
+    release_head(flow);
+  }
+  const rte_mbuf* read = flow.queue.first_read();
+  const bool blocked = read != nullptr && read == flow.queue.head() && psn_lt(held_in(read).psn, psn);
+  const std::uint32_t reached = blocked ? held_in(read).psn : psn;
+  if (psn_lt(flow.una, reached)) flow.una = reached;
+  if (psn_lt(flow.tail, flow.una)) {
+    // Answered beyond custody: what is taken next follows from there.
+    flow.tail = flow.una;
+    flow.phase = Phase::plain;  // and its messages were not counted
+  }
+  if (flow.una != before) {
+    flow.unanswered_since = now;
+    flow.backoff = 0;
+    flow.hold_until = 0;
+    flow.one_probe = flow.probe_out = false;
+    flow.window.on_delivered(flow.bytes_answered, flow.rtt.minimum(), now);
+    if (flow.queue.unsent() != nullptr) outlet_.wait_to_send(flow);
+  }
+  return !blocked;
+}
+
+void NearPart::release_head(NearFlow& flow) {
+  rte_mbuf* mbuf = flow.queue.pop();
+  const Held& held = held_in(mbuf);
+  flow.msn_released = held.msn;
+  flow.bytes_answered = held.end_bytes;
+  budget_.bytes -= mbuf->pkt_len;
+  --budget_.packets;
+  if (!held.small) --budget_.large_mbufs;
+  if (const rte_mbuf* read = flow.queue.first_read(); read != nullptr && held.wants_response)
+    flow.read_next = held_in(read).psn;
+  rte_pktmbuf_free(mbuf);
+}
+
+void NearPart::release_all(NearFlow& flow) {
+  while (!flow.queue.empty()) release_head(flow);
+}
+
+}  // namespace longhaul::custody

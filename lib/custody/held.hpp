@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Custody's bookkeeping for one packet lives in the private area of the mbuf that holds it, so that taking
+// custody allocates nothing.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <cstdint>
+
+#include "flow/time.hpp"
+
+namespace longhaul::custody {
+
+struct Held {
+  rte_mbuf* next = nullptr;      ///< the following packet of the flow
+  Time sent_at = 0;              ///< last time the WAN port accepted it
+  std::uint64_t end_bytes = 0;   ///< the flow's frame bytes ever taken into custody, up to and including this packet
+  std::uint32_t psn = 0;         ///< its PSN; for a READ request the PSN of the first response
+  std::uint32_t last_psn = 0;    ///< the same, but for a READ request the PSN of its last response
+  std::uint32_t msn = 0;         ///< messages completed with this packet, counted from where custody of the flow began
+  bool ack_req : 1 = false;
+  bool wants_response : 1 = false;  ///< READ or atomic: only the responder can answer it
+  bool sent : 1 = false;            ///< the WAN port accepted it at least once
+  bool resent : 1 = false;          ///< more than once: its answer measures no round trip (Karn)
+  bool small : 1 = false;           ///< in a small buffer of custody's own, not in a receive buffer
+};
+static_assert(sizeof(Held) <= 48, "one packet's bookkeeping stays within a cache line");
+
+/// Private area that every pool of mbufs must have, bytes.
+inline constexpr std::uint16_t kMbufPrivateSize = RTE_ALIGN(sizeof(Held), RTE_MBUF_PRIV_ALIGN);
+
+inline Held& held_in(rte_mbuf* mbuf) { return *static_cast<Held*>(rte_mbuf_to_priv(mbuf)); }
+inline const Held& held_in(const rte_mbuf* mbuf) {
+  return *static_cast<const Held*>(rte_mbuf_to_priv(const_cast<rte_mbuf*>(mbuf)));
+}
+
+}  // namespace longhaul::custody

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The state of one accelerated flow in its near box: the requests of one host towards one responder QP.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "custody/ack_template.hpp"
+#include "custody/observer.hpp"
+#include "custody/packet_queue.hpp"
+#include "custody/rtt.hpp"
+#include "custody/window.hpp"
+#include "flow/policy.hpp"
+#include "flow/side.hpp"
+#include "flow/time.hpp"
+#include "wire/headers.hpp"
+
+namespace longhaul::custody {
+
+/// How far the box answers for a flow.
+///
+///   unconfirmed --real answer agrees--> confirmed --limit, drain, unknown opcode--> plain
+///        |                                  ^                                         |
+///        | answer beyond custody            +-- real answer gives the MSN -- rejoining <-- custody empty, room again
+///        v
+///      plain                    any --fatal NAK below h, given up--> failed        any --closed--> ended
+enum class Phase : std::uint8_t {
+  unconfirmed,  ///< custody is taken, nothing acknowledged: no real answer has agreed yet
+  confirmed,    ///< custody is taken and acknowledged
+  plain,        ///< new packets pass without custody; what is in custody goes on
+  rejoining,    ///< custody is taken again, but packets before it are not answered and the MSN is not known
+  failed,       ///< acknowledged data was lost: each request is answered by the fatal NAK (design rule 6)
+  ended,        ///< closed or in error at the responder: everything passes
+};
+
+std::string_view name_of(Phase phase);
+
+struct NearFlow {
+  FlowIdentity identity;
+  flow::Policy policy = flow::Policy::off;
+  Phase phase = Phase::unconfirmed;
+  std::uint32_t path_mtu = 0;  ///< bytes
+  Duration give_up = 0;
+
+  // PSNs. una <= h always; custody holds [una, tail) but while rejoining, when it begins later.
+  std::uint32_t una = 0;       ///< first PSN the responder has not answered
+  std::uint32_t h = 0;         ///< first PSN that nobody, neither box nor responder, has acknowledged to the requester
+  std::uint32_t tail = 0;      ///< first PSN after custody: the next one to take
+  std::uint32_t sent_top = 0;  ///< first PSN never forwarded, with custody or without
+  std::uint32_t read_next = 0; ///< next response expected of the oldest READ in custody
+
+  // MSNs. What Held and these two count begins at zero where custody began; plus msn_base it is the responder's.
+  std::uint32_t msn_base = 0;
+  std::uint32_t msn_tail = 0;      ///< messages completed before tail
+  std::uint32_t msn_released = 0;  ///< messages completed before una
+  std::uint32_t msn_h = 0;         ///< the responder's MSN of an ACK for h - 1
+
+  PacketQueue queue;
+  AckTemplate ack;
+  RttEstimator rtt;
+  UnansweredWindow window;
+
+  std::uint64_t bytes_taken = 0;     ///< frame bytes ever taken into custody
+  std::uint64_t bytes_answered = 0;  ///< of those, answered by the responder
+
+  // Resending
+  Time unanswered_since = 0;       ///< when the oldest unanswered packet became that
+  Time hold_until = 0;             ///< RNR: nothing is sent before
+  Time deadline = kNever;          ///< when on_timer() has something to do
+  std::uint8_t backoff = 0;        ///< resends by timer since the last progress
+  bool one_probe = false;          ///< after a second timeout: one packet, then wait for its answer
+  bool probe_out = false;          ///< that packet is out
+  std::uint32_t resend_end = 0;    ///< first PSN after the packets that are being sent again
+  bool resending = false;          ///< unsent has not reached resend_end yet
+  std::uint32_t rewound_to = 0;    ///< PSN of the last rewind
+  Time rewound_at = 0;             ///< and when; 0: never
+
+  // Set by a packet, acted on at the end of its burst
+  bool reacknowledge = false;   ///< a repeated request below h came: tell the requester h - 1 again
+  bool gap_nak_wanted = false;  ///< requests beyond a gap were dropped
+  bool gap_nak_sent = false;    ///< once per gap
+  bool repair_nak_wanted = false;
+  bool fatal_nak_wanted = false;
+  wire::NakCode fatal_code = wire::NakCode::remote_operational_error;
+
+  bool acknowledged_any = false;  ///< a pseudo-ACK was made: answers below h are the box's to deal with
+  bool trusted = true;            ///< false: MSN disagreed or credits in use; nothing more is acknowledged
+  bool withheld = false;          ///< the packet at to_acknowledge was counted as withheld
+  bool in_backlog = false;        ///< the engine's list of flows with something to send
+
+  /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.
+  bool owes() const { return !queue.empty() && una != h; }
+};
+
+}  // namespace longhaul::custody

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "custody/near_part.hpp"
+
+#include <algorithm>
+
+namespace longhaul::custody {
+
+std::string_view name_of(Phase phase) {
+  switch (phase) {
+    case Phase::unconfirmed:
+      return "unconfirmed";
+    case Phase::confirmed:
+      return "confirmed";
+    case Phase::plain:
+      return "plain";
+    case Phase::rejoining:
+      return "rejoining";
+    case Phase::failed:
+      return "failed";
+    case Phase::ended:
+      return "ended";
+  }
+  return "?";
+}
+
+void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up) {
+  flow.phase = settings_.confirm_by_cm ? Phase::confirmed : Phase::unconfirmed;
+  flow.una = flow.h = flow.tail = flow.sent_top = starting_psn;
+  flow.give_up = std::max(settings_.give_up, least_give_up);
+}
+
+void NearPart::end(NearFlow& flow, Time now) {
+  if (flow.phase == Phase::ended) return;
+  const std::uint64_t left = flow.queue.packets();
+  if (flow.owes()) {
+    counters_[Counter::unconfirmed_at_close_packets] += left;
+    counters_[Counter::unconfirmed_at_close_bytes] += flow.queue.bytes();
+  }
+  if (observer_ != nullptr) observer_->on_flow_closed(flow.identity, left, now);
+  release_all(flow);
+  flow.phase = Phase::ended;
+  flow.deadline = kNever;
+}
+
+void NearPart::discard(NearFlow& flow) {
+  release_all(flow);
+  flow.phase = Phase::ended;
+  flow.deadline = kNever;
+}
+
+void NearPart::congestion(NearFlow& flow, Time now) {
+  if (flow.rtt.known()) flow.window.on_congestion(now + flow.rtt.smoothed());
+}
+
+}  // namespace longhaul::custody

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The near part of a box (design sections 5 and 6): takes requests into custody, acknowledges them, reconciles
+// the responder's own answers, sends again what was lost. One file per verb: request.cpp, acknowledge.cpp,
+// answer.cpp, resend.cpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "custody/budget.hpp"
+#include "custody/near_flow.hpp"
+#include "metrics/counter_set.hpp"
+#include "metrics/histogram.hpp"
+#include "wire/frame.hpp"
+
+struct rte_mbuf;
+struct rte_mempool;
+
+namespace longhaul::custody {
+
+/// Where the near part's frames go. The engine implements it.
+class Outlet {
+ public:
+  virtual ~Outlet() = default;
+  /// The WAN's pace allows another frame now.
+  virtual bool may_send() = 0;
+  /// Sends `frame` (a reference of its own) for `held` of `flow`; the outcome comes back as on_sent() or on_refused().
+  virtual void send_held(NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) = 0;
+  /// Sends a frame the box made to the requester.
+  virtual void send_to_requester(rte_mbuf* frame) = 0;
+  /// `flow` has packets to send and may_send() said no, or a port refused one: call try_send() when it can.
+  virtual void wait_to_send(NearFlow& flow) = 0;
+};
+
+/// What becomes of the frame that was looked at.
+enum class Verdict : std::uint8_t {
+  forward,  ///< send it on, unaltered
+  drop,     ///< counted by name already; free it
+  taken,    ///< in custody: its transmission is custody's affair; free this reference
+};
+
+struct NearSettings {
+  bool confirm_by_cm = false;
+  std::uint64_t initial_window_bytes = 0;
+  Duration rto_initial = 0;
+  Duration rto_min = 0;
+  Duration rto_max = 0;
+  Duration give_up = 0;
+};
+
+/// Where copies of small packets and made frames come from, smallest buffers first.
+struct SmallPools {
+  std::span<rte_mempool* const> pools;
+  std::span<const std::uint32_t> bytes;
+  rte_mempool* frames = nullptr;  ///< for altered copies of packets of any size
+};
+
+class NearPart {
+ public:
+  NearPart(const NearSettings& settings, const Budget& limits, const SmallPools& pools, Counters& counters,
+           Outlet& outlet, Observer* observer)
+      : settings_(settings), budget_(limits), pools_(pools), counters_(counters), outlet_(outlet), observer_(observer) {}
+
+  /// Prepares `flow`, whose identity, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
+  void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up);
+
+  /// A request from the flow's requester, ICRC verified. `opcode` may be unknown.
+  Verdict request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
+
+  /// An answer from the flow's responder, ICRC verified: ACK, NAK, READ or atomic response.
+  Verdict answer(NearFlow& flow, const wire::Frame& frame, Time now);
+
+  /// A congestion notification for the flow's requester passed.
+  void congestion(NearFlow& flow, Time now);
+
+  /// Sends what waits, as far as pace, RNR wait and port allow.
+  void try_send(NearFlow& flow, Time now);
+  void on_sent(NearFlow& flow, rte_mbuf* held, Time now);
+  void on_refused(NearFlow& flow, rte_mbuf* held);
+
+  /// Makes the pseudo-ACKs and NAKs that are possible and due. Call after each burst for every flow it touched.
+  void acknowledge(NearFlow& flow, Time now);
+
+  /// Call when flow.deadline has come.
+  void on_timer(NearFlow& flow, Time now);
+
+  /// The responder's side closed the connection, or its QPN was given to another: custody can never be confirmed.
+  void end(NearFlow& flow, Time now);
+
+  /// Lets everything go without counting: the engine is being destroyed.
+  void discard(NearFlow& flow);
+
+  void set_draining(bool draining) { draining_ = draining; }
+  const Budget& budget() const { return budget_; }
+  const metrics::Histogram& wan_rtt() const { return wan_rtt_; }
+
+ private:
+  // request.cpp
+  struct Span {
+    std::uint32_t psn;
+    std::uint32_t last_psn;
+  };
+  static Span span_of(const NearFlow& flow, const wire::Frame& frame);
+  Verdict in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
+  Verdict beyond_gap(NearFlow& flow, const Span& span);
+  Verdict repeated(NearFlow& flow, const wire::Frame& frame, const Span& span);
+  Verdict pass_plain(NearFlow& flow, const Span& span);
+  Verdict forward_plain(NearFlow& flow, const Span& span);
+  bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
+  rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
+  void enter_plain(NearFlow& flow);
+  bool may_rejoin(const NearFlow& flow, const wire::Frame& frame, const Span& span) const;
+  void start_rejoining(NearFlow& flow, const Span& span);
+
+  // answer.cpp
+  Verdict ack(NearFlow& flow, const wire::Frame& frame, Time now);
+  Verdict psn_nak(NearFlow& flow, const wire::Frame& frame, Time now);
+  Verdict rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now);
+  Verdict fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now);
+  void nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now);
+  Verdict response(NearFlow& flow, const wire::Frame& frame, Time now);
+  bool release_before(NearFlow& flow, std::uint32_t psn, Time now);
+  void advance_h(NearFlow& flow, std::uint32_t psn);
+  void learn_msn(NearFlow& flow, std::uint32_t msn);
+  Verdict stale(NearFlow& flow, std::uint32_t psn, Counter absorbed);
+  void release_head(NearFlow& flow);
+  void release_all(NearFlow& flow);
+
+  // acknowledge.cpp
+  void send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter);
+  std::uint64_t window_of(const NearFlow& flow, Time now) const;
+
+  // resend.cpp
+  void rewind(NearFlow& flow, Counter why, Time now);
+  void fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now);
+  void arm(NearFlow& flow, Time now);
+  Duration timeout_of(const NearFlow& flow) const;
+  rte_mbuf* with_ack_req(rte_mbuf* held) const;
+
+  NearSettings settings_;
+  Budget budget_;
+  SmallPools pools_;
+  Counters& counters_;
+  Outlet& outlet_;
+  Observer* observer_;
+  metrics::Histogram wan_rtt_;
+  bool draining_ = false;
+};
+
+}  // namespace longhaul::custody

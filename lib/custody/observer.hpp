@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who wants to watch what the near part does, event by event: the replay judge, tests. Null in a running box.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "flow/time.hpp"
+#include "wire/frame.hpp"
+
+namespace longhaul::custody {
+
+/// A flow as an observer sees it: the requester's side of one direction of a connection.
+struct FlowIdentity {
+  std::uint64_t serial = 0;  ///< unique for the life of the engine
+  wire::IpAddress requester;
+  wire::IpAddress responder;
+  std::uint32_t requester_qpn = 0;
+  std::uint32_t responder_qpn = 0;
+};
+
+/// The fields of an ACK that a requester looks at.
+struct AckFields {
+  std::uint32_t destination_qpn = 0;
+  std::uint32_t psn = 0;
+  std::uint32_t msn = 0;
+  std::uint8_t syndrome = 0;
+  std::uint16_t p_key = 0;
+  bool operator==(const AckFields&) const = default;
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_pseudo_ack(const FlowIdentity&, const AckFields&, Time) {}
+  /// A real ACK (not NAK) from beyond the box. `confirmed` tells whether the flow was confirmed before it came.
+  /// `frontier` is h before the ACK.
+  virtual void on_real_ack(const FlowIdentity&, const AckFields&, bool confirmed, std::uint32_t frontier, Time) {}
+  virtual void on_flow_learned(const FlowIdentity&, Time) {}
+  /// Acknowledged data could not be delivered (design rule 6): `bytes` were in custody below h.
+  virtual void on_flow_failed(const FlowIdentity&, std::string_view why, std::uint64_t bytes, Time) {}
+  /// `packets_left` custody packets at the end of a flow, before they were let go.
+  virtual void on_flow_closed(const FlowIdentity&, std::uint64_t packets_left, Time) {}
+};
+
+}  // namespace longhaul::custody

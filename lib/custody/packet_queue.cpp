@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "custody/packet_queue.hpp"
+
+#include "wire/psn.hpp"
+
+namespace longhaul::custody {
+
+void PacketQueue::append(rte_mbuf* mbuf) {
+  Held& held = held_in(mbuf);
+  held.next = nullptr;
+  if (tail_ != nullptr)
+    held_in(tail_).next = mbuf;
+  else
+    head_ = mbuf;
+  tail_ = mbuf;
+  if (unsent_ == nullptr) unsent_ = mbuf;
+  if (to_acknowledge_ == nullptr) to_acknowledge_ = mbuf;
+  if (first_read_ == nullptr && held.wants_response) first_read_ = mbuf;
+  ++packets_;
+  bytes_ += mbuf->pkt_len;
+  if (!held.small) ++large_mbufs_;
+}
+
+rte_mbuf* PacketQueue::pop() {
+  rte_mbuf* mbuf = head_;
+  const Held& held = held_in(mbuf);
+  head_ = held.next;
+  if (head_ == nullptr) tail_ = nullptr;
+  if (unsent_ == mbuf) unsent_ = held.next;
+  if (to_acknowledge_ == mbuf) to_acknowledge_ = held.next;
+  // Each packet is passed over once in the life of the queue, so this stays linear.
+  if (first_read_ == mbuf) seek_first_read(held.next);
+  --packets_;
+  bytes_ -= mbuf->pkt_len;
+  if (!held.small) --large_mbufs_;
+  return mbuf;
+}
+
+rte_mbuf* PacketQueue::find(std::uint32_t psn) const {
+  rte_mbuf* start = head_;
+  if (to_acknowledge_ != nullptr && wire::psn_le(held_in(to_acknowledge_).psn, psn)) start = to_acknowledge_;
+  for (rte_mbuf* mbuf = start; mbuf != nullptr; mbuf = held_in(mbuf).next) {
+    const Held& held = held_in(mbuf);
+    if (wire::psn_lt(psn, held.psn)) return nullptr;
+    if (wire::psn_le(psn, held.last_psn)) return mbuf;
+  }
+  return nullptr;
+}
+
+void PacketQueue::seek_first_read(rte_mbuf* from) {
+  while (from != nullptr && !held_in(from).wants_response) from = held_in(from).next;
+  first_read_ = from;
+}
+
+}  // namespace longhaul::custody

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The packets of one flow in custody, in PSN order, linked through their mbufs, with three cursors:
+//
+//   head ......... to_acknowledge ......... unsent ......... tail
+//   oldest         next to look at for      next to send     newest
+//   unanswered     a pseudo-ACK             (again)
+//
+// A resend is `unsent` put back to head; new packets then queue behind it by themselves.
+#pragma once
+
+#include <cstdint>
+
+#include "custody/held.hpp"
+
+namespace longhaul::custody {
+
+class PacketQueue {
+ public:
+  bool empty() const { return head_ == nullptr; }
+  std::uint64_t packets() const { return packets_; }
+  std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t large_mbufs() const { return large_mbufs_; }
+
+  rte_mbuf* head() const { return head_; }
+  rte_mbuf* unsent() const { return unsent_; }
+  rte_mbuf* to_acknowledge() const { return to_acknowledge_; }
+  /// The oldest READ or atomic request; nothing behind it may be acknowledged. Null when there is none.
+  rte_mbuf* first_read() const { return first_read_; }
+
+  /// Takes over one reference to `mbuf`, whose Held is filled in but for `next`.
+  void append(rte_mbuf* mbuf);
+
+  /// Removes the head and returns it; the caller owns the reference.
+  rte_mbuf* pop();
+
+  void mark_sent() { unsent_ = held_in(unsent_).next; }
+  void mark_examined() { to_acknowledge_ = held_in(to_acknowledge_).next; }
+
+  /// Sends everything again from the head on.
+  void rewind() { unsent_ = head_; }
+  /// The port refused `mbuf`, which had been handed to it: sending goes on from there.
+  void rewind_to(rte_mbuf* mbuf) { unsent_ = mbuf; }
+
+  /// The packet whose PSN range contains `psn`, or null. Walks from to_acknowledge, or from the head for what lies before it.
+  rte_mbuf* find(std::uint32_t psn) const;
+
+ private:
+  void seek_first_read(rte_mbuf* from);
+
+  rte_mbuf* head_ = nullptr;
+  rte_mbuf* tail_ = nullptr;
+  rte_mbuf* unsent_ = nullptr;
+  rte_mbuf* to_acknowledge_ = nullptr;
+  rte_mbuf* first_read_ = nullptr;
+  std::uint64_t packets_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t large_mbufs_ = 0;
+};
+
+}  // namespace longhaul::custody

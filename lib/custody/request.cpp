@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What comes from the requester: new packets into custody, gaps, repeats.
+#include <rte_mbuf.h>
+#include <rte_memcpy.h>
+
+#include "custody/near_part.hpp"
+#include "wire/icrc.hpp"
+#include "wire/psn.hpp"
+
+namespace longhaul::custody {
+
+using wire::psn_add;
+using wire::psn_diff;
+using wire::psn_le;
+using wire::psn_lt;
+
+// A READ request uses up the PSNs of its responses (IBTA vol. 1, 9.7.3.1).
+NearPart::Span NearPart::span_of(const NearFlow& flow, const wire::Frame& frame) {
+  const std::uint32_t psn = frame.psn();
+  if (frame.opcode == nullptr || frame.opcode->operation != wire::Operation::read_request || flow.path_mtu == 0)
+    return {psn, psn};
+  const std::uint64_t bytes = frame.reth().dma_length;
+  const std::uint64_t responses = bytes == 0 ? 1 : (bytes + flow.path_mtu - 1) / flow.path_mtu;
+  return {psn, psn_add(psn, static_cast<std::int64_t>(responses) - 1)};
+}
+
+Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
+  if (flow.ack.empty()) flow.ack.learn_from_request(frame, flow.identity.requester_qpn);
+  const Span span = span_of(flow, frame);
+  const bool is_new = psn_le(flow.sent_top, span.psn) && psn_le(flow.tail, span.psn);
+
+  switch (flow.phase) {
+    case Phase::failed:
+      flow.fatal_nak_wanted = true;
+      ++counters_[Counter::absorbed_failed];
+      return Verdict::drop;
+    case Phase::ended:
+      return pass_plain(flow, span);
+    case Phase::plain:
+      if (is_new && may_rejoin(flow, frame, span)) {
+        start_rejoining(flow, span);
+        return in_order(flow, frame, span, mbuf, now);
+      }
+      if (psn_lt(span.psn, flow.tail)) return repeated(flow, frame, span);
+      return pass_plain(flow, span);
+    case Phase::unconfirmed:
+    case Phase::confirmed:
+    case Phase::rejoining:
+      break;
+  }
+
+  const std::int32_t ahead = psn_diff(span.psn, flow.tail);
+  if (ahead == 0) return in_order(flow, frame, span, mbuf, now);
+  return ahead > 0 ? beyond_gap(flow, span) : repeated(flow, frame, span);
+}
+
+Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {
+  if (psn_le(flow.sent_top, span.psn)) ++counters_[Counter::requests];
+  flow.gap_nak_wanted = flow.gap_nak_sent = false;
+  const bool off = flow.policy == flow::Policy::off || !flow.trusted;
+  // While draining, what queues behind a resend still goes through custody: it would overtake otherwise.
+  const bool drained = draining_ && flow.queue.unsent() == nullptr;
+  if (off || drained || frame.opcode == nullptr || !take(flow, frame, span, mbuf, now)) {
+    enter_plain(flow);
+    return forward_plain(flow, span);
+  }
+  if (flow.phase == Phase::confirmed && frame.ack_req() && !frame.opcode->wants_response())
+    ++counters_[Counter::eligible_requests];
+  try_send(flow, now);
+  return Verdict::taken;
+}
+
+Verdict NearPart::beyond_gap(NearFlow& flow, const Span& span) {
+  if (flow.phase == Phase::confirmed && flow.trusted && !draining_) {
+    // All before the gap is in custody, and the responder would discard what is beyond: ask for the rest from here.
+    ++counters_[Counter::dropped_beyond_gap];
+    if (!flow.gap_nak_sent) flow.gap_nak_wanted = true;
+    return Verdict::drop;
+  }
+  if (flow.phase != Phase::unconfirmed) enter_plain(flow);
+  return pass_plain(flow, span);
+}
+
+Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span& span) {
+  const bool read = frame.opcode != nullptr && frame.opcode->wants_response();
+  if (psn_lt(span.psn, flow.h) && !read && flow.acknowledged_any) {
+    flow.reacknowledge = true;
+    ++counters_[Counter::absorbed_duplicates];
+    return Verdict::drop;
+  }
+  rte_mbuf* held_mbuf = psn_lt(span.psn, flow.una) ? nullptr : flow.queue.find(span.psn);
+  if (held_mbuf != nullptr && read && held_in(held_mbuf).wants_response) {
+    Held& held = held_in(held_mbuf);
+    // It may ask for the tail of its range only. The copy is custody's own unless small buffers had run out.
+    if (held.small && rte_mbuf_refcnt_read(held_mbuf) == 1 && span.last_psn == held.last_psn &&
+        held_mbuf->pkt_len == frame.size) {
+      rte_memcpy(rte_pktmbuf_mtod(held_mbuf, void*), frame.data, frame.size);
+      held.psn = span.psn;
+      held.ack_req = frame.ack_req();
+      held.resent = true;
+    }
+    if (held_mbuf == flow.queue.first_read()) flow.read_next = span.psn;
+  }
+  if (held_mbuf != nullptr && !held_in(held_mbuf).sent) {
+    ++counters_[Counter::absorbed_queued_duplicates];
+    return Verdict::drop;
+  }
+  // The answer to either copy measures no round trip.
+  if (held_mbuf != nullptr) held_in(held_mbuf).resent = true;
+  ++counters_[Counter::duplicates_forwarded];
+  return Verdict::forward;
+}
+
+Verdict NearPart::pass_plain(NearFlow& flow, const Span& span) {
+  if (psn_le(flow.sent_top, span.psn)) ++counters_[Counter::requests];
+  return forward_plain(flow, span);
+}
+
+Verdict NearPart::forward_plain(NearFlow& flow, const Span& span) {
+  ++counters_[Counter::plain_requests];
+  const std::uint32_t after = psn_add(span.last_psn, 1);
+  if (psn_lt(flow.sent_top, after)) flow.sent_top = after;
+  return Verdict::forward;
+}
+
+rte_mbuf* NearPart::small_copy(const rte_mbuf* mbuf) const {
+  for (std::size_t i = 0; i < pools_.pools.size(); ++i) {
+    if (mbuf->pkt_len > pools_.bytes[i]) continue;
+    rte_mbuf* copy = rte_pktmbuf_alloc(pools_.pools[i]);
+    if (copy == nullptr) continue;
+    rte_memcpy(rte_pktmbuf_append(copy, static_cast<std::uint16_t>(mbuf->pkt_len)),
+               rte_pktmbuf_mtod(mbuf, const void*), mbuf->pkt_len);
+    return copy;
+  }
+  return nullptr;
+}
+
+bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {
+  const std::uint64_t bytes = mbuf->pkt_len;
+  if (flow.queue.bytes() + bytes > budget_.flow_bytes_limit) {
+    ++counters_[Counter::custody_refused_flow];
+    return false;
+  }
+  if (budget_.bytes + bytes > budget_.box_bytes_limit) {
+    ++counters_[Counter::custody_refused_box];
+    return false;
+  }
+  // 64 bytes that pin a receive buffer of 9.5 KB would empty the pool: small frames move into small buffers.
+  rte_mbuf* held_mbuf = small_copy(mbuf);
+  const bool small = held_mbuf != nullptr;
+  if (!small) {
+    if (budget_.large_mbufs + 1 > budget_.large_mbufs_limit) {
+      ++counters_[Counter::custody_refused_mbufs];
+      return false;
+    }
+    if (bytes <= pools_.bytes.back()) ++counters_[Counter::small_buffers_exhausted];
+    held_mbuf = mbuf;
+    rte_mbuf_refcnt_update(mbuf, 1);
+    ++budget_.large_mbufs;
+  }
+  budget_.bytes += bytes;
+  ++budget_.packets;
+
+  if (flow.queue.empty()) flow.unanswered_since = now;
+  flow.bytes_taken += bytes;
+  if (frame.opcode->ends_message()) flow.msn_tail = psn_add(flow.msn_tail, 1);
+  Held& held = held_in(held_mbuf);
+  held = Held{};
+  held.end_bytes = flow.bytes_taken;
+  held.psn = span.psn;
+  held.last_psn = span.last_psn;
+  held.msn = flow.msn_tail;
+  held.ack_req = frame.ack_req();
+  held.wants_response = frame.opcode->wants_response();
+  held.small = small;
+  const bool had_read = flow.queue.first_read() != nullptr;
+  flow.queue.append(held_mbuf);
+  if (!had_read && held.wants_response) flow.read_next = span.psn;
+  flow.tail = psn_add(span.last_psn, 1);
+  return true;
+}
+
+void NearPart::enter_plain(NearFlow& flow) {
+  // What was taken while rejoining was never acknowledged, and the box's MSN for it is unknown: the hosts see to it.
+  if (flow.phase == Phase::rejoining) release_all(flow);
+  flow.phase = Phase::plain;
+}
+
+bool NearPart::may_rejoin(const NearFlow& flow, const wire::Frame& frame, const Span& span) const {
+  return flow.queue.empty() && flow.policy != flow::Policy::off && flow.trusted && !draining_ &&
+         frame.opcode != nullptr && span.psn == flow.sent_top;
+}
+
+void NearPart::start_rejoining(NearFlow& flow, const Span& span) {
+  flow.phase = Phase::rejoining;
+  flow.tail = span.psn;
+  flow.msn_base = flow.msn_tail = flow.msn_released = 0;
+}
+
+}  // namespace longhaul::custody

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sending from custody: first transmissions, resends, timers, giving up.
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+#include "custody/near_part.hpp"
+#include "wire/icrc.hpp"
+#include "wire/psn.hpp"
+
+namespace longhaul::custody {
+
+using wire::psn_add;
+using wire::psn_le;
+using wire::psn_lt;
+
+void NearPart::try_send(NearFlow& flow, Time now) {
+  while (rte_mbuf* mbuf = flow.queue.unsent()) {
+    if (now < flow.hold_until || (flow.one_probe && flow.probe_out)) break;
+    if (!outlet_.may_send()) {
+      outlet_.wait_to_send(flow);
+      break;
+    }
+    Held& held = held_in(mbuf);
+    rte_mbuf* frame = nullptr;
+    if (flow.resending) {
+      const bool last = psn_le(flow.resend_end, psn_add(held.last_psn, 1));
+      // No answer is owed for a packet without AckReq; the end of a resend must have one.
+      if ((last || flow.one_probe) && !held.ack_req && !held.wants_response) frame = with_ack_req(mbuf);
+      if (last) flow.resending = false;
+    }
+    if (frame == nullptr) {
+      frame = mbuf;
+      rte_mbuf_refcnt_update(mbuf, 1);
+    }
+    flow.queue.mark_sent();
+    if (flow.one_probe) flow.probe_out = true;
+    outlet_.send_held(flow, mbuf, frame);
+  }
+}
+
+void NearPart::on_sent(NearFlow& flow, rte_mbuf* mbuf, Time now) {
+  Held& held = held_in(mbuf);
+  if (held.sent) {
+    ++counters_[Counter::resends];
+    held.resent = true;
+  } else {
+    ++counters_[Counter::forwarded_wan];
+  }
+  held.sent = true;
+  held.sent_at = now;
+  const std::uint32_t after = psn_add(held.last_psn, 1);
+  if (psn_lt(flow.sent_top, after)) flow.sent_top = after;
+  if (flow.deadline == kNever) arm(flow, now);
+}
+
+void NearPart::on_refused(NearFlow& flow, rte_mbuf* mbuf) {
+  const rte_mbuf* unsent = flow.queue.unsent();
+  if (unsent == nullptr || psn_lt(held_in(mbuf).psn, held_in(unsent).psn)) flow.queue.rewind_to(mbuf);
+  flow.probe_out = false;
+  outlet_.wait_to_send(flow);
+}
+
+void NearPart::rewind(NearFlow& flow, Counter why, Time now) {
+  if (flow.queue.empty()) return;
+  ++counters_[why];
+  // What has been sent up to now ends where unsent stands.
+  const rte_mbuf* unsent = flow.queue.unsent();
+  const std::uint32_t sent_end = unsent == nullptr ? flow.tail : held_in(unsent).psn;
+  flow.resend_end = flow.resending && psn_lt(sent_end, flow.resend_end) ? flow.resend_end : sent_end;
+  flow.resending = true;
+  flow.rewound_to = flow.una;
+  flow.rewound_at = now;
+  flow.queue.rewind();
+  flow.probe_out = false;
+  try_send(flow, now);
+}
+
+Duration NearPart::timeout_of(const NearFlow& flow) const {
+  const Duration base = flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
+  const unsigned doublings = std::min<unsigned>(flow.backoff, 16);
+  return std::min(base << doublings, std::max(base, settings_.rto_max));
+}
+
+// Decides when on_timer() must look at the flow again. Only what the box owes has a timer: the rest is the
+// requester's own business.
+void NearPart::arm(NearFlow& flow, Time now) {
+  if (flow.queue.empty() || flow.phase == Phase::ended || flow.phase == Phase::failed) {
+    flow.deadline = kNever;
+    return;
+  }
+  if (now < flow.hold_until) {
+    flow.deadline = flow.hold_until;
+    return;
+  }
+  const Held& head = held_in(flow.queue.head());
+  flow.deadline = (head.sent ? head.sent_at : now) + timeout_of(flow);
+}
+
+void NearPart::on_timer(NearFlow& flow, Time now) {
+  if (flow.queue.empty() || now < flow.hold_until) {
+    arm(flow, now);
+    return;
+  }
+  if (flow.owes() && now - flow.unanswered_since >= flow.give_up) {
+    fail(flow, wire::NakCode::remote_operational_error, "unanswered for too long: given up", now);
+    return;
+  }
+  if (flow.hold_until != 0) {
+    // An RNR wait is over.
+    flow.hold_until = 0;
+    try_send(flow, now);
+    arm(flow, now);
+    return;
+  }
+  const Held& head = held_in(flow.queue.head());
+  const Duration timeout = timeout_of(flow);
+  if (!flow.owes() || !head.sent || now < head.sent_at + timeout) {
+    flow.deadline = head.sent && now < head.sent_at + timeout ? head.sent_at + timeout : now + timeout;
+    return;
+  }
+  // The first timeout sends everything again; after another one, one packet at a time asks whether the path is back.
+  flow.one_probe = flow.backoff > 0;
+  if (flow.backoff < 255) ++flow.backoff;
+  rewind(flow, Counter::resends_timer, now);
+  flow.deadline = now + timeout_of(flow);
+}
+
+void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now) {
+  std::uint64_t bytes = 0;
+  for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr && psn_lt(held_in(mbuf).psn, flow.h);
+       mbuf = held_in(mbuf).next)
+    bytes += mbuf->pkt_len;
+  ++counters_[Counter::flows_failed];
+  counters_[Counter::failed_bytes] += bytes;
+  if (observer_ != nullptr) observer_->on_flow_failed(flow.identity, why, bytes, now);
+  // A requester with requests under way listens now; an idle one would ignore a NAK until its next request.
+  flow.fatal_nak_wanted = psn_lt(flow.h, flow.sent_top) || psn_lt(flow.h, flow.tail);
+  flow.fatal_code = code;
+  flow.phase = Phase::failed;
+  release_all(flow);
+  flow.deadline = kNever;
+}
+
+rte_mbuf* NearPart::with_ack_req(rte_mbuf* held) const {
+  rte_mbuf* copy = nullptr;
+  for (std::size_t i = 0; i < pools_.pools.size() && copy == nullptr; ++i)
+    if (held->pkt_len <= pools_.bytes[i]) copy = rte_pktmbuf_alloc(pools_.pools[i]);
+  if (copy == nullptr) copy = rte_pktmbuf_alloc(pools_.frames);
+  if (copy == nullptr) return nullptr;  // sent as it is; the timer asks again
+  auto* bytes = reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(copy, static_cast<std::uint16_t>(held->pkt_len)));
+  if (bytes == nullptr) {
+    rte_pktmbuf_free(copy);
+    return nullptr;
+  }
+  std::copy_n(rte_pktmbuf_mtod(held, const std::uint8_t*), held->pkt_len, bytes);
+  wire::Frame frame;
+  if (wire::parse({bytes, held->pkt_len}, frame) == wire::ParseStatus::roce) {
+    auto& bth = *reinterpret_cast<wire::Bth*>(bytes + frame.bth_offset);
+    bth.ack_req |= wire::kBthAckReq;
+    wire::store_icrc(bytes + frame.icrc_offset, wire::compute_icrc(frame));
+  }
+  return copy;
+}
+
+}  // namespace longhaul::custody

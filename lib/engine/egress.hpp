@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One port's way out: a burst being gathered, and the frames that the port refused and that nobody else can
+// send again, in order, up to a limit.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+
+#include "custody/near_flow.hpp"
+#include "flow/side.hpp"
+
+struct rte_mbuf;
+
+namespace longhaul::engine {
+
+class Sink;
+
+/// What becomes of frames handed to an Egress.
+class EgressEvents {
+ public:
+  virtual ~EgressEvents() = default;
+  virtual void held_sent(custody::NearFlow& flow, rte_mbuf* held) = 0;
+  virtual void held_refused(custody::NearFlow& flow, rte_mbuf* held) = 0;
+  virtual void forwarded(Side out) = 0;            ///< a received frame went out
+  virtual void made_sent(Side out) = 0;            ///< a frame of the box's own went out
+  virtual void dropped(Side out, bool made) = 0;   ///< the port refused for too long
+};
+
+class Egress {
+ public:
+  Egress(Side out, Sink& sink, EgressEvents& events) : out_(out), sink_(sink), events_(events) {}
+
+  void forward(rte_mbuf* frame) { stage({frame, nullptr, nullptr, false}); }
+  void send_made(rte_mbuf* frame) { stage({frame, nullptr, nullptr, true}); }
+  void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) { stage({frame, &flow, held, false}); }
+
+  /// Hands everything to the port.
+  void flush();
+
+  bool has_refused() const { return !refused_.empty(); }
+  /// Frames received that still wait here.
+  std::uint64_t waiting() const;
+  void discard();
+
+ private:
+  struct Entry {
+    rte_mbuf* frame;
+    custody::NearFlow* flow;
+    rte_mbuf* held;
+    bool made;
+  };
+  static constexpr std::size_t kBurst = 64;
+  static constexpr std::size_t kMaxRefused = 4096;
+
+  void stage(const Entry& entry);
+  void settle_sent(const Entry& entry);
+  void retry_refused();
+
+  Side out_;
+  Sink& sink_;
+  EgressEvents& events_;
+  std::array<Entry, kBurst> burst_;
+  std::size_t count_ = 0;
+  std::deque<Entry> refused_;
+};
+
+}  // namespace longhaul::engine

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One engine is one worker's whole box: frames in from two sides, frames out to two sides, time as an
+// argument. It knows no port type, reads no clock and blocks nowhere.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "custody/observer.hpp"
+#include "metrics/counter_set.hpp"
+#include "engine/pools.hpp"
+#include "engine/settings.hpp"
+#include "flow/side.hpp"
+#include "flow/time.hpp"
+#include "metrics/histogram.hpp"
+
+struct rte_mbuf;
+
+namespace longhaul::engine {
+
+/// Where an engine's frames go. transmit() takes ownership of the first N frames it accepts and returns N
+/// (as rte_eth_tx_burst does); the rest stay the engine's.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) = 0;
+};
+
+class Engine {
+ public:
+  /// `sink` and `observer` (may be null) must outlive the engine. Throws when tables cannot be allocated.
+  Engine(const Settings& settings, const Pools& pools, Sink& sink, custody::Observer* observer = nullptr);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Frames that came in on `side`, in order; the engine owns them from here on. Everything they cause
+  /// (forwarding, pseudo-ACKs) has been handed to the sink when this returns, or waits for poll().
+  void receive(Side side, std::span<rte_mbuf* const> frames, Time now);
+
+  /// Timers, paced frames, frames that a port refused. Call at least when next_deadline() has come.
+  void poll(Time now);
+
+  /// When poll() next has something to do: kNever when nothing waits for time.
+  Time next_deadline() const;
+
+  /// Stops (true) or allows (false) new custody and pseudo-ACKs; all else goes on.
+  void set_draining(bool draining);
+
+  std::uint64_t custody_packets() const;
+  std::uint64_t custody_bytes() const;
+  /// Frames taken in that neither went out nor were dropped: in custody's unsent part, held DREQs, refused by a port.
+  std::uint64_t waiting_frames() const;
+
+  const Counters& counters() const;
+
+  /// Call after receive() with the time read then: records the delay of the pseudo-ACKs that the frames of the last receive()
+  /// caused at once. (Withheld ones are late by design and not in this histogram.)
+  void acks_accepted(Time received_at, Time now);
+  /// Nanoseconds from the return of the receive burst to the port's acceptance of the pseudo-ACK.
+  const metrics::Histogram& pseudo_ack_delay() const;
+  /// Nanoseconds from a request's first transmission to its answer (Karn's rule observed).
+  const metrics::Histogram& wan_rtt() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace longhaul::engine

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine's inside. engine.cpp: frames and time; teardown.cpp: connections from CM's first word to the last.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "custody/near_part.hpp"
+#include "engine/egress.hpp"
+#include "engine/engine.hpp"
+#include "engine/pacer.hpp"
+#include "engine/timer_heap.hpp"
+#include "flow/cm_tracker.hpp"
+#include "flow/connection_table.hpp"
+
+namespace longhaul::engine {
+
+/// What the engine keeps beside a connection's entry in the table. Its one near flow is the requests of its
+/// host-side end; the other end's requests are the other box's near flow.
+struct Connection {
+  custody::NearFlow near;
+  rte_mbuf* held_dreq = nullptr;
+  Time dreq_deadline = kNever;  ///< when the held DREQ goes, custody or not
+  Time close_deadline = kNever; ///< when a connection with a DREQ but no DREP is taken as closed
+  Time last_seen = 0;
+  bool touched = false;         ///< stands in the list of this burst
+};
+
+struct Engine::Impl final : custody::Outlet, EgressEvents {
+  Impl(const Settings& settings, const Pools& pools, Sink& sink, custody::Observer* observer);
+  ~Impl() override;
+
+  // engine.cpp
+  void receive(Side side, std::span<rte_mbuf* const> frames, Time time);
+  void poll(Time time);
+  Time next_deadline() const;
+  std::uint64_t waiting_frames() const;
+
+  void frame(Side side, rte_mbuf* mbuf);
+  custody::Verdict roce(Side side, const wire::Frame& frame, rte_mbuf* mbuf);
+  custody::Verdict rc(Side side, const wire::Frame& frame, rte_mbuf* mbuf);
+  void end_of_burst();
+  void service_backlog();
+  void run_timers();
+  void touch(flow::ConnectionIndex index);
+  void schedule(flow::ConnectionIndex index);
+  void forward(Side out, rte_mbuf* mbuf);
+  flow::ConnectionIndex index_of(const custody::NearFlow& flow) const;
+
+  // teardown.cpp
+  custody::Verdict cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf);
+  void learn(const flow::ConnectionInfo& info);
+  custody::Verdict disconnect_requested(Side side, flow::ConnectionIndex index, rte_mbuf* mbuf);
+  void release_dreq(flow::ConnectionIndex index);
+  void close(flow::ConnectionIndex index);
+  void make_room();
+
+  // custody::Outlet
+  bool may_send() override { return !wan_full && pacer.may_send(now); }
+  void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
+  void send_to_requester(rte_mbuf* frame) override { egress[0].send_made(frame); }
+  void wait_to_send(custody::NearFlow& flow) override;
+
+  // EgressEvents
+  void held_sent(custody::NearFlow& flow, rte_mbuf* held) override;
+  void held_refused(custody::NearFlow& flow, rte_mbuf* held) override;
+  void forwarded(Side out) override;
+  void made_sent(Side out) override;
+  void dropped(Side out, bool made) override;
+
+  Egress& out(Side side) { return egress[static_cast<int>(side)]; }
+
+  const Settings settings;
+  Counters counters;
+  custody::Observer* observer;
+  Egress egress[2];
+  Pacer pacer;
+  custody::NearPart near;
+  flow::ConnectionTable table;
+  flow::CmTracker tracker;
+  std::vector<Connection> connections;
+  TimerHeap timers;
+  std::vector<flow::ConnectionIndex> touched;
+  std::deque<flow::ConnectionIndex> backlog;
+  std::vector<flow::ConnectionIndex> displaced;
+  metrics::Histogram pseudo_ack_delay;
+  Time now = 0;
+  bool wan_full = false;             ///< the WAN port refused a frame during this call
+  std::uint32_t fresh_acks = 0;      ///< made frames accepted that the last receive() caused at once
+  flow::ConnectionIndex clock_hand = 0;  ///< where the search for an idle connection goes on
+};
+
+}  // namespace longhaul::engine

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The mbuf pools a box needs. All of longhaul's mbufs carry custody's bookkeeping in their private area,
+// so every pool is made here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+struct rte_mempool;
+
+namespace longhaul::engine {
+
+struct PoolPlan {
+  std::string name = "longhaul";       ///< prefix of the pools' names, unique in the process
+  std::uint32_t frame_bytes = 9600;    ///< largest frame a port may receive
+  std::uint32_t frames = 32768;        ///< mbufs for received frames: custody, rings and bursts
+  std::uint32_t small_frames = 65536;  ///< small buffers: copies of small frames in custody, and made frames
+  int socket = -1;                     ///< NUMA socket, -1 for any
+};
+
+/// Owned by the EAL; freed with destroy().
+struct Pools {
+  rte_mempool* frames = nullptr;                ///< what ports receive into
+  std::array<rte_mempool*, 2> small{};          ///< buffers of kSmallBytes each, smallest first
+  static constexpr std::array<std::uint32_t, 2> kSmallBytes = {256, 1280};
+
+  /// Makes the pools. Throws std::runtime_error that says how much memory was wanted when they do not fit.
+  static Pools create(const PoolPlan& plan);
+  /// Bytes that create() will take from the EAL, to size its memory beforehand.
+  static std::uint64_t bytes_needed(const PoolPlan& plan);
+  void destroy() noexcept;
+};
+
+}  // namespace longhaul::engine

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an engine can be told. Typed and checked already: where the values come from is not its business.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "flow/time.hpp"
+#include "flow/policy.hpp"
+
+namespace longhaul::engine {
+
+/// When a flow learned from RDMA-CM may be acknowledged for the first time.
+enum class Confirm : std::uint8_t {
+  answer,  ///< after one real answer that agrees in QPN, PSN and MSN has come from the WAN (default)
+  cm,      ///< at once: trusts that answers take this path
+};
+
+struct Settings {
+  flow::PolicyTable policies;
+  Confirm confirm = Confirm::answer;
+
+  /// Rate at which frames leave the WAN port, bits per second of frames as counted without preamble, gap and FCS;
+  /// 0 means unlimited.
+  std::uint64_t wan_rate_bps = 0;
+
+  std::uint64_t custody_box_bytes = 256ull << 20;  ///< frame bytes in custody, all flows
+  std::uint64_t custody_flow_bytes = 64ull << 20;  ///< frame bytes in custody, one flow
+  std::uint32_t custody_mbufs = 16384;             ///< large mbufs in custody, all flows
+  std::uint64_t initial_window_bytes = 1ull << 20; ///< unanswered bytes a flow may have before its delivery rate is known
+
+  std::uint32_t max_connections = 4096;  ///< RC connections followed at once; others pass through
+  std::uint32_t max_pending_cm = 4096;   ///< RDMA-CM exchanges followed at once
+
+  Duration rto_initial = seconds(1);        ///< before a round trip was measured
+  Duration rto_min = milliseconds(10);      ///< a resend by timer never comes earlier
+  Duration rto_max = seconds(2);            ///< doubling stops here
+  Duration give_up = seconds(60);           ///< unanswered for so long: the flow fails, visibly
+  Duration dreq_hold = seconds(3);          ///< a closing host waits at most so long for its custody
+};
+
+}  // namespace longhaul::engine

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is known of an RC connection: its two ends, one on each side of the box.
+#pragma once
+
+#include <cstdint>
+
+#include "flow/side.hpp"
+#include "flow/time.hpp"
+#include "wire/frame.hpp"
+
+namespace longhaul::flow {
+
+struct End {
+  wire::IpAddress ip;
+  std::uint32_t qpn = 0;
+  std::uint32_t starting_psn = 0;  ///< PSN of this end's first request
+};
+
+/// A connection as RDMA-CM agreed on it. `ends[Side::host]` is the end behind the host port.
+struct ConnectionInfo {
+  End ends[2];
+  wire::VlanKey vlan;
+  std::uint32_t path_mtu = 0;  ///< bytes
+  std::uint8_t retry_count = 0;
+  Duration ack_timeout = 0;  ///< local ACK timeout of the primary path; 0 when the host set none
+
+  const End& end(Side side) const { return ends[static_cast<int>(side)]; }
+  End& end(Side side) { return ends[static_cast<int>(side)]; }
+};
+
+}  // namespace longhaul::flow

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finds the connection of an RC frame by (VLAN tags, source IP, destination IP, destination QPN).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flow/connection.hpp"
+
+struct rte_hash;
+
+namespace longhaul::flow {
+
+using ConnectionIndex = std::uint32_t;
+
+/// Fixed capacity; slots are numbered so that other tables can run beside this one. One worker owns it.
+/// A connection has two keys, one for the frames of each side: a frame that comes in on the wrong side finds nothing.
+class ConnectionTable {
+ public:
+  /// Throws std::runtime_error when the EAL has no memory for `capacity` connections.
+  ConnectionTable(std::uint32_t capacity, const std::string& name);
+  ~ConnectionTable();
+  ConnectionTable(const ConnectionTable&) = delete;
+  ConnectionTable& operator=(const ConnectionTable&) = delete;
+
+  /// A slot for `info`, or nothing when the table is full. A connection that has one of the keys already loses it
+  /// (its slot stays until release()); `displaced` names those.
+  std::optional<ConnectionIndex> insert(const ConnectionInfo& info, std::vector<ConnectionIndex>& displaced);
+
+  /// The connection of a frame that came in on `from`, or nothing.
+  std::optional<ConnectionIndex> find(Side from, const wire::Frame& frame) const noexcept;
+
+  void release(ConnectionIndex index);
+
+  const ConnectionInfo& operator[](ConnectionIndex index) const noexcept { return slots_[index].info; }
+  bool in_use(ConnectionIndex index) const noexcept { return slots_[index].in_use; }
+  bool has_room() const noexcept { return !free_.empty(); }
+  std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
+
+ private:
+  struct Key;
+  struct Slot {
+    ConnectionInfo info;
+    bool in_use = false;
+    bool linked[2] = {false, false};  ///< per side: the key of frames from there is in the hash
+  };
+  static Key key_of(const ConnectionInfo& info, Side from) noexcept;
+  void unlink(ConnectionIndex index, Side from) noexcept;
+
+  rte_hash* by_side_[2] = {nullptr, nullptr};
+  std::vector<Slot> slots_;
+  std::vector<ConnectionIndex> free_;
+};
+
+}  // namespace longhaul::flow

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an emulated link does to frames.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "flow/time.hpp"
+
+namespace longhaul::link {
+
+enum class Way : std::uint8_t { a_to_b = 0, b_to_a = 1 };
+constexpr std::string_view name_of(Way way) { return way == Way::a_to_b ? "a_to_b" : "b_to_a"; }
+
+struct DirectionSettings {
+  Duration delay = 0;             ///< one way, propagation
+  Duration jitter = 0;            ///< added at random from 0 to this; keeps the order
+  std::uint64_t rate_bps = 0;     ///< bits per second of frames without preamble, gap and FCS; 0: unlimited
+  std::uint64_t queue_bytes = 0;  ///< before the transmitter; a frame that does not fit is dropped; 0: unlimited
+  double loss = 0;                ///< fraction of frames, behind the transmitter: lost frames take up the rate
+  double duplicate = 0;           ///< fraction of frames that arrive twice
+  double corrupt = 0;             ///< fraction of frames with one bit flipped behind the Ethernet header
+  double reorder = 0;             ///< fraction of frames that arrive `reorder_extra` later, overtaken by others
+  Duration reorder_extra = 0;
+};
+
+enum class Action : std::uint8_t { drop, duplicate, delay, corrupt, ecn };
+
+/// One scripted impairment. It matches RoCE frames of its direction: those with this PSN, the first `count` of
+/// them; or the `nth` (from 1) and the `count` - 1 after it. With `qpn`, only frames to this destination QPN match and count.
+struct Event {
+  Way way = Way::a_to_b;
+  std::optional<std::uint32_t> qpn;
+  std::optional<std::uint32_t> psn;
+  std::optional<std::uint64_t> nth;
+  std::uint64_t count = 1;
+  Action action = Action::drop;
+  Duration delay = 0;  ///< for Action::delay, on top of the link's; others overtake the frame
+};
+
+struct Settings {
+  std::uint64_t seed = 1;  ///< the same seed does the same to the nth frame of a direction, whatever the timing
+  std::array<DirectionSettings, 2> directions{};  ///< indexed by Way
+  std::vector<Event> events;
+};
+
+}  // namespace longhaul::link

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "metrics/counters.hpp"
+#include "wire/frame.hpp"
+
+namespace longhaul {
+
+using metrics::Counter;
+
+/// One worker's counters: the named events, and how frames parsed.
+struct Counters {
+  std::array<std::uint64_t, metrics::kCounterCount> events{};
+  std::array<std::uint64_t, wire::kParseStatusCount> parsed{};
+
+  std::uint64_t& operator[](Counter counter) noexcept { return events[static_cast<std::size_t>(counter)]; }
+  std::uint64_t operator[](Counter counter) const noexcept { return events[static_cast<std::size_t>(counter)]; }
+};
+
+}  // namespace longhaul

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The two ports of a replayed box: what goes out is counted and handed on, stamped with the replay's time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/engine.hpp"
+
+namespace longhaul::replay {
+
+/// What takes the frames that a replayed box sends.
+class Output {
+ public:
+  virtual ~Output() = default;
+  virtual void write(Side out, std::span<const std::uint8_t> frame, Time at) = 0;
+};
+
+/// Accepts every frame at once, as an idle port does.
+class Collector final : public engine::Sink {
+ public:
+  explicit Collector(Output& output) : output_(output) {}
+
+  void set_time(Time now) { now_ = now; }
+  std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
+  std::uint64_t emitted(Side side) const { return emitted_[static_cast<std::size_t>(side)]; }
+
+ private:
+  Output& output_;
+  Time now_ = 0;
+  std::array<std::uint64_t, 2> emitted_{};
+  std::vector<std::uint8_t> scratch_;
+};
+
+}  // namespace longhaul::replay

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Compares each pseudo-ACK with the real ACK that the capture holds for the same PSN.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "custody/observer.hpp"
+#include "replay/fates.hpp"
+#include "replay/request_history.hpp"
+
+namespace longhaul::replay {
+
+/// A real ACK that says something else than the pseudo-ACK made for its PSN.
+struct Mismatch {
+  std::uint64_t frame = 0;
+  custody::FlowIdentity flow;
+  std::uint32_t psn = 0;
+  std::string field;  ///< destination_qpn, msn, syndrome or p_key
+  std::uint32_t real = 0;
+  std::uint32_t pseudo = 0;
+};
+
+/// A real ACK of a confirmed flow for whose PSN no pseudo-ACK was made, and what in the capture explains it.
+struct Unmatched {
+  std::uint64_t frame = 0;
+  custody::FlowIdentity flow;
+  std::uint32_t psn = 0;
+  std::uint32_t frontier = 0;        ///< h before the ACK
+  std::uint64_t request_frame = 0;   ///< first arrival of the request; 0 when there was none
+  std::string reason;
+};
+
+struct FlowReport {
+  enum class End : std::uint8_t { open, orderly, custody_left };
+  custody::FlowIdentity flow;
+  bool confirmed = false;
+  std::uint64_t requests = 0;  ///< request frames of the flow's requester, repeats included
+  std::uint64_t pseudo_acks = 0;
+  std::uint64_t real_acks = 0;
+  std::uint64_t matched = 0;
+  End end = End::open;
+  std::uint64_t custody_left = 0;  ///< packets, when it ended
+};
+
+class Judge final : public custody::Observer {
+ public:
+  /// With `comparing` false (policy off) no pseudo-ACK is owed, and every real ACK counts as forwarded.
+  explicit Judge(bool comparing) : comparing_(comparing) {}
+
+  /// Brackets the engine's handling of a frame of the capture. `parsed` is null when the frame is not RoCE.
+  void begin_frame(std::uint64_t number) { frame_ = number; }
+  void end_frame(const wire::Frame* parsed, bool icrc_ok, const Fates& fates);
+
+  void on_pseudo_ack(const custody::FlowIdentity& flow, const custody::AckFields& ack, Time now) override;
+  void on_real_ack(const custody::FlowIdentity& flow, const custody::AckFields& ack, bool confirmed, std::uint32_t frontier,
+                   Time now) override;
+  void on_flow_learned(const custody::FlowIdentity& flow, Time now) override;
+  void on_flow_closed(const custody::FlowIdentity& flow, std::uint64_t packets_left, Time now) override;
+
+  std::uint64_t real_acks = 0;  ///< = matched + mismatched + unmatched + forwarded
+  std::uint64_t real_acks_matched = 0;
+  std::uint64_t real_acks_mismatched = 0;
+  std::uint64_t real_acks_unmatched = 0;
+  std::uint64_t real_acks_forwarded = 0;  ///< of flows not confirmed before, or not accelerated
+  std::vector<Mismatch> mismatches;
+  std::vector<Unmatched> unmatched;
+
+  /// In the order in which they were learned.
+  std::vector<FlowReport> flows() const;
+
+ private:
+  struct Flow {
+    FlowReport report;
+    RequestHistory history;
+    std::map<std::uint32_t, custody::AckFields> pseudo;  ///< by PSN; a PSN used again after 2^24 replaces the old one
+    std::optional<std::uint32_t> acked_before_confirmation;  ///< highest PSN
+    std::optional<std::uint32_t> acked_by_responder_first;   ///< highest PSN at or above h when its ACK came
+    bool acked_in_this_frame = false;
+  };
+  using Ends = std::tuple<std::array<std::uint8_t, 16>, std::array<std::uint8_t, 16>, std::uint32_t>;
+
+  Flow& flow_of(const custody::FlowIdentity& flow);
+  void compare(Flow& flow, const custody::AckFields& real, const custody::AckFields& pseudo);
+  std::string reason_for(const Flow& flow, std::uint32_t psn, std::uint32_t frontier) const;
+
+  bool comparing_;
+  std::uint64_t frame_ = 0;
+  std::map<std::uint64_t, Flow> flows_;     ///< by serial
+  std::map<Ends, std::uint64_t> newest_;    ///< requester, responder, responder's QPN: the newest flow's serial
+};
+
+}  // namespace longhaul::replay

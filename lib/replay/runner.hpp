@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sends a capture through a box, at the capture's own time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "replay/collector.hpp"
+#include "replay/judge.hpp"
+#include "replay/near_hosts.hpp"
+
+namespace longhaul::replay {
+
+/// What is true at the end of a replay. Time stops with the last frame: whatever waits for a later moment (a resend,
+/// a held DREQ) is still waiting, and is reported as that. Running on would show what the box does with hosts that
+/// have fallen silent, which is not in the capture.
+struct Result {
+  std::uint64_t frames = 0;
+  std::uint64_t truncated = 0;   ///< cut by the capture's snap length: they pass through as they are
+  std::uint64_t icrc_bad = 0;    ///< of all RoCE frames, learned or not
+  std::uint64_t clock_steps_back = 0;  ///< frames older than the one before: taken at the time of that
+  std::uint64_t emitted_host = 0;
+  std::uint64_t emitted_wan = 0;
+  std::uint64_t waiting = 0;
+  std::uint64_t custody_left_packets = 0;
+  std::uint64_t custody_left_bytes = 0;
+  Counters counters;
+};
+
+class Runner {
+ public:
+  /// `pools` and `output` must outlive the runner.
+  Runner(const engine::Settings& settings, const engine::Pools& pools, std::vector<flow::Prefix> near, Output& output);
+
+  /// The next frame of the capture. Throws std::runtime_error when there is no buffer for it.
+  void feed(std::span<const std::uint8_t> frame, bool truncated, Time at);
+
+  Result finish();
+  const Judge& judge() const { return judge_; }
+
+ private:
+  void run_timers(Time until);
+  rte_mbuf* to_mbuf(std::span<const std::uint8_t> frame);
+
+  const engine::Pools& pools_;
+  NearHosts near_;
+  Judge judge_;
+  Collector collector_;
+  engine::Engine engine_;  // after what it refers to
+  Fates fates_;
+  Result result_;
+  Time now_ = 0;
+};
+
+/// Whether every frame of the capture is accounted for: sent on, or not for a reason that has a name.
+bool sums_to_input(const Result& result);
+
+/// The policy off compares nothing: no pseudo-ACK is owed.
+bool any_policy_full(const flow::PolicyTable& policies);
+
+}  // namespace longhaul::replay

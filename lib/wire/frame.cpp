@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "wire/frame.hpp"
+
+#include <limits>
+
+namespace longhaul::wire {
+namespace {
+
+constexpr std::array<std::string_view, kParseStatusCount> kStatusNames = {
+    "parse_roce",          "parse_too_short_ethernet", "parse_too_many_vlan_tags",     "parse_not_ip",
+    "parse_too_short_ip",  "parse_bad_ip_header",      "parse_ip_length_beyond_frame", "parse_ip_fragment",
+    "parse_not_udp",       "parse_too_short_udp",      "parse_bad_udp_length",         "parse_not_roce_port",
+    "parse_too_short_bth", "parse_bad_bth_version",    "parse_unknown_opcode",         "parse_too_short_extended",
+    "parse_bad_pad_count", "parse_unexpected_payload", "parse_bad_payload_size",
+};
+static_assert(kStatusNames.back() == "parse_bad_payload_size");
+
+/// extended_size_of() for every set, so that finding a header is one load.
+constexpr auto kExtendedSizes = [] {
+  std::array<std::uint8_t, 256> sizes{};
+  for (std::size_t set = 0; set < sizes.size(); ++set) sizes[set] = extended_size_of(static_cast<std::uint8_t>(set));
+  return sizes;
+}();
+
+constexpr std::size_t kMaxVlanTags = 2;
+constexpr std::uint16_t kMoreFragmentsOrOffset = 0x3fff;
+
+/// The bytes at `offset` as a header. The caller has checked that they are there.
+template <typename Header>
+const Header& view(const std::uint8_t* data, std::size_t offset) noexcept {
+  static_assert(alignof(Header) == 1);
+  return *reinterpret_cast<const Header*>(data + offset);
+}
+
+/// Where parsing stands: the next header begins at `offset`, and what belongs to it ends before `end`.
+/// `end` never exceeds the frame; the IP length lowers it to leave Ethernet padding out.
+struct Cursor {
+  std::size_t offset = 0;
+  std::size_t end = 0;
+
+  bool has(std::size_t bytes) const noexcept { return end - offset >= bytes; }
+};
+
+constexpr bool is_vlan(std::uint16_t ether_type) noexcept {
+  return ether_type == kEtherTypeVlan || ether_type == kEtherTypeQinQ;
+}
+
+/// Ethernet header and tags; sets `ether_type` to that of the packet inside.
+ParseStatus parse_ethernet(Frame& out, Cursor& at, std::uint16_t& ether_type) noexcept {
+  if (!at.has(sizeof(EthernetHeader))) return ParseStatus::too_short_ethernet;
+  ether_type = view<EthernetHeader>(out.data, at.offset).ether_type;
+  at.offset += sizeof(EthernetHeader);
+  std::uint32_t tags = 0;
+  std::uint32_t vids = 0;
+  while (is_vlan(ether_type)) {
+    if (tags == kMaxVlanTags) return ParseStatus::too_many_vlan_tags;
+    if (!at.has(sizeof(VlanTag))) return ParseStatus::too_short_ethernet;
+    const auto& tag = view<VlanTag>(out.data, at.offset);
+    vids |= (tag.tci & 0xfffU) << (tags == 0 ? 12 : 0);
+    ether_type = tag.ether_type;
+    at.offset += sizeof(VlanTag);
+    ++tags;
+  }
+  out.vlan.value = tags << 24 | vids;
+  return ParseStatus::roce;
+}
+
+/// Narrows the cursor to the `size` bytes of an IP packet.
+ParseStatus limit_to(Cursor& at, std::size_t size) noexcept {
+  if (!at.has(size)) return ParseStatus::ip_length_beyond_frame;
+  at.end = at.offset + size;
+  // Frame keeps offsets in 16 bits; no Ethernet frame is that long.
+  if (at.end > std::numeric_limits<std::uint16_t>::max()) return ParseStatus::bad_ip_header;
+  return ParseStatus::roce;
+}
+
+ParseStatus parse_ipv4(Frame& out, Cursor& at) noexcept {
+  if (!at.has(sizeof(Ipv4Header))) return ParseStatus::too_short_ip;
+  const auto& ip = view<Ipv4Header>(out.data, at.offset);
+  const std::size_t header_size = std::size_t{4} * (ip.version_ihl & 0x0fU);
+  if (ip.version_ihl >> 4 != 4 || header_size < sizeof(Ipv4Header) || ip.total_length < header_size)
+    return ParseStatus::bad_ip_header;
+  if (!at.has(header_size)) return ParseStatus::too_short_ip;
+  if (const auto status = limit_to(at, ip.total_length); status != ParseStatus::roce) return status;
+  if ((ip.flags_fragment & kMoreFragmentsOrOffset) != 0) return ParseStatus::ip_fragment;
+  if (ip.protocol != kIpProtocolUdp) return ParseStatus::not_udp;
+  out.ipv6 = false;
+  out.source = IpAddress::from_ipv4(ip.source);
+  out.destination = IpAddress::from_ipv4(ip.destination);
+  at.offset += header_size;
+  return ParseStatus::roce;
+}
+
+ParseStatus parse_ipv6(Frame& out, Cursor& at) noexcept {
+  if (!at.has(sizeof(Ipv6Header))) return ParseStatus::too_short_ip;
+  const auto& ip = view<Ipv6Header>(out.data, at.offset);
+  if (ip.version_class_flow >> 28 != 6) return ParseStatus::bad_ip_header;
+  if (const auto status = limit_to(at, sizeof(Ipv6Header) + ip.payload_length); status != ParseStatus::roce)
+    return status;
+  if (ip.next_header != kIpProtocolUdp) return ParseStatus::not_udp;
+  out.ipv6 = true;
+  out.source = IpAddress::from_ipv6(ip.source);
+  out.destination = IpAddress::from_ipv6(ip.destination);
+  // ::ffff:a.b.c.d stands for IPv4 in IpAddress and may not come from elsewhere: it would be another host's flow.
+  if (out.source.is_ipv4() || out.destination.is_ipv4()) return ParseStatus::bad_ip_header;
+  at.offset += sizeof(Ipv6Header);
+  return ParseStatus::roce;
+}
+
+ParseStatus parse_udp(Frame& out, Cursor& at) noexcept {
+  if (!at.has(sizeof(UdpHeader))) return ParseStatus::too_short_udp;
+  const auto& udp = view<UdpHeader>(out.data, at.offset);
+  if (udp.length != at.end - at.offset) return ParseStatus::bad_udp_length;
+  if (udp.destination_port != kRoceUdpPort) return ParseStatus::not_roce_port;
+  out.udp_offset = static_cast<std::uint16_t>(at.offset);
+  at.offset += sizeof(UdpHeader);
+  return ParseStatus::roce;
+}
+
+ParseStatus parse_bth(Frame& out, Cursor& at) noexcept {
+  if (!at.has(sizeof(Bth) + kIcrcSize)) return ParseStatus::too_short_bth;
+  at.end -= kIcrcSize;
+  out.bth_offset = static_cast<std::uint16_t>(at.offset);
+  out.icrc_offset = static_cast<std::uint16_t>(at.end);
+  at.offset += sizeof(Bth);
+  out.payload_offset = static_cast<std::uint16_t>(at.offset);
+  out.payload_size = 0;
+  if ((out.bth().flags & kBthVersionMask) != 0) return ParseStatus::bad_bth_version;
+  out.opcode = find_opcode(out.bth().opcode);
+  return out.opcode == nullptr ? ParseStatus::unknown_opcode : ParseStatus::roce;
+}
+
+/// Extended headers, payload and padding: what is between the BTH and the ICRC.
+ParseStatus parse_rest(Frame& out, Cursor& at) noexcept {
+  if (!at.has(out.opcode->extended_size)) return ParseStatus::too_short_extended;
+  at.offset += out.opcode->extended_size;
+  out.payload_offset = static_cast<std::uint16_t>(at.offset);
+  const std::size_t padded = at.end - at.offset;
+  const std::size_t pad = (out.bth().flags & kBthPadMask) >> kBthPadShift;
+  if (!out.opcode->payload) {
+    if (pad != 0) return ParseStatus::bad_pad_count;
+    return padded == 0 ? ParseStatus::roce : ParseStatus::unexpected_payload;
+  }
+  if (pad > padded) return ParseStatus::bad_pad_count;
+  if (padded % 4 != 0) return ParseStatus::bad_payload_size;
+  out.payload_size = static_cast<std::uint16_t>(padded - pad);
+  return ParseStatus::roce;
+}
+
+}  // namespace
+
+std::string_view name_of(ParseStatus status) noexcept {
+  const auto index = static_cast<std::size_t>(status);
+  return index < kStatusNames.size() ? kStatusNames[index] : "parse_invalid_status";
+}
+
+std::uint16_t Frame::extended_offset(ExtendedHeader header) const noexcept {
+  const auto before = static_cast<std::uint8_t>(opcode->extended & (header - 1));
+  return static_cast<std::uint16_t>(bth_offset + sizeof(Bth) + kExtendedSizes[before]);
+}
+
+ParseStatus parse(std::span<const std::uint8_t> bytes, Frame& out) noexcept {
+  out.data = bytes.data();
+  out.size = static_cast<std::uint32_t>(bytes.size());
+  out.opcode = nullptr;
+  Cursor at{.offset = 0, .end = bytes.size()};
+  std::uint16_t ether_type = 0;
+  auto status = parse_ethernet(out, at, ether_type);
+  if (status != ParseStatus::roce) return status;
+  out.ip_offset = static_cast<std::uint16_t>(at.offset);
+  if (ether_type == kEtherTypeIpv4)
+    status = parse_ipv4(out, at);
+  else if (ether_type == kEtherTypeIpv6)
+    status = parse_ipv6(out, at);
+  else
+    return ParseStatus::not_ip;
+  if (status == ParseStatus::roce) status = parse_udp(out, at);
+  if (status == ParseStatus::roce) status = parse_bth(out, at);
+  if (status == ParseStatus::roce) status = parse_rest(out, at);
+  return status;
+}
+
+std::uint16_t ipv4_checksum(std::span<const std::uint8_t> header) noexcept {
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i + 1 < header.size(); i += 2) {
+    if (i == offsetof(Ipv4Header, checksum)) continue;
+    sum += static_cast<std::uint32_t>(header[i]) << 8 | header[i + 1];
+  }
+  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<std::uint16_t>(~sum);
+}
+
+bool verify_ipv4_checksum(const Frame& frame) noexcept {
+  if (frame.ipv6) return true;
+  const auto size = static_cast<std::size_t>(frame.udp_offset - frame.ip_offset);
+  return ipv4_checksum({frame.data + frame.ip_offset, size}) == view<Ipv4Header>(frame.data, frame.ip_offset).checksum;
+}
+
+}  // namespace longhaul::wire

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One Ethernet frame, checked and taken apart: every length is compared with the bytes that are
+// there before anything is read, so whoever holds a parsed Frame may use its headers without fear.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wire/headers.hpp"
+#include "wire/opcode.hpp"
+
+namespace longhaul::wire {
+
+/// An IPv4 or IPv6 address in 16 bytes; IPv4 as ::ffff:a.b.c.d (RFC 4291, 2.5.5.2).
+struct IpAddress {
+  std::array<std::uint8_t, 16> bytes{};
+
+  bool is_ipv4() const noexcept;
+  bool operator==(const IpAddress&) const = default;
+
+  static IpAddress from_ipv4(const std::array<std::uint8_t, 4>& octets) noexcept;
+  static IpAddress from_ipv6(const std::array<std::uint8_t, 16>& octets) noexcept;
+  /// Parses "10.9.0.1" or "fd00::1". Throws std::invalid_argument naming the text.
+  static IpAddress parse(const std::string& text);
+  std::string to_string() const;
+};
+
+/// The VLAN IDs of a frame as one number that tells tenants apart: (number of tags, outer VID, inner VID).
+struct VlanKey {
+  std::uint32_t value = 0;
+  bool operator==(const VlanKey&) const = default;
+};
+
+/// What parse() found. `roce` is the only one whose Frame may be used beyond its raw bytes;
+/// each of the others is the name of a counter, and the frame passes through.
+enum class ParseStatus : std::uint8_t {
+  roce,
+  too_short_ethernet,  ///< fewer than 14 bytes, or cut inside a VLAN tag
+  too_many_vlan_tags,  ///< more than two
+  not_ip,              ///< another EtherType (ARP, LACP, LLDP, STP, ...)
+  too_short_ip,        ///< cut inside the IP header
+  bad_ip_header,       ///< version, header length or total length is impossible, or IPv6 carries an IPv4-mapped address
+  ip_length_beyond_frame,  ///< the IP length promises more bytes than the frame has
+  ip_fragment,
+  not_udp,  ///< another protocol, or IPv6 extension headers before UDP
+  too_short_udp,
+  bad_udp_length,  ///< UDP length disagrees with the IP length
+  not_roce_port,
+  too_short_bth,  ///< no room for BTH and ICRC
+  bad_bth_version,
+  unknown_opcode,      ///< BTH is valid: Frame::bth() may be used, nothing behind it
+  too_short_extended,  ///< no room for the opcode's extended headers
+  bad_pad_count,       ///< pad count exceeds the payload, or pads an opcode that has none
+  unexpected_payload,  ///< bytes after an opcode that carries none
+  bad_payload_size,    ///< payload plus padding is not a multiple of four
+};
+inline constexpr std::size_t kParseStatusCount = static_cast<std::size_t>(ParseStatus::bad_payload_size) + 1;
+
+/// The counter name of a status: lower case with underscores, e.g. "parse_too_short_bth".
+std::string_view name_of(ParseStatus status) noexcept;
+
+/// A view into one frame's bytes; offsets count from the first byte of the Ethernet header.
+/// Valid as long as the bytes are.
+struct Frame {
+  const std::uint8_t* data = nullptr;
+  std::uint32_t size = 0;              ///< bytes of the frame, trailing Ethernet padding included
+  const OpcodeInfo* opcode = nullptr;  ///< nullptr when unknown
+  VlanKey vlan;
+  IpAddress source;
+  IpAddress destination;
+  std::uint16_t ip_offset = 0;
+  std::uint16_t udp_offset = 0;
+  std::uint16_t bth_offset = 0;
+  std::uint16_t payload_offset = 0;  ///< after the extended headers
+  std::uint16_t payload_size = 0;    ///< bytes, padding not included
+  std::uint16_t icrc_offset = 0;     ///< where the IP length says the ICRC stands
+  bool ipv6 = false;
+
+  const Bth& bth() const noexcept { return at<Bth>(bth_offset); }
+  std::uint32_t psn() const noexcept { return bth().psn; }
+  std::uint32_t destination_qpn() const noexcept { return bth().destination_qpn; }
+  bool ack_req() const noexcept { return (bth().ack_req & kBthAckReq) != 0; }
+  /// Bytes up to and including the ICRC, as the IP length gives them.
+  std::uint32_t roce_size() const noexcept { return icrc_offset + static_cast<std::uint32_t>(kIcrcSize); }
+
+  // Only when opcode->has(...) the header asked for.
+  const Deth& deth() const noexcept { return at<Deth>(extended_offset(kHasDeth)); }
+  const Reth& reth() const noexcept { return at<Reth>(extended_offset(kHasReth)); }
+  const AtomicEth& atomic_eth() const noexcept { return at<AtomicEth>(extended_offset(kHasAtomicEth)); }
+  const Aeth& aeth() const noexcept { return at<Aeth>(extended_offset(kHasAeth)); }
+  const AtomicAckEth& atomic_ack_eth() const noexcept { return at<AtomicAckEth>(extended_offset(kHasAtomicAckEth)); }
+  const ImmDt& imm_dt() const noexcept { return at<ImmDt>(extended_offset(kHasImmDt)); }
+  const Ieth& ieth() const noexcept { return at<Ieth>(extended_offset(kHasIeth)); }
+
+  std::span<const std::uint8_t> payload() const noexcept { return {data + payload_offset, payload_size}; }
+
+  /// Offset of an extended header that the opcode has.
+  std::uint16_t extended_offset(ExtendedHeader header) const noexcept;
+
+ private:
+  template <typename Header>
+  const Header& at(std::size_t offset) const noexcept {
+    static_assert(alignof(Header) == 1);
+    return *reinterpret_cast<const Header*>(data + offset);
+  }
+};
+
+/// Takes `bytes` apart into `out`. Never reads beyond `bytes`, never throws. `out` is complete when the
+/// status is `roce`, complete up to the BTH when it is `unknown_opcode`, and otherwise not to be used.
+/// The ICRC is located, not verified (icrc.hpp).
+ParseStatus parse(std::span<const std::uint8_t> bytes, Frame& out) noexcept;
+
+/// The IPv4 header checksum is right; always true for IPv6, which has none. The ICRC does not cover ToS, TTL and
+/// checksum: a frame damaged there has a good ICRC and is still dropped by the next router or host.
+bool verify_ipv4_checksum(const Frame& frame) noexcept;
+
+/// The checksum (RFC 791) of the IPv4 header in `header`, options included, the checksum field counted as zero.
+std::uint16_t ipv4_checksum(std::span<const std::uint8_t> header) noexcept;
+
+}  // namespace longhaul::wire

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The invariant CRC of RoCEv2 (IBTA vol. 1, 7.8.1 and Annex A17.3.2): CRC-32 (zlib's polynomial) over eight
+// 0xff bytes, the IP header with ToS, TTL and checksum as ones (IPv6: traffic class, flow label,
+// hop limit), UDP with its checksum as ones, BTH with its reserved byte as ones, then everything to
+// the end of the padding; stored least significant byte first.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "wire/frame.hpp"
+
+namespace longhaul::wire {
+
+/// The ICRC that `frame` ought to carry, as a number (store it with store_icrc()).
+std::uint32_t compute_icrc(const Frame& frame) noexcept;
+
+/// The ICRC that `frame` carries.
+std::uint32_t stored_icrc(const Frame& frame) noexcept;
+
+inline bool verify_icrc(const Frame& frame) noexcept { return compute_icrc(frame) == stored_icrc(frame); }
+
+/// Writes `icrc` in wire order to the four bytes at `to`.
+void store_icrc(std::uint8_t* to, std::uint32_t icrc) noexcept;
+
+/// Recomputes and stores the ICRC of the frame in `bytes`, which must parse as RoCE (or as RoCE with an
+/// unknown opcode). Returns false, and changes nothing, when it does not.
+bool refresh_icrc(std::span<std::uint8_t> bytes) noexcept;
+
+}  // namespace longhaul::wire

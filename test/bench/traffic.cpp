@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "test/bench/traffic.hpp"
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "wire/builder.hpp"
+#include "wire/cm.hpp"
+#include "wire/icrc.hpp"
+#include "wire/psn.hpp"
+
+namespace longhaul::bench {
+
+namespace {
+
+constexpr std::uint16_t kBurst = 32;
+constexpr std::size_t kMaxErrors = 10;
+constexpr std::uint32_t kRequesterQpn = 0x100;  // plus the flow's number
+constexpr std::uint32_t kResponderQpn = 0x8100;
+
+std::string requester_ip() { return "10.1.0.1"; }
+std::string responder_ip() { return "10.2.0.1"; }
+
+struct Flow {
+  FrameTemplate request;
+  FrameTemplate ack;
+  std::uint32_t start;          // PSN of the first request
+  std::uint64_t sent = 0;       // requests offered
+  std::uint64_t arrived = 0;    // requests at the responder
+  std::uint64_t answered = 0;   // pseudo-ACKs or real ACKs at the requester, cumulative
+};
+
+std::vector<std::uint8_t> cm_frame(bool from_requester, const wire::CmMessage& message) {
+  std::array<std::uint8_t, wire::kMadSize> mad{};
+  wire::write_cm(message, mad);
+  wire::PacketBuilder builder;
+  if (from_requester)
+    builder.ips(requester_ip(), responder_ip());
+  else
+    builder.ips(responder_ip(), requester_ip());
+  return builder.opcode(wire::kUdSendOnly).qpn(wire::kGsiQpn).deth(0x80010000, 1).payload(mad).build();
+}
+
+rte_mbuf* to_mbuf(rte_mempool* pool, const std::vector<std::uint8_t>& bytes) {
+  rte_mbuf* mbuf = rte_pktmbuf_alloc(pool);
+  if (mbuf == nullptr) throw std::runtime_error("benchmark: no mbuf");
+  std::copy(bytes.begin(), bytes.end(),
+            reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes.size()))));
+  return mbuf;
+}
+
+class Traffic {
+ public:
+  Traffic(const TrafficOptions& options, drivers::Port& host, drivers::Port& wan, rte_mempool* pool,
+          const drivers::Clock& clock)
+      : options_(options), host_(host), wan_(wan), pool_(pool), clock_(clock) {
+    for (std::uint32_t i = 0; i < options.flows; ++i) flows_.push_back(make_flow(i));
+  }
+
+  TrafficResult run() {
+    connect();
+    confirm();
+    offer();
+    return result_;
+  }
+
+ private:
+  // PSNs start near the wrap for every other flow.
+  static std::uint32_t start_of(std::uint32_t i) { return i % 2 == 0 ? 1000 * i : wire::kPsnMask - 1000; }
+
+  Flow make_flow(std::uint32_t i) const {
+    return Flow{FrameTemplate(wire::PacketBuilder()
+                                  .ips(requester_ip(), responder_ip())
+                                  .opcode(wire::kRcWriteOnly)
+                                  .qpn(kResponderQpn + i)
+                                  .ack_req()
+                                  .reth(0x10000, 7, options_.payload)
+                                  .payload_size(options_.payload)
+                                  .build()),
+                FrameTemplate(wire::PacketBuilder()
+                                  .ips(responder_ip(), requester_ip())
+                                  .opcode(wire::kRcAcknowledge)
+                                  .qpn(kRequesterQpn + i)
+                                  .aeth(wire::kAckNoCredits, 0)
+                                  .build()),
+                start_of(i)};
+  }
+
+  void connect() {
+    for (std::uint32_t i = 0; i < options_.flows; ++i) {
+      wire::CmMessage req;
+      req.attribute = wire::CmAttribute::req;
+      req.transaction_id = 100 + i;
+      req.local_comm_id = 1000 + i;
+      req.local_qpn = kRequesterQpn + i;
+      req.starting_psn = 1;
+      req.reliable_connected = true;
+      req.path_mtu = 5;
+      req.retry_count = 7;
+      req.local_ack_timeout = 19;
+      send(host_, to_mbuf(pool_, cm_frame(true, req)));
+      wait_for(wan_);
+      wire::CmMessage rep;
+      rep.attribute = wire::CmAttribute::rep;
+      rep.transaction_id = req.transaction_id;
+      rep.local_comm_id = 2000 + i;
+      rep.remote_comm_id = req.local_comm_id;
+      rep.local_qpn = kResponderQpn + i;
+      rep.starting_psn = start_of(i);
+      send(wan_, to_mbuf(pool_, cm_frame(false, rep)));
+      wait_for(host_);
+    }
+  }
+
+  // One request of each flow, answered for real, lets the box acknowledge the rest.
+  void confirm() {
+    for (std::uint32_t i = 0; i < options_.flows; ++i) offer_one(i);
+    const Time until = clock_.now() + seconds(2);
+    while (!std::all_of(flows_.begin(), flows_.end(), [](const Flow& f) { return f.answered == 1; })) {
+      pump();
+      if (clock_.now() > until) throw std::runtime_error("benchmark: the flows were not confirmed");
+    }
+    result_.pseudo_acks = result_.delivered = 0;
+  }
+
+  void offer() {
+    const Time begin = clock_.now();
+    const double interval = 1e9 / options_.rate;
+    Time last_progress = begin;
+    std::uint64_t last_seen = 0;
+    std::uint32_t next = 0;
+    for (;;) {
+      const Time now = clock_.now();
+      const auto due = static_cast<std::uint64_t>(static_cast<double>(now - begin) / interval);
+      unsigned turn = 0;
+      while (result_.offered < std::min(due, options_.requests) && turn++ < kBurst) {
+        offer_one(next);
+        next = (next + 1) % options_.flows;
+        if (++result_.offered == options_.requests)
+          result_.offered_per_second = static_cast<double>(options_.requests) * 1e9 / static_cast<double>(clock_.now() - begin);
+      }
+      pump();
+      const std::uint64_t seen = result_.delivered + result_.pseudo_acks;
+      if (seen != last_seen) last_progress = now;
+      last_seen = seen;
+      const bool done = result_.offered == options_.requests && result_.delivered == options_.requests &&
+                        result_.pseudo_acks == options_.requests && in_flight_.empty();
+      if (done) return;
+      if (now - last_progress > seconds(5)) {
+        error("nothing moved for 5 s");
+        return;
+      }
+    }
+  }
+
+  void offer_one(std::uint32_t index) {
+    Flow& flow = flows_[index];
+    send(host_, flow.request.make(pool_, wire::psn_add(flow.start, static_cast<std::int64_t>(flow.sent)), 0));
+    ++flow.sent;
+  }
+
+  void pump() {
+    std::array<rte_mbuf*, kBurst> frames;
+    std::uint16_t count = wan_.receive(frames.data(), kBurst);
+    for (std::uint16_t i = 0; i < count; ++i) at_responder(frames[i]);
+    const Time now = clock_.now();
+    while (!in_flight_.empty() && in_flight_.front().due <= now) {
+      const Answer answer = in_flight_.front();
+      in_flight_.pop_front();
+      send(wan_, flows_[answer.flow].ack.make(pool_, answer.psn, answer.msn));
+    }
+    count = host_.receive(frames.data(), kBurst);
+    for (std::uint16_t i = 0; i < count; ++i) at_requester(frames[i]);
+  }
+
+  // Checks a request; answers it a round trip later.
+  void at_responder(rte_mbuf* mbuf) {
+    wire::Frame frame;
+    if (wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, frame) != wire::ParseStatus::roce ||
+        !wire::verify_icrc(frame)) {
+      error("a request came out damaged");
+    } else if (const std::uint32_t index = frame.destination_qpn() - kResponderQpn; index < flows_.size()) {
+      Flow& flow = flows_[index];
+      if (frame.psn() != wire::psn_add(flow.start, static_cast<std::int64_t>(flow.arrived))) {
+        error("a request came out of order or twice");
+      } else {
+        ++flow.arrived;
+        ++result_.delivered;
+        in_flight_.push_back({clock_.now() + options_.round_trip, index, frame.psn(),
+                              static_cast<std::uint32_t>(flow.arrived) & wire::kPsnMask});
+      }
+    } else {
+      error("a request came out that was not offered");
+    }
+    rte_pktmbuf_free(mbuf);
+  }
+
+  void at_requester(rte_mbuf* mbuf) {
+    wire::Frame frame;
+    if (wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, frame) != wire::ParseStatus::roce ||
+        !wire::verify_icrc(frame) || frame.opcode->operation != wire::Operation::acknowledge) {
+      error("an ACK came out damaged");
+    } else if (const std::uint32_t index = frame.destination_qpn() - kRequesterQpn; index < flows_.size()) {
+      Flow& flow = flows_[index];
+      if (frame.psn() != wire::psn_add(flow.start, static_cast<std::int64_t>(flow.answered)) ||
+          frame.aeth().msn != ((flow.answered + 1) & wire::kPsnMask) || frame.aeth().syndrome != wire::kAckNoCredits)
+        error("an ACK came out of order, twice or with a wrong MSN");
+      ++flow.answered;
+      ++result_.pseudo_acks;
+    } else {
+      error("an ACK came out for nobody");
+    }
+    rte_pktmbuf_free(mbuf);
+  }
+
+  void send(drivers::Port& port, rte_mbuf* mbuf) {
+    if (mbuf == nullptr) throw std::runtime_error("benchmark: no mbuf for traffic");
+    const Time until = clock_.now() + seconds(2);
+    while (port.transmit(&mbuf, 1) == 0)
+      if (clock_.now() > until) throw std::runtime_error("benchmark: the box takes nothing");
+  }
+
+  // Takes and frees one frame.
+  void wait_for(drivers::Port& port) {
+    rte_mbuf* mbuf = nullptr;
+    const Time until = clock_.now() + seconds(2);
+    while (port.receive(&mbuf, 1) == 0)
+      if (clock_.now() > until) throw std::runtime_error("benchmark: the box does not forward");
+    rte_pktmbuf_free(mbuf);
+  }
+
+  void error(const char* what) {
+    if (result_.errors.size() < kMaxErrors) result_.errors.emplace_back(what);
+  }
+
+  struct Answer {
+    Time due;
+    std::uint32_t flow;
+    std::uint32_t psn;
+    std::uint32_t msn;
+  };
+
+  TrafficOptions options_;
+  drivers::Port& host_;
+  drivers::Port& wan_;
+  rte_mempool* pool_;
+  const drivers::Clock& clock_;
+  std::vector<Flow> flows_;
+  std::deque<Answer> in_flight_;
+  TrafficResult result_;
+};
+
+}  // namespace
+
+FrameTemplate::FrameTemplate(std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)) {
+  if (wire::parse(bytes_, frame_) != wire::ParseStatus::roce) throw std::logic_error("a template must be RoCE");
+}
+
+rte_mbuf* FrameTemplate::make(rte_mempool* pool, std::uint32_t psn, std::uint32_t msn) const {
+  rte_mbuf* mbuf = rte_pktmbuf_alloc(pool);
+  if (mbuf == nullptr) return nullptr;
+  auto* bytes = reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes_.size())));
+  std::copy(bytes_.begin(), bytes_.end(), bytes);
+  wire::Frame frame = frame_;
+  frame.data = bytes;
+  reinterpret_cast<wire::Bth*>(bytes + frame.bth_offset)->psn = psn;
+  if (frame.opcode->has(wire::kHasAeth))
+    reinterpret_cast<wire::Aeth*>(bytes + frame.extended_offset(wire::kHasAeth))->msn = msn;
+  for (std::uint16_t i = 0; i < std::min<std::uint16_t>(frame.payload_size, 4); ++i)
+    bytes[frame.payload_offset + i] = static_cast<std::uint8_t>(psn >> (8 * i));
+  wire::store_icrc(bytes + frame.icrc_offset, wire::compute_icrc(frame));
+  return mbuf;
+}
+
+TrafficResult run_traffic(const TrafficOptions& options, drivers::Port& host_end, drivers::Port& wan_end, rte_mempool* pool,
+                          const drivers::Clock& clock) {
+  return Traffic(options, host_end, wan_end, pool, clock).run();
+}
+
+}  // namespace longhaul::bench

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Traffic between the two hosts under given conditions, and the record of it."""
+import dataclasses
+import pathlib
+
+from . import nvme, perftest
+from .process import LabError, wait_until
+
+GUEST_TCP = pathlib.Path(__file__).resolve().parent.parent / "guest_tcp"
+CONNECT_ATTEMPTS = 8
+CLOCK_ATTEMPTS = 4
+
+
+class Session:
+    """What a scenario runs between the start and the end of the boxes."""
+
+    def __init__(self, hosts, conditions, progress):
+        self.client, self.server = hosts
+        self.conditions = conditions
+        self.counters = {}
+        self.steps = []
+        self._progress = progress
+
+    def _client_server(self, server_argv, client_argv, listening, timeout):
+        """Starts a server, waits until it listens, runs the client; again when the client was refused."""
+        for attempt in range(1, CONNECT_ATTEMPTS + 1):
+            server = self.server.start(server_argv, timeout)
+            wait_until(lambda: listening(self.server) or not server.running, 15, f"{server} to listen")
+            client = self.client.start(client_argv, timeout).wait()
+            refused = client.rc != 0 and perftest.REFUSED.search(client.output)
+            if client.rc:
+                server.kill()
+            if not refused or attempt == CONNECT_ATTEMPTS:
+                break
+        try:
+            server.wait()
+        finally:
+            step = {"command": str(client), "server_command": str(server), "rc": client.rc, "server_rc": server.rc,
+                    "seconds": client.seconds, "refused": attempt - 1}
+            self.steps.append(step)
+        if client.rc or server.rc:
+            step["output"], step["server_output"] = client.output, server.output
+            raise LabError(f"{client}: exit code {client.rc}, server's {server.rc}\n{client.output[-1500:]}\n"
+                           f"server said:\n{server.output[-1500:]}")
+        return client, server, step
+
+    def perftest(self, tool, size, count, *, timeout=120, cm=True, **options):
+        """One perftest; the Figures that its client printed."""
+        server = perftest.command(tool, size, count, cm=cm, **options)
+        client = perftest.command(tool, size, count, cm=cm, server=self.server.ip, **options)
+        listening = perftest.cm_listening if cm else perftest.tcp_listening
+        for _ in range(CLOCK_ATTEMPTS):
+            done, _, step = self._client_server(server, client, listening, timeout)
+            step["clock_known"] = perftest.knows_clock(done.output)
+            if step["clock_known"]:
+                break
+        else:
+            raise LabError(f"{done}: it could not measure the processor's clock, {CLOCK_ATTEMPTS} times\n{done.output}")
+        figures = perftest.parse(done.output)
+        step["figures"] = {k: v for k, v in dataclasses.asdict(figures).items() if v is not None}
+        self._progress(f"{tool} {size} B, {self.conditions}: " + (
+            f"{figures.messages_per_second:.0f} messages/s, {figures.gbit_per_second:.3f} Gbit/s"
+            if figures.messages_per_second is not None else f"{figures.typical_latency_us} µs"))
+        return figures
+
+    def rping(self, address, count, size=1024, timeout=180):
+        """rping with its own data check (-V): SEND, READ and WRITE on one connection."""
+        common = ["-v", "-V", "-C", count, "-S", size]
+        client, _, _ = self._client_server(["rping", "-s", "-a", address] + common,
+                                           ["rping", "-c", "-a", address] + common, perftest.cm_listening, timeout)
+        pings = client.output.count("ping data:")
+        if pings != count:
+            raise LabError(f"{client}: {pings} of {count} answers\n{client.output[-1000:]}")
+        self._progress(f"rping {address}: {count} of {count} verified")
+
+    def tcp(self, megabytes, port=5201, timeout=60):
+        """A TCP transfer, compared by digest."""
+        self._client_server([GUEST_TCP, "serve", port], [GUEST_TCP, "send", self.server.ip, port, megabytes],
+                            lambda host: perftest.tcp_listening(host, port), timeout)
+        self._progress(f"TCP: {megabytes} MiB identical")
+
+    def run(self, host, argv, timeout=60, check=True):
+        """Any other command, in the record as well."""
+        done = host.start(argv, timeout).wait()
+        step = {"command": str(done), "rc": done.rc, "seconds": done.seconds}
+        self.steps.append(step)
+        if done.rc:
+            step["output"] = done.output
+        if check and done.rc:
+            raise LabError(f"{done}: exit code {done.rc}\n{done.output[-2000:]}")
+        return done
+
+    def nvme_fio(self, megabytes, timeout=240):
+        """Kernel NVMe over RDMA: the server exports a RAM disk, the client writes it and verifies what it reads."""
+        nvme.export(self)
+        nvme.connect(self)
+        try:
+            nvme.fio(self, megabytes, timeout)
+        finally:
+            nvme.disconnect(self)
+        self._progress(f"fio over nvme-rdma: {megabytes} MiB written and verified")

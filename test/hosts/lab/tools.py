@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The programs that the laboratory needs, and signals that end it in order."""
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+COMMANDS = ("ip", "rdma", "ethtool", "tcpdump", "sysctl", "ib_write_bw", "rping", "nvme", "fio", "ping")
+
+
+def kernel():
+    """The user-mode kernel that tools/kernel built, or None."""
+    path = subprocess.run([REPOSITORY / "tools" / "kernel", "--path"], capture_output=True, text=True, check=False)
+    found = pathlib.Path(path.stdout.strip() or "/nonexistent")
+    return found if found.is_file() else None
+
+
+def missing(program, through):
+    """Why scenarios cannot run here, or None."""
+    absent = [command for command in COMMANDS if not shutil.which(command)]
+    if absent:
+        return f"not installed: {', '.join(absent)} (run tools/setup)"
+    if not kernel():
+        return "no user-mode kernel (run tools/kernel)"
+    if through == "boxes" and not program.is_file():
+        return f"{program} is not built (run tools/build)"
+    return None
+
+
+def exit_on_signals():
+    """SIGTERM and SIGHUP leave like an interrupt does: through every `finally`."""
+    def leave(number, _):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        sys.exit(128 + number)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, leave)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the hosts do, and what must come of it: a function each, its name (with dashes) the scenario's.
+
+A scenario gets a Trial: `with trial.under(distance=…, loss=…, policy=…) as session:` starts both boxes and the link,
+`session` runs commands on the hosts, `trial.check(…)` judges. A command that fails ends the scenario by itself.
+"""
+from lab.speed import measure
+
+LONG, LOSSY = {"distance": "1000km"}, {"distance": "1534km", "loss": "1%", "seed": 7}
+SHORT = {"distance": "10km", "policy": "full"}
+SIZES = (64, 512, 4096, 65536)
+DEPTH = 4
+
+SCENARIOS = {}
+
+
+def scenario(function):
+    """Adds a function to the list."""
+    SCENARIOS[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def accelerated(trial, session):
+    """What holds after any traffic under policy "full", once its connections are closed."""
+    near, far = session.counters["near"], session.counters["far"]
+    trial.check(near["pseudo_acks"] >= 0.95 * near["eligible_requests"] > 0,
+                f"{near['pseudo_acks']} of {near['eligible_requests']} eligible requests were pseudo-acknowledged")
+    for name, box in (("near", near), ("far", far)):
+        trial.check(box["custody_at_stop_packets"] == 0 and box["custody_left_packets"] == 0,
+                    f"{name}: {box['custody_at_stop_packets']} packets in custody after the last disconnect, "
+                    f"{box['custody_left_packets']} after draining")
+
+
+def faster(trial, operation, conditions, least, sizes=SIZES):
+    """The same traffic without and with acceleration: by `least` faster at each size, in messages per second."""
+    rates = {}
+    for policy in ("off", "full"):
+        with trial.under(policy=policy, **conditions) as session:
+            rates[policy] = [measure(session, operation, size, DEPTH, seconds=1.5) for size in sizes]
+    if not trial.has_boxes:
+        return session
+    accelerated(trial, session)
+    for size, standard, fast in zip(sizes, rates["off"], rates["full"]):
+        trial.check(fast >= least * standard,
+                    f"{operation} {size} B: {standard:.0f} to {fast:.0f} messages/s, {fast / standard:.1f} times")
+    return session
+
+
+@scenario
+def long_write(trial):
+    """WRITE at 1000 km, depth 4."""
+    faster(trial, "write", LONG, least=3)
+
+
+@scenario
+def long_send(trial):
+    """SEND at 1000 km, depth 4."""
+    faster(trial, "send", LONG, least=3)
+
+
+@scenario
+def lossy_write(trial):
+    """WRITE at 1534 km with 1 % loss, the same losses for both policies."""
+    lossy_resends(trial, faster(trial, "write", LOSSY, least=3))
+
+
+@scenario
+def lossy_send(trial):
+    """SEND at 1534 km with 1 % loss, the same losses for both policies."""
+    lossy_resends(trial, faster(trial, "send", LOSSY, least=3))
+
+
+@scenario
+def lossy_rping(trial):
+    """rping, which compares every byte, at 1534 km with 1 % loss."""
+    with trial.under(policy="full", **LOSSY) as session:
+        session.rping(session.server.ip, count=100)
+    if trial.has_boxes:
+        accelerated(trial, session)
+        lossy_resends(trial, session)
+
+
+@scenario
+def lossy_nvme(trial):
+    """The kernel's NVMe over RDMA, written and verified by fio, at 1534 km with 1 % loss."""
+    with trial.under(policy="full", **LOSSY) as session:
+        session.nvme_fio(megabytes=16)
+    if trial.has_boxes:
+        accelerated(trial, session)
+        lossy_resends(trial, session)
+
+
+def lossy_resends(trial, session):
+    """Losses on the way must have been repaired out of custody."""
+    if trial.has_boxes:
+        trial.check(session.counters["near"]["resends"] > 0, f"{session.counters['near']['resends']} resends")
+
+
+@scenario
+def through_read_atomic(trial):
+    """READ and atomics are answered by the responder only; rping mixes READ, WRITE and SEND, IPv4 and IPv6."""
+    with trial.under(**SHORT) as session:
+        session.perftest("ib_read_bw", 65536, 500, depth=4)
+        session.perftest("ib_atomic_bw", 8, 2000, depth=4)
+        session.perftest("ib_write_lat", 64, 1000)
+        session.rping(session.server.ip, count=100)
+        session.rping(session.server.ip6, count=100)
+    if trial.has_boxes:
+        accelerated(trial, session)
+
+
+@scenario
+def through_unreliable(trial):
+    """UC and UD are never acknowledged, by nobody."""
+    with trial.under(**SHORT) as session:
+        session.perftest("ib_write_bw", 4096, 2000, connection="UC", cm=False)
+        session.perftest("ib_send_bw", 1024, 500, connection="UD", cm=False)
+    no_pseudo_acks(trial, session)
+
+
+@scenario
+def through_ip(trial):
+    """ARP, ICMP over IPv4 and IPv6, and TCP."""
+    with trial.under(**SHORT) as session:
+        session.run(session.client, ["ip", "neigh", "flush", "all"])
+        session.run(session.client, ["ping", "-c", 5, "-i", "0.2", "-s", 8000, session.server.ip])
+        session.run(session.client, ["ping", "-c", 5, "-i", "0.2", session.server.ip6])
+        session.tcp(megabytes=16)
+        neighbour = session.run(session.client, ["ip", "neigh", "show", session.server.ip]).output
+        trial.check(session.server.mac in neighbour, f"ARP: {neighbour.strip()}")
+    no_pseudo_acks(trial, session)
+
+
+def no_pseudo_acks(trial, session):
+    """Where nothing is RC, nothing may be acknowledged by a box."""
+    if trial.has_boxes:
+        for name in ("near", "far"):
+            made = session.counters[name]["pseudo_acks"]
+            trial.check(made == 0, f"{name}: {made} pseudo-ACKs without an RC connection")

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The replay cases: which capture, seen from where, and what the goldens alone would not show to be right.
+
+near        prefixes of the hosts on the box's own side
+ends_early  why the capture does not hold every connection's DREQ and DREP ("" when it does)
+unmatched   reasons (beginnings) that may be given for a real ACK without a pseudo-ACK, each explained by a loss
+passive     nothing in the capture may be accelerated: no connection was set up by RDMA-CM
+eligible    smallest share of the eligible requests that must have been pseudo-acknowledged
+"""
+from dataclasses import dataclass
+
+LOST = "request not in the capture"
+BEYOND_GAP = "request arrived beyond a gap"
+BEFORE = "repeated ACK of a PSN acknowledged by the responder before confirmation"
+
+
+@dataclass(frozen=True)
+class Case:
+    capture: str
+    near: tuple
+    ends_early: str = ""
+    unmatched: tuple = ()
+    passive: bool = False
+    eligible: float = 0.95
+
+    @property
+    def name(self):
+        return f"{self.capture}.{self.near[0].split('/')[0].replace(':', '_')}"
+
+
+def both(capture, addresses=("10.9.0.1/32", "10.9.0.2/32"), **expected):
+    """The case from either side: the server's (the first address) and the client's."""
+    return [Case(capture, (address,), **expected) for address in addresses]
+
+
+CASES = [
+    *both("write_bw_r_4k"),
+    *both("write_lat_r"),
+    *both("write_bw_r_q4"),
+    *both("write_bw_r_bidir"),
+    *both("send_bw_r_mtu1024"),
+    *both("send_rnr"),
+    *both("read_bw_r", ends_early="no DREQ in the capture"),
+    *both("atomic_fa_r"),
+    *both("write_bw_tcpexchange", passive=True),
+    *both("write_bw_uc", passive=True),
+    *both("send_bw_ud", passive=True),
+    *both("rping_v4"),
+    *both("rping_v6", ("fd00::1/128", "fd00::2/128")),
+    *both("cm_reject", passive=True),
+    *both("nvmeof_fio"),
+    *both("write_bw_r_loss", unmatched=(LOST, BEYOND_GAP, BEFORE)),
+    *both("read_bw_r_loss", unmatched=(LOST, BEYOND_GAP, BEFORE)),
+]

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The loop of a box between two wires in memory.
+#include <catch2/catch.hpp>
+
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "app/box_loop.hpp"
+#include "drivers/memory_port.hpp"
+#include "mbufs.hpp"
+
+using namespace longhaul;
+using namespace longhaul::app;
+
+TEST_CASE("a box on memory ports passes what it does not understand, reports and stops when asked") {
+  engine::PoolPlan plan;
+  plan.name = "loop";
+  plan.frame_bytes = 2048;
+  plan.frames = 1024;
+  plan.small_frames = 1024;
+  engine::Pools pools = engine::Pools::create(plan);
+  test::MbufPool pool;
+  {
+    auto [host, host_box] = drivers::MemoryPort::make_wire("host", 63);
+    auto [wan, wan_box] = drivers::MemoryPort::make_wire("wan", 63);
+    PortSink sink(*host_box, *wan_box);
+    const engine::Settings settings;
+    engine::Engine engine(settings, pools, sink);
+    const drivers::Clock clock;
+    Requests requests;
+    std::atomic<int> reports{0};
+    BoxLoopOptions options;
+    options.sleep_when_idle = GENERATE(false, true);
+    options.on_report = [&reports] { ++reports; };
+    BoxLoop loop(engine, *host_box, *wan_box, clock, options);
+    StopRecord record;
+    std::thread worker([&] { record = loop.run(requests); });
+
+    const std::vector<std::uint8_t> arp(60, 0x55);
+    rte_mbuf* sent = pool.make(arp);
+    REQUIRE(host->transmit(&sent, 1) == 1);
+    rte_mbuf* got = nullptr;
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (wan->receive(&got, 1) == 0 && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+    requests.report = true;
+    while (reports == 0 && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+    requests.stops = 1;
+    worker.join();
+
+    REQUIRE(got != nullptr);
+    CHECK(test::bytes_of(got) == arp);
+    rte_pktmbuf_free(got);
+    CHECK(reports == 1);
+    CHECK(record.left_packets == 0);
+    CHECK(record.ran > 0);
+    CHECK(engine.counters()[Counter::frames_host] == 1);
+    CHECK(engine.counters()[Counter::forwarded_wan] == 1);
+  }
+  pools.destroy();
+}

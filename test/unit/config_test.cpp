@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is right is read, and what is not is refused with file, line, column and words that help.
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "config/box_config.hpp"
+#include "config/link_config.hpp"
+
+using namespace longhaul;
+using namespace longhaul::config;
+
+namespace {
+
+const std::string kPorts = "ports:\n  host: {vdev: \"net_null0\"}\n  wan: {pci: \"0000:01:00.1\"}\n";  // lines 1 to 3
+const std::string kLinkPorts = "ports:\n  a: {vdev: \"net_null0\"}\n  b: {vdev: \"net_null1\"}\n";
+
+BoxConfig box(const std::string& more) { return read_box(Value::parse(kPorts + more, "box.yaml")); }
+LinkConfig link_of(const std::string& more) { return read_link(Value::parse(kLinkPorts + more, "link.yaml")); }
+
+}  // namespace
+
+TEST_CASE("the examples in config/ are valid") {
+  const std::string root = std::string(TEST_ROOT) + "/../config/";
+  const BoxConfig lab = load_box(root + "box-lab.yaml");
+  CHECK_FALSE(lab.process.hugepages);
+  CHECK(lab.process.sleep_when_idle);
+  const LinkConfig line = load_link(root + "link-1000km.yaml");
+  CHECK(line.link.directions[0].delay == milliseconds(5));
+  CHECK(line.link.directions[1].delay == milliseconds(5));
+
+  // It says that it shows the defaults.
+  const BoxConfig full = load_box(root + "box-100g.yaml");
+  const engine::Settings defaults;
+  CHECK(full.engine.custody_box_bytes == defaults.custody_box_bytes);
+  CHECK(full.engine.custody_flow_bytes == defaults.custody_flow_bytes);
+  CHECK(full.engine.custody_mbufs == defaults.custody_mbufs);
+  CHECK(full.engine.initial_window_bytes == defaults.initial_window_bytes);
+  CHECK(full.engine.max_connections == defaults.max_connections);
+  CHECK(full.engine.confirm == defaults.confirm);
+  CHECK(full.engine.rto_initial == defaults.rto_initial);
+  CHECK(full.engine.rto_min == defaults.rto_min);
+  CHECK(full.engine.rto_max == defaults.rto_max);
+  CHECK(full.engine.give_up == defaults.give_up);
+  CHECK(full.engine.dreq_hold == defaults.dreq_hold);
+  CHECK(full.drain == BoxConfig().drain);
+  CHECK(full.pools.small_frames == engine::PoolPlan().small_frames);
+  CHECK(full.engine.wan_rate_bps == 100'000'000'000);
+  CHECK(full.engine.policies.rules.size() == 2);
+}
+
+TEST_CASE("only the ports are required") {
+  const BoxConfig config = box("");
+  CHECK(config.host.vdev == "net_null0");
+  CHECK(config.wan.pci == "0000:01:00.1");
+  CHECK(config.engine.wan_rate_bps == 0);
+  CHECK_FALSE(config.process.mtu.has_value());
+  CHECK(config.pools.frames > config.engine.custody_mbufs);
+}
+
+TEST_CASE("policy off is a word, quoted or not") {
+  const BoxConfig config = box("policy: {default: off, rules: [{match: 10.9.0.0/24, policy: full}, {match: \"fd00::/64\", policy: \"off\"}]}");
+  CHECK(config.engine.policies.fallback == flow::Policy::off);
+  REQUIRE(config.engine.policies.rules.size() == 2);
+  CHECK(config.engine.policies.rules[0].policy == flow::Policy::full);
+  CHECK(config.engine.policies.rules[1].policy == flow::Policy::off);
+}
+
+TEST_CASE("errors of a box name place and remedy") {
+  struct Row {
+    const char* yaml;
+    const char* message;
+  };
+  const Row rows[] = {
+      {"wan_rat: 1Gbps", "box.yaml:4:1: wan_rat: unknown key; did you mean \"wan_rate\"?"},
+      {"zzzzzzzzz: 1", "box.yaml:4:1: zzzzzzzzz: unknown key (known here: name, "},
+      {"wan_rate: 100", "box.yaml:4:11: wan_rate: expected a rate such as 100Gbps or 2.5Gbps, got \"100\": the unit is missing"},
+      {"wan_rate: [1]", "box.yaml:4:11: wan_rate: expected a rate such as 100Gbps or 2.5Gbps, got a list"},
+      {"wan_rate:", "wan_rate: expected a rate such as 100Gbps or 2.5Gbps, got nothing"},
+      {"mtu: 20", "box.yaml:4:6: mtu: out of range: expected 68 to 9978, got \"20\""},
+      {"mtu: 9k", "box.yaml:4:6: mtu: expected a whole number, got \"9k\""},
+      {"mtu: -1", "mtu: expected a whole number"},
+      {"mtu: 99999999999999999999999", "mtu: out of range"},
+      {"hugepages: maybe", "box.yaml:4:12: hugepages: expected true or false, got \"maybe\""},
+      {"idle: rest", "box.yaml:4:7: idle: expected poll or sleep, got \"rest\""},
+      {"name: a\nname: b", "box.yaml:5:1: name: this key is there twice, first in line 4"},
+      {"timers: {rto_min: 5}", "box.yaml:4:19: timers.rto_min: expected a duration"},
+      {"timers: {rto_min: 5s}", "timers.rto_min: rto_min exceeds rto_max"},
+      {"custody: {flow_limit: 1GiB}", "custody.flow_limit: 1073741824 bytes for one flow exceed box_limit"},
+      {"custody: []", "box.yaml:4:10: custody: expected a mapping of box_limit, "},
+      {"policy: {rules: [{match: 10.9.0.0/99, policy: off}]}", "box.yaml:4:26: policy.rules[0].match: "},
+      {"policy: {rules: [{policy: off}]}", "policy.rules[0]: the key \"match\" is missing"},
+      {"policy: {default: window}", "policy.default: expected off or full, got \"window\""},
+      {"confirm: [", "box.yaml:"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.yaml);
+    CHECK_THROWS_WITH(box(row.yaml), Catch::StartsWith(row.message) || Catch::Contains(std::string(": ") + row.message));
+  }
+}
+
+TEST_CASE("errors of the ports") {
+  const auto read = [](const std::string& yaml) { return read_box(Value::parse(yaml, "f")); };
+  CHECK_THROWS_WITH(read("name: x"), "f:1:1: the key \"ports\" is missing");
+  CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}}"), Catch::Contains("f:1:8: ports: the key \"wan\" is missing"));
+  CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}, wan: {}}"), Catch::Contains("ports.wan: expected either pci or vdev"));
+  CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}, wan: {pci: '01:00.0'}}"), Catch::Contains("ports.wan.pci: expected a PCI address"));
+  CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}, wan: {vdev: 'net_null0,x=1'}}"), Catch::Contains("is the host port already"));
+  CHECK_THROWS_WITH(read(""), "f: is empty");
+  CHECK_THROWS_WITH(read("a"), Catch::Contains("expected a mapping of name, ports"));
+  CHECK_THROWS_WITH(read("a: 1\n---\nb: 2"), Catch::Contains("expected one document, got 2"));
+  CHECK_THROWS_WITH(load_box("/nonexistent/box.yaml"), Catch::Contains("/nonexistent/box.yaml: cannot be read: No such file"));
+  CHECK_THROWS_AS(load_box("/"), ConfigError);
+}
+
+TEST_CASE("one direction of a link changes single keys of both") {
+  const LinkConfig config = link_of("seed: 7\nboth: {distance: 100km, rate: 10Gbps, loss: 1%}\nb_to_a: {loss: 0, reorder: {fraction: 1%, extra: 1ms}}\n");
+  CHECK(config.link.seed == 7);
+  CHECK(config.link.directions[0].loss == Approx(0.01));
+  CHECK(config.link.directions[1].loss == 0);
+  CHECK(config.link.directions[1].delay == microseconds(500));
+  CHECK(config.link.directions[1].rate_bps == 10'000'000'000);
+  CHECK(config.link.directions[1].reorder_extra == milliseconds(1));
+}
+
+TEST_CASE("events of a link") {
+  const LinkConfig config = link_of("events:\n  - {direction: a_to_b, qpn: 0x11, psn: 5, action: drop, count: 3}\n  - {direction: b_to_a, nth: 2, action: delay, delay: 5ms}\n");
+  REQUIRE(config.link.events.size() == 2);
+  CHECK(config.link.events[0].qpn == 0x11u);
+  CHECK(config.link.events[0].psn == 5u);
+  CHECK(config.link.events[0].count == 3);
+  CHECK(config.link.events[1].way == link::Way::b_to_a);
+  CHECK(config.link.events[1].delay == milliseconds(5));
+  CHECK_THROWS_WITH(link_of("events: [{direction: a_to_b, action: drop}]"), Catch::Contains("events[0]: expected either psn or nth"));
+  CHECK_THROWS_WITH(link_of("events: [{direction: a_to_b, nth: 1, action: delay}]"), Catch::Contains("the key \"delay\" is missing"));
+  CHECK_THROWS_WITH(link_of("events: [{direction: a_to_b, nth: 1, action: drop, delay: 1ms}]"), Catch::Contains("only `action: delay`"));
+  CHECK_THROWS_WITH(link_of("both: {delay: 1ms, distance: 1km}"), Catch::Contains("either distance or delay"));
+}

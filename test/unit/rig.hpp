@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A scripted world around one engine: frames are put in on either side, time is a number, and what leaves each side is
+// read back as lines. After every step the counter sum is checked, and at the end that no buffer was lost.
+#pragma once
+
+#include <deque>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "hosts.hpp"
+#include "seen.hpp"
+
+namespace longhaul::test {
+
+/// Defaults of the box, with small tables.
+engine::Settings small_settings();
+
+class Rig final : public engine::Sink {
+ public:
+  explicit Rig(const engine::Settings& settings = small_settings(), custody::Observer* observer = nullptr);
+  ~Rig() override;
+  Rig(const Rig&) = delete;
+  Rig& operator=(const Rig&) = delete;
+
+  // One burst each.
+  void host_sends(const std::vector<Bytes>& burst) { receive(Side::host, burst); }
+  void wan_sends(const std::vector<Bytes>& burst) { receive(Side::wan, burst); }
+  void host_sends(const Bytes& frame) { receive(Side::host, {frame}); }
+  void wan_sends(const Bytes& frame) { receive(Side::wan, {frame}); }
+
+  /// REQ, REP, RTU, and what they emit forgotten.
+  void connect(const Pair& pair);
+  /// connect(), and one write answered for real: PSN a_psn is used up, MSN is 1.
+  void connect_confirmed(const Pair& pair);
+
+  /// Lets time pass, polling when the engine asked for it.
+  void wait(Duration duration);
+
+  // What left a side since the last call.
+  Lines at_host() { return lines(host_out); }
+  Lines at_wan() { return lines(wan_out); }
+  std::vector<Seen> host_out;
+  std::vector<Seen> wan_out;
+
+  /// How many more frames a port accepts; then it is full.
+  void allow(Side side, std::size_t frames) { room_[static_cast<int>(side)] = frames; }
+  static constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
+
+  std::uint64_t count(Counter counter) const { return engine->counters()[counter]; }
+
+  Time now = seconds(1000);
+  std::unique_ptr<engine::Engine> engine;
+
+ private:
+  std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
+  void receive(Side side, const std::vector<Bytes>& burst);
+  void check_sum();
+  static Lines lines(std::vector<Seen>& seen);
+
+  /// A NIC reads a frame some time after it accepted it: until then its bytes must not change.
+  struct InFlight {
+    rte_mbuf* mbuf;
+    Bytes bytes;
+  };
+  void complete(std::size_t left);
+
+  std::size_t room_[2] = {kUnlimited, kUnlimited};
+  std::deque<InFlight> in_flight_;
+  std::vector<unsigned> in_use_before_;
+};
+
+}  // namespace longhaul::test
