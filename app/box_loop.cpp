@@ -10,14 +10,14 @@ namespace longhaul::app {
 BoxLoop::BoxLoop(engine::Engine& engine, drivers::Port& host, drivers::Port& wan, const drivers::Clock& clock, BoxLoopOptions options)
     : engine_(engine), ports_{&host, &wan}, clock_(clock), options_(std::move(options)) {}
 
-bool BoxLoop::receive(Side side) {
+std::uint16_t BoxLoop::receive(Side side) {
   std::array<rte_mbuf*, kBurst> frames;
   const std::uint16_t count = ports_[static_cast<std::size_t>(side)]->receive(frames.data(), kBurst);
-  if (count == 0) return false;
+  if (count == 0) return 0;
   const Time received_at = clock_.now();
   engine_.receive(side, {frames.data(), count}, received_at);
   engine_.acks_accepted(received_at, clock_.now());
-  return true;
+  return count;
 }
 
 StopRecord BoxLoop::run(Requests& requests) {
@@ -27,10 +27,10 @@ StopRecord BoxLoop::run(Requests& requests) {
   Time drain_until = kNever;
   Time now = started;
   for (;;) {
-    const bool from_host = receive(Side::host);
-    const bool from_wan = receive(Side::wan);
+    const std::uint16_t from_host = receive(Side::host);
+    const std::uint16_t from_wan = receive(Side::wan);
     now = clock_.now();
-    engine_.poll(now);
+    engine_.poll(now, from_wan == kBurst);
 
     if (requests.report.load(std::memory_order_relaxed)) {
       requests.report.store(false, std::memory_order_relaxed);
@@ -46,7 +46,7 @@ StopRecord BoxLoop::run(Requests& requests) {
       }
       if (stops > 1 || now >= drain_until || (engine_.custody_packets() == 0 && engine_.waiting_frames() == 0)) break;
     }
-    idle.round(from_host || from_wan, now, std::min(engine_.next_deadline(), drain_until));
+    idle.round(from_host + from_wan > 0, now, std::min(engine_.next_deadline(), drain_until));
   }
   record.left_packets = engine_.custody_packets();
   record.left_bytes = engine_.custody_bytes();

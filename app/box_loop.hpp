@@ -50,7 +50,7 @@ class BoxLoop {
   StopRecord run(Requests& requests);
 
  private:
-  bool receive(Side side);
+  std::uint16_t receive(Side side);
 
   engine::Engine& engine_;
   drivers::Port* ports_[2];

@@ -2,6 +2,7 @@
 #include "drivers/eal.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <stdexcept>
 
@@ -56,6 +57,10 @@ std::vector<std::string> Eal::arguments(const EalOptions& options) {
 }
 
 Eal::Eal(const EalOptions& options) {
+  // EAL's own answer would be its whole usage text.
+  if (const long processors = sysconf(_SC_NPROCESSORS_ONLN); options.core && static_cast<long>(*options.core) >= processors) {
+    throw std::runtime_error(fmt::format("core {}: this machine has processors 0 to {}", *options.core, processors - 1));
+  }
   const std::vector<std::string> args = arguments(options);
   std::vector<char*> argv;
   for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));

@@ -23,8 +23,7 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
 
   const bool may_acknowledge =
       (flow.phase == Phase::confirmed || flow.phase == Phase::plain) && flow.trusted && !draining_;
-  // In `plain`, custody that began in `rejoining` or before confirmation has no known MSN.
-  if (may_acknowledge && (flow.phase == Phase::confirmed || flow.acknowledged_any)) {
+  if (may_acknowledge && flow.msn_known) {
     while (rte_mbuf* mbuf = flow.queue.to_acknowledge()) {
       const Held& held = held_in(mbuf);
       if (!held.sent || held.wants_response) break;

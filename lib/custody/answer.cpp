@@ -14,7 +14,6 @@ using wire::psn_lt;
 
 Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
-  if (!flow.ack.resembles(frame)) flow.ack.learn_from_answer(frame);
   if (flow.phase == Phase::ended || flow.phase == Phase::failed) {
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
@@ -24,6 +23,7 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
   }
+  if (!flow.ack.resembles(frame)) flow.ack.learn_from_answer(frame);
 
   Verdict verdict = Verdict::forward;
   if (frame.opcode->operation != wire::Operation::acknowledge) {
@@ -78,8 +78,10 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
 
   const std::uint32_t h = flow.h;
   if (!release_before(flow, psn_add(psn, 1), now)) {
-    // Beyond an unfinished READ: the responder's way to say that the response is lost. The requester must know.
+    // Beyond an unfinished READ: the responder's way to say that the response is lost. The requester must know; it takes
+    // what precedes the READ as acknowledged.
     ++counters_[Counter::responses_lost];
+    advance_h(flow, flow.una);
     return Verdict::forward;
   }
   learn_msn(flow, aeth.msn);
@@ -92,14 +94,22 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
   return Verdict::forward;
 }
 
+// What waited in custody for this may be acknowledged from now on.
+void NearPart::confirmed(NearFlow& flow) {
+  flow.phase = Phase::confirmed;
+  flow.was_confirmed = flow.msn_known = true;
+  ++counters_[Counter::flows_confirmed];
+  for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr; mbuf = held_in(mbuf).next)
+    if (held_in(mbuf).ack_req && !held_in(mbuf).wants_response) ++counters_[Counter::eligible_requests];
+}
+
 // `una` has just come to lie behind an answer that carried `msn`.
 void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
   const std::uint32_t counted = psn_add(flow.msn_base, flow.msn_released);
   switch (flow.phase) {
     case Phase::unconfirmed:
       if (counted == msn) {
-        flow.phase = Phase::confirmed;
-        ++counters_[Counter::flows_confirmed];
+        confirmed(flow);
       } else {
         ++counters_[Counter::confirm_disagreed];
       }
@@ -109,6 +119,7 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       flow.msn_base = psn_add(msn, -static_cast<std::int64_t>(flow.msn_released));
       if (!flow.queue.empty() && psn_lt(flow.una, held_in(flow.queue.head()).psn)) return;  // not everything yet
       flow.phase = Phase::confirmed;
+      flow.msn_known = true;
       ++counters_[Counter::flows_rejoined];
       return;
     case Phase::confirmed:
@@ -196,10 +207,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
     if (flow.queue.empty() && (position == wire::Position::last || position == wire::Position::only) &&
         psn_le(flow.una, frame.psn()) && release_before(flow, psn_add(frame.psn(), 1), now)) {
       advance_h(flow, flow.una);
-      if (frame.opcode->has(wire::kHasAeth)) {
-        learn_msn(flow, frame.aeth().msn);
-        flow.msn_h = frame.aeth().msn;
-      }
+      if (frame.opcode->has(wire::kHasAeth)) flow.msn_h = frame.aeth().msn;
     }
     return Verdict::forward;
   }
@@ -218,7 +226,11 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   flow.una = psn_add(psn, 1);
   advance_h(flow, flow.una);
   flow.unanswered_since = now;
-  if (frame.opcode->has(wire::kHasAeth)) learn_msn(flow, frame.aeth().msn);
+  // The MSN of a response may run ahead of its request (IBTA vol. 1, 9.7.7.1; real stacks answer a repeated READ with their newest),
+  // so it can confirm but neither teach nor refute.
+  if (flow.phase == Phase::unconfirmed && frame.opcode->has(wire::kHasAeth) &&
+      frame.aeth().msn == psn_add(flow.msn_base, flow.msn_released))
+    confirmed(flow);
   flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
   return Verdict::forward;
 }
@@ -257,7 +269,7 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
     flow.unanswered_since = now;
     flow.backoff = 0;
     flow.hold_until = 0;
-    flow.one_probe = flow.probe_out = false;
+    settle_probe(flow, now);
     flow.window.on_delivered(flow.bytes_answered, flow.rtt.minimum(), now);
     if (flow.queue.unsent() != nullptr) outlet_.wait_to_send(flow);
   }
@@ -278,7 +290,10 @@ void NearPart::release_head(NearFlow& flow) {
 }
 
 void NearPart::release_all(NearFlow& flow) {
-  while (!flow.queue.empty()) release_head(flow);
+  while (!flow.queue.empty()) {
+    if (!held_in(flow.queue.head()).sent) ++counters_[Counter::dropped_unsent];
+    release_head(flow);
+  }
 }
 
 }  // namespace longhaul::custody

@@ -53,6 +53,7 @@ struct NearFlow {
   std::uint32_t msn_base = 0;
   std::uint32_t msn_tail = 0;      ///< messages completed before tail
   std::uint32_t msn_released = 0;  ///< messages completed before una
+  bool msn_known = false;          ///< msn_base is: what is in custody may be acknowledged
   std::uint32_t msn_h = 0;         ///< the responder's MSN of an ACK for h - 1
 
   PacketQueue queue;
@@ -64,12 +65,14 @@ struct NearFlow {
   std::uint64_t bytes_answered = 0;  ///< of those, answered by the responder
 
   // Resending
-  Time unanswered_since = 0;       ///< when the oldest unanswered packet became that
+  Time unanswered_since = 0;       ///< when the oldest unanswered packet became that: the last progress
   Time hold_until = 0;             ///< RNR: nothing is sent before
   Time deadline = kNever;          ///< when on_timer() has something to do
   std::uint8_t backoff = 0;        ///< resends by timer since the last progress
-  bool one_probe = false;          ///< after a second timeout: one packet, then wait for its answer
+  bool one_probe = false;          ///< after a timeout: one packet, then wait for its answer
   bool probe_out = false;          ///< that packet is out
+  std::uint32_t probe_end = 0;     ///< first PSN after the probe
+  std::uint32_t resume_psn = 0;    ///< where sending stood before the probe
   std::uint32_t resend_end = 0;    ///< first PSN after the packets that are being sent again
   bool resending = false;          ///< unsent has not reached resend_end yet
   std::uint32_t rewound_to = 0;    ///< PSN of the last rewind
@@ -84,6 +87,7 @@ struct NearFlow {
   wire::NakCode fatal_code = wire::NakCode::remote_operational_error;
 
   bool acknowledged_any = false;  ///< a pseudo-ACK was made: answers below h are the box's to deal with
+  bool was_confirmed = false;     ///< a real answer has agreed once
   bool trusted = true;            ///< false: MSN disagreed or credits in use; nothing more is acknowledged
   bool withheld = false;          ///< the packet at to_acknowledge was counted as withheld
   bool in_backlog = false;        ///< the engine's list of flows with something to send

@@ -102,9 +102,10 @@ class NearPart {
   };
   static Span span_of(const NearFlow& flow, const wire::Frame& frame);
   Verdict in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
-  Verdict beyond_gap(NearFlow& flow, const Span& span);
+  Verdict beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span);
   Verdict repeated(NearFlow& flow, const wire::Frame& frame, const Span& span);
-  Verdict pass_plain(NearFlow& flow, const Span& span);
+  Verdict pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span);
+  void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
   Verdict forward_plain(NearFlow& flow, const Span& span);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
@@ -122,6 +123,7 @@ class NearPart {
   bool release_before(NearFlow& flow, std::uint32_t psn, Time now);
   void advance_h(NearFlow& flow, std::uint32_t psn);
   void learn_msn(NearFlow& flow, std::uint32_t msn);
+  void confirmed(NearFlow& flow);
   Verdict stale(NearFlow& flow, std::uint32_t psn, Counter absorbed);
   void release_head(NearFlow& flow);
   void release_all(NearFlow& flow);
@@ -132,6 +134,9 @@ class NearPart {
 
   // resend.cpp
   void rewind(NearFlow& flow, Counter why, Time now);
+  void probe(NearFlow& flow, Time now);
+  void settle_probe(NearFlow& flow, Time now);
+  static Time timeout_starts(const NearFlow& flow, Time now);
   void fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now);
   void arm(NearFlow& flow, Time now);
   Duration timeout_of(const NearFlow& flow) const;

@@ -47,6 +47,10 @@ rte_mbuf* PacketQueue::find(std::uint32_t psn) const {
   return nullptr;
 }
 
+void PacketQueue::skip_to(std::uint32_t psn) {
+  while (unsent_ != nullptr && wire::psn_lt(held_in(unsent_).psn, psn)) unsent_ = held_in(unsent_).next;
+}
+
 void PacketQueue::seek_first_read(rte_mbuf* from) {
   while (from != nullptr && !held_in(from).wants_response) from = held_in(from).next;
   first_read_ = from;

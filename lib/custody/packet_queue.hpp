@@ -38,6 +38,8 @@ class PacketQueue {
 
   /// Sends everything again from the head on.
   void rewind() { unsent_ = head_; }
+  /// Takes a rewind back: what stands before `psn` counts as sent.
+  void skip_to(std::uint32_t psn);
   /// The port refused `mbuf`, which had been handed to it: sending goes on from there.
   void rewind_to(rte_mbuf* mbuf) { unsent_ = mbuf; }
 

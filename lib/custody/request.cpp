@@ -35,14 +35,14 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
       ++counters_[Counter::absorbed_failed];
       return Verdict::drop;
     case Phase::ended:
-      return pass_plain(flow, span);
+      return pass_plain(flow, frame, span);
     case Phase::plain:
       if (is_new && may_rejoin(flow, frame, span)) {
         start_rejoining(flow, span);
         return in_order(flow, frame, span, mbuf, now);
       }
       if (psn_lt(span.psn, flow.tail)) return repeated(flow, frame, span);
-      return pass_plain(flow, span);
+      return pass_plain(flow, frame, span);
     case Phase::unconfirmed:
     case Phase::confirmed:
     case Phase::rejoining:
@@ -51,11 +51,11 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
 
   const std::int32_t ahead = psn_diff(span.psn, flow.tail);
   if (ahead == 0) return in_order(flow, frame, span, mbuf, now);
-  return ahead > 0 ? beyond_gap(flow, span) : repeated(flow, frame, span);
+  return ahead > 0 ? beyond_gap(flow, frame, span) : repeated(flow, frame, span);
 }
 
 Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {
-  if (psn_le(flow.sent_top, span.psn)) ++counters_[Counter::requests];
+  count_new(flow, frame, span);
   flow.gap_nak_wanted = flow.gap_nak_sent = false;
   const bool off = flow.policy == flow::Policy::off || !flow.trusted;
   // While draining, what queues behind a resend still goes through custody: it would overtake otherwise.
@@ -64,13 +64,11 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
     enter_plain(flow);
     return forward_plain(flow, span);
   }
-  if (flow.phase == Phase::confirmed && frame.ack_req() && !frame.opcode->wants_response())
-    ++counters_[Counter::eligible_requests];
   try_send(flow, now);
   return Verdict::taken;
 }
 
-Verdict NearPart::beyond_gap(NearFlow& flow, const Span& span) {
+Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span) {
   if (flow.phase == Phase::confirmed && flow.trusted && !draining_) {
     // All before the gap is in custody, and the responder would discard what is beyond: ask for the rest from here.
     ++counters_[Counter::dropped_beyond_gap];
@@ -78,7 +76,7 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const Span& span) {
     return Verdict::drop;
   }
   if (flow.phase != Phase::unconfirmed) enter_plain(flow);
-  return pass_plain(flow, span);
+  return pass_plain(flow, frame, span);
 }
 
 Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span& span) {
@@ -111,8 +109,15 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
   return Verdict::forward;
 }
 
-Verdict NearPart::pass_plain(NearFlow& flow, const Span& span) {
-  if (psn_le(flow.sent_top, span.psn)) ++counters_[Counter::requests];
+void NearPart::count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span) {
+  if (psn_lt(span.psn, flow.sent_top)) return;
+  ++counters_[Counter::requests];
+  if (flow.was_confirmed && frame.opcode != nullptr && frame.ack_req() && !frame.opcode->wants_response())
+    ++counters_[Counter::eligible_requests];
+}
+
+Verdict NearPart::pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span) {
+  count_new(flow, frame, span);
   return forward_plain(flow, span);
 }
 
@@ -180,11 +185,8 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
   return true;
 }
 
-void NearPart::enter_plain(NearFlow& flow) {
-  // What was taken while rejoining was never acknowledged, and the box's MSN for it is unknown: the hosts see to it.
-  if (flow.phase == Phase::rejoining) release_all(flow);
-  flow.phase = Phase::plain;
-}
+// Custody goes on; what was taken while rejoining has no known MSN and is not acknowledged.
+void NearPart::enter_plain(NearFlow& flow) { flow.phase = Phase::plain; }
 
 bool NearPart::may_rejoin(const NearFlow& flow, const wire::Frame& frame, const Span& span) const {
   return flow.queue.empty() && flow.policy != flow::Policy::off && flow.trusted && !draining_ &&
@@ -193,6 +195,7 @@ bool NearPart::may_rejoin(const NearFlow& flow, const wire::Frame& frame, const 
 
 void NearPart::start_rejoining(NearFlow& flow, const Span& span) {
   flow.phase = Phase::rejoining;
+  flow.msn_known = false;
   flow.tail = span.psn;
   flow.msn_base = flow.msn_tail = flow.msn_released = 0;
 }

@@ -57,6 +57,8 @@ void NearPart::on_sent(NearFlow& flow, rte_mbuf* mbuf, Time now) {
 void NearPart::on_refused(NearFlow& flow, rte_mbuf* mbuf) {
   const rte_mbuf* unsent = flow.queue.unsent();
   if (unsent == nullptr || psn_lt(held_in(mbuf).psn, held_in(unsent).psn)) flow.queue.rewind_to(mbuf);
+  // The end of a resend may have been among those refused: it must carry AckReq when its turn comes again.
+  if (held_in(mbuf).sent && psn_lt(held_in(mbuf).psn, flow.resend_end)) flow.resending = true;
   flow.probe_out = false;
   outlet_.wait_to_send(flow);
 }
@@ -76,6 +78,27 @@ void NearPart::rewind(NearFlow& flow, Counter why, Time now) {
   try_send(flow, now);
 }
 
+// A timeout asks with one packet: either the responder has all the rest, and its answer says so, or it misses this
+// one, and its answer to it lets the rest follow. Sending everything at once would bury a slow path.
+void NearPart::probe(NearFlow& flow, Time now) {
+  const rte_mbuf* unsent = flow.queue.unsent();
+  if (!flow.one_probe) flow.resume_psn = unsent == nullptr ? flow.tail : held_in(unsent).psn;
+  flow.one_probe = true;
+  flow.probe_end = psn_add(held_in(flow.queue.head()).last_psn, 1);
+  rewind(flow, Counter::resends_timer, now);
+}
+
+// The responder answered while a probe was out. An answer that comes before the probe could be answered, or that covers
+// more than it, shows that nothing was lost here: sending goes on where it stood.
+void NearPart::settle_probe(NearFlow& flow, Time now) {
+  if (!flow.one_probe) return;
+  flow.one_probe = flow.probe_out = false;
+  const bool probe_was_missed = flow.una == flow.probe_end && now - flow.rewound_at >= flow.rtt.minimum();
+  if (probe_was_missed) return;
+  flow.queue.skip_to(flow.resume_psn);
+  if (psn_le(flow.resend_end, flow.resume_psn)) flow.resending = false;
+}
+
 Duration NearPart::timeout_of(const NearFlow& flow) const {
   const Duration base = flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
   const unsigned doublings = std::min<unsigned>(flow.backoff, 16);
@@ -93,8 +116,13 @@ void NearPart::arm(NearFlow& flow, Time now) {
     flow.deadline = flow.hold_until;
     return;
   }
+  flow.deadline = timeout_starts(flow, now) + timeout_of(flow);
+}
+
+// Each progress starts the timer anew (RFC 6298, 5.3).
+Time NearPart::timeout_starts(const NearFlow& flow, Time now) {
   const Held& head = held_in(flow.queue.head());
-  flow.deadline = (head.sent ? head.sent_at : now) + timeout_of(flow);
+  return head.sent ? std::max(head.sent_at, flow.unanswered_since) : now;
 }
 
 void NearPart::on_timer(NearFlow& flow, Time now) {
@@ -113,16 +141,16 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
     arm(flow, now);
     return;
   }
-  const Held& head = held_in(flow.queue.head());
   const Duration timeout = timeout_of(flow);
-  if (!flow.owes() || !head.sent || now < head.sent_at + timeout) {
-    flow.deadline = head.sent && now < head.sent_at + timeout ? head.sent_at + timeout : now + timeout;
+  const Time due = timeout_starts(flow, now) + timeout;
+  // What waits for its turn to be sent (again) cannot be answered yet.
+  const bool waits = flow.queue.unsent() == flow.queue.head();
+  if (!flow.owes() || waits || now < due) {
+    flow.deadline = now < due ? due : now + timeout;
     return;
   }
-  // The first timeout sends everything again; after another one, one packet at a time asks whether the path is back.
-  flow.one_probe = flow.backoff > 0;
   if (flow.backoff < 255) ++flow.backoff;
-  rewind(flow, Counter::resends_timer, now);
+  probe(flow, now);
   flow.deadline = now + timeout_of(flow);
 }
 

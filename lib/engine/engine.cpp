@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/engine.hpp"
 
+#include <rte_ip.h>
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
@@ -53,6 +54,19 @@ bool congestion_experienced(const wire::Frame& frame) {
                                                                      (frame.data[frame.ip_offset + 1] >> 4))
                                          : frame.data[frame.ip_offset + 1];
   return (traffic_class & 0x3) == 0x3;
+}
+
+// The ICRC leaves out what routers change. A frame damaged there would be resent damaged from custody for ever, so the
+// checksums that its receiver looks at count too.
+bool header_checksums_good(const wire::Frame& frame) {
+  if (!wire::verify_ipv4_checksum(frame)) return false;
+  const auto& udp = *reinterpret_cast<const wire::UdpHeader*>(frame.data + frame.udp_offset);
+  if (udp.checksum == 0) return true;  // as RoCEv2 sends it
+  const void* ip = frame.data + frame.ip_offset;
+  // Over a datagram that includes its right checksum these give 0, written as UDP writes it.
+  constexpr std::uint16_t kGood = 0xffff;
+  return kGood == (frame.ipv6 ? rte_ipv6_udptcp_cksum(static_cast<const rte_ipv6_hdr*>(ip), &udp)
+                              : rte_ipv4_udptcp_cksum(static_cast<const rte_ipv4_hdr*>(ip), &udp));
 }
 
 }  // namespace
@@ -158,6 +172,10 @@ Verdict Engine::Impl::rc(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
     ++counters[Counter::icrc_bad];
     return Verdict::forward;
   }
+  if (!header_checksums_good(frame)) {
+    ++counters[Counter::header_checksum_bad];
+    return Verdict::forward;
+  }
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
     verdict = near.request(connection.near, frame, mbuf, now);
@@ -221,16 +239,16 @@ void Engine::Impl::schedule(flow::ConnectionIndex index) {
 
 // ---- time -------------------------------------------------------------------------------------
 
-void Engine::Impl::poll(Time time) {
+void Engine::Impl::poll(Time time, bool answers_waiting) {
   now = time;
   wan_full = false;
   fresh_acks = 0;
-  run_timers();
+  run_timers(answers_waiting ? now - std::min(now, kTimerPatience) : now);
   end_of_burst();
 }
 
-void Engine::Impl::run_timers() {
-  while (timers.earliest() <= now) {
+void Engine::Impl::run_timers(Time due) {
+  while (timers.earliest() <= due) {
     const flow::ConnectionIndex index = timers.first();
     timers.set(index, kNever);
     Connection& connection = connections[index];
@@ -314,7 +332,7 @@ Engine::Engine(const Settings& settings, const Pools& pools, Sink& sink, custody
 Engine::~Engine() = default;
 
 void Engine::receive(Side side, std::span<rte_mbuf* const> frames, Time now) { impl_->receive(side, frames, now); }
-void Engine::poll(Time now) { impl_->poll(now); }
+void Engine::poll(Time now, bool answers_waiting) { impl_->poll(now, answers_waiting); }
 Time Engine::next_deadline() const { return impl_->next_deadline(); }
 void Engine::set_draining(bool draining) { impl_->near.set_draining(draining); }
 std::uint64_t Engine::custody_packets() const { return impl_->near.budget().packets; }

@@ -40,7 +40,10 @@ class Engine {
   void receive(Side side, std::span<rte_mbuf* const> frames, Time now);
 
   /// Timers, paced frames, frames that a port refused. Call at least when next_deadline() has come.
-  void poll(Time now);
+  /// `answers_waiting`: the WAN port has more frames than the last burst took. Resend timers then wait (for
+  /// kTimerPatience at most): the answers they miss may be among those.
+  void poll(Time now, bool answers_waiting = false);
+  static constexpr Duration kTimerPatience = milliseconds(100);
 
   /// When poll() next has something to do: kNever when nothing waits for time.
   Time next_deadline() const;

@@ -20,6 +20,7 @@ namespace longhaul::engine {
 struct Connection {
   custody::NearFlow near;
   rte_mbuf* held_dreq = nullptr;
+  bool dreq_was_held = false;
   Time dreq_deadline = kNever;  ///< when the held DREQ goes, custody or not
   Time close_deadline = kNever; ///< when a connection with a DREQ but no DREP is taken as closed
   Time last_seen = 0;
@@ -32,7 +33,7 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
 
   // engine.cpp
   void receive(Side side, std::span<rte_mbuf* const> frames, Time time);
-  void poll(Time time);
+  void poll(Time time, bool answers_waiting);
   Time next_deadline() const;
   std::uint64_t waiting_frames() const;
 
@@ -41,7 +42,7 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   custody::Verdict rc(Side side, const wire::Frame& frame, rte_mbuf* mbuf);
   void end_of_burst();
   void service_backlog();
-  void run_timers();
+  void run_timers(Time due);
   void touch(flow::ConnectionIndex index);
   void schedule(flow::ConnectionIndex index);
   void forward(Side out, rte_mbuf* mbuf);
@@ -82,7 +83,6 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   TimerHeap timers;
   std::vector<flow::ConnectionIndex> touched;
   std::deque<flow::ConnectionIndex> backlog;
-  std::vector<flow::ConnectionIndex> displaced;
   metrics::Histogram pseudo_ack_delay;
   Time now = 0;
   bool wan_full = false;             ///< the WAN port refused a frame during this call

@@ -57,11 +57,19 @@ Verdict Engine::Impl::cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
 }
 
 void Engine::Impl::learn(const flow::ConnectionInfo& info) {
-  displaced.clear();
+  // The responder's QPN, announced anew by its owner: whatever it had before, it has forgotten.
+  if (const auto old = table.holder(info, Side::host)) close(*old);
+  // The requester's QPN, in a connection to another QP: it may be used again, or somebody forged a REQ for it. What is in
+  // custody has its responder still and goes on; the newcomer passes through.
+  if (const auto old = table.holder(info, Side::wan)) {
+    if (!connections[*old].near.queue.empty()) {
+      ++counters[Counter::connection_qpn_held];
+      return;
+    }
+    close(*old);
+  }
   make_room();
-  const auto index = table.insert(info, displaced);
-  // A QPN that its owner gives to a new connection has forgotten the old one.
-  for (const flow::ConnectionIndex old : displaced) close(old);
+  const auto index = table.insert(info);
   if (!index) {
     ++counters[Counter::connection_table_full];
     return;
@@ -81,6 +89,8 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info) {
   custody::NearFlow& flow = connection.near;
   flow.identity = {next_serial(), requester.ip, responder.ip, requester.qpn, responder.qpn};
   flow.policy = settings.policies.lookup(requester.ip, responder.ip);
+  // Without it the PSNs behind a READ cannot be told.
+  if (info.path_mtu == 0) flow.policy = flow::Policy::off;
   flow.path_mtu = info.path_mtu;
   near.begin(flow, requester.starting_psn, info.retry_count * info.ack_timeout);
   ++counters[Counter::connections_learned];
@@ -105,11 +115,14 @@ Verdict Engine::Impl::disconnect_requested(Side side, flow::ConnectionIndex inde
     return Verdict::drop;
   }
   schedule(index);
-  if (connection.near.queue.empty() || connection.near.phase == custody::Phase::ended) return Verdict::forward;
+  // Held once: CM repeats what it got no answer to, and the repeat goes after the first.
+  if (connection.dreq_was_held || connection.near.queue.empty() || connection.near.phase == custody::Phase::ended)
+    return Verdict::forward;
   // The requester's host has put its QP into error: nothing more comes, and what is in custody must arrive first.
   ++counters[Counter::dreqs_held];
   rte_mbuf_refcnt_update(mbuf, 1);
   connection.held_dreq = mbuf;
+  connection.dreq_was_held = true;
   connection.dreq_deadline = now + settings.dreq_hold;
   schedule(index);
   return Verdict::taken;

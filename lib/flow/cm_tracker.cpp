@@ -35,7 +35,7 @@ CmOutcome CmTracker::handle(const wire::Frame& frame, const wire::CmMessage& mes
     case CmAttribute::dreq:
     case CmAttribute::drep: {
       CmOutcome outcome;
-      outcome.connection = find_live(frame, message);
+      outcome.connection = find_live(frame, message, from);
       if (!outcome.connection)
         outcome.event = CmEvent::unmatched;
       else
@@ -96,7 +96,7 @@ CmOutcome CmTracker::on_reply(const wire::Frame& frame, const wire::CmMessage& m
   pending.info.end(other(from)).starting_psn = message.starting_psn & wire::kPsnMask;
   outcome.event = CmEvent::learned;
   outcome.info = pending.info;
-  to_bind_ = {exchange, message.local_comm_id};
+  to_bind_ = {exchange, message.local_comm_id, pending.active_side};
   return outcome;
 }
 
@@ -122,13 +122,15 @@ CmOutcome CmTracker::on_reject(const wire::Frame& frame, const wire::CmMessage& 
   return outcome;
 }
 
-// Both communication IDs must be those of the exchange: one alone is easily guessed.
-std::optional<ConnectionIndex> CmTracker::find_live(const wire::Frame& frame, const wire::CmMessage& message) const {
+// Both communication IDs must be those of the exchange, one alone is easily guessed; and the message must come from where
+// its sender is.
+std::optional<ConnectionIndex> CmTracker::find_live(const wire::Frame& frame, const wire::CmMessage& message,
+                                                    Side from) const {
   if (const auto found = live_.find(key_from_active(frame, message.local_comm_id));
-      found != live_.end() && found->second.passive_comm_id == message.remote_comm_id)
+      found != live_.end() && found->second.passive_comm_id == message.remote_comm_id && found->second.active_side == from)
     return found->second.connection;
   if (const auto found = live_.find(key_from_passive(frame, message.remote_comm_id));
-      found != live_.end() && found->second.passive_comm_id == message.local_comm_id)
+      found != live_.end() && found->second.passive_comm_id == message.local_comm_id && found->second.active_side != from)
     return found->second.connection;
   return std::nullopt;
 }
@@ -136,10 +138,10 @@ std::optional<ConnectionIndex> CmTracker::find_live(const wire::Frame& frame, co
 void CmTracker::bind(ConnectionIndex connection) {
   if (!to_bind_) return;
   forget(connection);
-  const auto& [key, passive_comm_id] = *to_bind_;
+  const auto& [key, passive_comm_id, active_side] = *to_bind_;
   // A communication ID used again belongs to the newer connection.
   if (const auto old = live_.find(key); old != live_.end()) keys_.erase(old->second.connection);
-  live_[key] = {connection, passive_comm_id};
+  live_[key] = {connection, passive_comm_id, active_side};
   keys_[connection] = key;
   to_bind_.reset();
 }

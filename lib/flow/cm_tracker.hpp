@@ -75,7 +75,7 @@ class CmTracker {
   CmOutcome on_request(const wire::Frame& frame, const wire::CmMessage& message, Side from, Time now);
   CmOutcome on_reply(const wire::Frame& frame, const wire::CmMessage& message, Side from);
   CmOutcome on_reject(const wire::Frame& frame, const wire::CmMessage& message, Side from);
-  std::optional<ConnectionIndex> find_live(const wire::Frame& frame, const wire::CmMessage& message) const;
+  std::optional<ConnectionIndex> find_live(const wire::Frame& frame, const wire::CmMessage& message, Side from) const;
   void erase_pending(std::map<PendingKey, Pending>::iterator position);
 
   std::uint32_t max_pending_;
@@ -84,10 +84,16 @@ class CmTracker {
   struct Live {
     ConnectionIndex connection;
     std::uint32_t passive_comm_id;
+    Side active_side;
   };
   std::map<ExchangeKey, Live> live_;
   std::map<ConnectionIndex, ExchangeKey> keys_;
-  std::optional<std::pair<ExchangeKey, std::uint32_t>> to_bind_;  ///< and the passive end's communication ID
+  struct ToBind {
+    ExchangeKey key;
+    std::uint32_t passive_comm_id;
+    Side active_side;
+  };
+  std::optional<ToBind> to_bind_;
 };
 
 }  // namespace longhaul::flow

@@ -49,8 +49,7 @@ ConnectionTable::~ConnectionTable() {
   for (rte_hash* table : by_side_) rte_hash_free(table);
 }
 
-std::optional<ConnectionIndex> ConnectionTable::insert(const ConnectionInfo& info,
-                                                       std::vector<ConnectionIndex>& displaced) {
+std::optional<ConnectionIndex> ConnectionTable::insert(const ConnectionInfo& info) {
   if (free_.empty()) return std::nullopt;
   const ConnectionIndex index = free_.back();
   Slot& slot = slots_[index];
@@ -58,12 +57,6 @@ std::optional<ConnectionIndex> ConnectionTable::insert(const ConnectionInfo& inf
   for (const Side side : {Side::host, Side::wan}) {
     const Key key = key_of(info, side);
     rte_hash* table = by_side_[static_cast<int>(side)];
-    void* data = nullptr;
-    if (rte_hash_lookup_data(table, &key, &data) >= 0) {
-      const auto old = static_cast<ConnectionIndex>(reinterpret_cast<std::uintptr_t>(data));
-      slots_[old].linked[static_cast<int>(side)] = false;
-      if (displaced.empty() || displaced.back() != old) displaced.push_back(old);
-    }
     if (rte_hash_add_key_data(table, &key, reinterpret_cast<void*>(static_cast<std::uintptr_t>(index))) != 0) {
       unlink(index, Side::host);
       return std::nullopt;
@@ -76,7 +69,14 @@ std::optional<ConnectionIndex> ConnectionTable::insert(const ConnectionInfo& inf
 }
 
 std::optional<ConnectionIndex> ConnectionTable::find(Side from, const wire::Frame& frame) const noexcept {
-  const Key key{frame.source, frame.destination, frame.vlan, frame.destination_qpn()};
+  return look_up(from, {frame.source, frame.destination, frame.vlan, frame.destination_qpn()});
+}
+
+std::optional<ConnectionIndex> ConnectionTable::holder(const ConnectionInfo& info, Side from) const noexcept {
+  return look_up(from, key_of(info, from));
+}
+
+std::optional<ConnectionIndex> ConnectionTable::look_up(Side from, const Key& key) const noexcept {
   void* data = nullptr;
   if (rte_hash_lookup_data(by_side_[static_cast<int>(from)], &key, &data) < 0) return std::nullopt;
   return static_cast<ConnectionIndex>(reinterpret_cast<std::uintptr_t>(data));

@@ -25,9 +25,11 @@ class ConnectionTable {
   ConnectionTable(const ConnectionTable&) = delete;
   ConnectionTable& operator=(const ConnectionTable&) = delete;
 
-  /// A slot for `info`, or nothing when the table is full. A connection that has one of the keys already loses it
-  /// (its slot stays until release()); `displaced` names those.
-  std::optional<ConnectionIndex> insert(const ConnectionInfo& info, std::vector<ConnectionIndex>& displaced);
+  /// A slot for `info`, or nothing when the table is full. No holder() may have one of its keys.
+  std::optional<ConnectionIndex> insert(const ConnectionInfo& info);
+
+  /// The connection that has `info`'s key for frames from `from` already: host is the far end's QPN, wan the near end's.
+  std::optional<ConnectionIndex> holder(const ConnectionInfo& info, Side from) const noexcept;
 
   /// The connection of a frame that came in on `from`, or nothing.
   std::optional<ConnectionIndex> find(Side from, const wire::Frame& frame) const noexcept;
@@ -46,6 +48,7 @@ class ConnectionTable {
     bool in_use = false;
     bool linked[2] = {false, false};  ///< per side: the key of frames from there is in the hash
   };
+  std::optional<ConnectionIndex> look_up(Side from, const Key& key) const noexcept;
   static Key key_of(const ConnectionInfo& info, Side from) noexcept;
   void unlink(ConnectionIndex index, Side from) noexcept;
 

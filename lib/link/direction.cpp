@@ -116,9 +116,8 @@ void Direction::travel(rte_mbuf* frame, Time arrival, bool late) {
 
 void Direction::offer(rte_mbuf* frame, Time now) {
   ++counters_.received;
-  const bool random_late = settings_.reorder > 0;
   Fate fate = draw();
-  if (random_late && fate.late && !fate.lost) ++counters_.reordered;
+  const bool reordered = fate.late;
   if (!script_.empty()) consult_script(frame, fate);
 
   const auto drop = [frame](std::uint64_t& counter) {
@@ -138,6 +137,7 @@ void Direction::offer(rte_mbuf* frame, Time now) {
   }
   if (fate.event_drop) return drop(counters_.event_drop);
   if (fate.lost) return drop(counters_.lost);
+  if (reordered) ++counters_.reordered;
 
   if (fate.corrupt || fate.event_corrupt || fate.ecn) {
     if (rte_mbuf* mine = own(frame)) {

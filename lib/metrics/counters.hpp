@@ -27,9 +27,11 @@ namespace longhaul::metrics {
   X(absorbed_queued_duplicates, "repeated requests not forwarded: the first copy is still to be sent")              \
   X(absorbed_failed, "requests not forwarded: their flow has failed")                                               \
   X(dropped_beyond_gap, "requests not forwarded: beyond a gap in the requester's PSNs")                             \
+  X(dropped_unsent, "requests dropped: their flow ended or failed before its turn to send came")                   \
   X(dropped_port_full, "frames dropped: a port refused them for too long")                                          \
   /* why frames passed through unlearned */                                                                         \
   X(icrc_bad, "RoCE frames of learned flows or RDMA-CM whose ICRC is wrong: passed through, no state changed")      \
+  X(header_checksum_bad, "RoCE frames of learned flows whose IPv4 or UDP checksum is wrong: passed through")       \
   X(mbuf_chained, "frames in more than one buffer: passed through")                                                 \
   X(requests_unlearned, "RC requests of connections that are not known")                                            \
   X(responses_unlearned, "RC responses of connections that are not known")                                          \
@@ -45,12 +47,13 @@ namespace longhaul::metrics {
   X(confirm_disagreed, "real answers of an unconfirmed flow that did not agree: flow not accelerated")              \
   X(connections_closed, "connections closed")                                                                       \
   X(connection_table_full, "connections not followed: table full")                                                  \
+  X(connection_qpn_held, "connections not followed: their near QPN is that of a connection with packets in custody")  \
   X(dreqs_held, "DREQs held until custody was empty or dreq_hold had passed")                                       \
   X(absorbed_dreqs, "repeated DREQs not forwarded: one of their connection was being held")                             \
   X(dreqs_released_late, "held DREQs forwarded with custody left: dreq_hold had passed or the WAN closed first")    \
   /* the near part */                                                                                               \
   X(requests, "RC requests of learned flows from their requester, new PSNs only")                                   \
-  X(eligible_requests, "SEND and WRITE requests with AckReq, new PSNs, of confirmed flows under policy full")       \
+  X(eligible_requests, "SEND and WRITE requests with AckReq, new PSNs, of flows that were confirmed")       \
   X(pseudo_acks, "pseudo-ACKs made for requests, one each")                                                         \
   X(pseudo_acks_withheld, "pseudo-ACKs that had to wait for a limit on unanswered bytes")                           \
   X(pseudo_acks_repeated, "pseudo-ACKs made again for repeated requests, one a burst")                              \

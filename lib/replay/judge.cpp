@@ -6,11 +6,6 @@
 namespace longhaul::replay {
 namespace {
 
-std::tuple<std::array<std::uint8_t, 16>, std::array<std::uint8_t, 16>, std::uint32_t> ends_of(
-    const custody::FlowIdentity& flow) {
-  return {flow.requester.bytes, flow.responder.bytes, flow.responder_qpn};
-}
-
 void raise(std::optional<std::uint32_t>& highest, std::uint32_t psn) {
   if (!highest || wire::psn_lt(*highest, psn)) highest = psn;
 }
@@ -28,7 +23,8 @@ Judge::Flow& Judge::flow_of(const custody::FlowIdentity& flow) {
   const auto [found, added] = flows_.try_emplace(flow.serial);
   if (added) {
     found->second.report.flow = flow;
-    newest_[ends_of(flow)] = flow.serial;
+    by_request_[{flow.requester.bytes, flow.responder.bytes, flow.responder_qpn}] = flow.serial;
+    by_answer_[{flow.responder.bytes, flow.requester.bytes, flow.requester_qpn}] = flow.serial;
   }
   return found->second;
 }
@@ -53,7 +49,8 @@ void Judge::on_real_ack(const custody::FlowIdentity& identity, const custody::Ac
   Flow& flow = flow_of(identity);
   ++real_acks;
   ++flow.report.real_acks;
-  flow.acked_in_this_frame = true;
+  told_ = true;
+  flow.frontier = frontier;
   flow.report.confirmed = flow.report.confirmed || confirmed;
 
   if (!comparing_ || !confirmed) {
@@ -89,20 +86,34 @@ void Judge::compare(Flow& flow, const custody::AckFields& real, const custody::A
   differ("p_key", real.p_key, pseudo.p_key);
 }
 
-void Judge::end_frame(const wire::Frame* parsed, bool icrc_ok, const Fates& fates) {
-  if (fates.rose(Counter::flows_confirmed)) {
-    for (auto& [serial, flow] : flows_) flow.report.confirmed = flow.report.confirmed || flow.acked_in_this_frame;
-  }
-  for (auto& [serial, flow] : flows_) flow.acked_in_this_frame = false;
+Judge::Flow* Judge::flow_at(const std::map<Ends, std::uint64_t>& index, const wire::Frame& frame) {
+  const auto found = index.find({frame.source.bytes, frame.destination.bytes, frame.destination_qpn()});
+  return found == index.end() ? nullptr : &flows_.at(found->second);
+}
 
+void Judge::judge_untold(Flow& flow, const wire::Frame& frame) {
+  const wire::Aeth& aeth = frame.aeth();
+  if (wire::aeth_kind(aeth.syndrome) != wire::AethKind::ack) return;
+  on_real_ack(flow.report.flow, {frame.destination_qpn(), frame.psn(), aeth.msn, aeth.syndrome, frame.bth().p_key},
+              flow.report.confirmed, flow.frontier, 0);
+}
+
+void Judge::end_frame(const wire::Frame* parsed, Side side, bool icrc_ok, const Fates& fates) {
   if (parsed == nullptr) return;
-  const bool response = parsed->opcode != nullptr && parsed->opcode->is_response();
-  if (response) return;
-  const auto found = newest_.find({parsed->source.bytes, parsed->destination.bytes, parsed->destination_qpn()});
-  if (found == newest_.end()) return;
-  Flow& flow = flows_.at(found->second);
-  ++flow.report.requests;
-  flow.history.note(*parsed, frame_, treatment_of(icrc_ok, fates));
+  if (parsed->opcode != nullptr && parsed->opcode->is_response()) {
+    Flow* const flow = flow_at(by_answer_, *parsed);
+    // The observer is not told of READ responses, and they confirm flows too.
+    if (flow != nullptr && fates.rose(Counter::flows_confirmed)) flow->report.confirmed = true;
+    const bool open = flow != nullptr && flow->report.end == FlowReport::End::open;
+    if (open && !told_ && icrc_ok && side == Side::wan && parsed->opcode->operation == wire::Operation::acknowledge) {
+      judge_untold(*flow, *parsed);
+    }
+    return;
+  }
+  Flow* const flow = flow_at(by_request_, *parsed);
+  if (flow == nullptr) return;
+  ++flow->report.requests;
+  flow->history.note(*parsed, frame_, treatment_of(icrc_ok, fates));
 }
 
 std::vector<FlowReport> Judge::flows() const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "custody/observer.hpp"
+#include "flow/side.hpp"
 #include "replay/fates.hpp"
 #include "replay/request_history.hpp"
 
@@ -53,8 +54,11 @@ class Judge final : public custody::Observer {
   explicit Judge(bool comparing) : comparing_(comparing) {}
 
   /// Brackets the engine's handling of a frame of the capture. `parsed` is null when the frame is not RoCE.
-  void begin_frame(std::uint64_t number) { frame_ = number; }
-  void end_frame(const wire::Frame* parsed, bool icrc_ok, const Fates& fates);
+  void begin_frame(std::uint64_t number) {
+    frame_ = number;
+    told_ = false;
+  }
+  void end_frame(const wire::Frame* parsed, Side side, bool icrc_ok, const Fates& fates);
 
   void on_pseudo_ack(const custody::FlowIdentity& flow, const custody::AckFields& ack, Time now) override;
   void on_real_ack(const custody::FlowIdentity& flow, const custody::AckFields& ack, bool confirmed, std::uint32_t frontier,
@@ -78,20 +82,26 @@ class Judge final : public custody::Observer {
     FlowReport report;
     RequestHistory history;
     std::map<std::uint32_t, custody::AckFields> pseudo;  ///< by PSN; a PSN used again after 2^24 replaces the old one
+    std::uint32_t frontier = 0;  ///< the last h that the engine told
     std::optional<std::uint32_t> acked_before_confirmation;  ///< highest PSN
     std::optional<std::uint32_t> acked_by_responder_first;   ///< highest PSN at or above h when its ACK came
-    bool acked_in_this_frame = false;
   };
   using Ends = std::tuple<std::array<std::uint8_t, 16>, std::array<std::uint8_t, 16>, std::uint32_t>;
 
   Flow& flow_of(const custody::FlowIdentity& flow);
+  Flow* flow_at(const std::map<Ends, std::uint64_t>& index, const wire::Frame& frame);
+  /// An ACK that the engine did not tell of (its PSN was never forwarded) is as much to be compared as any other.
+  void judge_untold(Flow& flow, const wire::Frame& frame);
   void compare(Flow& flow, const custody::AckFields& real, const custody::AckFields& pseudo);
   std::string reason_for(const Flow& flow, std::uint32_t psn, std::uint32_t frontier) const;
 
   bool comparing_;
   std::uint64_t frame_ = 0;
+  bool told_ = false;  ///< the engine has told of a real ACK in this frame
   std::map<std::uint64_t, Flow> flows_;     ///< by serial
-  std::map<Ends, std::uint64_t> newest_;    ///< requester, responder, responder's QPN: the newest flow's serial
+  // The newest flow's serial by what its frames carry: source, destination, destination QPN.
+  std::map<Ends, std::uint64_t> by_request_;
+  std::map<Ends, std::uint64_t> by_answer_;
 };
 
 }  // namespace longhaul::replay

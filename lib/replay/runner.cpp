@@ -43,12 +43,13 @@ void Runner::feed(std::span<const std::uint8_t> bytes, bool truncated, Time at) 
   const bool icrc_ok = roce && wire::verify_icrc(frame);
   if (roce && !icrc_ok) ++result_.icrc_bad;
 
+  const Side side = near_.side_of(bytes);
   rte_mbuf* const mbuf = to_mbuf(bytes);
   judge_.begin_frame(result_.frames);
   fates_.begin(engine_.counters());
-  engine_.receive(near_.side_of(bytes), {&mbuf, 1}, now_);
+  engine_.receive(side, {&mbuf, 1}, now_);
   fates_.end(engine_.counters());
-  judge_.end_frame(roce ? &frame : nullptr, icrc_ok, fates_);
+  judge_.end_frame(roce ? &frame : nullptr, side, icrc_ok, fates_);
 }
 
 void Runner::run_timers(Time until) {

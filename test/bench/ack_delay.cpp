@@ -86,6 +86,7 @@ int measure(const bench::TrafficOptions& traffic) {
     json["requests_per_second"] = result.offered_per_second;
     json["pseudo_acks"] = result.pseudo_acks;
     json["delivered"] = result.delivered;
+    json["repeated_at_responder"] = result.repeated;
     json["custody_packets_left"] = record.left_packets;
     json["resends"] = engine.counters()[Counter::resends];
     json["delay_samples"] = delay.count();

@@ -42,6 +42,7 @@ struct TrafficResult {
   std::uint64_t offered = 0;
   std::uint64_t pseudo_acks = 0;
   std::uint64_t delivered = 0;          ///< requests at the responder, in order, ICRC valid
+  std::uint64_t repeated = 0;           ///< requests that came again after their timer, valid but not needed
   double offered_per_second = 0;
   std::vector<std::string> errors;      ///< the first few things that were wrong; empty when all was right
 };

@@ -276,8 +276,8 @@ def readable_report(longhaul, directory):
 @edge
 def the_judge_judges(longhaul, directory):
     """Outputs with a fault put in must not pass: a judge that never objects proves nothing."""
-    frames = load("rping_v4")
-    run = longhaul.replay(CAPTURES / "rping_v4.pcap", CLIENT)
+    frames = load(BASE)
+    run = longhaul.replay(CAPTURES / f"{BASE}.pcap", CLIENT)
     world = World(frames, CLIENT)
     good = outside.Outputs(world, run.out)
     if not good.pseudo_acks:
@@ -294,6 +294,12 @@ def the_judge_judges(longhaul, directory):
     def with_ack(*replacement):
         return {**run.out, "host": run.out["host"][:position] + list(replacement) + run.out["host"][position + 1:]}
 
+    # Two neighbours of one flow on the WAN side, in the wrong order.
+    packets = [roce.parse(frame.data) for frame in run.out["wan"]]
+    first = next(i for i, (a, b) in enumerate(zip(packets, packets[1:])) if a and b and a.request and b.request and a.key == b.key)
+    swapped = list(run.out["wan"])
+    swapped[first:first + 2] = swapped[first + 1], replace(swapped[first], time=swapped[first + 1].time)
+
     moved = [*run.out["host"][:position], *run.out["host"][position + 1:]]
     early = next(i for i, frame in enumerate(run.out["host"]) if (p := roce.parse(frame.data)) and p.rc)
     faults = {
@@ -306,9 +312,41 @@ def the_judge_judges(longhaul, directory):
         "twice": with_ack(ack, ack),
         "too early": {**run.out, "host": moved[:early] + [replace(ack, time=moved[early].time)] + moved[early:]},
         "lost request": {**run.out, "wan": run.out["wan"][:-3] + run.out["wan"][-2:]},
-        "swapped": {**run.out, "wan": run.out["wan"][:-4] + [run.out["wan"][-3], run.out["wan"][-4]] + run.out["wan"][-2:]},
+        "swapped": {**run.out, "wan": swapped},
         "payload": {**run.out, "wan": run.out["wan"][:-1] + [replace(run.out["wan"][-1], data=run.out["wan"][-1].data[:-1] + b"?")]},
     }
     for name, out in faults.items():
         if not outside.check_all(outside.Outputs(world, out), run.report):
             yield f"a fault went unseen: {name}"
+
+
+@edge
+def mismatch_is_found(longhaul, directory):
+    """A real ACK altered in the capture, ICRC right again: listed with its field, exit 1."""
+    frames = load(BASE)
+    world = World(frames, CLIENT)
+    index = [i for flow in world.flows for i, _ in flow.real_acks if world.sides[i] == "wan"][-3]
+    packet = world.packets[index]
+    for field, offset, value in (("msn", 15, packet.msn & 0xFF ^ 1), ("syndrome", 12, 0x05), ("p_key", 2, 0x7F)):
+        data = bytearray(packet.data)
+        data[packet.bth + offset] = value
+        altered = frames[:index] + [replace(frames[index], data=roce.with_icrc(bytes(data)))] + frames[index + 1:]
+        run = longhaul.replay(saved(directory, altered), CLIENT)
+        found = [(item["frame"], item["psn"], item["field"]) for item in run.report["mismatches"]]
+        if run.exit_code != 1 or (index + 1, packet.psn, field) not in found:
+            yield f"{field} altered in frame {index + 1}: exit {run.exit_code}, mismatches {found}"
+
+
+@edge
+def lost_request_is_named(longhaul, directory):
+    """A request taken out of the capture: its ACK, and those of what came after the gap, are unmatched for that reason."""
+    frames = load(BASE)
+    index, world = nth_request(frames, CLIENT, 30)
+    psn = world.packets[index].psn
+    run = longhaul.replay(saved(directory, frames[:index] + frames[index + 1:]), CLIENT)
+    unmatched = {item["psn"]: item["reason"] for item in run.report["unmatched"]}
+    if not unmatched.get(psn, "").startswith("request not in the capture"):
+        yield f"PSN {psn}: {unmatched.get(psn)}"
+    if not any(reason.startswith("request arrived beyond a gap") for reason in unmatched.values()):
+        yield f"nothing beyond the gap: {unmatched}"
+    yield from outside.check_real_acks(outside.Outputs(World(frames[:index] + frames[index + 1:], CLIENT), run.out), run.report)

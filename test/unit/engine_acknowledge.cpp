@@ -37,7 +37,7 @@ TEST_CASE("every kind of SEND and WRITE is acknowledged", "[engine][acknowledge]
 }
 
 TEST_CASE("a pseudo-ACK equals the responder's own in every byte", "[engine][acknowledge]") {
-  for (const std::uint16_t vlan : {0, 7})
+  for (const auto vlan : {std::uint16_t{0}, std::uint16_t{7}})
     for (const bool v6 : {false, true}) {
       Rig rig;
       Pair pair;

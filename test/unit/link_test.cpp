@@ -243,7 +243,7 @@ TEST_CASE("a delayed frame is overtaken") {
 TEST_CASE("a congestion mark leaves IPv4 checksum and ICRC right") {
   const std::vector<std::pair<std::string, std::string>> ends = {{"10.9.0.1", "10.9.0.2"}, {"fd00::1", "fd00::2"}};
   for (const auto& [from, to] : ends) {
-    for (const std::uint8_t tos : {0x00, 0x02, 0x6a, 0xff}) {
+    for (const std::uint8_t tos : std::initializer_list<std::uint8_t>{0x00, 0x02, 0x6a, 0xff}) {
       MbufPool pool;
       Settings settings;
       Event event;
