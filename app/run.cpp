@@ -10,6 +10,7 @@
 #include "app/box_loop.hpp"
 #include "app/command_guard.hpp"
 #include "app/commands.hpp"
+#include "app/flow_log.hpp"
 #include "app/report.hpp"
 #include "app/runtime.hpp"
 #include "app/stop_signals.hpp"
@@ -42,7 +43,8 @@ int run(const Options& options) {
   Requests& requests = requests_by_signal();
   Runtime runtime(config.process, config.pools, {"host", config.host.pci, config.host.vdev}, {"wan", config.wan.pci, config.wan.vdev});
   PortSink sink(runtime.first(), runtime.second());
-  engine::Engine engine(config.engine, runtime.pools(), sink);
+  FlowLog flow_log;
+  engine::Engine engine(config.engine, runtime.pools(), sink, &flow_log);
 
   const Time started = runtime.clock().now();
   const auto statistics = [&](const StopRecord& stop) {
@@ -85,6 +87,10 @@ int run(const Options& options) {
   const StopRecord stop = loop.run(requests);
   print_summary(config, runtime, engine, stop);
   if (!options.stats.empty()) write_atomically(options.stats, statistics(stop));
+  if (const std::uint64_t lost = engine.unconfirmed_bytes(); lost > 0) {
+    spdlog::error("stopped with {} bytes acknowledged to requesters and not delivered: their connections are broken", lost);
+    return 1;
+  }
   return 0;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "wire/psn.hpp"
+
 namespace longhaul::custody {
 
 std::string_view name_of(Phase phase) {
@@ -36,11 +38,20 @@ void NearPart::end(NearFlow& flow, Time now) {
   if (flow.owes()) {
     counters_[Counter::unconfirmed_at_close_packets] += left;
     counters_[Counter::unconfirmed_at_close_bytes] += flow.queue.bytes();
+    if (observer_ != nullptr) observer_->on_unconfirmed_at_close(flow.identity, left, flow.queue.bytes(), now);
   }
   if (observer_ != nullptr) observer_->on_flow_closed(flow.identity, left, now);
   release_all(flow);
   flow.phase = Phase::ended;
   flow.deadline = kNever;
+}
+
+std::uint64_t NearPart::owed_bytes(const NearFlow& flow) {
+  std::uint64_t bytes = 0;
+  for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr && wire::psn_lt(held_in(mbuf).psn, flow.h);
+       mbuf = held_in(mbuf).next)
+    bytes += mbuf->pkt_len;
+  return bytes;
 }
 
 void NearPart::discard(NearFlow& flow) {

@@ -87,6 +87,9 @@ class NearPart {
   /// The responder's side closed the connection, or its QPN was given to another: custody can never be confirmed.
   void end(NearFlow& flow, Time now);
 
+  /// Frame bytes acknowledged to the requester and not answered by the responder. Walks custody.
+  static std::uint64_t owed_bytes(const NearFlow& flow);
+
   /// Lets everything go without counting: the engine is being destroyed.
   void discard(NearFlow& flow);
 

@@ -39,6 +39,8 @@ class Observer {
   virtual void on_flow_learned(const FlowIdentity&, Time) {}
   /// Acknowledged data could not be delivered (design rule 6): `bytes` were in custody below h.
   virtual void on_flow_failed(const FlowIdentity&, std::string_view why, std::uint64_t bytes, Time) {}
+  /// The responder's side closed while packets it had not answered were in custody: whether they arrived is not known.
+  virtual void on_unconfirmed_at_close(const FlowIdentity&, std::uint64_t packets, std::uint64_t bytes, Time) {}
   /// `packets_left` custody packets at the end of a flow, before they were let go.
   virtual void on_flow_closed(const FlowIdentity&, std::uint64_t packets_left, Time) {}
 };

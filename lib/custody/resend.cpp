@@ -155,10 +155,7 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
 }
 
 void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now) {
-  std::uint64_t bytes = 0;
-  for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr && psn_lt(held_in(mbuf).psn, flow.h);
-       mbuf = held_in(mbuf).next)
-    bytes += mbuf->pkt_len;
+  const std::uint64_t bytes = owed_bytes(flow);
   ++counters_[Counter::flows_failed];
   counters_[Counter::failed_bytes] += bytes;
   if (observer_ != nullptr) observer_->on_flow_failed(flow.identity, why, bytes, now);

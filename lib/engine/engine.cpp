@@ -337,6 +337,11 @@ Time Engine::next_deadline() const { return impl_->next_deadline(); }
 void Engine::set_draining(bool draining) { impl_->near.set_draining(draining); }
 std::uint64_t Engine::custody_packets() const { return impl_->near.budget().packets; }
 std::uint64_t Engine::custody_bytes() const { return impl_->near.budget().bytes; }
+std::uint64_t Engine::unconfirmed_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Connection& connection : impl_->connections) bytes += custody::NearPart::owed_bytes(connection.near);
+  return bytes;
+}
 std::uint64_t Engine::waiting_frames() const { return impl_->waiting_frames(); }
 const Counters& Engine::counters() const { return impl_->counters; }
 const metrics::Histogram& Engine::pseudo_ack_delay() const { return impl_->pseudo_ack_delay; }

@@ -53,6 +53,8 @@ class Engine {
 
   std::uint64_t custody_packets() const;
   std::uint64_t custody_bytes() const;
+  /// Frame bytes acknowledged to requesters and not answered by responders yet. Walks custody: not for the hot path.
+  std::uint64_t unconfirmed_bytes() const;
   /// Frames taken in that neither went out nor were dropped: in custody's unsent part, held DREQs, refused by a port.
   std::uint64_t waiting_frames() const;
 

@@ -60,10 +60,18 @@ TEST_CASE("an answer for what is before custody does not give rejoining its MSN"
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);
-  rig.host_sends({strange(pair, 101), pair.write(102)});
-  rig.host_sends(pair.write(103));
+  rig.host_sends({strange(pair, 101), strange(pair, 102), pair.write(103), pair.write(104)});
   rig.wan_sends(pair.ack(101, 2));
   CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
+  rig.wan_sends(pair.ack(102, 7));
+  CHECK(rig.at_host() == Lines{"ack 102 msn 7", "ack 103 msn 8", "ack 104 msn 9"});
+}
+
+TEST_CASE("one ACK for what is before custody and some of custody gives rejoining its MSN", "[engine][plain]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({strange(pair, 101), pair.write(102), pair.write(103)});
   rig.wan_sends(pair.ack(103, 4));
   rig.host_sends(pair.write(104));
   rig.wan_sends(pair.ack(104, 5));

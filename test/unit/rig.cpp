@@ -36,7 +36,7 @@ const engine::Pools& pools() {
     engine::PoolPlan plan;
     plan.name = "rig";
     plan.frame_bytes = 4400;
-    plan.frames = 4096;
+    plan.frames = 8192;
     plan.small_frames = 16384;
     return engine::Pools::create(plan);
   }();
