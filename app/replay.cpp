@@ -132,11 +132,11 @@ void add_replay(CLI::App& app, int& exit_code) {
       "Exit status: 0 no pseudo-ACK differs from the real ACK; 1 one does; 2 wrong usage or unreadable file.");
   command->add_option("capture", arguments->input, "pcap or pcapng file")->required();
   command->add_option("--near", arguments->near, "CIDR of hosts on the host port's side (repeat for more)")->required();
-  command->add_option("--policy", arguments->policy, "off or full (default)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, flow::Policy>{{"off", flow::Policy::off}, {"full", flow::Policy::full}}));
-  command->add_option("--confirm", arguments->confirm, "accelerate a flow after one real answer (default) or from RDMA-CM on: answer or cm")
+  command->add_option("--policy", arguments->policy, "what the box does with learned flows (default full)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, flow::Policy>{{"off", flow::Policy::off}, {"full", flow::Policy::full}}).description("{off,full}"));
+  command->add_option("--confirm", arguments->confirm, "accelerate a flow after one real answer (default), or from RDMA-CM on")
       ->transform(CLI::CheckedTransformer(
-          std::map<std::string, engine::Confirm>{{"answer", engine::Confirm::answer}, {"cm", engine::Confirm::cm}}));
+          std::map<std::string, engine::Confirm>{{"answer", engine::Confirm::answer}, {"cm", engine::Confirm::cm}}).description("{answer,cm}"));
   command->add_option("--wan-rate", arguments->wan_rate, "rate of the WAN port, for instance 100Gbps (default unlimited)");
   command->add_option("--host-out", arguments->host_out, "write what leaves the host port to this pcap file");
   command->add_option("--wan-out", arguments->wan_out, "write what leaves the WAN port to this pcap file");

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "app/report.hpp"
 
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <stdexcept>
 #include <string_view>
 
@@ -33,14 +35,29 @@ std::string line(std::string_view name, std::uint64_t value, std::string_view he
   return fmt::format("  {:>14}  {:<28} {}\n", value, name, help);
 }
 
-std::string histogram_line(std::string_view name, const metrics::Histogram& histogram) {
-  if (histogram.count() == 0) return "";
-  const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1000; };
-  return fmt::format("  {}: p50 {:.1f} us, p99 {:.1f} us, p99.9 {:.1f} us, max {:.1f} us, of {}\n", name, us(histogram.quantile(0.5)),
-                     us(histogram.quantile(0.99)), us(histogram.quantile(0.999)), us(histogram.max()), histogram.count());
+// One row for each power of two of microseconds that has values.
+std::string bars(const metrics::Histogram& histogram) {
+  constexpr std::uint64_t kWidth = 50;
+  std::map<unsigned, std::uint64_t> rows;  // by exponent: up to 2^n us
+  for (std::size_t i = 0; i < metrics::Histogram::kBuckets; ++i)
+    if (histogram.bucket(i) != 0)
+      rows[static_cast<unsigned>(std::bit_width(metrics::Histogram::upper_edge(i) / 1000))] += histogram.bucket(i);
+  std::string out;
+  for (const auto& [exponent, count] : rows)
+    out += fmt::format("    under {:>8} us  {:>12}  {}\n", 1ull << exponent, count,
+                       std::string((count * kWidth + histogram.count() - 1) / histogram.count(), '#'));
+  return out;
 }
 
 }  // namespace
+
+std::string histogram_table(std::string_view name, const metrics::Histogram& histogram) {
+  if (histogram.count() == 0) return "";
+  const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1000; };
+  return fmt::format("  {}: p50 {:.1f} us, p99 {:.1f} us, p99.9 {:.1f} us, max {:.1f} us, of {}\n", name, us(histogram.quantile(0.5)),
+                     us(histogram.quantile(0.99)), us(histogram.quantile(0.999)), us(histogram.max()), histogram.count()) +
+         bars(histogram);
+}
 
 void add_engine(Json& out, const engine::Engine& engine) {
   const Counters& counters = engine.counters();
@@ -70,8 +87,8 @@ std::string engine_table(const engine::Engine& engine) {
   for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) {
     if (counters.parsed[i] != 0) out += line(parse_counter_name(i), counters.parsed[i], "frames that were taken apart with this result");
   }
-  out += histogram_line("delay of pseudo-ACKs", engine.pseudo_ack_delay());
-  out += histogram_line("round trip on the WAN", engine.wan_rtt());
+  out += histogram_table("delay of pseudo-ACKs", engine.pseudo_ack_delay());
+  out += histogram_table("round trip on the WAN", engine.wan_rtt());
   return out;
 }
 

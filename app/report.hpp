@@ -24,6 +24,8 @@ void add_port(Json& out, const std::string& label, const drivers::PortStats& sta
 void add_link_counters(Json& out, const std::string& direction, const link::Counters& counters);
 
 /// The counters that are not zero with what they mean, and the delays, as lines of text.
+/// The delay's quantiles and a histogram with a row for each power of two of microseconds.
+std::string histogram_table(std::string_view name, const metrics::Histogram& histogram);
 std::string engine_table(const engine::Engine& engine);
 std::string port_table(const std::string& label, const drivers::PortStats& stats);
 std::string link_table(const std::string& direction, const link::Counters& counters);

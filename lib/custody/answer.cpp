@@ -78,10 +78,8 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
 
   const std::uint32_t h = flow.h;
   if (!release_before(flow, psn_add(psn, 1), now)) {
-    // Beyond an unfinished READ: the responder's way to say that the response is lost. The requester must know; it takes
-    // what precedes the READ as acknowledged.
+    // Beyond an unfinished READ: the responder's way to say that the response is lost. The requester must know.
     ++counters_[Counter::responses_lost];
-    advance_h(flow, flow.una);
     return Verdict::forward;
   }
   learn_msn(flow, aeth.msn);
@@ -202,7 +200,8 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   ++counters_[Counter::real_responses];
   rte_mbuf* read = flow.queue.first_read();
   if (read == nullptr) {
-    // Not in custody: once finished it answers, as an ACK would, all that went before.
+    // Not in custody: it answers what is there before it, and once finished, as an ACK would, itself.
+    if (psn_lt(flow.una, frame.psn())) release_before(flow, frame.psn(), now);
     const auto position = frame.opcode->position;
     if (flow.queue.empty() && (position == wire::Position::last || position == wire::Position::only) &&
         psn_le(flow.una, frame.psn()) && release_before(flow, psn_add(frame.psn(), 1), now)) {
@@ -225,7 +224,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   release_head(flow);
   flow.una = psn_add(psn, 1);
   advance_h(flow, flow.una);
-  flow.unanswered_since = now;
+  progressed(flow, now);
   // The MSN of a response may run ahead of its request (IBTA vol. 1, 9.7.7.1; real stacks answer a repeated READ with their newest),
   // so it can confirm but neither teach nor refute.
   if (flow.phase == Phase::unconfirmed && frame.opcode->has(wire::kHasAeth) &&
@@ -265,20 +264,25 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
     flow.tail = flow.una;
     flow.phase = Phase::plain;  // and its messages were not counted
   }
-  if (flow.una != before) {
-    flow.unanswered_since = now;
-    flow.backoff = 0;
-    flow.hold_until = 0;
-    settle_probe(flow, now);
-    flow.window.on_delivered(flow.bytes_answered, flow.rtt.minimum(), now);
-    if (flow.queue.unsent() != nullptr) outlet_.wait_to_send(flow);
-  }
+  // What an answer below h released, the requester knows; all else it learns from this very answer, which is forwarded.
+  advance_h(flow, flow.una);
+  if (flow.una != before) progressed(flow, now);
   return !blocked;
+}
+
+void NearPart::progressed(NearFlow& flow, Time now) {
+  flow.unanswered_since = now;
+  flow.backoff = 0;
+  flow.hold_until = 0;
+  settle_probe(flow, now);
+  flow.window.on_delivered(flow.bytes_answered, flow.rtt.minimum(), now);
+  if (flow.queue.unsent() != nullptr) outlet_.wait_to_send(flow);
 }
 
 void NearPart::release_head(NearFlow& flow) {
   rte_mbuf* mbuf = flow.queue.pop();
   const Held& held = held_in(mbuf);
+  if (!held.sent) ++counters_[Counter::dropped_unsent];
   flow.msn_released = held.msn;
   flow.bytes_answered = held.end_bytes;
   budget_.bytes -= mbuf->pkt_len;
@@ -290,10 +294,7 @@ void NearPart::release_head(NearFlow& flow) {
 }
 
 void NearPart::release_all(NearFlow& flow) {
-  while (!flow.queue.empty()) {
-    if (!held_in(flow.queue.head()).sent) ++counters_[Counter::dropped_unsent];
-    release_head(flow);
-  }
+  while (!flow.queue.empty()) release_head(flow);
 }
 
 }  // namespace longhaul::custody

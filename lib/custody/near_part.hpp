@@ -124,6 +124,7 @@ class NearPart {
   void nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict response(NearFlow& flow, const wire::Frame& frame, Time now);
   bool release_before(NearFlow& flow, std::uint32_t psn, Time now);
+  void progressed(NearFlow& flow, Time now);
   void advance_h(NearFlow& flow, std::uint32_t psn);
   void learn_msn(NearFlow& flow, std::uint32_t msn);
   void confirmed(NearFlow& flow);

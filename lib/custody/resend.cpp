@@ -130,6 +130,15 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
     arm(flow, now);
     return;
   }
+  if (!flow.owes() && now - flow.unanswered_since >= flow.give_up) {
+    // No answer takes this path (or the responder is gone), and nothing was promised: back to plain RoCE for good.
+    ++counters_[Counter::flows_unanswered];
+    release_all(flow);
+    flow.trusted = false;
+    flow.phase = Phase::plain;
+    flow.deadline = kNever;
+    return;
+  }
   if (flow.owes() && now - flow.unanswered_since >= flow.give_up) {
     fail(flow, wire::NakCode::remote_operational_error, "unanswered for too long: given up", now);
     return;
@@ -144,7 +153,7 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
   const Duration timeout = timeout_of(flow);
   const Time due = timeout_starts(flow, now) + timeout;
   // What waits for its turn to be sent (again) cannot be answered yet.
-  const bool waits = flow.queue.unsent() == flow.queue.head();
+  const bool waits = flow.queue.unsent() == flow.queue.head() && !flow.probe_out;
   if (!flow.owes() || waits || now < due) {
     flow.deadline = now < due ? due : now + timeout;
     return;

@@ -168,14 +168,7 @@ Verdict Engine::Impl::rc(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
   // Requests of the far end, and our host's answers to them, are the other box's near flow.
   const bool of_near_flow = (side == Side::host) != is_answer;
   if (!of_near_flow) return Verdict::forward;
-  if (connection.near.policy != flow::Policy::off && !wire::verify_icrc(frame)) {
-    ++counters[Counter::icrc_bad];
-    return Verdict::forward;
-  }
-  if (!header_checksums_good(frame)) {
-    ++counters[Counter::header_checksum_bad];
-    return Verdict::forward;
-  }
+  if (connection.near.policy != flow::Policy::off && !intact(frame)) return Verdict::forward;
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
     verdict = near.request(connection.near, frame, mbuf, now);
@@ -186,6 +179,18 @@ Verdict Engine::Impl::rc(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
   }
   touch(*index);
   return verdict;
+}
+
+bool Engine::Impl::intact(const wire::Frame& frame) {
+  if (!wire::verify_icrc(frame)) {
+    ++counters[Counter::icrc_bad];
+    return false;
+  }
+  if (!header_checksums_good(frame)) {
+    ++counters[Counter::header_checksum_bad];
+    return false;
+  }
+  return true;
 }
 
 void Engine::Impl::forward(Side to, rte_mbuf* mbuf) {

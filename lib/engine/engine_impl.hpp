@@ -40,6 +40,7 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   void frame(Side side, rte_mbuf* mbuf);
   custody::Verdict roce(Side side, const wire::Frame& frame, rte_mbuf* mbuf);
   custody::Verdict rc(Side side, const wire::Frame& frame, rte_mbuf* mbuf);
+  bool intact(const wire::Frame& frame);
   void end_of_burst();
   void service_backlog();
   void run_timers(Time due);

@@ -44,6 +44,7 @@ namespace longhaul::metrics {
   X(flows_learned, "flows learned: directions of connections, two for each")                                        \
   X(flows_confirmed, "flows whose first real answer agreed in QPN, PSN and MSN")                                    \
   X(flows_rejoined, "flows taken into custody again after a stretch of plain RoCE")                                 \
+  X(flows_unanswered, "flows given back to plain RoCE: nothing promised, and no answer for give_up")                  \
   X(confirm_disagreed, "real answers of an unconfirmed flow that did not agree: flow not accelerated")              \
   X(connections_closed, "connections closed")                                                                       \
   X(connection_table_full, "connections not followed: table full")                                                  \

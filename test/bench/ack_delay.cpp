@@ -94,8 +94,13 @@ int measure(const bench::TrafficOptions& traffic) {
       json[std::string("delay_ns_") + name] = delay.quantile(fraction);
     json["delay_ns_max"] = delay.max();
     json["wan_rtt_ns_p50"] = engine.wan_rtt().quantile(0.5);
+    json["delay_histogram_ns"] = app::Json::array();  // [upper edge of the bucket, samples in it]
+    for (std::size_t i = 0; i < metrics::Histogram::kBuckets; ++i)
+      if (delay.bucket(i) != 0)
+        json["delay_histogram_ns"].push_back({metrics::Histogram::upper_edge(i), delay.bucket(i)});
     json["errors"] = result.errors;
-    std::cout << json.dump(2) << "\n";
+    std::cout << json.dump() << "\n";
+    std::cerr << app::histogram_table("delay of pseudo-ACKs", delay);
     if (!result.errors.empty() || record.left_packets != 0) status = 1;
   }
   pools.destroy();
@@ -107,7 +112,7 @@ int measure(const bench::TrafficOptions& traffic) {
 int main(int argc, char** argv) {
   CLI::App app{
       "Measures the delay from the return of the burst receive that brought a request to the acceptance of its "
-      "pseudo-ACK by the port.\nPrints one JSON object; exit status 1 when what came out of the box was wrong "
+      "pseudo-ACK by the port.\nPrints one JSON object, and the histogram on standard error; exit status 1 when what came out of the box was wrong "
       "(never for being slow). Uses processors 0 and 1."};
   bench::TrafficOptions traffic;
   double round_trip_ms = 10;

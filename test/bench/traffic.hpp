@@ -33,7 +33,7 @@ class FrameTemplate {
 struct TrafficOptions {
   std::uint32_t flows = 16;
   std::uint32_t payload = 512;          ///< bytes of each RDMA WRITE
-  double rate = 1e6;                    ///< requests per second, all flows together
+  double rate = 1.2e6;                    ///< requests per second, all flows together
   std::uint64_t requests = 2'000'000;   ///< after the flows are confirmed
   Duration round_trip = milliseconds(10);
 };

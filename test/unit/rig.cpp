@@ -117,7 +117,7 @@ void Rig::check_sum() {
   const std::uint64_t in = count(Counter::frames_host) + count(Counter::frames_wan);
   std::uint64_t accounted = count(Counter::forwarded_host) + count(Counter::forwarded_wan) + engine->waiting_frames();
   for (const Counter counter : kNotForwarded) accounted += count(counter);
-  if (in != accounted) FAIL_CHECK("frames in: " << in << ", accounted for: " << accounted);
+  if (in != accounted) FAIL("frames in: " << in << ", accounted for: " << accounted);
 }
 
 void Rig::wait(Duration duration) {
