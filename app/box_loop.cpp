@@ -16,7 +16,7 @@ std::uint16_t BoxLoop::receive(Side side) {
   if (count == 0) return 0;
   const Time received_at = clock_.now();
   engine_.receive(side, {frames.data(), count}, received_at);
-  engine_.acks_accepted(received_at, clock_.now());
+  if (engine_.has_accepted_acks()) engine_.acks_accepted(clock_.now());
   return count;
 }
 
@@ -31,6 +31,7 @@ StopRecord BoxLoop::run(Requests& requests) {
     const std::uint16_t from_wan = receive(Side::wan);
     now = clock_.now();
     engine_.poll(now, from_wan == kBurst);
+    if (engine_.has_accepted_acks()) engine_.acks_accepted(clock_.now());
 
     if (requests.report.load(std::memory_order_relaxed)) {
       requests.report.store(false, std::memory_order_relaxed);

@@ -18,7 +18,7 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
   }
-  if (psn_le(flow.sent_top, psn)) {
+  if (psn_le(flow.sent_top, psn) || !plausible(flow, psn)) {
     ++counters_[Counter::answers_not_sent];
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
@@ -158,6 +158,7 @@ Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
     ++counters_[Counter::answers_ignored];
     return Verdict::drop;
   }
+  flow.one_probe = false;  // the path is there: everything again, not one packet
   rewind(flow, Counter::resends_psn_nak, now);
   // Packets that custody does not have went out too; the responder discarded them and NAKs a gap once only.
   if (psn_lt(flow.tail, flow.sent_top)) flow.repair_nak_wanted = true;
@@ -174,6 +175,7 @@ Verdict NearPart::rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   ++counters_[Counter::absorbed_rnr_naks];
   release_before(flow, psn, now);
   flow.hold_until = now + kRnrTimer[wire::aeth_value(frame.aeth().syndrome)];
+  flow.one_probe = false;
   rewind(flow, Counter::resends_rnr_nak, now);
   if (psn_lt(flow.tail, flow.sent_top)) flow.repair_nak_wanted = true;
   return Verdict::drop;

@@ -61,7 +61,11 @@ void NearPart::discard(NearFlow& flow) {
 }
 
 void NearPart::congestion(NearFlow& flow, Time now) {
-  if (flow.rtt.known()) flow.window.on_congestion(now + flow.rtt.smoothed());
+  if (!flow.rtt.known()) return;
+  const Time until = now + flow.rtt.smoothed();
+  flow.window.on_congestion(until);
+  // What the smaller window holds back goes on then, answers or not.
+  if (!flow.queue.empty()) flow.deadline = std::min(flow.deadline, until);
 }
 
 }  // namespace longhaul::custody

@@ -26,7 +26,9 @@ class Outlet {
   virtual bool may_send() = 0;
   /// Sends `frame` (a reference of its own) for `held` of `flow`; the outcome comes back as on_sent() or on_refused().
   virtual void send_held(NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) = 0;
-  /// Sends a frame the box made to the requester.
+  /// Hands over what was sent so far: afterwards each of it is accepted or refused.
+  virtual void settle() = 0;
+  /// Sends a frame the box made to the requester. (The engine knows what caused it: a request just now, or an answer.)
   virtual void send_to_requester(rte_mbuf* frame) = 0;
   /// `flow` has packets to send and may_send() said no, or a port refused one: call try_send() when it can.
   virtual void wait_to_send(NearFlow& flow) = 0;
@@ -109,9 +111,11 @@ class NearPart {
   Verdict repeated(NearFlow& flow, const wire::Frame& frame, const Span& span);
   Verdict pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span);
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
-  Verdict forward_plain(NearFlow& flow, const Span& span);
+  bool may_nak_gap(const NearFlow& flow) const;
+  static bool plausible(const NearFlow& flow, std::uint32_t psn);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
+  static rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);
   void enter_plain(NearFlow& flow);
   bool may_rejoin(const NearFlow& flow, const wire::Frame& frame, const Span& span) const;
   void start_rejoining(NearFlow& flow, const Span& span);

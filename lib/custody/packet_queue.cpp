@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "custody/packet_queue.hpp"
 
+#include <initializer_list>
+
 #include "wire/psn.hpp"
 
 namespace longhaul::custody {
@@ -28,6 +30,7 @@ rte_mbuf* PacketQueue::pop() {
   if (head_ == nullptr) tail_ = nullptr;
   if (unsent_ == mbuf) unsent_ = held.next;
   if (to_acknowledge_ == mbuf) to_acknowledge_ = held.next;
+  if (found_ == mbuf) found_ = nullptr;
   // Each packet is passed over once in the life of the queue, so this stays linear.
   if (first_read_ == mbuf) seek_first_read(held.next);
   --packets_;
@@ -36,13 +39,17 @@ rte_mbuf* PacketQueue::pop() {
   return mbuf;
 }
 
-rte_mbuf* PacketQueue::find(std::uint32_t psn) const {
+rte_mbuf* PacketQueue::find(std::uint32_t psn) {
   rte_mbuf* start = head_;
-  if (to_acknowledge_ != nullptr && wire::psn_le(held_in(to_acknowledge_).psn, psn)) start = to_acknowledge_;
+  for (rte_mbuf* hint : {found_, to_acknowledge_}) {
+    if (hint == nullptr || wire::psn_lt(psn, held_in(hint).psn)) continue;
+    start = hint;
+    break;
+  }
   for (rte_mbuf* mbuf = start; mbuf != nullptr; mbuf = held_in(mbuf).next) {
     const Held& held = held_in(mbuf);
     if (wire::psn_lt(psn, held.psn)) return nullptr;
-    if (wire::psn_le(psn, held.last_psn)) return mbuf;
+    if (wire::psn_le(psn, held.last_psn)) return found_ = mbuf;
   }
   return nullptr;
 }

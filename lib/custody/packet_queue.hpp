@@ -43,8 +43,9 @@ class PacketQueue {
   /// The port refused `mbuf`, which had been handed to it: sending goes on from there.
   void rewind_to(rte_mbuf* mbuf) { unsent_ = mbuf; }
 
-  /// The packet whose PSN range contains `psn`, or null. Walks from to_acknowledge, or from the head for what lies before it.
-  rte_mbuf* find(std::uint32_t psn) const;
+  /// The packet whose PSN range contains `psn`, or null. Walks from the last one found, from
+  /// to_acknowledge or from the head, so that a run of repeats costs one step each.
+  rte_mbuf* find(std::uint32_t psn);
 
  private:
   void seek_first_read(rte_mbuf* from);
@@ -54,6 +55,7 @@ class PacketQueue {
   rte_mbuf* unsent_ = nullptr;
   rte_mbuf* to_acknowledge_ = nullptr;
   rte_mbuf* first_read_ = nullptr;
+  rte_mbuf* found_ = nullptr;  ///< by the last find(); null when it has been popped since
   std::uint64_t packets_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t large_mbufs_ = 0;

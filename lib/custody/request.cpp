@@ -22,7 +22,15 @@ namespace {
 // way round. Real windows are smaller: 2^22 packets of 64 bytes are 370 ms at 100 Gbit/s.
 constexpr std::int32_t kMaxSpan = 1 << 22;
 
+// A PSN further than this from what is under way is not this connection's: its QPN has another user that nobody announced.
+constexpr std::int32_t kPlausible = 1 << 16;
+
 }  // namespace
+
+bool NearPart::plausible(const NearFlow& flow, std::uint32_t psn) {
+  const std::uint32_t top = psn_lt(flow.tail, flow.sent_top) ? flow.sent_top : flow.tail;
+  return psn_diff(psn, top) <= kPlausible && psn_diff(flow.una, psn) <= kPlausible;
+}
 
 // A READ request uses up the PSNs of its responses (IBTA vol. 1, 9.7.3.1).
 NearPart::Span NearPart::span_of(const NearFlow& flow, const wire::Frame& frame) {
@@ -31,7 +39,7 @@ NearPart::Span NearPart::span_of(const NearFlow& flow, const wire::Frame& frame)
     return {psn, psn};
   const std::uint64_t bytes = frame.reth().dma_length;
   const std::uint64_t responses =
-      std::clamp<std::uint64_t>((bytes + flow.path_mtu - 1) / flow.path_mtu, 1, wire::kPsnMask / 2);
+      std::clamp<std::uint64_t>((bytes + flow.path_mtu - 1) / flow.path_mtu, 1, kMaxSpan + 1);
   return {psn, psn_add(psn, static_cast<std::int64_t>(responses) - 1)};
 }
 
@@ -39,6 +47,10 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
   if (flow.ack.empty()) flow.ack.learn_from_request(frame, flow.identity.requester_qpn);
   const Span span = span_of(flow, frame);
   const bool is_new = psn_le(flow.sent_top, span.psn) && psn_le(flow.tail, span.psn);
+  if (!plausible(flow, span.psn)) {
+    ++counters_[Counter::psn_implausible];
+    return Verdict::forward;
+  }
 
   switch (flow.phase) {
     case Phase::failed:
@@ -66,21 +78,32 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
 }
 
 Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {
-  count_new(flow, frame, span);
   flow.gap_nak_wanted = flow.gap_nak_sent = false;
   const bool off = flow.policy == flow::Policy::off || !flow.trusted;
   // While draining, what queues behind a resend still goes through custody: it would overtake otherwise.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
   if (off || drained || frame.opcode == nullptr || !take(flow, frame, span, mbuf, now)) {
+    outlet_.settle();
+    if (flow.queue.unsent() != nullptr && may_nak_gap(flow)) {
+      // It would overtake what still waits to be sent, and the responder would discard it.
+      ++counters_[Counter::dropped_behind_backlog];
+      flow.gap_nak_wanted = true;
+      return Verdict::drop;
+    }
     enter_plain(flow);
-    return forward_plain(flow, span);
+    return pass_plain(flow, frame, span);
   }
+  count_new(flow, frame, span);
   try_send(flow, now);
   return Verdict::taken;
 }
 
+bool NearPart::may_nak_gap(const NearFlow& flow) const {
+  return flow.phase == Phase::confirmed && flow.trusted && !draining_;
+}
+
 Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span) {
-  if (flow.phase == Phase::confirmed && flow.trusted && !draining_) {
+  if (may_nak_gap(flow)) {
     // All before the gap is in custody, and the responder would discard what is beyond: ask for the rest from here.
     ++counters_[Counter::dropped_beyond_gap];
     if (!flow.gap_nak_sent) flow.gap_nak_wanted = true;
@@ -129,10 +152,6 @@ void NearPart::count_new(const NearFlow& flow, const wire::Frame& frame, const S
 
 Verdict NearPart::pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span) {
   count_new(flow, frame, span);
-  return forward_plain(flow, span);
-}
-
-Verdict NearPart::forward_plain(NearFlow& flow, const Span& span) {
   ++counters_[Counter::plain_requests];
   const std::uint32_t after = psn_add(span.last_psn, 1);
   if (psn_lt(flow.sent_top, after)) flow.sent_top = after;
@@ -140,15 +159,22 @@ Verdict NearPart::forward_plain(NearFlow& flow, const Span& span) {
 }
 
 rte_mbuf* NearPart::small_copy(const rte_mbuf* mbuf) const {
-  for (std::size_t i = 0; i < pools_.pools.size(); ++i) {
-    if (mbuf->pkt_len > pools_.bytes[i]) continue;
-    rte_mbuf* copy = rte_pktmbuf_alloc(pools_.pools[i]);
-    if (copy == nullptr) continue;
-    rte_memcpy(rte_pktmbuf_append(copy, static_cast<std::uint16_t>(mbuf->pkt_len)),
-               rte_pktmbuf_mtod(mbuf, const void*), mbuf->pkt_len);
-    return copy;
-  }
+  for (std::size_t i = 0; i < pools_.pools.size(); ++i)
+    if (mbuf->pkt_len <= pools_.bytes[i])
+      if (rte_mbuf* copy = copy_into(pools_.pools[i], mbuf)) return copy;
   return nullptr;
+}
+
+rte_mbuf* NearPart::copy_into(rte_mempool* pool, const rte_mbuf* mbuf) {
+  rte_mbuf* copy = rte_pktmbuf_alloc(pool);
+  if (copy == nullptr) return nullptr;
+  void* room = rte_pktmbuf_append(copy, static_cast<std::uint16_t>(mbuf->pkt_len));
+  if (room == nullptr) {
+    rte_pktmbuf_free(copy);
+    return nullptr;
+  }
+  rte_memcpy(room, rte_pktmbuf_mtod(mbuf, const void*), mbuf->pkt_len);
+  return copy;
 }
 
 bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {

@@ -177,17 +177,10 @@ void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Ti
 }
 
 rte_mbuf* NearPart::with_ack_req(rte_mbuf* held) const {
-  rte_mbuf* copy = nullptr;
-  for (std::size_t i = 0; i < pools_.pools.size() && copy == nullptr; ++i)
-    if (held->pkt_len <= pools_.bytes[i]) copy = rte_pktmbuf_alloc(pools_.pools[i]);
-  if (copy == nullptr) copy = rte_pktmbuf_alloc(pools_.frames);
+  rte_mbuf* copy = small_copy(held);
+  if (copy == nullptr) copy = copy_into(pools_.frames, held);
   if (copy == nullptr) return nullptr;  // sent as it is; the timer asks again
-  auto* bytes = reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(copy, static_cast<std::uint16_t>(held->pkt_len)));
-  if (bytes == nullptr) {
-    rte_pktmbuf_free(copy);
-    return nullptr;
-  }
-  std::copy_n(rte_pktmbuf_mtod(held, const std::uint8_t*), held->pkt_len, bytes);
+  auto* bytes = rte_pktmbuf_mtod(copy, std::uint8_t*);
   wire::Frame frame;
   if (wire::parse({bytes, held->pkt_len}, frame) == wire::ParseStatus::roce) {
     auto& bth = *reinterpret_cast<wire::Bth*>(bytes + frame.bth_offset);

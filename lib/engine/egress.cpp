@@ -16,7 +16,7 @@ void Egress::settle_sent(const Entry& entry) {
   if (entry.held != nullptr)
     events_.held_sent(*entry.flow, entry.held);
   else if (entry.made)
-    events_.made_sent(out_);
+    events_.made_sent(entry.cause);
   else
     events_.forwarded(out_);
 }

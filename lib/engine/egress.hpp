@@ -23,7 +23,7 @@ class EgressEvents {
   virtual void held_sent(custody::NearFlow& flow, rte_mbuf* held) = 0;
   virtual void held_refused(custody::NearFlow& flow, rte_mbuf* held) = 0;
   virtual void forwarded(Side out) = 0;            ///< a received frame went out
-  virtual void made_sent(Side out) = 0;            ///< a frame of the box's own went out
+  virtual void made_sent(Time cause) = 0;          ///< a frame of the box's own went out
   virtual void dropped(Side out, bool made) = 0;   ///< the port refused for too long
 };
 
@@ -31,9 +31,10 @@ class Egress {
  public:
   Egress(Side out, Sink& sink, EgressEvents& events) : out_(out), sink_(sink), events_(events) {}
 
-  void forward(rte_mbuf* frame) { stage({frame, nullptr, nullptr, false}); }
-  void send_made(rte_mbuf* frame) { stage({frame, nullptr, nullptr, true}); }
-  void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) { stage({frame, &flow, held, false}); }
+  void forward(rte_mbuf* frame) { stage({frame, nullptr, nullptr, false, kNever}); }
+  /// `cause`: when the burst that caused it was received; kNever when it had been withheld.
+  void send_made(rte_mbuf* frame, Time cause) { stage({frame, nullptr, nullptr, true, cause}); }
+  void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) { stage({frame, &flow, held, false, kNever}); }
 
   /// Hands everything to the port.
   void flush();
@@ -49,9 +50,10 @@ class Egress {
     custody::NearFlow* flow;
     rte_mbuf* held;
     bool made;
+    Time cause;
   };
   static constexpr std::size_t kBurst = 64;
-  static constexpr std::size_t kMaxRefused = 4096;
+  static constexpr std::size_t kMaxRefused = 1024;
 
   void stage(const Entry& entry);
   void settle_sent(const Entry& entry);

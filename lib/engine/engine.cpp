@@ -22,6 +22,9 @@ namespace {
 // A port that refused a frame is asked again after this.
 constexpr Duration kRetry = microseconds(20);
 
+// Pseudo-ACKs whose delay is recorded together: more than any burst causes.
+constexpr std::size_t kMaxAccepted = 8192;
+
 std::string unique_table_name() {
   static std::atomic<unsigned> serial{0};
   return "lh_conn_" + std::to_string(serial++);
@@ -82,6 +85,7 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
       connections(given.max_connections),
       timers(given.max_connections) {
   touched.reserve(given.max_connections);
+  accepted.reserve(kMaxAccepted);
 }
 
 Engine::Impl::~Impl() {
@@ -97,15 +101,15 @@ Engine::Impl::~Impl() {
 void Engine::Impl::receive(Side side, std::span<rte_mbuf* const> frames, Time time) {
   now = time;
   wan_full = false;
-  fresh_acks = 0;
+  // What an answer sets free had been withheld: late by design.
+  in_host_burst = side == Side::host;
   constexpr std::size_t kAhead = 4;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (i + kAhead < frames.size()) rte_prefetch0(rte_pktmbuf_mtod(frames[i + kAhead], void*));
     frame(side, frames[i]);
   }
   end_of_burst();
-  // What an answer set free had been withheld: late by design.
-  if (side == Side::wan) fresh_acks = 0;
+  in_host_burst = false;
 }
 
 void Engine::Impl::frame(Side side, rte_mbuf* mbuf) {
@@ -145,7 +149,10 @@ Verdict Engine::Impl::roce(Side side, const wire::Frame& frame, rte_mbuf* mbuf) 
     case wire::Service::cnp:
       ++counters[Counter::cnps];
       if (side == Side::wan)
-        if (const auto index = table.find(side, frame)) near.congestion(connections[*index].near, now);
+        if (const auto index = table.find(side, frame)) {
+          near.congestion(connections[*index].near, now);
+          touch(*index);
+        }
       return Verdict::forward;
     case wire::Service::rd:
     case wire::Service::other:
@@ -247,7 +254,6 @@ void Engine::Impl::schedule(flow::ConnectionIndex index) {
 void Engine::Impl::poll(Time time, bool answers_waiting) {
   now = time;
   wan_full = false;
-  fresh_acks = 0;
   run_timers(answers_waiting ? now - std::min(now, kTimerPatience) : now);
   end_of_burst();
 }
@@ -314,7 +320,9 @@ void Engine::Impl::forwarded(Side to) {
   ++counters[to == Side::host ? Counter::forwarded_host : Counter::forwarded_wan];
 }
 
-void Engine::Impl::made_sent(Side) { ++fresh_acks; }
+void Engine::Impl::made_sent(Time cause) {
+  if (cause != kNever && accepted.size() < accepted.capacity()) accepted.push_back(cause);
+}
 
 void Engine::Impl::dropped(Side, bool made) {
   ++counters[made ? Counter::made_frames_lost : Counter::dropped_port_full];
@@ -352,8 +360,11 @@ const Counters& Engine::counters() const { return impl_->counters; }
 const metrics::Histogram& Engine::pseudo_ack_delay() const { return impl_->pseudo_ack_delay; }
 const metrics::Histogram& Engine::wan_rtt() const { return impl_->near.wan_rtt(); }
 
-void Engine::acks_accepted(Time received_at, Time now) {
-  for (; impl_->fresh_acks > 0; --impl_->fresh_acks) impl_->pseudo_ack_delay.record(now - received_at);
+bool Engine::has_accepted_acks() const { return !impl_->accepted.empty(); }
+
+void Engine::acks_accepted(Time now) {
+  for (const Time cause : impl_->accepted) impl_->pseudo_ack_delay.record(now - cause);
+  impl_->accepted.clear();
 }
 
 }  // namespace longhaul::engine

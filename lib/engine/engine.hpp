@@ -60,9 +60,11 @@ class Engine {
 
   const Counters& counters() const;
 
-  /// Call after receive() with the time read then: records the delay of the pseudo-ACKs that the frames of the last receive()
-  /// caused at once. (Withheld ones are late by design and not in this histogram.)
-  void acks_accepted(Time received_at, Time now);
+  /// Pseudo-ACKs and NAKs that requests caused at once have been accepted by the host port since the last
+  /// acks_accepted(). (Withheld ones are late by design and not in the histogram.)
+  bool has_accepted_acks() const;
+  /// Records their delay; `now` is a time read after the call that sent them. Call after receive() and poll().
+  void acks_accepted(Time now);
   /// Nanoseconds from the return of the receive burst to the port's acceptance of the pseudo-ACK.
   const metrics::Histogram& pseudo_ack_delay() const;
   /// Nanoseconds from a request's first transmission to its answer (Karn's rule observed).

@@ -60,14 +60,15 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   // custody::Outlet
   bool may_send() override { return !wan_full && pacer.may_send(now); }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
-  void send_to_requester(rte_mbuf* frame) override { egress[0].send_made(frame); }
+  void settle() override { out(Side::wan).flush(); }
+  void send_to_requester(rte_mbuf* frame) override { egress[0].send_made(frame, in_host_burst ? now : kNever); }
   void wait_to_send(custody::NearFlow& flow) override;
 
   // EgressEvents
   void held_sent(custody::NearFlow& flow, rte_mbuf* held) override;
   void held_refused(custody::NearFlow& flow, rte_mbuf* held) override;
   void forwarded(Side out) override;
-  void made_sent(Side out) override;
+  void made_sent(Time cause) override;
   void dropped(Side out, bool made) override;
 
   Egress& out(Side side) { return egress[static_cast<int>(side)]; }
@@ -87,7 +88,8 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   metrics::Histogram pseudo_ack_delay;
   Time now = 0;
   bool wan_full = false;             ///< the WAN port refused a frame during this call
-  std::uint32_t fresh_acks = 0;      ///< made frames accepted that the last receive() caused at once
+  bool in_host_burst = false;        ///< what is made now was caused by requests of this call
+  std::vector<Time> accepted;        ///< causes of the made frames that the host port accepted, not recorded yet
   flow::ConnectionIndex clock_hand = 0;  ///< where the search for an idle connection goes on
 };
 

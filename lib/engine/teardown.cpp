@@ -116,8 +116,7 @@ Verdict Engine::Impl::disconnect_requested(Side side, flow::ConnectionIndex inde
   }
   schedule(index);
   // Held once: CM repeats what it got no answer to, and the repeat goes after the first.
-  if (connection.dreq_was_held || connection.near.queue.empty() || connection.near.phase == custody::Phase::ended)
-    return Verdict::forward;
+  if (connection.dreq_was_held || connection.near.queue.empty()) return Verdict::forward;
   // The requester's host has put its QP into error: nothing more comes, and what is in custody must arrive first.
   ++counters[Counter::dreqs_held];
   rte_mbuf_refcnt_update(mbuf, 1);

@@ -27,10 +27,12 @@ namespace longhaul::metrics {
   X(absorbed_queued_duplicates, "repeated requests not forwarded: the first copy is still to be sent")              \
   X(absorbed_failed, "requests not forwarded: their flow has failed")                                               \
   X(dropped_beyond_gap, "requests not forwarded: beyond a gap in the requester's PSNs")                             \
+  X(dropped_behind_backlog, "requests not forwarded: no custody, and earlier ones of their flow still wait to be sent")\
   X(dropped_unsent, "requests dropped: their flow ended or failed before its turn to send came")                   \
   X(dropped_port_full, "frames dropped: a port refused them for too long")                                          \
   /* why frames passed through unlearned */                                                                         \
   X(icrc_bad, "RoCE frames of learned flows or RDMA-CM whose ICRC is wrong: passed through, no state changed")      \
+  X(psn_implausible, "requests with a PSN far from all that is under way: not this connection's, passed through")    \
   X(header_checksum_bad, "RoCE frames of learned flows whose IPv4 or UDP checksum is wrong: passed through")       \
   X(mbuf_chained, "frames in more than one buffer: passed through")                                                 \
   X(requests_unlearned, "RC requests of connections that are not known")                                            \
@@ -78,7 +80,7 @@ namespace longhaul::metrics {
   X(real_naks, "real NAKs and RNR NAKs for learned flows from beyond the box")                                      \
   X(real_responses, "READ and atomic responses for learned flows from beyond the box")                              \
   X(answers_forwarded, "real answers forwarded to the requester")                                                   \
-  X(answers_not_sent, "real answers for PSNs never forwarded: changed nothing")                                     \
+  X(answers_not_sent, "real answers for PSNs never forwarded, or long past: changed nothing")                                     \
   X(answers_stale, "real answers older than what has been answered")                                                \
   X(answers_ignored, "NAKs that changed nothing: repeats during a wait or a resend")                                \
   X(responses_lost, "real ACKs beyond an unfinished READ or atomic: forwarded")                                     \

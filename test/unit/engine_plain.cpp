@@ -92,7 +92,7 @@ TEST_CASE("an unknown opcode while rejoining and a full WAN port: custody's pack
   rig.host_sends({pair.write(102), pair.write(103), strange(pair, 104), pair.write(105)});
   rig.allow(Side::wan, Rig::kUnlimited);
   rig.wait(milliseconds(1));
-  // In another order so far, see engine_ports.cpp; but all of them, once.
+  // No NAK may ask for them again while the MSN is unknown: they pass, out of order as plain RoCE may be; all of them, once.
   Lines out = rig.at_wan();
   std::sort(out.begin(), out.end());
   CHECK(out == Lines{"opcode31 104!", "write_only 102!", "write_only 103!", "write_only 105!"});
@@ -252,4 +252,38 @@ TEST_CASE("an MSN that disagrees later: no more acknowledging, custody is still 
   CHECK(rig.at_host().empty());
   rig.wan_sends(pair.nak(102, 9));
   CHECK(rig.at_wan() == Lines{"write_only 102!"});
+}
+
+TEST_CASE("a PSN far from everything under way is another connection's: it passes, both ways", "[engine][plain]") {
+  // A host that crashed sends no DREQ; its QPN comes back in a connection that was set up over TCP.
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.at_host();
+  rig.at_wan();
+  for (const std::uint32_t psn : {101u + 70000u, 101u - 70000u}) {
+    rig.host_sends(pair.write(psn & 0xffffff));
+    CHECK(rig.at_wan().size() == 1);
+    rig.wan_sends(pair.ack(psn & 0xffffff, 1));
+    CHECK(rig.at_host().size() == 1);
+  }
+  CHECK(rig.count(Counter::psn_implausible) == 2);
+  rig.host_sends(pair.write(101));
+  CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
+}
+
+TEST_CASE("requests whose answers take another path: custody is given back and the flow is plain for good", "[engine][plain]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect(pair);
+  rig.host_sends({pair.write(100), pair.write(101)});
+  CHECK(rig.engine->custody_packets() == 2);
+  rig.wait(seconds(61));
+  CHECK(rig.engine->custody_packets() == 0);
+  CHECK(rig.count(Counter::flows_unanswered) == 1);
+  CHECK(rig.count(Counter::flows_failed) == 0);
+  rig.at_wan();
+  rig.host_sends(pair.write(102));
+  CHECK(rig.at_wan() == Lines{"write_only 102!"});
+  CHECK(rig.engine->custody_packets() == 0);
 }
