@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -84,7 +85,19 @@ std::vector<flow::Prefix> parse_prefixes(const std::vector<std::string>& texts) 
   return prefixes;
 }
 
+/// Opening an output empties it, so it must be neither the capture that is read nor the other output.
+void check_files(const Arguments& arguments) {
+  const auto same = [](const std::string& one, const std::string& other) {
+    std::error_code absent;  // a file that does not exist yet is no other's
+    return !one.empty() && !other.empty() && (one == other || std::filesystem::equivalent(one, other, absent));
+  };
+  if (same(arguments.input, arguments.host_out)) throw std::runtime_error(arguments.host_out + ": --host-out would overwrite the capture");
+  if (same(arguments.input, arguments.wan_out)) throw std::runtime_error(arguments.wan_out + ": --wan-out would overwrite the capture");
+  if (same(arguments.host_out, arguments.wan_out)) throw std::runtime_error(arguments.wan_out + ": --host-out and --wan-out are the same file");
+}
+
 int run_replay(const Arguments& arguments) {
+  check_files(arguments);
   const auto near = parse_prefixes(arguments.near);
   const std::uint64_t wan_rate = config::parse_rate(arguments.wan_rate);
   drivers::CaptureReader reader(arguments.input);

@@ -26,10 +26,7 @@ void add_histogram(Json& out, const std::string& name, const metrics::Histogram&
   out[name + "_ns_count"] = histogram.count();
 }
 
-std::string parse_counter_name(std::size_t status) {
-  const std::string name(wire::name_of(static_cast<wire::ParseStatus>(status)));
-  return name.starts_with("parse_") ? name : "parse_" + name;
-}
+std::string parse_counter_name(std::size_t status) { return std::string(wire::name_of(static_cast<wire::ParseStatus>(status))); }
 
 std::string line(std::string_view name, std::uint64_t value, std::string_view help) {
   return fmt::format("  {:>14}  {:<28} {}\n", value, name, help);

@@ -23,9 +23,9 @@ void add_port(Json& out, const std::string& label, const drivers::PortStats& sta
 /// `a_to_b_received` and so on.
 void add_link_counters(Json& out, const std::string& direction, const link::Counters& counters);
 
-/// The counters that are not zero with what they mean, and the delays, as lines of text.
-/// The delay's quantiles and a histogram with a row for each power of two of microseconds.
+/// A delay's quantiles and a row for each power of two of microseconds; nothing when it has no values.
 std::string histogram_table(std::string_view name, const metrics::Histogram& histogram);
+/// The counters that are not zero with what they mean, and the delays, as lines of text.
 std::string engine_table(const engine::Engine& engine);
 std::string port_table(const std::string& label, const drivers::PortStats& stats);
 std::string link_table(const std::string& direction, const link::Counters& counters);

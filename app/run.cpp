@@ -85,13 +85,12 @@ int run(const Options& options) {
   std::fflush(stdout);
 
   const StopRecord stop = loop.run(requests);
+  // First what must not be missed: writing the rest may fail.
+  const std::uint64_t lost = engine.unconfirmed_bytes();
+  if (lost > 0) spdlog::error("stopped with {} bytes acknowledged to requesters and not delivered: their connections are broken", lost);
   print_summary(config, runtime, engine, stop);
   if (!options.stats.empty()) write_atomically(options.stats, statistics(stop));
-  if (const std::uint64_t lost = engine.unconfirmed_bytes(); lost > 0) {
-    spdlog::error("stopped with {} bytes acknowledged to requesters and not delivered: their connections are broken", lost);
-    return 1;
-  }
-  return 0;
+  return lost > 0 ? 1 : 0;
 }
 
 }  // namespace

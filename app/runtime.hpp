@@ -27,7 +27,6 @@ class Runtime {
   drivers::EthdevPort& second() { return *second_; }
   const engine::Pools& pools() const { return pools_; }
   const drivers::Clock& clock() const { return *clock_; }
-  std::uint32_t mtu() const { return mtu_; }
 
   /// Lets both ports receive. Call right before the loop, so that no ring overflows meanwhile.
   void start_ports();

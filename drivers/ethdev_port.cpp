@@ -145,9 +145,11 @@ std::uint16_t EthdevPort::transmit_af_packet(rte_mbuf** frames, std::uint16_t co
       ++oversize_;
       continue;
     }
-    std::uint16_t run = 1;
-    while (run < kBurst && done + run < count && rte_pktmbuf_pkt_len(frames[done + run]) <= limit) ++run;
     rte_mbuf** burst = frames + done;
+    std::uint16_t run = 1;
+    // A frame that is there twice (resent twice at once) ends the run: its count would not say which of the two was taken.
+    while (run < kBurst && done + run < count && rte_pktmbuf_pkt_len(burst[run]) <= limit &&
+           std::find(burst, burst + run, burst[run]) == burst + run) ++run;
     for (std::uint16_t i = 0; i < run; ++i) {
       references[i] = rte_mbuf_refcnt_read(burst[i]);
       rte_mbuf_refcnt_update(burst[i], 1);
@@ -180,13 +182,6 @@ PortStats EthdevPort::stats() const {
   }
   out.oversize = oversize_;
   return out;
-}
-
-std::string EthdevPort::mac() const {
-  rte_ether_addr address{};
-  if (rte_eth_macaddr_get(port_, &address) != 0) return "unknown";
-  return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", address.addr_bytes[0], address.addr_bytes[1], address.addr_bytes[2],
-                     address.addr_bytes[3], address.addr_bytes[4], address.addr_bytes[5]);
 }
 
 bool EthdevPort::link_up() const {

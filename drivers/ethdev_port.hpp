@@ -20,8 +20,6 @@ struct EthdevSpec {
   std::string label;  ///< "host", "wan", "a", "b": for messages
   std::string pci;    ///< "0000:01:00.0"; must have been allowed when the EAL started
   std::string vdev;   ///< "net_af_packet0,iface=veth0,framesz=16384,..."
-
-  const std::string& device() const { return pci.empty() ? vdev : pci; }
 };
 
 /// Frame bytes an mbuf of the pool for a port must hold when IP packets of `mtu` bytes are to be carried.
@@ -49,7 +47,6 @@ class EthdevPort final : public Port {
   std::string describe() const override;
 
   PortStats stats() const;
-  std::string mac() const;
   bool link_up() const;
 
  private:

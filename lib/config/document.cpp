@@ -63,6 +63,7 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
 
 Value Value::load(const std::string& path) {
   std::ifstream in(path);
+  in.peek();  // a directory opens, and fails at its first byte
   std::ostringstream text;
   if (in) text << in.rdbuf();
   if (!in || in.bad()) throw ConfigError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));

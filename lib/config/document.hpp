@@ -76,7 +76,6 @@ class Map {
   std::optional<Value> find(std::string_view key) const;
   /// Throws ConfigError when the key is missing.
   Value at(std::string_view key) const;
-  const Value& value() const { return value_; }
 
  private:
   friend class Value;

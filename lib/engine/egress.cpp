@@ -7,11 +7,6 @@
 
 namespace longhaul::engine {
 
-void Egress::stage(const Entry& entry) {
-  burst_[count_++] = entry;
-  if (count_ == kBurst) flush();
-}
-
 void Egress::settle_sent(const Entry& entry) {
   if (entry.held != nullptr)
     events_.held_sent(*entry.flow, entry.held);

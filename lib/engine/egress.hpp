@@ -31,10 +31,10 @@ class Egress {
  public:
   Egress(Side out, Sink& sink, EgressEvents& events) : out_(out), sink_(sink), events_(events) {}
 
-  void forward(rte_mbuf* frame) { stage({frame, nullptr, nullptr, false, kNever}); }
+  void forward(rte_mbuf* frame) { stage(frame, nullptr, nullptr, false, kNever); }
   /// `cause`: when the burst that caused it was received; kNever when it had been withheld.
-  void send_made(rte_mbuf* frame, Time cause) { stage({frame, nullptr, nullptr, true, cause}); }
-  void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) { stage({frame, &flow, held, false, kNever}); }
+  void send_made(rte_mbuf* frame, Time cause) { stage(frame, nullptr, nullptr, true, cause); }
+  void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) { stage(frame, &flow, held, false, kNever); }
 
   /// Hands everything to the port.
   void flush();
@@ -55,7 +55,16 @@ class Egress {
   static constexpr std::size_t kBurst = 64;
   static constexpr std::size_t kMaxRefused = 1024;
 
-  void stage(const Entry& entry);
+  // Field by field: to build an Entry and copy it in wider pieces would wait for every store before it.
+  void stage(rte_mbuf* frame, custody::NearFlow* flow, rte_mbuf* held, bool made, Time cause) {
+    Entry& entry = burst_[count_++];
+    entry.frame = frame;
+    entry.flow = flow;
+    entry.held = held;
+    entry.made = made;
+    entry.cause = cause;
+    if (count_ == kBurst) flush();
+  }
   void settle_sent(const Entry& entry);
   void retry_refused();
 

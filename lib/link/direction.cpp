@@ -86,13 +86,13 @@ void Direction::consult_script(const rte_mbuf* frame, Fate& fate) {
       case Action::delay:
         fate.late = true;
         fate.extra += event.delay;
-        ++counters_.event_delay;
+        fate.event_delay = true;
         break;
     }
   }
 }
 
-/// The frame itself when nobody else holds it, else a copy in its stead; the frame unchanged when there is no buffer.
+/// The frame itself when nobody else holds it, else a copy in its stead; nullptr, and the frame left alone, when there is no buffer.
 rte_mbuf* Direction::own(rte_mbuf* frame) {
   if (rte_mbuf_refcnt_read(frame) == 1 && RTE_MBUF_DIRECT(frame)) return frame;
   rte_mbuf* copy = copy_of(frame);
@@ -138,6 +138,7 @@ void Direction::offer(rte_mbuf* frame, Time now) {
   if (fate.event_drop) return drop(counters_.event_drop);
   if (fate.lost) return drop(counters_.lost);
   if (reordered) ++counters_.reordered;
+  if (fate.event_delay) ++counters_.event_delay;
 
   if (fate.corrupt || fate.event_corrupt || fate.ecn) {
     if (rte_mbuf* mine = own(frame)) {

@@ -62,6 +62,7 @@ class Direction {
     bool corrupt = false;
     bool event_corrupt = false;
     bool ecn = false;
+    bool event_delay = false;
     bool late = false;  ///< may be overtaken
     Duration extra = 0;
     std::uint64_t corrupt_bit = 0;

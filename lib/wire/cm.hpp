@@ -14,7 +14,7 @@ namespace longhaul::wire {
 inline constexpr std::size_t kMadSize = 256;
 inline constexpr std::uint8_t kMadClassCm = 0x07;
 
-/// Attribute IDs of CM MADs, 12.6.1 (table 98... by number).
+/// Attribute IDs of CM MADs, 12.6.1.
 enum class CmAttribute : std::uint16_t {
   req = 0x0010,
   mra = 0x0011,

@@ -146,7 +146,6 @@ static_assert(sizeof(Deth) == 8 && offsetof(Deth, source_qpn) == 5);
 
 inline constexpr std::size_t kIcrcSize = 4;
 inline constexpr std::uint32_t kGsiQpn = 1;  ///< QP1, the general services interface: RDMA-CM runs here
-inline constexpr std::uint32_t kMaxQpn = 0xffffff;
 
 // ---- AETH syndromes, 9.7.5.2.1 and 9.7.5.2.8 --------------------------------------------------
 

@@ -103,6 +103,18 @@ def wrong_arguments(longhaul, directory):
 
 
 @edge
+def outputs_overwrite_nothing(longhaul, directory):
+    """An output that is the capture itself, or the other output, is refused before anything is opened."""
+    path, other = saved(directory, load(BASE)), pathlib.Path(directory) / "link.pcap"
+    other.symlink_to(path)
+    before = path.read_bytes()
+    for outputs in (["--host-out", path], ["--wan-out", other], ["--host-out", path.with_name("x"), "--wan-out", path.with_name("x")]):
+        done = longhaul.raw(path, "--near", CLIENT[0], *outputs)
+        if done.returncode != 2 or not done.stderr.strip() or path.read_bytes() != before:
+            yield f"{outputs}: exit {done.returncode}, stderr {done.stderr!r}, capture {'kept' if path.read_bytes() == before else 'overwritten'}"
+
+
+@edge
 def policy_off(longhaul, directory):
     """Nothing is made, nothing is held back: what goes in comes out of the other side, in order."""
     for name in (BASE, "send_rnr", "rping_v4", "nvmeof_fio", "write_bw_r_loss", "read_bw_r_loss"):

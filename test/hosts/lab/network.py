@@ -84,9 +84,11 @@ class Network:
             name = f"{PREFIX}-{os.getpid()}-{role}"
             run("ip", "netns", "add", name)
             self._names[role] = name
-            # Whoever owns an interface here (a user-mode kernel, DPDK) brings its own addresses; the machine's stack keeps quiet.
+            # Whoever owns an interface here (a user-mode kernel, DPDK) brings its own addresses; the machine's stack keeps quiet:
+            # its neighbour discovery would enter the boxes. "default" is what the cables made later begin with; -e: a machine
+            # without IPv6 has no such setting.
             for scope in ("all", "default"):
-                run("ip", "netns", "exec", name, "sysctl", "-qw", f"net.ipv6.conf.{scope}.disable_ipv6=1")
+                run("ip", "netns", "exec", name, "sysctl", "-eqw", f"net.ipv6.conf.{scope}.disable_ipv6=1")
             run("ip", "-n", name, "link", "set", "lo", "up")
         return self._names[role]
 

@@ -44,8 +44,11 @@ def stop(process, grace=5.0, sig=signal.SIGTERM):
 
 def run(*argv, check=True, timeout=60):
     """A short command on the machine; its standard output. Raises LabError with what it said when it fails."""
-    done = subprocess.run([str(word) for word in argv], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=timeout, check=False)
+    try:
+        done = subprocess.run([str(word) for word in argv], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=timeout, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabError(str(error)) from error
     if check and done.returncode:
         raise LabError(f"{' '.join(map(str, argv))}: {done.stderr.strip() or done.stdout.strip()}")
     return done.stdout

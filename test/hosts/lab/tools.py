@@ -30,10 +30,12 @@ def missing(program, through):
 
 
 def exit_on_signals():
-    """SIGTERM and SIGHUP leave like an interrupt does: through every `finally`."""
+    """SIGTERM and SIGHUP leave like an interrupt does: through every `finally`, which no second signal may cut short."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
     def leave(number, _):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for other in numbers:
+            signal.signal(other, signal.SIG_IGN)
         sys.exit(128 + number)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in numbers:
         signal.signal(number, leave)
