@@ -7,7 +7,8 @@
 
 namespace longhaul::app {
 
-BoxLoop::BoxLoop(engine::Engine& engine, drivers::Port& host, drivers::Port& wan, const drivers::Clock& clock, BoxLoopOptions options)
+BoxLoop::BoxLoop(engine::Engine& engine, drivers::Port& host, drivers::Port& wan, const drivers::Clock& clock,
+                 BoxLoopOptions options)
     : engine_(engine), ports_{&host, &wan}, clock_(clock), options_(std::move(options)) {}
 
 std::uint16_t BoxLoop::receive(Side side) {

@@ -27,8 +27,8 @@ class PortSink final : public engine::Sink {
 
 struct BoxLoopOptions {
   bool sleep_when_idle = false;
-  Duration drain = seconds(10);         ///< at most so long after the first stop
-  std::function<void()> on_report;      ///< called in the loop when Requests::report was set
+  Duration drain = seconds(10);     ///< at most so long after the first stop
+  std::function<void()> on_report;  ///< called in the loop when Requests::report was set
 };
 
 /// What custody held when it was told to stop and when it did.
@@ -44,7 +44,8 @@ class BoxLoop {
  public:
   static constexpr std::uint16_t kBurst = 32;
 
-  BoxLoop(engine::Engine& engine, drivers::Port& host, drivers::Port& wan, const drivers::Clock& clock, BoxLoopOptions options);
+  BoxLoop(engine::Engine& engine, drivers::Port& host, drivers::Port& wan, const drivers::Clock& clock,
+          BoxLoopOptions options);
 
   /// Runs until `requests` says stop and custody is empty, the drain time has passed, or a second stop came.
   StopRecord run(Requests& requests);

@@ -11,8 +11,8 @@ namespace longhaul::app {
 namespace {
 
 std::string described(const custody::FlowIdentity& flow) {
-  return fmt::format("{} QP {:#08x} -> {} QP {:#08x}", flow.requester.to_string(), flow.requester_qpn, flow.responder.to_string(),
-                     flow.responder_qpn);
+  return fmt::format("{} QP {:#08x} -> {} QP {:#08x}", flow.requester.to_string(), flow.requester_qpn,
+                     flow.responder.to_string(), flow.responder_qpn);
 }
 
 }  // namespace
@@ -35,13 +35,16 @@ bool FlowLog::may_log(Time now) {
 
 void FlowLog::on_flow_failed(const custody::FlowIdentity& flow, std::string_view why, std::uint64_t bytes, Time now) {
   if (may_log(now))
-    spdlog::error("connection failed: {}: {}; {} bytes were acknowledged to the requester and not delivered", described(flow), why, bytes);
+    spdlog::error("connection failed: {}: {}; {} bytes were acknowledged to the requester and not delivered",
+                  described(flow), why, bytes);
 }
 
-void FlowLog::on_unconfirmed_at_close(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes, Time now) {
+void FlowLog::on_unconfirmed_at_close(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes,
+                                      Time now) {
   if (may_log(now))
-    spdlog::warn("connection closed by the responder's side: {}: {} packets, {} bytes in custody will never be confirmed", described(flow),
-                 packets, bytes);
+    spdlog::warn(
+        "connection closed by the responder's side: {}: {} packets, {} bytes in custody will never be confirmed",
+        described(flow), packets, bytes);
 }
 
 }  // namespace longhaul::app

@@ -14,7 +14,8 @@ class FlowLog final : public custody::Observer {
   static constexpr std::uint32_t kLinesPerSecond = 20;
 
   void on_flow_failed(const custody::FlowIdentity& flow, std::string_view why, std::uint64_t bytes, Time now) override;
-  void on_unconfirmed_at_close(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes, Time now) override;
+  void on_unconfirmed_at_close(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes,
+                               Time now) override;
 
  private:
   bool may_log(Time now);

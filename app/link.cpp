@@ -10,6 +10,7 @@
 #include "app/command_guard.hpp"
 #include "app/commands.hpp"
 #include "app/link_loop.hpp"
+#include "app/port_checks.hpp"
 #include "app/report.hpp"
 #include "app/runtime.hpp"
 #include "app/stop_signals.hpp"
@@ -37,11 +38,13 @@ std::string describe(const link::DirectionSettings& direction) {
 
 int run(const Options& options) {
   const config::LinkConfig config = config::load_link(options.config);
+  for (const config::PortConfig* port : {&config.a, &config.b}) check_arguments(*port);
   if (options.check) {
     fmt::print("longhaul link: {}: {} is valid\n", config.name, options.config);
     return 0;
   }
   Requests& requests = requests_by_signal();
+  for (const config::PortConfig* port : {&config.a, &config.b}) check_presence(*port);
   engine::PoolPlan plan;
   plan.name = "link";
   plan.frames = config.frames;
@@ -79,14 +82,15 @@ int run(const Options& options) {
   };
 
   runtime.start_ports();
-  fmt::print("longhaul link: {}: ready, {}, a to b {}, b to a {}\n", config.name, runtime.describe(), describe(config.link.directions[0]),
-             describe(config.link.directions[1]));
+  fmt::print("longhaul link: {}: ready, {}, a to b {}, b to a {}\n", config.name, runtime.describe(),
+             describe(config.link.directions[0]), describe(config.link.directions[1]));
   std::fflush(stdout);
 
-  const Duration ran = run_link(a_to_b, b_to_a, runtime.first(), runtime.second(), runtime.clock(), loop_options, requests);
+  const Duration ran =
+      run_link(a_to_b, b_to_a, runtime.first(), runtime.second(), runtime.clock(), loop_options, requests);
   fmt::print("longhaul link: {}: stopped after {:.1f} s\n{}{}{}{}", config.name, static_cast<double>(ran) / 1e9,
-             link_table("a_to_b", a_to_b.counters()), link_table("b_to_a", b_to_a.counters()), port_table("a", runtime.first().stats()),
-             port_table("b", runtime.second().stats()));
+             link_table("a_to_b", a_to_b.counters()), link_table("b_to_a", b_to_a.counters()),
+             port_table("a", runtime.first().stats()), port_table("b", runtime.second().stats()));
   std::fflush(stdout);
   if (!options.stats.empty()) write_atomically(options.stats, statistics());
   return 0;
@@ -96,9 +100,11 @@ int run(const Options& options) {
 
 void add_link(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("link", "emulate a long link between two ports: delay, rate, losses, scripted events");
+  CLI::App* command =
+      app.add_subcommand("link", "emulate a long link between two ports: delay, rate, losses, scripted events");
   command->add_option("--config", options->config, "configuration of the link (YAML)")->required();
-  command->add_option("--stats", options->stats, "write what was counted to this file (JSON) at the end and at SIGUSR1");
+  command->add_option("--stats", options->stats,
+                      "write what was counted to this file (JSON) at the end and at SIGUSR1");
   command->add_flag("--check", options->check, "check the configuration and do nothing else");
   command->callback([options, &exit_code] { exit_code = guarded("link", [&] { return run(*options); }); });
 }

@@ -30,7 +30,8 @@ class Path {
   }
 
   bool deliver(Time now) {
-    count_ = static_cast<std::uint16_t>(count_ + direction_.collect(pending_.data() + count_, pending_.size() - count_, now));
+    count_ = static_cast<std::uint16_t>(count_ +
+                                        direction_.collect(pending_.data() + count_, pending_.size() - count_, now));
     if (count_ == 0) return false;
     const std::uint16_t sent = out_.transmit(pending_.data(), count_);
     std::copy(pending_.begin() + sent, pending_.begin() + count_, pending_.begin());
@@ -50,8 +51,8 @@ class Path {
 
 }  // namespace
 
-Duration run_link(link::Direction& a_to_b, link::Direction& b_to_a, drivers::Port& a, drivers::Port& b, const drivers::Clock& clock,
-                  const LinkLoopOptions& options, Requests& requests) {
+Duration run_link(link::Direction& a_to_b, link::Direction& b_to_a, drivers::Port& a, drivers::Port& b,
+                  const drivers::Clock& clock, const LinkLoopOptions& options, Requests& requests) {
   Idle idle(options.sleep_when_idle);
   Path forth(a, a_to_b, b);
   Path back(b, b_to_a, a);
@@ -65,7 +66,8 @@ Duration run_link(link::Direction& a_to_b, link::Direction& b_to_a, drivers::Por
     const bool went_forth = forth.deliver(now);
     const bool went_back = back.deliver(now);
     if (requests.report.exchange(false, std::memory_order_relaxed) && options.on_report) options.on_report();
-    idle.round(came_forth || came_back || went_forth || went_back, now, std::min(forth.next_deadline(), back.next_deadline()));
+    idle.round(came_forth || came_back || went_forth || went_back, now,
+               std::min(forth.next_deadline(), back.next_deadline()));
   }
   return now - started;
 }

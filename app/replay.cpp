@@ -91,9 +91,12 @@ void check_files(const Arguments& arguments) {
     std::error_code absent;  // a file that does not exist yet is no other's
     return !one.empty() && !other.empty() && (one == other || std::filesystem::equivalent(one, other, absent));
   };
-  if (same(arguments.input, arguments.host_out)) throw std::runtime_error(arguments.host_out + ": --host-out would overwrite the capture");
-  if (same(arguments.input, arguments.wan_out)) throw std::runtime_error(arguments.wan_out + ": --wan-out would overwrite the capture");
-  if (same(arguments.host_out, arguments.wan_out)) throw std::runtime_error(arguments.wan_out + ": --host-out and --wan-out are the same file");
+  if (same(arguments.input, arguments.host_out))
+    throw std::runtime_error(arguments.host_out + ": --host-out would overwrite the capture");
+  if (same(arguments.input, arguments.wan_out))
+    throw std::runtime_error(arguments.wan_out + ": --wan-out would overwrite the capture");
+  if (same(arguments.host_out, arguments.wan_out))
+    throw std::runtime_error(arguments.wan_out + ": --host-out and --wan-out are the same file");
 }
 
 int run_replay(const Arguments& arguments) {
@@ -125,8 +128,8 @@ int run_replay(const Arguments& arguments) {
   const replay::Result result = runner.finish();
   output.flush();
 
-  const std::string report = arguments.json ? replay::to_json(result, runner.judge()).dump(2) + "\n"
-                                            : replay::to_text(result, runner.judge());
+  const std::string report =
+      arguments.json ? replay::to_json(result, runner.judge()).dump(2) + "\n" : replay::to_text(result, runner.judge());
   if (std::fputs(report.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     throw std::runtime_error("cannot write the report to standard output");
   }
@@ -138,7 +141,8 @@ int run_replay(const Arguments& arguments) {
 
 void add_replay(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("replay", "send a capture through a box and judge its answers by the real ones");
+  CLI::App* command =
+      app.add_subcommand("replay", "send a capture through a box and judge its answers by the real ones");
   command->footer(
       "Frames of the hosts in --near enter the host port, all others the WAN port, at the capture's own times.\n"
       "Time ends with the last frame: what waits for a later moment is reported as waiting.\n"
@@ -146,11 +150,17 @@ void add_replay(CLI::App& app, int& exit_code) {
   command->add_option("capture", arguments->input, "pcap or pcapng file")->required();
   command->add_option("--near", arguments->near, "CIDR of hosts on the host port's side (repeat for more)")->required();
   command->add_option("--policy", arguments->policy, "what the box does with learned flows (default full)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, flow::Policy>{{"off", flow::Policy::off}, {"full", flow::Policy::full}}).description("{off,full}"));
-  command->add_option("--confirm", arguments->confirm, "accelerate a flow after one real answer (default), or from RDMA-CM on")
       ->transform(CLI::CheckedTransformer(
-          std::map<std::string, engine::Confirm>{{"answer", engine::Confirm::answer}, {"cm", engine::Confirm::cm}}).description("{answer,cm}"));
-  command->add_option("--wan-rate", arguments->wan_rate, "rate of the WAN port, for instance 100Gbps (default unlimited)");
+                      std::map<std::string, flow::Policy>{{"off", flow::Policy::off}, {"full", flow::Policy::full}})
+                      .description("{off,full}"));
+  command
+      ->add_option("--confirm", arguments->confirm,
+                   "accelerate a flow after one real answer (default), or from RDMA-CM on")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, engine::Confirm>{{"answer", engine::Confirm::answer},
+                                                                                 {"cm", engine::Confirm::cm}})
+                      .description("{answer,cm}"));
+  command->add_option("--wan-rate", arguments->wan_rate,
+                      "rate of the WAN port, for instance 100Gbps (default unlimited)");
   command->add_option("--host-out", arguments->host_out, "write what leaves the host port to this pcap file");
   command->add_option("--wan-out", arguments->wan_out, "write what leaves the WAN port to this pcap file");
   command->add_flag("--json", arguments->json, "print one JSON object");

@@ -26,7 +26,9 @@ void add_histogram(Json& out, const std::string& name, const metrics::Histogram&
   out[name + "_ns_count"] = histogram.count();
 }
 
-std::string parse_counter_name(std::size_t status) { return std::string(wire::name_of(static_cast<wire::ParseStatus>(status))); }
+std::string parse_counter_name(std::size_t status) {
+  return std::string(wire::name_of(static_cast<wire::ParseStatus>(status)));
+}
 
 std::string line(std::string_view name, std::uint64_t value, std::string_view help) {
   return fmt::format("  {:>14}  {:<28} {}\n", value, name, help);
@@ -51,14 +53,16 @@ std::string bars(const metrics::Histogram& histogram) {
 std::string histogram_table(std::string_view name, const metrics::Histogram& histogram) {
   if (histogram.count() == 0) return "";
   const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1000; };
-  return fmt::format("  {}: p50 {:.1f} us, p99 {:.1f} us, p99.9 {:.1f} us, max {:.1f} us, of {}\n", name, us(histogram.quantile(0.5)),
-                     us(histogram.quantile(0.99)), us(histogram.quantile(0.999)), us(histogram.max()), histogram.count()) +
+  return fmt::format("  {}: p50 {:.1f} us, p99 {:.1f} us, p99.9 {:.1f} us, max {:.1f} us, of {}\n", name,
+                     us(histogram.quantile(0.5)), us(histogram.quantile(0.99)), us(histogram.quantile(0.999)),
+                     us(histogram.max()), histogram.count()) +
          bars(histogram);
 }
 
 void add_engine(Json& out, const engine::Engine& engine) {
   const Counters& counters = engine.counters();
-  for (std::size_t i = 0; i < metrics::kCounterCount; ++i) out[std::string(metrics::kCounterInfo[i].name)] = counters.events[i];
+  for (std::size_t i = 0; i < metrics::kCounterCount; ++i)
+    out[std::string(metrics::kCounterInfo[i].name)] = counters.events[i];
   for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) out[parse_counter_name(i)] = counters.parsed[i];
   out["custody_packets"] = engine.custody_packets();
   out["custody_bytes"] = engine.custody_bytes();
@@ -72,17 +76,20 @@ void add_port(Json& out, const std::string& label, const drivers::PortStats& sta
 }
 
 void add_link_counters(Json& out, const std::string& direction, const link::Counters& counters) {
-  counters.each([&](const char* name, const char*, std::uint64_t value) { out[fmt::format("{}_{}", direction, name)] = value; });
+  counters.each(
+      [&](const char* name, const char*, std::uint64_t value) { out[fmt::format("{}_{}", direction, name)] = value; });
 }
 
 std::string engine_table(const engine::Engine& engine) {
   std::string out;
   const Counters& counters = engine.counters();
   for (std::size_t i = 0; i < metrics::kCounterCount; ++i) {
-    if (counters.events[i] != 0) out += line(metrics::kCounterInfo[i].name, counters.events[i], metrics::kCounterInfo[i].help);
+    if (counters.events[i] != 0)
+      out += line(metrics::kCounterInfo[i].name, counters.events[i], metrics::kCounterInfo[i].help);
   }
   for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) {
-    if (counters.parsed[i] != 0) out += line(parse_counter_name(i), counters.parsed[i], "frames that were taken apart with this result");
+    if (counters.parsed[i] != 0)
+      out += line(parse_counter_name(i), counters.parsed[i], "frames that were taken apart with this result");
   }
   out += histogram_table("delay of pseudo-ACKs", engine.pseudo_ack_delay());
   out += histogram_table("round trip on the WAN", engine.wan_rtt());
@@ -113,7 +120,8 @@ void write_atomically(const std::string& path, const Json& json) {
     file.flush();
     if (!file) throw std::runtime_error(fmt::format("{}: cannot be written: {}", partial, std::strerror(errno)));
   }
-  if (std::rename(partial.c_str(), path.c_str()) != 0) throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
+  if (std::rename(partial.c_str(), path.c_str()) != 0)
+    throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
 }  // namespace longhaul::app

@@ -16,7 +16,8 @@ namespace longhaul::app {
 /// Keys stay in the order in which they were added.
 using Json = nlohmann::ordered_json;
 
-/// All counters of a box by their names, 0 included, parse_* and delays (`*_ns_p50`, `_p99`, `_p99_9`, `_max`, `_count`).
+/// All counters of a box by their names, 0 included, parse_* and delays (`*_ns_p50`, `_p99`, `_p99_9`, `_max`,
+/// `_count`).
 void add_engine(Json& out, const engine::Engine& engine);
 /// `port_LABEL_imissed` and so on.
 void add_port(Json& out, const std::string& label, const drivers::PortStats& stats);

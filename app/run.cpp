@@ -11,6 +11,7 @@
 #include "app/command_guard.hpp"
 #include "app/commands.hpp"
 #include "app/flow_log.hpp"
+#include "app/port_checks.hpp"
 #include "app/report.hpp"
 #include "app/runtime.hpp"
 #include "app/stop_signals.hpp"
@@ -26,22 +27,30 @@ struct Options {
   bool check = false;
 };
 
-void print_summary(const config::BoxConfig& config, Runtime& runtime, const engine::Engine& engine, const StopRecord& stop) {
-  fmt::print("longhaul run: {}: stopped after {:.1f} s; custody at the signal: {} packets, {} bytes; left: {} packets, {} bytes\n", config.name,
-             static_cast<double>(stop.ran) / 1e9, stop.at_stop_packets, stop.at_stop_bytes, stop.left_packets, stop.left_bytes);
-  fmt::print("{}{}{}", engine_table(engine), port_table("host", runtime.first().stats()), port_table("wan", runtime.second().stats()));
+void print_summary(const config::BoxConfig& config, Runtime& runtime, const engine::Engine& engine,
+                   const StopRecord& stop) {
+  fmt::print(
+      "longhaul run: {}: stopped after {:.1f} s; custody at the signal: {} packets, {} bytes; left: {} packets, {} "
+      "bytes\n",
+      config.name, static_cast<double>(stop.ran) / 1e9, stop.at_stop_packets, stop.at_stop_bytes, stop.left_packets,
+      stop.left_bytes);
+  fmt::print("{}{}{}", engine_table(engine), port_table("host", runtime.first().stats()),
+             port_table("wan", runtime.second().stats()));
   std::fflush(stdout);
 }
 
 int run(const Options& options) {
   const config::BoxConfig config = config::load_box(options.config);
+  for (const config::PortConfig* port : {&config.host, &config.wan}) check_arguments(*port);
   if (options.check) {
     fmt::print("longhaul run: {}: {} is valid\n", config.name, options.config);
     return 0;
   }
   // Before anything slow, so that a signal during the start is not lost.
   Requests& requests = requests_by_signal();
-  Runtime runtime(config.process, config.pools, {"host", config.host.pci, config.host.vdev}, {"wan", config.wan.pci, config.wan.vdev});
+  for (const config::PortConfig* port : {&config.host, &config.wan}) check_presence(*port);
+  Runtime runtime(config.process, config.pools, {"host", config.host.pci, config.host.vdev},
+                  {"wan", config.wan.pci, config.wan.vdev});
   PortSink sink(runtime.first(), runtime.second());
   FlowLog flow_log;
   engine::Engine engine(config.engine, runtime.pools(), sink, &flow_log);
@@ -81,13 +90,16 @@ int run(const Options& options) {
   for (const drivers::EthdevPort* port : {&runtime.first(), &runtime.second()}) {
     if (!port->link_up()) spdlog::warn("{}: the link is down", port->describe());
   }
-  fmt::print("longhaul run: {}: ready, {}, policy {}\n", config.name, runtime.describe(), flow::name_of(config.engine.policies.fallback));
+  fmt::print("longhaul run: {}: ready, {}, policy {}\n", config.name, runtime.describe(),
+             flow::name_of(config.engine.policies.fallback));
   std::fflush(stdout);
 
   const StopRecord stop = loop.run(requests);
   // First what must not be missed: writing the rest may fail.
   const std::uint64_t lost = engine.unconfirmed_bytes();
-  if (lost > 0) spdlog::error("stopped with {} bytes acknowledged to requesters and not delivered: their connections are broken", lost);
+  if (lost > 0)
+    spdlog::error("stopped with {} bytes acknowledged to requesters and not delivered: their connections are broken",
+                  lost);
   print_summary(config, runtime, engine, stop);
   if (!options.stats.empty()) write_atomically(options.stats, statistics(stop));
   return lost > 0 ? 1 : 0;
@@ -99,7 +111,8 @@ void add_run(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("run", "run a box: accelerate RoCEv2 between a host port and a WAN port");
   command->add_option("--config", options->config, "configuration of the box (YAML)")->required();
-  command->add_option("--stats", options->stats, "write what was counted to this file (JSON) at the end and at SIGUSR1");
+  command->add_option("--stats", options->stats,
+                      "write what was counted to this file (JSON) at the end and at SIGUSR1");
   command->add_flag("--check", options->check, "check the configuration and do nothing else");
   command->callback([options, &exit_code] { exit_code = guarded("run", [&] { return run(*options); }); });
 }

@@ -13,9 +13,10 @@ namespace {
 // Beside the pools: DPDK itself, the ports' rings, the engine's tables.
 constexpr std::uint64_t kMemoryBesidesPools = 192ull << 20;
 
-/// Frame bytes an mbuf must hold for either port. Ports that are not open yet cannot be asked for their MTU, so without a
-/// configured one an interface's own or the default is assumed.
-std::uint32_t frame_bytes(const config::ProcessConfig& process, const drivers::EthdevSpec& first, const drivers::EthdevSpec& second) {
+/// Frame bytes an mbuf must hold for either port. Ports that are not open yet cannot be asked for their MTU, so without
+/// a configured one an interface's own or the default is assumed.
+std::uint32_t frame_bytes(const config::ProcessConfig& process, const drivers::EthdevSpec& first,
+                          const drivers::EthdevSpec& second) {
   std::uint32_t bytes = 0;
   for (const drivers::EthdevSpec* spec : {&first, &second}) {
     const auto af_packet = drivers::parse_af_packet(spec->vdev);
@@ -27,7 +28,8 @@ std::uint32_t frame_bytes(const config::ProcessConfig& process, const drivers::E
 
 }  // namespace
 
-Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, const drivers::EthdevSpec& first, const drivers::EthdevSpec& second) {
+Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, const drivers::EthdevSpec& first,
+                 const drivers::EthdevSpec& second) {
   plan.frame_bytes = frame_bytes(process, first, second);
 
   drivers::EalOptions options;
@@ -35,7 +37,8 @@ Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, co
   options.core = process.core;
   options.memory_bytes = process.memory_bytes;
   // With hugepages DPDK takes what it needs when it needs it; ordinary memory must be sized beforehand.
-  if (options.memory_bytes == 0 && !process.hugepages) options.memory_bytes = engine::Pools::bytes_needed(plan) + kMemoryBesidesPools;
+  if (options.memory_bytes == 0 && !process.hugepages)
+    options.memory_bytes = engine::Pools::bytes_needed(plan) + kMemoryBesidesPools;
   for (const drivers::EthdevSpec* spec : {&first, &second}) {
     if (!spec->pci.empty()) options.pci.push_back(spec->pci);
   }

@@ -18,7 +18,8 @@ namespace longhaul::app {
 class Runtime {
  public:
   /// `plan.frame_bytes` is computed from the ports. Throws std::runtime_error.
-  Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, const drivers::EthdevSpec& first, const drivers::EthdevSpec& second);
+  Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, const drivers::EthdevSpec& first,
+          const drivers::EthdevSpec& second);
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;

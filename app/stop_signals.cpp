@@ -7,7 +7,8 @@ namespace longhaul::app {
 namespace {
 
 Requests g_requests;
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "used in signal handlers");
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+              "used in signal handlers");
 
 extern "C" void on_stop(int) { g_requests.stops.fetch_add(1, std::memory_order_relaxed); }
 extern "C" void on_report(int) { g_requests.report.store(true, std::memory_order_relaxed); }

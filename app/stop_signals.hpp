@@ -12,7 +12,8 @@ struct Requests {
   std::atomic<bool> report{false};  ///< write the statistics now; the loop clears it
 };
 
-/// The process's requests: SIGTERM and SIGINT count as stops, SIGUSR1 asks for a report, SIGPIPE is ignored. Installs the handlers at the first call.
+/// The process's requests: SIGTERM and SIGINT count as stops, SIGUSR1 asks for a report, SIGPIPE is ignored. Installs
+/// the handlers at the first call.
 Requests& requests_by_signal();
 
 }  // namespace longhaul::app

@@ -51,7 +51,8 @@ std::optional<AfPacketArguments> parse_af_packet(std::string_view vdev) {
       }
     }
   }
-  if (out.interface.empty()) throw std::runtime_error(fmt::format("\"{}\": needs iface=NAME, a network interface", vdev));
+  if (out.interface.empty())
+    throw std::runtime_error(fmt::format("\"{}\": needs iface=NAME, a network interface", vdev));
   return out;
 }
 
@@ -66,7 +67,8 @@ std::uint32_t interface_mtu(const std::string& interface) {
   const int result = ioctl(fd, SIOCGIFMTU, &request);
   const int error = errno;
   close(fd);
-  if (result != 0) throw std::runtime_error(fmt::format("network interface \"{}\": {}", interface, std::strerror(error)));
+  if (result != 0)
+    throw std::runtime_error(fmt::format("network interface \"{}\": {}", interface, std::strerror(error)));
   return static_cast<std::uint32_t>(request.ifr_mtu);
 }
 

@@ -30,8 +30,9 @@ CaptureReader::CaptureReader(const std::string& path) : impl_(std::make_unique<I
   const int type = pcap_datalink(impl_->handle.get());
   if (type != DLT_EN10MB) {
     const char* name = pcap_datalink_val_to_name(type);
-    throw std::runtime_error(fmt::format(
-        "{}: link type is {}, expected Ethernet (capture on the interface itself, not on \"any\")", path, name != nullptr ? name : std::to_string(type)));
+    throw std::runtime_error(
+        fmt::format("{}: link type is {}, expected Ethernet (capture on the interface itself, not on \"any\")", path,
+                    name != nullptr ? name : std::to_string(type)));
   }
 }
 
@@ -45,7 +46,8 @@ bool CaptureReader::next(CapturedFrame& out) {
   const int result = pcap_next_ex(impl_->handle.get(), &header, &bytes);
   if (result == PCAP_ERROR_BREAK) return false;
   if (result != 1) {
-    throw std::runtime_error(fmt::format("{}: after frame {}: {}", impl_->path, impl_->frames, pcap_geterr(impl_->handle.get())));
+    throw std::runtime_error(
+        fmt::format("{}: after frame {}: {}", impl_->path, impl_->frames, pcap_geterr(impl_->handle.get())));
   }
   ++impl_->frames;
   // With nanosecond precision asked for, tv_usec holds nanoseconds.

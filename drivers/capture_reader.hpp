@@ -12,9 +12,9 @@
 namespace longhaul::drivers {
 
 struct CapturedFrame {
-  Time time = 0;                          ///< nanoseconds since 1970
-  std::span<const std::uint8_t> bytes;    ///< what was captured; valid until the next call of next()
-  std::uint32_t original_size = 0;        ///< bytes the frame had on the wire
+  Time time = 0;                        ///< nanoseconds since 1970
+  std::span<const std::uint8_t> bytes;  ///< what was captured; valid until the next call of next()
+  std::uint32_t original_size = 0;      ///< bytes the frame had on the wire
 
   /// The capture kept only the frame's beginning (snaplen).
   bool cut_short() const noexcept { return bytes.size() < original_size; }
@@ -28,8 +28,8 @@ class CaptureReader {
   CaptureReader(CaptureReader&&) noexcept;
   CaptureReader& operator=(CaptureReader&&) noexcept;
 
-  /// The next frame, or false at the end. Throws std::runtime_error with file and frame number when the file is damaged;
-  /// a file that ends inside a frame is damaged.
+  /// The next frame, or false at the end. Throws std::runtime_error with file and frame number when the file is
+  /// damaged; a file that ends inside a frame is damaged.
   bool next(CapturedFrame& out);
 
  private:

@@ -11,12 +11,14 @@
 namespace longhaul::drivers {
 
 /// Nanoseconds since the clock was made, from the processor's time-stamp counter. Make it after the EAL has
-/// started, which measures the counter's frequency. Monotonic, the same on all cores of a machine with an invariant TSC.
+/// started, which measures the counter's frequency. Monotonic, the same on all cores of a machine with an invariant
+/// TSC.
 class Clock {
  public:
   Clock() noexcept
       // 32 fractional bits: an error of at most 1 ns in 4 s, that is 0.25 ppb, far below the crystal's own.
-      : start_(rte_rdtsc()), nanoseconds_per_tick_(static_cast<std::uint64_t>(4294967296.0 * 1e9 / static_cast<double>(rte_get_tsc_hz()))) {}
+      : start_(rte_rdtsc()),
+        nanoseconds_per_tick_(static_cast<std::uint64_t>(4294967296.0 * 1e9 / static_cast<double>(rte_get_tsc_hz()))) {}
 
   Time now() const noexcept {
     const Wide ticks = rte_rdtsc() - start_;

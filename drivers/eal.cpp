@@ -58,8 +58,10 @@ std::vector<std::string> Eal::arguments(const EalOptions& options) {
 
 Eal::Eal(const EalOptions& options) {
   // EAL's own answer would be its whole usage text.
-  if (const long processors = sysconf(_SC_NPROCESSORS_ONLN); options.core && static_cast<long>(*options.core) >= processors) {
-    throw std::runtime_error(fmt::format("core {}: this machine has processors 0 to {}", *options.core, processors - 1));
+  if (const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+      options.core && static_cast<long>(*options.core) >= processors) {
+    throw std::runtime_error(
+        fmt::format("core {}: this machine has processors 0 to {}", *options.core, processors - 1));
   }
   const std::vector<std::string> args = arguments(options);
   std::vector<char*> argv;

@@ -13,11 +13,12 @@ struct EalOptions {
   std::string program = "longhaul";  ///< argv[0] in DPDK's messages
   bool hugepages = true;             ///< false: ordinary memory, for labs
   std::uint64_t memory_bytes = 0;    ///< needed without hugepages; with them 0 means: grow as needed
-  std::optional<unsigned> core;      ///< processor that the worker (the calling thread) is pinned to; absent: not pinned
-  std::vector<std::string> pci;      ///< PCI addresses of the NICs to use; none: PCI is not scanned
+  std::optional<unsigned> core;  ///< processor that the worker (the calling thread) is pinned to; absent: not pinned
+  std::vector<std::string> pci;  ///< PCI addresses of the NICs to use; none: PCI is not scanned
 };
 
-/// DPDK's environment while this lives. The constructor throws std::runtime_error that says what to do when it cannot start.
+/// DPDK's environment while this lives. The constructor throws std::runtime_error that says what to do when it cannot
+/// start.
 class Eal {
  public:
   explicit Eal(const EalOptions& options);

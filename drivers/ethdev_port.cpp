@@ -41,9 +41,11 @@ EthdevPort::EthdevPort(EthdevSpec spec) : spec_(std::move(spec)), af_packet_(par
     name_ = spec_.pci;
   }
   if (rte_eth_dev_get_port_by_name(name_.c_str(), &port_) != 0) {
-    throw std::runtime_error(fmt::format(
-        "{} port: no DPDK port {}. Is the address right (lspci -D), and is the NIC bound to vfio-pci, or to its kernel driver "
-        "for bifurcated ones such as mlx5?", spec_.label, name_));
+    throw std::runtime_error(
+        fmt::format("{} port: no DPDK port {}. Is the address right (lspci -D), and is the NIC bound to vfio-pci, or "
+                    "to its kernel driver "
+                    "for bifurcated ones such as mlx5?",
+                    spec_.label, name_));
   }
   rte_eth_dev_info info{};
   if (const int error = rte_eth_dev_info_get(port_, &info); error != 0) fail("no device information", error);
@@ -78,7 +80,8 @@ MtuCapacity EthdevPort::mtu_capacity() const {
   out.fixed = af_packet_.has_value();
   if (af_packet_) {
     const bool ring_binds = max_mtu_ < interface_mtu(af_packet_->interface);
-    out.remedy = ring_binds ? "a larger framesz= in its vdev string" : fmt::format("ip link set dev {} mtu N", af_packet_->interface);
+    out.remedy = ring_binds ? "a larger framesz= in its vdev string"
+                            : fmt::format("ip link set dev {} mtu N", af_packet_->interface);
   } else {
     out.remedy = "use a NIC that can";
   }
@@ -89,27 +92,32 @@ void EthdevPort::start(std::uint32_t mtu, rte_mempool* pool) {
   const std::uint32_t room = static_cast<std::uint32_t>(rte_pktmbuf_data_room_size(pool)) - RTE_PKTMBUF_HEADROOM;
   const std::uint32_t needed = mbuf_bytes_for(spec_, mtu);
   if (room < needed) {
-    throw std::runtime_error(fmt::format("{} port {}: buffers of {} bytes are too small, {} are needed", spec_.label, name_, room, needed));
+    throw std::runtime_error(
+        fmt::format("{} port {}: buffers of {} bytes are too small, {} are needed", spec_.label, name_, room, needed));
   }
 
   rte_eth_conf conf{};
   // net_af_packet claims 1518 at most and would refuse a true figure, though it carries what its ring holds.
   if (!af_packet_) conf.rxmode.mtu = mtu;
-  if (const int error = rte_eth_dev_configure(port_, 1, 1, &conf); error != 0) fail(fmt::format("configure, MTU {}", mtu), error);
+  if (const int error = rte_eth_dev_configure(port_, 1, 1, &conf); error != 0)
+    fail(fmt::format("configure, MTU {}", mtu), error);
 
   rte_eth_dev_info info{};
   if (const int error = rte_eth_dev_info_get(port_, &info); error != 0) fail("no device information", error);
   std::uint16_t rx_size = kRingSize;
   std::uint16_t tx_size = kRingSize;
-  if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx_size, &tx_size); error != 0) fail("ring sizes", error);
+  if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx_size, &tx_size); error != 0)
+    fail("ring sizes", error);
 
   const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_));
   rte_eth_rxconf rx = info.default_rxconf;
   rx.offloads = 0;
-  if (const int error = rte_eth_rx_queue_setup(port_, 0, rx_size, socket, &rx, pool); error != 0) fail("receive queue", error);
+  if (const int error = rte_eth_rx_queue_setup(port_, 0, rx_size, socket, &rx, pool); error != 0)
+    fail("receive queue", error);
   rte_eth_txconf tx = info.default_txconf;
   tx.offloads = 0;
-  if (const int error = rte_eth_tx_queue_setup(port_, 0, tx_size, socket, &tx); error != 0) fail("transmit queue", error);
+  if (const int error = rte_eth_tx_queue_setup(port_, 0, tx_size, socket, &tx); error != 0)
+    fail("transmit queue", error);
   if (const int error = rte_eth_dev_start(port_); error != 0) fail("start", error);
   started_ = true;
 
@@ -121,19 +129,23 @@ void EthdevPort::start(std::uint32_t mtu, rte_mempool* pool) {
     fail("promiscuous mode, which a transparent box needs", error);
   }
   // Most drivers that lack it get all multicast with promiscuous mode.
-  if (const int error = rte_eth_allmulticast_enable(port_); error != 0 && error != -ENOTSUP) fail("all-multicast mode", error);
+  if (const int error = rte_eth_allmulticast_enable(port_); error != 0 && error != -ENOTSUP)
+    fail("all-multicast mode", error);
 }
 
-std::uint16_t EthdevPort::receive(rte_mbuf** frames, std::uint16_t count) { return rte_eth_rx_burst(port_, 0, frames, count); }
+std::uint16_t EthdevPort::receive(rte_mbuf** frames, std::uint16_t count) {
+  return rte_eth_rx_burst(port_, 0, frames, count);
+}
 
 std::uint16_t EthdevPort::transmit(rte_mbuf** frames, std::uint16_t count) {
   return af_packet_ ? transmit_af_packet(frames, count) : rte_eth_tx_burst(port_, 0, frames, count);
 }
 
 // net_af_packet copies and frees each frame at once, but when the kernel then refuses to send (an interface
-// that is down) it returns 0, as if the frames were still the caller's; and it frees an oversized frame without counting it.
-// Either would have the caller use freed mbufs. So: drop the oversized before, hold an own reference meanwhile, and
-// believe the reference counts. A frame the driver let go of lies in the ring and goes out when the interface is up again.
+// that is down) it returns 0, as if the frames were still the caller's; and it frees an oversized frame without
+// counting it. Either would have the caller use freed mbufs. So: drop the oversized before, hold an own reference
+// meanwhile, and believe the reference counts. A frame the driver let go of lies in the ring and goes out when the
+// interface is up again.
 std::uint16_t EthdevPort::transmit_af_packet(rte_mbuf** frames, std::uint16_t count) {
   constexpr std::uint16_t kBurst = 64;
   const std::uint32_t limit = af_packet_->largest_sent();
@@ -147,9 +159,11 @@ std::uint16_t EthdevPort::transmit_af_packet(rte_mbuf** frames, std::uint16_t co
     }
     rte_mbuf** burst = frames + done;
     std::uint16_t run = 1;
-    // A frame that is there twice (resent twice at once) ends the run: its count would not say which of the two was taken.
+    // A frame that is there twice (resent twice at once) ends the run: its count would not say which of the two was
+    // taken.
     while (run < kBurst && done + run < count && rte_pktmbuf_pkt_len(burst[run]) <= limit &&
-           std::find(burst, burst + run, burst[run]) == burst + run) ++run;
+           std::find(burst, burst + run, burst[run]) == burst + run)
+      ++run;
     for (std::uint16_t i = 0; i < run; ++i) {
       references[i] = rte_mbuf_refcnt_read(burst[i]);
       rte_mbuf_refcnt_update(burst[i], 1);
@@ -166,7 +180,8 @@ std::uint16_t EthdevPort::transmit_af_packet(rte_mbuf** frames, std::uint16_t co
 }
 
 std::string EthdevPort::describe() const {
-  return af_packet_ ? fmt::format("{} ({}, iface {})", spec_.label, name_, af_packet_->interface) : fmt::format("{} ({})", spec_.label, name_);
+  return af_packet_ ? fmt::format("{} ({}, iface {})", spec_.label, name_, af_packet_->interface)
+                    : fmt::format("{} ({})", spec_.label, name_);
 }
 
 PortStats EthdevPort::stats() const {

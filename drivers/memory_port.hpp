@@ -16,9 +16,10 @@ namespace longhaul::drivers {
 /// One end of a wire of two single-producer, single-consumer rings: each end may be used by one thread of its own.
 class MemoryPort final : public Port {
  public:
-  /// The two ends. `frames` is how many each direction holds before transmit() refuses; rounded up to a power of two, less one.
-  /// Throws std::runtime_error when that is impossible. Does not need the EAL; mbufs do.
-  static std::pair<std::unique_ptr<MemoryPort>, std::unique_ptr<MemoryPort>> make_wire(const std::string& name, std::uint32_t frames);
+  /// The two ends. `frames` is how many each direction holds before transmit() refuses; rounded up to a power of two,
+  /// less one. Throws std::runtime_error when that is impossible. Does not need the EAL; mbufs do.
+  static std::pair<std::unique_ptr<MemoryPort>, std::unique_ptr<MemoryPort>> make_wire(const std::string& name,
+                                                                                       std::uint32_t frames);
 
   std::uint16_t receive(rte_mbuf** frames, std::uint16_t count) override;
   std::uint16_t transmit(rte_mbuf** frames, std::uint16_t count) override;

@@ -23,19 +23,20 @@ std::uint32_t agree_on_mtu(const MtuCapacity& first, const MtuCapacity& second, 
   const std::uint32_t both = std::min(first.mtu, second.mtu);
   if (wanted) {
     if (both >= *wanted) return *wanted;
-    throw std::runtime_error(fmt::format("the ports cannot both carry `mtu: {}`: {} carries {}, {} carries {}{}; or set `mtu: {}`",
-                                         *wanted, first.port, first.mtu, second.port, second.mtu,
-                                         remedies(first, second, *wanted), both));
+    throw std::runtime_error(
+        fmt::format("the ports cannot both carry `mtu: {}`: {} carries {}, {} carries {}{}; or set `mtu: {}`", *wanted,
+                    first.port, first.mtu, second.port, second.mtu, remedies(first, second, *wanted), both));
   }
   if (first.fixed && second.fixed && first.mtu != second.mtu) {
-    throw std::runtime_error(fmt::format("the ports carry different MTUs: {} carries {}, {} carries {}{}; or set `mtu: {}`",
-                                         first.port, first.mtu, second.port, second.mtu,
-                                         remedies(first, second, std::max(first.mtu, second.mtu)), both));
+    throw std::runtime_error(fmt::format(
+        "the ports carry different MTUs: {} carries {}, {} carries {}{}; or set `mtu: {}`", first.port, first.mtu,
+        second.port, second.mtu, remedies(first, second, std::max(first.mtu, second.mtu)), both));
   }
   const std::uint32_t mtu = first.fixed ? first.mtu : second.fixed ? second.mtu : kDefaultMtu;
   if (both >= mtu) return mtu;
-  throw std::runtime_error(fmt::format("the ports cannot both carry MTU {}: {} carries {}, {} carries {}{}; or set `mtu: {}`", mtu,
-                                       first.port, first.mtu, second.port, second.mtu, remedies(first, second, mtu), both));
+  throw std::runtime_error(
+      fmt::format("the ports cannot both carry MTU {}: {} carries {}, {} carries {}{}; or set `mtu: {}`", mtu,
+                  first.port, first.mtu, second.port, second.mtu, remedies(first, second, mtu), both));
 }
 
 }  // namespace longhaul::drivers

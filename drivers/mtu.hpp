@@ -16,10 +16,10 @@ inline constexpr std::uint32_t kDefaultMtu = 9000;
 
 /// The IP packets a port can carry.
 struct MtuCapacity {
-  std::string port;        ///< for messages: "host (0000:01:00.0)"
-  std::uint32_t mtu = 0;   ///< bytes: the largest, or for a fixed port the only one
-  bool fixed = false;      ///< set outside of longhaul (a kernel interface), not by it
-  std::string remedy;      ///< how to raise it: "ip link set dev veth0 mtu N"
+  std::string port;       ///< for messages: "host (0000:01:00.0)"
+  std::uint32_t mtu = 0;  ///< bytes: the largest, or for a fixed port the only one
+  bool fixed = false;     ///< set outside of longhaul (a kernel interface), not by it
+  std::string remedy;     ///< how to raise it: "ip link set dev veth0 mtu N"
 };
 
 /// The MTU in bytes that both ports are to run with: `wanted` if given, else that of a fixed port, else kDefaultMtu.

@@ -19,8 +19,13 @@ struct PortStats {
   std::uint64_t oversize = 0;   ///< frames too large for the port, dropped before they reached it
 
   std::array<std::pair<std::string_view, std::uint64_t>, 7> named() const {
-    return {{{"ipackets", ipackets}, {"opackets", opackets}, {"imissed", imissed}, {"ierrors", ierrors},
-             {"oerrors", oerrors}, {"rx_nombuf", rx_nombuf}, {"oversize", oversize}}};
+    return {{{"ipackets", ipackets},
+             {"opackets", opackets},
+             {"imissed", imissed},
+             {"ierrors", ierrors},
+             {"oerrors", oerrors},
+             {"rx_nombuf", rx_nombuf},
+             {"oversize", oversize}}};
   }
 };
 

@@ -43,17 +43,22 @@ void read_custody(const Value& value, BoxConfig& out) {
   const auto flow_limit = map.find("flow_limit");
   if (flow_limit) engine.custody_flow_bytes = flow_limit->size(16 << 10, 1ull << 40);
   if (engine.custody_flow_bytes > engine.custody_box_bytes) {
-    if (flow_limit) flow_limit->fail(fmt::format("{} bytes for one flow exceed box_limit, {} bytes for all", engine.custody_flow_bytes, engine.custody_box_bytes));
+    if (flow_limit)
+      flow_limit->fail(fmt::format("{} bytes for one flow exceed box_limit, {} bytes for all",
+                                   engine.custody_flow_bytes, engine.custody_box_bytes));
     engine.custody_flow_bytes = engine.custody_box_bytes;
   }
   const auto window = map.find("initial_window");
   if (window) engine.initial_window_bytes = window->size(4 << 10, 1ull << 40);
   if (engine.initial_window_bytes > engine.custody_flow_bytes) {
-    if (window) window->fail(fmt::format("{} bytes exceed flow_limit, {} bytes", engine.initial_window_bytes, engine.custody_flow_bytes));
+    if (window)
+      window->fail(
+          fmt::format("{} bytes exceed flow_limit, {} bytes", engine.initial_window_bytes, engine.custody_flow_bytes));
     engine.initial_window_bytes = engine.custody_flow_bytes;
   }
   if (const auto v = map.find("mbufs")) engine.custody_mbufs = static_cast<std::uint32_t>(v->integer(64, 1u << 24));
-  if (const auto v = map.find("small_mbufs")) out.pools.small_frames = static_cast<std::uint32_t>(v->integer(1024, 1u << 24));
+  if (const auto v = map.find("small_mbufs"))
+    out.pools.small_frames = static_cast<std::uint32_t>(v->integer(1024, 1u << 24));
 }
 
 void read_timers(const Value& value, BoxConfig& out) {
@@ -70,7 +75,8 @@ void read_timers(const Value& value, BoxConfig& out) {
   if (engine.rto_min > engine.rto_max) (least ? *least : *most).fail("rto_min exceeds rto_max");
   if (engine.rto_initial > engine.rto_max) (initial ? *initial : *most).fail("rto_initial exceeds rto_max");
   const auto give_up = read("give_up", engine.give_up, milliseconds(1));
-  if (engine.give_up < engine.rto_max) (give_up ? *give_up : *most).fail("give_up is shorter than rto_max: nothing would be sent twice");
+  if (engine.give_up < engine.rto_max)
+    (give_up ? *give_up : *most).fail("give_up is shorter than rto_max: nothing would be sent twice");
   read("dreq_hold", engine.dreq_hold, 0);
   read("drain", out.drain, 0);
 }
@@ -78,8 +84,8 @@ void read_timers(const Value& value, BoxConfig& out) {
 }  // namespace
 
 BoxConfig read_box(const Value& top) {
-  const Map map = top.map({"name", "ports", "hugepages", "memory", "core", "idle", "mtu", "wan_rate", "policy", "confirm", "custody",
-                           "connections", "timers"});
+  const Map map = top.map({"name", "ports", "hugepages", "memory", "core", "idle", "mtu", "wan_rate", "policy",
+                           "confirm", "custody", "connections", "timers"});
   BoxConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.host, out.wan) = read_ports(map.at("ports"), "host", "wan");
@@ -90,7 +96,8 @@ BoxConfig read_box(const Value& top) {
     out.engine.confirm = v->choice<engine::Confirm>({{"answer", engine::Confirm::answer}, {"cm", engine::Confirm::cm}});
   }
   if (const auto v = map.find("custody")) read_custody(*v, out);
-  if (const auto v = map.find("connections")) out.engine.max_connections = static_cast<std::uint32_t>(v->integer(1, 1u << 20));
+  if (const auto v = map.find("connections"))
+    out.engine.max_connections = static_cast<std::uint32_t>(v->integer(1, 1u << 20));
   if (const auto v = map.find("timers")) read_timers(*v, out);
   out.pools.frames = out.engine.custody_mbufs + kFramesBesidesCustody;
   return out;

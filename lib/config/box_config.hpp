@@ -16,8 +16,8 @@ struct BoxConfig {
   PortConfig wan;
   ProcessConfig process;
   engine::Settings engine;
-  engine::PoolPlan pools;         ///< frame_bytes is left to whoever knows the ports
-  Duration drain = seconds(10);   ///< how long SIGTERM waits for custody to empty
+  engine::PoolPlan pools;        ///< frame_bytes is left to whoever knows the ports
+  Duration drain = seconds(10);  ///< how long SIGTERM waits for custody to empty
 };
 
 /// Throws ConfigError.

@@ -24,10 +24,14 @@ std::string at(const std::string& file, const YAML::Mark& mark) {
 
 std::string describe(const YAML::Node& node) {
   switch (node.Type()) {
-    case YAML::NodeType::Scalar: return fmt::format("\"{}\"", node.Scalar());
-    case YAML::NodeType::Sequence: return "a list";
-    case YAML::NodeType::Map: return "a mapping";
-    default: return "nothing";
+    case YAML::NodeType::Scalar:
+      return fmt::format("\"{}\"", node.Scalar());
+    case YAML::NodeType::Sequence:
+      return "a list";
+    case YAML::NodeType::Map:
+      return "a mapping";
+    default:
+      return "nothing";
   }
 }
 
@@ -74,18 +78,24 @@ Value Value::parse(const std::string& text, const std::string& name) {
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.empty() || documents[0].IsNull()) throw ConfigError(fmt::format("{}: is empty", name));
-    if (documents.size() > 1) throw ConfigError(fmt::format("{}: expected one document, got {}", at(name, documents[1].Mark()), documents.size()));
+    if (documents.size() > 1)
+      throw ConfigError(
+          fmt::format("{}: expected one document, got {}", at(name, documents[1].Mark()), documents.size()));
     return Value(documents[0], std::make_shared<const std::string>(name), "");
   } catch (const YAML::Exception& error) {
     throw ConfigError(fmt::format("{}: {}", at(name, error.mark), error.msg));
   }
 }
 
-void Value::fail(const std::string& message) const {
-  throw ConfigError(fmt::format("{}: {}{}{}", at(*file_, node_.Mark()), path_, path_.empty() ? "" : ": ", message));
+void Value::fail(const std::string& message) const { throw ConfigError(fmt::format("{}: {}", position(), message)); }
+
+std::string Value::position() const {
+  return fmt::format("{}{}{}", at(*file_, node_.Mark()), path_.empty() ? "" : ": ", path_);
 }
 
-void Value::fail_expected(std::string_view what) const { fail(fmt::format("expected {}, got {}", what, describe(node_))); }
+void Value::fail_expected(std::string_view what) const {
+  fail(fmt::format("expected {}, got {}", what, describe(node_)));
+}
 
 std::string Value::child_path(std::string_view key) const {
   return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
@@ -102,9 +112,11 @@ Map Value::map(std::initializer_list<std::string_view> keys) const {
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       const std::string_view meant = nearest(key, known);
       named.fail(meant.empty() ? fmt::format("unknown key (known here: {})", fmt::join(known, ", "))
-                               : fmt::format("unknown key; did you mean \"{}\"? (known here: {})", meant, fmt::join(known, ", ")));
+                               : fmt::format("unknown key; did you mean \"{}\"? (known here: {})", meant,
+                                             fmt::join(known, ", ")));
     }
-    if (out.find(key)) named.fail(fmt::format("this key is there twice, first in line {}", out.find(key)->node_.Mark().line + 1));
+    if (out.find(key))
+      named.fail(fmt::format("this key is there twice, first in line {}", out.find(key)->node_.Mark().line + 1));
     out.entries_.emplace_back(key, Value(entry.second, file_, child_path(key)));
   }
   return out;
@@ -138,15 +150,18 @@ std::uint64_t Value::integer(std::uint64_t least, std::uint64_t most) const {
   }
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-  if (error == std::errc::result_out_of_range) value = UINT64_MAX;
-  else if (error != std::errc{} || end != digits.data() + digits.size()) fail_expected("a whole number");
+  if (error == std::errc::result_out_of_range)
+    value = UINT64_MAX;
+  else if (error != std::errc{} || end != digits.data() + digits.size())
+    fail_expected("a whole number");
   check_range(value, least, most, "");
   return value;
 }
 
 void Value::check_range(std::uint64_t value, std::uint64_t least, std::uint64_t most, std::string_view unit) const {
   if (value >= least && value <= most) return;
-  const std::string range = most == UINT64_MAX ? fmt::format("at least {}{}", least, unit) : fmt::format("{} to {}{}", least, most, unit);
+  const std::string range =
+      most == UINT64_MAX ? fmt::format("at least {}{}", least, unit) : fmt::format("{} to {}{}", least, most, unit);
   fail(fmt::format("out of range: expected {}, got {}", range, describe(node_)));
 }
 

@@ -37,11 +37,11 @@ class Value {
   bool boolean() const;      ///< true or false, no other spellings
   /// A whole decimal (or 0x) number.
   std::uint64_t integer(std::uint64_t least, std::uint64_t most) const;
-  std::uint64_t size(std::uint64_t least, std::uint64_t most) const;       ///< bytes
-  Duration duration(Duration least, Duration most) const;                  ///< nanoseconds
-  Duration distance(Duration most) const;                                  ///< nanoseconds one way
-  std::uint64_t rate() const;                                              ///< bits per second
-  double fraction() const;                                                 ///< 0 to 1
+  std::uint64_t size(std::uint64_t least, std::uint64_t most) const;  ///< bytes
+  Duration duration(Duration least, Duration most) const;             ///< nanoseconds
+  Duration distance(Duration most) const;                             ///< nanoseconds one way
+  std::uint64_t rate() const;                                         ///< bits per second
+  double fraction() const;                                            ///< 0 to 1
 
   template <typename Enum>
   Enum choice(std::initializer_list<std::pair<std::string_view, Enum>> choices) const {
@@ -52,6 +52,8 @@ class Value {
 
   /// Throws ConfigError: this value's position and path, then `message`.
   [[noreturn]] void fail(const std::string& message) const;
+  /// "FILE:LINE:COL: path": what fail() puts before its message, for checks that are made later.
+  std::string position() const;
   /// "expected `what`, got ...".
   [[noreturn]] void fail_expected(std::string_view what) const;
 

@@ -8,7 +8,8 @@ constexpr Duration kLongestDelay = seconds(60);
 
 /// Reads one direction's keys over what `to` holds already.
 void read_direction(const Value& value, link::DirectionSettings& to) {
-  const Map map = value.map({"distance", "delay", "jitter", "rate", "queue", "loss", "duplicate", "reorder", "corrupt"});
+  const Map map =
+      value.map({"distance", "delay", "jitter", "rate", "queue", "loss", "duplicate", "reorder", "corrupt"});
   const auto distance = map.find("distance");
   const auto delay = map.find("delay");
   if (distance && delay) delay->fail("expected either distance or delay");
@@ -52,7 +53,8 @@ link::Event read_event(const Value& value) {
 }  // namespace
 
 LinkConfig read_link(const Value& top) {
-  const Map map = top.map({"name", "ports", "hugepages", "memory", "core", "idle", "mtu", "frames", "seed", "both", "a_to_b", "b_to_a", "events"});
+  const Map map = top.map({"name", "ports", "hugepages", "memory", "core", "idle", "mtu", "frames", "seed", "both",
+                           "a_to_b", "b_to_a", "events"});
   LinkConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.a, out.b) = read_ports(map.at("ports"), "a", "b");

@@ -31,12 +31,14 @@ PortConfig read_port(const Value& value) {
   const auto vdev = map.find("vdev");
   if (pci.has_value() == vdev.has_value()) value.fail("expected either pci or vdev");
   PortConfig out;
+  out.position = (pci ? pci : vdev)->position();
   if (pci) {
     out.pci = pci->text();
     if (!is_pci_address(out.pci)) pci->fail_expected("a PCI address such as \"0000:01:00.0\" (lspci -D prints them)");
   } else {
     out.vdev = vdev->text();
-    const bool printable = std::none_of(out.vdev.begin(), out.vdev.end(), [](unsigned char c) { return std::isgraph(c) == 0; });
+    const bool printable =
+        std::none_of(out.vdev.begin(), out.vdev.end(), [](unsigned char c) { return std::isgraph(c) == 0; });
     if (!printable || std::isalpha(static_cast<unsigned char>(out.vdev[0])) == 0) {
       vdev->fail_expected("a DPDK device without spaces such as \"net_af_packet0,iface=veth0\"");
     }

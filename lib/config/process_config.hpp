@@ -12,18 +12,19 @@ namespace longhaul::config {
 
 /// Which device a port is; exactly one of the two is set.
 struct PortConfig {
-  std::string pci;   ///< "0000:01:00.0"
-  std::string vdev;  ///< an EAL string: "net_af_packet0,iface=veth0,..."
+  std::string pci;       ///< "0000:01:00.0"
+  std::string vdev;      ///< an EAL string: "net_af_packet0,iface=veth0,..."
+  std::string position;  ///< "FILE:LINE:COL: path" of either, for messages about the device itself
 
   const std::string& device() const { return pci.empty() ? vdev : pci; }
 };
 
 struct ProcessConfig {
-  bool hugepages = true;              ///< false: ordinary memory, for labs
-  std::uint64_t memory_bytes = 0;     ///< for DPDK; 0: as the pools need
-  std::optional<unsigned> core;       ///< processor that the worker is pinned to
-  bool sleep_when_idle = false;       ///< `idle: sleep`
-  std::optional<std::uint32_t> mtu;   ///< bytes of the largest IP packet that both ports must carry
+  bool hugepages = true;             ///< false: ordinary memory, for labs
+  std::uint64_t memory_bytes = 0;    ///< for DPDK; 0: as the pools need
+  std::optional<unsigned> core;      ///< processor that the worker is pinned to
+  bool sleep_when_idle = false;      ///< `idle: sleep`
+  std::optional<std::uint32_t> mtu;  ///< bytes of the largest IP packet that both ports must carry
 };
 
 /// Reads `{pci: ...}` or `{vdev: ...}`.

@@ -17,12 +17,13 @@ struct Unit {
   std::uint64_t factor;  ///< of the result's unit
 };
 
-constexpr Unit kSizes[] = {{"B", 1}, {"KiB", 1ull << 10}, {"MiB", 1ull << 20}, {"GiB", 1ull << 30}, {"TiB", 1ull << 40},
-                           {"kB", 1000}, {"KB", 1000}, {"MB", 1000'000}, {"GB", 1000'000'000}, {"TB", 1000'000'000'000}};
-constexpr Unit kDurations[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000'000}, {"s", 1000'000'000},
-                               {"min", 60'000'000'000}, {"h", 3600'000'000'000}};
-constexpr Unit kRates[] = {{"bps", 1}, {"kbps", 1000}, {"Kbps", 1000}, {"Mbps", 1000'000},
-                           {"Gbps", 1000'000'000}, {"Tbps", 1000'000'000'000}};
+constexpr Unit kSizes[] = {
+    {"B", 1},     {"KiB", 1ull << 10}, {"MiB", 1ull << 20}, {"GiB", 1ull << 30},  {"TiB", 1ull << 40},
+    {"kB", 1000}, {"KB", 1000},        {"MB", 1000'000},    {"GB", 1000'000'000}, {"TB", 1000'000'000'000}};
+constexpr Unit kDurations[] = {
+    {"ns", 1}, {"us", 1000}, {"ms", 1000'000}, {"s", 1000'000'000}, {"min", 60'000'000'000}, {"h", 3600'000'000'000}};
+constexpr Unit kRates[] = {{"bps", 1},         {"kbps", 1000},         {"Kbps", 1000},
+                           {"Mbps", 1000'000}, {"Gbps", 1000'000'000}, {"Tbps", 1000'000'000'000}};
 constexpr Unit kDistances[] = {{"m", 5}, {"km", 5000}};
 
 struct Kind {

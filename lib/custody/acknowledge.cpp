@@ -53,7 +53,8 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
       flow.h = flow.tail;
       flow.msn_h = psn_add(flow.msn_base, flow.msn_tail);
       flow.acknowledged_any = true;
-      send_made(flow, flow.tail, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::pseudo_naks);
+      send_made(flow, flow.tail, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error),
+                Counter::pseudo_naks);
     }
   }
 

@@ -41,9 +41,8 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
         break;
       case wire::AethKind::nak:
         ++counters_[Counter::real_naks];
-        verdict = value == static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error)
-                      ? psn_nak(flow, frame, now)
-                      : fatal_nak(flow, frame, now);
+        verdict = value == static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error) ? psn_nak(flow, frame, now)
+                                                                                        : fatal_nak(flow, frame, now);
         break;
       case wire::AethKind::reserved:
         break;
@@ -67,8 +66,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
   const wire::Aeth& aeth = frame.aeth();
   ++counters_[Counter::real_acks];
   if (observer_ != nullptr)
-    observer_->on_real_ack(flow.identity,
-                           {frame.destination_qpn(), psn, aeth.msn, aeth.syndrome, frame.bth().p_key},
+    observer_->on_real_ack(flow.identity, {frame.destination_qpn(), psn, aeth.msn, aeth.syndrome, frame.bth().p_key},
                            flow.phase == Phase::confirmed, flow.h, now);
   if (wire::aeth_value(aeth.syndrome) != wire::kAckNoCredits && flow.trusted) {
     ++counters_[Counter::credits_seen];
@@ -227,8 +225,8 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   flow.una = psn_add(psn, 1);
   advance_h(flow, flow.una);
   progressed(flow, now);
-  // The MSN of a response may run ahead of its request (IBTA vol. 1, 9.7.7.1; real stacks answer a repeated READ with their newest),
-  // so it can confirm but neither teach nor refute.
+  // The MSN of a response may run ahead of its request (IBTA vol. 1, 9.7.7.1; real stacks answer a repeated READ with
+  // their newest), so it can confirm but neither teach nor refute.
   if (flow.phase == Phase::unconfirmed && frame.opcode->has(wire::kHasAeth) &&
       frame.aeth().msn == psn_add(flow.msn_base, flow.msn_released))
     confirmed(flow);

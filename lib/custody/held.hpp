@@ -12,12 +12,12 @@
 namespace longhaul::custody {
 
 struct Held {
-  rte_mbuf* next = nullptr;      ///< the following packet of the flow
-  Time sent_at = 0;              ///< last time the WAN port accepted it
-  std::uint64_t end_bytes = 0;   ///< the flow's frame bytes ever taken into custody, up to and including this packet
-  std::uint32_t psn = 0;         ///< its PSN; for a READ request the PSN of the first response
-  std::uint32_t last_psn = 0;    ///< the same, but for a READ request the PSN of its last response
-  std::uint32_t msn = 0;         ///< messages completed with this packet, counted from where custody of the flow began
+  rte_mbuf* next = nullptr;     ///< the following packet of the flow
+  Time sent_at = 0;             ///< last time the WAN port accepted it
+  std::uint64_t end_bytes = 0;  ///< the flow's frame bytes ever taken into custody, up to and including this packet
+  std::uint32_t psn = 0;        ///< its PSN; for a READ request the PSN of the first response
+  std::uint32_t last_psn = 0;   ///< the same, but for a READ request the PSN of its last response
+  std::uint32_t msn = 0;        ///< messages completed with this packet, counted from where custody of the flow began
   bool ack_req : 1 = false;
   bool wants_response : 1 = false;  ///< READ or atomic: only the responder can answer it
   bool sent : 1 = false;            ///< the WAN port accepted it at least once

@@ -43,11 +43,11 @@ struct NearFlow {
   Duration give_up = 0;
 
   // PSNs. una <= h always; custody holds [una, tail) but while rejoining, when it begins later.
-  std::uint32_t una = 0;       ///< first PSN the responder has not answered
-  std::uint32_t h = 0;         ///< first PSN that nobody, neither box nor responder, has acknowledged to the requester
-  std::uint32_t tail = 0;      ///< first PSN after custody: the next one to take
-  std::uint32_t sent_top = 0;  ///< first PSN never forwarded, with custody or without
-  std::uint32_t read_next = 0; ///< next response expected of the oldest READ in custody
+  std::uint32_t una = 0;        ///< first PSN the responder has not answered
+  std::uint32_t h = 0;          ///< first PSN that nobody, neither box nor responder, has acknowledged to the requester
+  std::uint32_t tail = 0;       ///< first PSN after custody: the next one to take
+  std::uint32_t sent_top = 0;   ///< first PSN never forwarded, with custody or without
+  std::uint32_t read_next = 0;  ///< next response expected of the oldest READ in custody
 
   // MSNs. What Held and these two count begins at zero where custody began; plus msn_base it is the responder's.
   std::uint32_t msn_base = 0;
@@ -65,18 +65,18 @@ struct NearFlow {
   std::uint64_t bytes_answered = 0;  ///< of those, answered by the responder
 
   // Resending
-  Time unanswered_since = 0;       ///< when the oldest unanswered packet became that: the last progress
-  Time hold_until = 0;             ///< RNR: nothing is sent before
-  Time deadline = kNever;          ///< when on_timer() has something to do
-  std::uint8_t backoff = 0;        ///< resends by timer since the last progress
-  bool one_probe = false;          ///< after a timeout: one packet, then wait for its answer
-  bool probe_out = false;          ///< that packet is out
-  std::uint32_t probe_end = 0;     ///< first PSN after the probe
-  std::uint32_t resume_psn = 0;    ///< where sending stood before the probe
-  std::uint32_t resend_end = 0;    ///< first PSN after the packets that are being sent again
-  bool resending = false;          ///< unsent has not reached resend_end yet
-  std::uint32_t rewound_to = 0;    ///< PSN of the last rewind
-  Time rewound_at = 0;             ///< and when; 0: never
+  Time unanswered_since = 0;     ///< when the oldest unanswered packet became that: the last progress
+  Time hold_until = 0;           ///< RNR: nothing is sent before
+  Time deadline = kNever;        ///< when on_timer() has something to do
+  std::uint8_t backoff = 0;      ///< resends by timer since the last progress
+  bool one_probe = false;        ///< after a timeout: one packet, then wait for its answer
+  bool probe_out = false;        ///< that packet is out
+  std::uint32_t probe_end = 0;   ///< first PSN after the probe
+  std::uint32_t resume_psn = 0;  ///< where sending stood before the probe
+  std::uint32_t resend_end = 0;  ///< first PSN after the packets that are being sent again
+  bool resending = false;        ///< unsent has not reached resend_end yet
+  std::uint32_t rewound_to = 0;  ///< PSN of the last rewind
+  Time rewound_at = 0;           ///< and when; 0: never
 
   // Set by a packet, acted on at the end of its burst
   bool reacknowledge = false;   ///< a repeated request below h came: tell the requester h - 1 again

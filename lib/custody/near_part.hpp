@@ -61,7 +61,12 @@ class NearPart {
  public:
   NearPart(const NearSettings& settings, const Budget& limits, const SmallPools& pools, Counters& counters,
            Outlet& outlet, Observer* observer)
-      : settings_(settings), budget_(limits), pools_(pools), counters_(counters), outlet_(outlet), observer_(observer) {}
+      : settings_(settings),
+        budget_(limits),
+        pools_(pools),
+        counters_(counters),
+        outlet_(outlet),
+        observer_(observer) {}
 
   /// Prepares `flow`, whose identity, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
   void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up);

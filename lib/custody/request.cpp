@@ -18,11 +18,12 @@ using wire::psn_lt;
 
 namespace {
 
-// More PSNs than this between the oldest unanswered and the newest packet, and the circle of 2^24 could be read the wrong
-// way round. Real windows are smaller: 2^22 packets of 64 bytes are 370 ms at 100 Gbit/s.
+// More PSNs than this between the oldest unanswered and the newest packet, and the circle of 2^24 could be read the
+// wrong way round. Real windows are smaller: 2^22 packets of 64 bytes are 370 ms at 100 Gbit/s.
 constexpr std::int32_t kMaxSpan = 1 << 22;
 
-// A PSN further than this from what is under way is not this connection's: its QPN has another user that nobody announced.
+// A PSN further than this from what is under way is not this connection's: its QPN has another user that nobody
+// announced.
 constexpr std::int32_t kPlausible = 1 << 16;
 
 }  // namespace

@@ -22,9 +22,9 @@ class EgressEvents {
   virtual ~EgressEvents() = default;
   virtual void held_sent(custody::NearFlow& flow, rte_mbuf* held) = 0;
   virtual void held_refused(custody::NearFlow& flow, rte_mbuf* held) = 0;
-  virtual void forwarded(Side out) = 0;            ///< a received frame went out
-  virtual void made_sent(Time cause) = 0;          ///< a frame of the box's own went out
-  virtual void dropped(Side out, bool made) = 0;   ///< the port refused for too long
+  virtual void forwarded(Side out) = 0;           ///< a received frame went out
+  virtual void made_sent(Time cause) = 0;         ///< a frame of the box's own went out
+  virtual void dropped(Side out, bool made) = 0;  ///< the port refused for too long
 };
 
 class Egress {

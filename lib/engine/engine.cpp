@@ -60,10 +60,10 @@ void prefetch_bytes(const rte_mbuf* mbuf) {
 }
 
 bool congestion_experienced(const wire::Frame& frame) {
-  const std::uint8_t traffic_class = frame.ipv6
-                                         ? static_cast<std::uint8_t>((frame.data[frame.ip_offset] << 4) |
-                                                                     (frame.data[frame.ip_offset + 1] >> 4))
-                                         : frame.data[frame.ip_offset + 1];
+  const std::uint8_t traffic_class =
+      frame.ipv6
+          ? static_cast<std::uint8_t>((frame.data[frame.ip_offset] << 4) | (frame.data[frame.ip_offset + 1] >> 4))
+          : frame.data[frame.ip_offset + 1];
   return (traffic_class & 0x3) == 0x3;
 }
 
@@ -229,7 +229,8 @@ void Engine::Impl::end_of_burst() {
   service_backlog();
   // The WAN first: a request is acknowledged once its port has accepted it.
   out(Side::wan).flush();
-  // An answer forwarded to the requester goes before what it made possible; both leave through the same egress, in order.
+  // An answer forwarded to the requester goes before what it made possible; both leave through the same egress, in
+  // order.
   for (std::size_t i = 0; i < touched.size(); ++i) {
     const flow::ConnectionIndex index = touched[i];
     Connection& connection = connections[index];
@@ -303,7 +304,8 @@ Time Engine::Impl::next_deadline() const {
 // ---- what the near part and the ports say ---------------------------------------------------------
 
 flow::ConnectionIndex Engine::Impl::index_of(const custody::NearFlow& flow) const {
-  const auto* connection = reinterpret_cast<const Connection*>(reinterpret_cast<const char*>(&flow) - offsetof(Connection, near));
+  const auto* connection =
+      reinterpret_cast<const Connection*>(reinterpret_cast<const char*>(&flow) - offsetof(Connection, near));
   return static_cast<flow::ConnectionIndex>(connection - connections.data());
 }
 

@@ -8,11 +8,11 @@
 #include <span>
 
 #include "custody/observer.hpp"
-#include "metrics/counter_set.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
 #include "flow/side.hpp"
 #include "flow/time.hpp"
+#include "metrics/counter_set.hpp"
 #include "metrics/histogram.hpp"
 
 struct rte_mbuf;

@@ -21,10 +21,10 @@ struct Connection {
   custody::NearFlow near;
   rte_mbuf* held_dreq = nullptr;
   bool dreq_was_held = false;
-  Time dreq_deadline = kNever;  ///< when the held DREQ goes, custody or not
-  Time close_deadline = kNever; ///< when a connection with a DREQ but no DREP is taken as closed
+  Time dreq_deadline = kNever;   ///< when the held DREQ goes, custody or not
+  Time close_deadline = kNever;  ///< when a connection with a DREQ but no DREP is taken as closed
   Time last_seen = 0;
-  bool touched = false;         ///< stands in the list of this burst
+  bool touched = false;  ///< stands in the list of this burst
 };
 
 struct Engine::Impl final : custody::Outlet, EgressEvents {
@@ -87,9 +87,9 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   std::deque<flow::ConnectionIndex> backlog;
   metrics::Histogram pseudo_ack_delay;
   Time now = 0;
-  bool wan_full = false;             ///< the WAN port refused a frame during this call
-  bool in_host_burst = false;        ///< what is made now was caused by requests of this call
-  std::vector<Time> accepted;        ///< causes of the made frames that the host port accepted, not recorded yet
+  bool wan_full = false;                 ///< the WAN port refused a frame during this call
+  bool in_host_burst = false;            ///< what is made now was caused by requests of this call
+  std::vector<Time> accepted;            ///< causes of the made frames that the host port accepted, not recorded yet
   flow::ConnectionIndex clock_hand = 0;  ///< where the search for an idle connection goes on
 };
 

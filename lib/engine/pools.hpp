@@ -21,8 +21,8 @@ struct PoolPlan {
 
 /// Owned by the EAL; freed with destroy().
 struct Pools {
-  rte_mempool* frames = nullptr;                ///< what ports receive into
-  std::array<rte_mempool*, 2> small{};          ///< buffers of kSmallBytes each, smallest first
+  rte_mempool* frames = nullptr;        ///< what ports receive into
+  std::array<rte_mempool*, 2> small{};  ///< buffers of kSmallBytes each, smallest first
   static constexpr std::array<std::uint32_t, 2> kSmallBytes = {256, 1280};
 
   /// Makes the pools. Throws std::runtime_error that says how much memory was wanted when they do not fit.

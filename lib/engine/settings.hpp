@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "flow/time.hpp"
 #include "flow/policy.hpp"
+#include "flow/time.hpp"
 
 namespace longhaul::engine {
 
@@ -27,16 +27,17 @@ struct Settings {
   std::uint64_t custody_box_bytes = 256ull << 20;  ///< frame bytes in custody, all flows
   std::uint64_t custody_flow_bytes = 64ull << 20;  ///< frame bytes in custody, one flow
   std::uint32_t custody_mbufs = 16384;             ///< large mbufs in custody, all flows
-  std::uint64_t initial_window_bytes = 1ull << 20; ///< unanswered bytes a flow may have before its delivery rate is known
+  std::uint64_t initial_window_bytes = 1ull
+                                       << 20;  ///< unanswered bytes a flow may have before its delivery rate is known
 
   std::uint32_t max_connections = 4096;  ///< RC connections followed at once; others pass through
   std::uint32_t max_pending_cm = 4096;   ///< RDMA-CM exchanges followed at once
 
-  Duration rto_initial = seconds(1);        ///< before a round trip was measured
-  Duration rto_min = milliseconds(10);      ///< a resend by timer never comes earlier
-  Duration rto_max = seconds(2);            ///< doubling stops here
-  Duration give_up = seconds(60);           ///< unanswered for so long: the flow fails, visibly
-  Duration dreq_hold = seconds(3);          ///< a closing host waits at most so long for its custody
+  Duration rto_initial = seconds(1);    ///< before a round trip was measured
+  Duration rto_min = milliseconds(10);  ///< a resend by timer never comes earlier
+  Duration rto_max = seconds(2);        ///< doubling stops here
+  Duration give_up = seconds(60);       ///< unanswered for so long: the flow fails, visibly
+  Duration dreq_hold = seconds(3);      ///< a closing host waits at most so long for its custody
 };
 
 }  // namespace longhaul::engine

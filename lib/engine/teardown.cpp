@@ -59,8 +59,8 @@ Verdict Engine::Impl::cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
 void Engine::Impl::learn(const flow::ConnectionInfo& info) {
   // The responder's QPN, announced anew by its owner: whatever it had before, it has forgotten.
   if (const auto old = table.holder(info, Side::host)) close(*old);
-  // The requester's QPN, in a connection to another QP: it may be used again, or somebody forged a REQ for it. What is in
-  // custody has its responder still and goes on; the newcomer passes through.
+  // The requester's QPN, in a connection to another QP: it may be used again, or somebody forged a REQ for it. What is
+  // in custody has its responder still and goes on; the newcomer passes through.
   if (const auto old = table.holder(info, Side::wan)) {
     if (!connections[*old].near.queue.empty()) {
       ++counters[Counter::connection_qpn_held];

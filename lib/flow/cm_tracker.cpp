@@ -39,8 +39,7 @@ CmOutcome CmTracker::handle(const wire::Frame& frame, const wire::CmMessage& mes
       if (!outcome.connection)
         outcome.event = CmEvent::unmatched;
       else
-        outcome.event =
-            message.attribute == CmAttribute::dreq ? CmEvent::disconnect_requested : CmEvent::disconnected;
+        outcome.event = message.attribute == CmAttribute::dreq ? CmEvent::disconnect_requested : CmEvent::disconnected;
       return outcome;
     }
   }
@@ -122,15 +121,17 @@ CmOutcome CmTracker::on_reject(const wire::Frame& frame, const wire::CmMessage& 
   return outcome;
 }
 
-// Both communication IDs must be those of the exchange, one alone is easily guessed; and the message must come from where
-// its sender is.
+// Both communication IDs must be those of the exchange, one alone is easily guessed; and the message must come from
+// where its sender is.
 std::optional<ConnectionIndex> CmTracker::find_live(const wire::Frame& frame, const wire::CmMessage& message,
                                                     Side from) const {
   if (const auto found = live_.find(key_from_active(frame, message.local_comm_id));
-      found != live_.end() && found->second.passive_comm_id == message.remote_comm_id && found->second.active_side == from)
+      found != live_.end() && found->second.passive_comm_id == message.remote_comm_id &&
+      found->second.active_side == from)
     return found->second.connection;
   if (const auto found = live_.find(key_from_passive(frame, message.remote_comm_id));
-      found != live_.end() && found->second.passive_comm_id == message.local_comm_id && found->second.active_side != from)
+      found != live_.end() && found->second.passive_comm_id == message.local_comm_id &&
+      found->second.active_side != from)
     return found->second.connection;
   return std::nullopt;
 }

@@ -28,7 +28,8 @@ class ConnectionTable {
   /// A slot for `info`, or nothing when the table is full. No holder() may have one of its keys.
   std::optional<ConnectionIndex> insert(const ConnectionInfo& info);
 
-  /// The connection that has `info`'s key for frames from `from` already: host is the far end's QPN, wan the near end's.
+  /// The connection that has `info`'s key for frames from `from` already: host is the far end's QPN, wan the near
+  /// end's.
   std::optional<ConnectionIndex> holder(const ConnectionInfo& info, Side from) const noexcept;
 
   /// The connection of a frame that came in on `from`, or nothing.

@@ -8,21 +8,21 @@
 namespace longhaul::link {
 
 // X(name, "what it means")
-#define LONGHAUL_LINK_COUNTERS(X)                                                      \
-  X(received, "frames offered to this direction")                                      \
-  X(sent, "frames that arrived at its far end")                                        \
-  X(sent_bytes, "their bytes, FCS not counted")                                        \
-  X(lost, "frames lost at random")                                                     \
-  X(duplicated, "copies made at random")                                               \
-  X(reordered, "frames delayed at random so that others overtake them")                \
-  X(corrupted, "frames with a bit flipped at random")                                  \
-  X(queue_dropped, "frames dropped: the queue before the transmitter was full")        \
-  X(buffer_dropped, "frames dropped: more under way than there are buffers")           \
-  X(copy_failed, "duplicates or corruptions not done: no buffer for a copy")           \
-  X(event_drop, "frames dropped by an event")                                          \
-  X(event_duplicate, "copies made by an event")                                        \
-  X(event_delay, "frames delayed by an event")                                         \
-  X(event_corrupt, "frames corrupted by an event")                                     \
+#define LONGHAUL_LINK_COUNTERS(X)                                               \
+  X(received, "frames offered to this direction")                               \
+  X(sent, "frames that arrived at its far end")                                 \
+  X(sent_bytes, "their bytes, FCS not counted")                                 \
+  X(lost, "frames lost at random")                                              \
+  X(duplicated, "copies made at random")                                        \
+  X(reordered, "frames delayed at random so that others overtake them")         \
+  X(corrupted, "frames with a bit flipped at random")                           \
+  X(queue_dropped, "frames dropped: the queue before the transmitter was full") \
+  X(buffer_dropped, "frames dropped: more under way than there are buffers")    \
+  X(copy_failed, "duplicates or corruptions not done: no buffer for a copy")    \
+  X(event_drop, "frames dropped by an event")                                   \
+  X(event_duplicate, "copies made by an event")                                 \
+  X(event_delay, "frames delayed by an event")                                  \
+  X(event_corrupt, "frames corrupted by an event")                              \
   X(event_ecn, "frames marked congestion experienced by an event")
 
 struct Counters {

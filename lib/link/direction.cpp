@@ -69,7 +69,8 @@ Direction::Fate Direction::draw() {
 
 void Direction::consult_script(const rte_mbuf* frame, Fate& fate) {
   wire::Frame view;
-  const wire::ParseStatus status = wire::parse({rte_pktmbuf_mtod(frame, const std::uint8_t*), rte_pktmbuf_data_len(frame)}, view);
+  const wire::ParseStatus status =
+      wire::parse({rte_pktmbuf_mtod(frame, const std::uint8_t*), rte_pktmbuf_data_len(frame)}, view);
   if (status != wire::ParseStatus::roce && status != wire::ParseStatus::unknown_opcode) return;
   for (Script& script : script_) {
     const Event& event = script.event;
@@ -79,10 +80,18 @@ void Direction::consult_script(const rte_mbuf* frame, Fate& fate) {
     const std::uint64_t first = event.nth.value_or(1);
     if (script.matched < first || script.matched - first >= event.count) continue;
     switch (event.action) {
-      case Action::drop: fate.event_drop = true; break;
-      case Action::duplicate: fate.event_duplicate = true; break;
-      case Action::corrupt: fate.event_corrupt = true; break;
-      case Action::ecn: fate.ecn = true; break;
+      case Action::drop:
+        fate.event_drop = true;
+        break;
+      case Action::duplicate:
+        fate.event_duplicate = true;
+        break;
+      case Action::corrupt:
+        fate.event_corrupt = true;
+        break;
+      case Action::ecn:
+        fate.ecn = true;
+        break;
       case Action::delay:
         fate.late = true;
         fate.extra += event.delay;
@@ -92,7 +101,8 @@ void Direction::consult_script(const rte_mbuf* frame, Fate& fate) {
   }
 }
 
-/// The frame itself when nobody else holds it, else a copy in its stead; nullptr, and the frame left alone, when there is no buffer.
+/// The frame itself when nobody else holds it, else a copy in its stead; nullptr, and the frame left alone, when there
+/// is no buffer.
 rte_mbuf* Direction::own(rte_mbuf* frame) {
   if (rte_mbuf_refcnt_read(frame) == 1 && RTE_MBUF_DIRECT(frame)) return frame;
   rte_mbuf* copy = copy_of(frame);
@@ -178,8 +188,10 @@ std::size_t Direction::collect(rte_mbuf** out, std::size_t count, Time now) {
     if (!from_late && in_order_.empty()) break;
     const Travelling next = from_late ? late_.top() : in_order_.front();
     if (next.arrival > now) break;
-    if (from_late) late_.pop();
-    else in_order_.pop_front();
+    if (from_late)
+      late_.pop();
+    else
+      in_order_.pop_front();
     out[n++] = next.frame;
     ++counters_.sent;
     counters_.sent_bytes += rte_pktmbuf_pkt_len(next.frame);

@@ -22,7 +22,8 @@ namespace longhaul::link {
 /// Frames must be in one segment; bits behind the first segment of a longer one are not looked at.
 class Direction {
  public:
-  /// Takes of `settings.events` those of `way`. At most `max_frames` are held at a time (0: no limit), more are dropped.
+  /// Takes of `settings.events` those of `way`. At most `max_frames` are held at a time (0: no limit), more are
+  /// dropped.
   Direction(const Settings& settings, Way way, std::size_t max_frames = 0);
   ~Direction();
   Direction(const Direction&) = delete;

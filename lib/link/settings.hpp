@@ -30,7 +30,8 @@ struct DirectionSettings {
 enum class Action : std::uint8_t { drop, duplicate, delay, corrupt, ecn };
 
 /// One scripted impairment. It matches RoCE frames of its direction: those with this PSN, the first `count` of
-/// them; or the `nth` (from 1) and the `count` - 1 after it. With `qpn`, only frames to this destination QPN match and count.
+/// them; or the `nth` (from 1) and the `count` - 1 after it. With `qpn`, only frames to this destination QPN match and
+/// count.
 struct Event {
   Way way = Way::a_to_b;
   std::optional<std::uint32_t> qpn;

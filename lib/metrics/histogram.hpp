@@ -67,6 +67,7 @@ class Histogram {
 
 static_assert(Histogram::upper_edge(Histogram::index_of(15)) == 15);
 static_assert(Histogram::upper_edge(Histogram::index_of(16)) == 16);
-static_assert(Histogram::upper_edge(Histogram::index_of(1000)) >= 1000 && Histogram::upper_edge(Histogram::index_of(1000)) < 1063);
+static_assert(Histogram::upper_edge(Histogram::index_of(1000)) >= 1000 &&
+              Histogram::upper_edge(Histogram::index_of(1000)) < 1063);
 
 }  // namespace longhaul::metrics

@@ -14,14 +14,13 @@ Json flow_json(const custody::FlowIdentity& flow) {
 }
 
 Json mismatch_json(const Mismatch& mismatch) {
-  return {{"frame", mismatch.frame},   {"flow", flow_json(mismatch.flow)}, {"psn", mismatch.psn},
-          {"field", mismatch.field},   {"expected", mismatch.real},        {"got", mismatch.pseudo}};
+  return {{"frame", mismatch.frame}, {"flow", flow_json(mismatch.flow)}, {"psn", mismatch.psn},
+          {"field", mismatch.field}, {"expected", mismatch.real},        {"got", mismatch.pseudo}};
 }
 
 Json unmatched_json(const Unmatched& unmatched) {
-  return {{"frame", unmatched.frame},       {"flow", flow_json(unmatched.flow)},
-          {"psn", unmatched.psn},           {"frontier", unmatched.frontier},
-          {"request_frame", unmatched.request_frame}, {"reason", unmatched.reason}};
+  return {{"frame", unmatched.frame},       {"flow", flow_json(unmatched.flow)},        {"psn", unmatched.psn},
+          {"frontier", unmatched.frontier}, {"request_frame", unmatched.request_frame}, {"reason", unmatched.reason}};
 }
 
 Json flow_report_json(const FlowReport& report) {
@@ -38,7 +37,8 @@ Json flow_report_json(const FlowReport& report) {
 
 Json counters_json(const Counters& counters) {
   Json json = Json::object();
-  for (std::size_t i = 0; i < metrics::kCounterCount; ++i) json[std::string(metrics::kCounterInfo[i].name)] = counters.events[i];
+  for (std::size_t i = 0; i < metrics::kCounterCount; ++i)
+    json[std::string(metrics::kCounterInfo[i].name)] = counters.events[i];
   return json;
 }
 
@@ -67,9 +67,12 @@ Json made_json(const Counters& counters) {
 
 std::string_view name_of(FlowReport::End end) {
   switch (end) {
-    case FlowReport::End::open: return "open";
-    case FlowReport::End::orderly: return "orderly";
-    case FlowReport::End::custody_left: return "custody_left";
+    case FlowReport::End::open:
+      return "open";
+    case FlowReport::End::orderly:
+      return "orderly";
+    case FlowReport::End::custody_left:
+      return "custody_left";
   }
   return "";
 }

@@ -31,8 +31,8 @@ struct Unmatched {
   std::uint64_t frame = 0;
   custody::FlowIdentity flow;
   std::uint32_t psn = 0;
-  std::uint32_t frontier = 0;        ///< h before the ACK
-  std::uint64_t request_frame = 0;   ///< first arrival of the request; 0 when there was none
+  std::uint32_t frontier = 0;       ///< h before the ACK
+  std::uint64_t request_frame = 0;  ///< first arrival of the request; 0 when there was none
   std::string reason;
 };
 
@@ -61,8 +61,8 @@ class Judge final : public custody::Observer {
   void end_frame(const wire::Frame* parsed, Side side, bool icrc_ok, const Fates& fates);
 
   void on_pseudo_ack(const custody::FlowIdentity& flow, const custody::AckFields& ack, Time now) override;
-  void on_real_ack(const custody::FlowIdentity& flow, const custody::AckFields& ack, bool confirmed, std::uint32_t frontier,
-                   Time now) override;
+  void on_real_ack(const custody::FlowIdentity& flow, const custody::AckFields& ack, bool confirmed,
+                   std::uint32_t frontier, Time now) override;
   void on_flow_learned(const custody::FlowIdentity& flow, Time now) override;
   void on_flow_closed(const custody::FlowIdentity& flow, std::uint64_t packets_left, Time now) override;
 
@@ -82,7 +82,7 @@ class Judge final : public custody::Observer {
     FlowReport report;
     RequestHistory history;
     std::map<std::uint32_t, custody::AckFields> pseudo;  ///< by PSN; a PSN used again after 2^24 replaces the old one
-    std::uint32_t frontier = 0;  ///< the last h that the engine told
+    std::uint32_t frontier = 0;                          ///< the last h that the engine told
     std::optional<std::uint32_t> acked_before_confirmation;  ///< highest PSN
     std::optional<std::uint32_t> acked_by_responder_first;   ///< highest PSN at or above h when its ACK came
   };
@@ -97,8 +97,8 @@ class Judge final : public custody::Observer {
 
   bool comparing_;
   std::uint64_t frame_ = 0;
-  bool told_ = false;  ///< the engine has told of a real ACK in this frame
-  std::map<std::uint64_t, Flow> flows_;     ///< by serial
+  bool told_ = false;                    ///< the engine has told of a real ACK in this frame
+  std::map<std::uint64_t, Flow> flows_;  ///< by serial
   // The newest flow's serial by what its frames carry: source, destination, destination QPN.
   std::map<Ends, std::uint64_t> by_request_;
   std::map<Ends, std::uint64_t> by_answer_;

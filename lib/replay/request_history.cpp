@@ -22,10 +22,17 @@ void RequestHistory::note(const wire::Frame& request, std::uint64_t frame_number
     seen.wants_response = request.opcode->wants_response();
   }
   switch (treatment) {
-    case Treatment::beyond_gap: ++seen.beyond_gap; break;
-    case Treatment::plain: ++seen.plain; break;
-    case Treatment::bad_icrc: ++seen.bad_icrc; break;
-    case Treatment::other: break;
+    case Treatment::beyond_gap:
+      ++seen.beyond_gap;
+      break;
+    case Treatment::plain:
+      ++seen.plain;
+      break;
+    case Treatment::bad_icrc:
+      ++seen.bad_icrc;
+      break;
+    case Treatment::other:
+      break;
   }
 }
 

@@ -12,9 +12,9 @@ namespace longhaul::replay {
 
 /// How the engine treated an arrival of a request.
 enum class Treatment : std::uint8_t {
-  beyond_gap,      ///< dropped: a PSN before it had not come
-  plain,           ///< passed without custody
-  bad_icrc,        ///< passed, nothing believed
+  beyond_gap,  ///< dropped: a PSN before it had not come
+  plain,       ///< passed without custody
+  bad_icrc,    ///< passed, nothing believed
   other,
 };
 
@@ -26,8 +26,8 @@ struct Seen {
   std::uint32_t beyond_gap = 0;  ///< arrivals so treated
   std::uint32_t plain = 0;
   std::uint32_t bad_icrc = 0;
-  bool ack_req = false;          ///< any arrival had it
-  bool wants_response = false;   ///< READ or atomic
+  bool ack_req = false;         ///< any arrival had it
+  bool wants_response = false;  ///< READ or atomic
   bool unknown_opcode = false;
 };
 

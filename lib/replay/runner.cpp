@@ -20,7 +20,8 @@ bool has_icrc(wire::ParseStatus status) {
 
 }  // namespace
 
-Runner::Runner(const engine::Settings& settings, const engine::Pools& pools, std::vector<flow::Prefix> near, Output& output)
+Runner::Runner(const engine::Settings& settings, const engine::Pools& pools, std::vector<flow::Prefix> near,
+               Output& output)
     : pools_(pools),
       near_(std::move(near)),
       judge_(any_policy_full(settings.policies)),
@@ -77,7 +78,8 @@ rte_mbuf* Runner::to_mbuf(std::span<const std::uint8_t> frame) {
       throw std::runtime_error("no buffer left for frame " + std::to_string(result_.frames) +
                                ": too many wait for the WAN rate");
     }
-    const auto size = static_cast<std::uint16_t>(std::min<std::size_t>(frame.size() - done, rte_pktmbuf_tailroom(part)));
+    const auto size =
+        static_cast<std::uint16_t>(std::min<std::size_t>(frame.size() - done, rte_pktmbuf_tailroom(part)));
     if (size > 0) std::copy_n(frame.data() + done, size, rte_pktmbuf_mtod(part, std::uint8_t*));
     part->data_len = size;
     done += size;
@@ -105,7 +107,8 @@ Result Runner::finish() {
 }
 
 bool sums_to_input(const Result& result) {
-  std::uint64_t sum = result.counters[Counter::forwarded_host] + result.counters[Counter::forwarded_wan] + result.waiting;
+  std::uint64_t sum =
+      result.counters[Counter::forwarded_host] + result.counters[Counter::forwarded_wan] + result.waiting;
   for (const Counter counter : not_forwarded_counters()) sum += result.counters[counter];
   return sum == result.frames;
 }

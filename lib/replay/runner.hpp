@@ -18,8 +18,8 @@ namespace longhaul::replay {
 /// have fallen silent, which is not in the capture.
 struct Result {
   std::uint64_t frames = 0;
-  std::uint64_t truncated = 0;   ///< cut by the capture's snap length: they pass through as they are
-  std::uint64_t icrc_bad = 0;    ///< of all RoCE frames, learned or not
+  std::uint64_t truncated = 0;         ///< cut by the capture's snap length: they pass through as they are
+  std::uint64_t icrc_bad = 0;          ///< of all RoCE frames, learned or not
   std::uint64_t clock_steps_back = 0;  ///< frames older than the one before: taken at the time of that
   std::uint64_t emitted_host = 0;
   std::uint64_t emitted_wan = 0;

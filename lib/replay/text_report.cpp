@@ -52,7 +52,8 @@ std::string to_text(const Result& result, const Judge& judge) {
 
   append_list(text, "flows", judge.flows(), [](const FlowReport& report) {
     return fmt::format("{}: {} requests, {} pseudo-ACKs, {} real ACKs, {}{}", name_flow(report.flow), report.requests,
-                       report.pseudo_acks, report.real_acks, report.confirmed ? "" : "not confirmed, ", name_of(report.end));
+                       report.pseudo_acks, report.real_acks, report.confirmed ? "" : "not confirmed, ",
+                       name_of(report.end));
   });
   append_list(text, "mismatched", judge.mismatches, [](const Mismatch& mismatch) {
     return fmt::format("frame {}: {} PSN {}: {} is 0x{:x}, the pseudo-ACK said 0x{:x}", mismatch.frame,

@@ -151,7 +151,8 @@ inline constexpr std::uint32_t kGsiQpn = 1;  ///< QP1, the general services inte
 
 enum class AethKind : std::uint8_t { ack = 0, rnr_nak = 1, reserved = 2, nak = 3 };
 
-/// The kind of answer in bits 6..5 of a syndrome. Bit 7 is reserved and must be zero; a syndrome that has it set is `reserved`.
+/// The kind of answer in bits 6..5 of a syndrome. Bit 7 is reserved and must be zero; a syndrome that has it set is
+/// `reserved`.
 constexpr AethKind aeth_kind(std::uint8_t syndrome) noexcept {
   return (syndrome & 0x80) != 0 ? AethKind::reserved : static_cast<AethKind>((syndrome >> 5) & 0x3);
 }

@@ -116,15 +116,20 @@ int measure(const bench::TrafficOptions& traffic) {
 int main(int argc, char** argv) {
   CLI::App app{
       "Measures the delay from the return of the burst receive that brought a request to the acceptance of its "
-      "pseudo-ACK by the port.\nPrints one JSON object, and the histogram on standard error; exit status 1 when what came out of the box was wrong "
+      "pseudo-ACK by the port.\nPrints one JSON object, and the histogram on standard error; exit status 1 when what "
+      "came out of the box was wrong "
       "(never for being slow). Uses processors 0 and 1."};
   bench::TrafficOptions traffic;
   double round_trip_ms = 10;
   app.add_option("--rate", traffic.rate, "requests offered per second")->capture_default_str();
   app.add_option("--requests", traffic.requests, "how many")->capture_default_str();
-  app.add_option("--payload", traffic.payload, "bytes of each WRITE")->check(CLI::Range(0, 4096))->capture_default_str();
+  app.add_option("--payload", traffic.payload, "bytes of each WRITE")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
   app.add_option("--flows", traffic.flows, "connections")->check(CLI::Range(1, 16384))->capture_default_str();
-  app.add_option("--round-trip", round_trip_ms, "of the long haul, in ms")->check(CLI::Range(0.0, 1000.0))->capture_default_str();
+  app.add_option("--round-trip", round_trip_ms, "of the long haul, in ms")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   traffic.round_trip = static_cast<Duration>(round_trip_ms * 1e6);
   try {

@@ -27,10 +27,10 @@ std::string responder_ip() { return "10.2.0.1"; }
 struct Flow {
   FrameTemplate request;
   FrameTemplate ack;
-  std::uint32_t start;          // PSN of the first request
-  std::uint64_t sent = 0;       // requests offered
-  std::uint64_t arrived = 0;    // requests at the responder
-  std::uint64_t answered = 0;   // pseudo-ACKs or real ACKs at the requester, cumulative
+  std::uint32_t start;         // PSN of the first request
+  std::uint64_t sent = 0;      // requests offered
+  std::uint64_t arrived = 0;   // requests at the responder
+  std::uint64_t answered = 0;  // pseudo-ACKs or real ACKs at the requester, cumulative
 };
 
 std::vector<std::uint8_t> cm_frame(bool from_requester, const wire::CmMessage& message) {
@@ -140,7 +140,8 @@ class Traffic {
         offer_one(next);
         next = (next + 1) % options_.flows;
         if (++result_.offered == options_.requests)
-          result_.offered_per_second = static_cast<double>(options_.requests) * 1e9 / static_cast<double>(clock_.now() - begin);
+          result_.offered_per_second =
+              static_cast<double>(options_.requests) * 1e9 / static_cast<double>(clock_.now() - begin);
       }
       pump();
       const std::uint64_t seen = result_.delivered + result_.pseudo_acks;
@@ -184,7 +185,8 @@ class Traffic {
       error("a request came out damaged");
     } else if (const std::uint32_t index = frame.destination_qpn() - kResponderQpn; index < flows_.size()) {
       Flow& flow = flows_[index];
-      const std::int32_t ahead = wire::psn_diff(frame.psn(), wire::psn_add(flow.start, static_cast<std::int64_t>(flow.arrived)));
+      const std::int32_t ahead =
+          wire::psn_diff(frame.psn(), wire::psn_add(flow.start, static_cast<std::int64_t>(flow.arrived)));
       if (ahead > 0) {
         error("a request came out beyond a gap");
       } else if (ahead < 0) {
@@ -279,8 +281,8 @@ rte_mbuf* FrameTemplate::make(rte_mempool* pool, std::uint32_t psn, std::uint32_
   return mbuf;
 }
 
-TrafficResult run_traffic(const TrafficOptions& options, drivers::Port& host_end, drivers::Port& wan_end, rte_mempool* pool,
-                          const drivers::Clock& clock) {
+TrafficResult run_traffic(const TrafficOptions& options, drivers::Port& host_end, drivers::Port& wan_end,
+                          rte_mempool* pool, const drivers::Clock& clock) {
   return Traffic(options, host_end, wan_end, pool, clock).run();
 }
 

@@ -59,7 +59,8 @@ TEST_CASE("only the ports are required") {
 }
 
 TEST_CASE("policy off is a word, quoted or not") {
-  const BoxConfig config = box("policy: {default: off, rules: [{match: 10.9.0.0/24, policy: full}, {match: \"fd00::/64\", policy: \"off\"}]}");
+  const BoxConfig config = box(
+      "policy: {default: off, rules: [{match: 10.9.0.0/24, policy: full}, {match: \"fd00::/64\", policy: \"off\"}]}");
   CHECK(config.engine.policies.fallback == flow::Policy::off);
   REQUIRE(config.engine.policies.rules.size() == 2);
   CHECK(config.engine.policies.rules[0].policy == flow::Policy::full);
@@ -74,7 +75,8 @@ TEST_CASE("errors of a box name place and remedy") {
   const Row rows[] = {
       {"wan_rat: 1Gbps", "box.yaml:4:1: wan_rat: unknown key; did you mean \"wan_rate\"?"},
       {"zzzzzzzzz: 1", "box.yaml:4:1: zzzzzzzzz: unknown key (known here: name, "},
-      {"wan_rate: 100", "box.yaml:4:11: wan_rate: expected a rate such as 100Gbps or 2.5Gbps, got \"100\": the unit is missing"},
+      {"wan_rate: 100",
+       "box.yaml:4:11: wan_rate: expected a rate such as 100Gbps or 2.5Gbps, got \"100\": the unit is missing"},
       {"wan_rate: [1]", "box.yaml:4:11: wan_rate: expected a rate such as 100Gbps or 2.5Gbps, got a list"},
       {"wan_rate:", "wan_rate: expected a rate such as 100Gbps or 2.5Gbps, got nothing"},
       {"mtu: 20", "box.yaml:4:6: mtu: out of range: expected 68 to 9978, got \"20\""},
@@ -95,26 +97,34 @@ TEST_CASE("errors of a box name place and remedy") {
   };
   for (const Row& row : rows) {
     INFO(row.yaml);
-    CHECK_THROWS_WITH(box(row.yaml), Catch::StartsWith(row.message) || Catch::Contains(std::string(": ") + row.message));
+    CHECK_THROWS_WITH(box(row.yaml),
+                      Catch::StartsWith(row.message) || Catch::Contains(std::string(": ") + row.message));
   }
 }
 
 TEST_CASE("errors of the ports") {
   const auto read = [](const std::string& yaml) { return read_box(Value::parse(yaml, "f")); };
   CHECK_THROWS_WITH(read("name: x"), "f:1:1: the key \"ports\" is missing");
-  CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}}"), Catch::Contains("f:1:8: ports: the key \"wan\" is missing"));
-  CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}, wan: {}}"), Catch::Contains("ports.wan: expected either pci or vdev"));
-  CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}, wan: {pci: '01:00.0'}}"), Catch::Contains("ports.wan.pci: expected a PCI address"));
-  CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}, wan: {vdev: 'net_null0,x=1'}}"), Catch::Contains("is the host port already"));
+  CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}}"),
+                    Catch::Contains("f:1:8: ports: the key \"wan\" is missing"));
+  CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}, wan: {}}"),
+                    Catch::Contains("ports.wan: expected either pci or vdev"));
+  CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}, wan: {pci: '01:00.0'}}"),
+                    Catch::Contains("ports.wan.pci: expected a PCI address"));
+  CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}, wan: {vdev: 'net_null0,x=1'}}"),
+                    Catch::Contains("is the host port already"));
   CHECK_THROWS_WITH(read(""), "f: is empty");
   CHECK_THROWS_WITH(read("a"), Catch::Contains("expected a mapping of name, ports"));
   CHECK_THROWS_WITH(read("a: 1\n---\nb: 2"), Catch::Contains("expected one document, got 2"));
-  CHECK_THROWS_WITH(load_box("/nonexistent/box.yaml"), Catch::Contains("/nonexistent/box.yaml: cannot be read: No such file"));
+  CHECK_THROWS_WITH(load_box("/nonexistent/box.yaml"),
+                    Catch::Contains("/nonexistent/box.yaml: cannot be read: No such file"));
   CHECK_THROWS_AS(load_box("/"), ConfigError);
 }
 
 TEST_CASE("one direction of a link changes single keys of both") {
-  const LinkConfig config = link_of("seed: 7\nboth: {distance: 100km, rate: 10Gbps, loss: 1%}\nb_to_a: {loss: 0, reorder: {fraction: 1%, extra: 1ms}}\n");
+  const LinkConfig config = link_of(
+      "seed: 7\nboth: {distance: 100km, rate: 10Gbps, loss: 1%}\nb_to_a: {loss: 0, reorder: {fraction: 1%, extra: "
+      "1ms}}\n");
   CHECK(config.link.seed == 7);
   CHECK(config.link.directions[0].loss == Approx(0.01));
   CHECK(config.link.directions[1].loss == 0);
@@ -124,15 +134,20 @@ TEST_CASE("one direction of a link changes single keys of both") {
 }
 
 TEST_CASE("events of a link") {
-  const LinkConfig config = link_of("events:\n  - {direction: a_to_b, qpn: 0x11, psn: 5, action: drop, count: 3}\n  - {direction: b_to_a, nth: 2, action: delay, delay: 5ms}\n");
+  const LinkConfig config = link_of(
+      "events:\n  - {direction: a_to_b, qpn: 0x11, psn: 5, action: drop, count: 3}\n  - {direction: b_to_a, nth: 2, "
+      "action: delay, delay: 5ms}\n");
   REQUIRE(config.link.events.size() == 2);
   CHECK(config.link.events[0].qpn == 0x11u);
   CHECK(config.link.events[0].psn == 5u);
   CHECK(config.link.events[0].count == 3);
   CHECK(config.link.events[1].way == link::Way::b_to_a);
   CHECK(config.link.events[1].delay == milliseconds(5));
-  CHECK_THROWS_WITH(link_of("events: [{direction: a_to_b, action: drop}]"), Catch::Contains("events[0]: expected either psn or nth"));
-  CHECK_THROWS_WITH(link_of("events: [{direction: a_to_b, nth: 1, action: delay}]"), Catch::Contains("the key \"delay\" is missing"));
-  CHECK_THROWS_WITH(link_of("events: [{direction: a_to_b, nth: 1, action: drop, delay: 1ms}]"), Catch::Contains("only `action: delay`"));
+  CHECK_THROWS_WITH(link_of("events: [{direction: a_to_b, action: drop}]"),
+                    Catch::Contains("events[0]: expected either psn or nth"));
+  CHECK_THROWS_WITH(link_of("events: [{direction: a_to_b, nth: 1, action: delay}]"),
+                    Catch::Contains("the key \"delay\" is missing"));
+  CHECK_THROWS_WITH(link_of("events: [{direction: a_to_b, nth: 1, action: drop, delay: 1ms}]"),
+                    Catch::Contains("only `action: delay`"));
   CHECK_THROWS_WITH(link_of("both: {delay: 1ms, distance: 1km}"), Catch::Contains("either distance or delay"));
 }

@@ -59,7 +59,8 @@ TEST_CASE("pcap: microseconds and nanoseconds both come as nanoseconds") {
   TemporaryFile file;
   CapturedFrame frame;
   for (const auto& [magic, time] : {std::pair{kMicroseconds, 3'000'005'000ull}, {kNanoseconds, 3'000'000'005ull}}) {
-    file.put(pcap_header(magic, kEthernet) + pcap_frame(3, 5, std::string(64, 'x'), 64) + pcap_frame(4, 0, std::string(60, 'y'), 1500));
+    file.put(pcap_header(magic, kEthernet) + pcap_frame(3, 5, std::string(64, 'x'), 64) +
+             pcap_frame(4, 0, std::string(60, 'y'), 1500));
     CaptureReader reader(file.path);
     REQUIRE(reader.next(frame));
     CHECK(frame.time == time);
@@ -73,12 +74,15 @@ TEST_CASE("pcap: microseconds and nanoseconds both come as nanoseconds") {
 }
 
 TEST_CASE("pcapng with nanoseconds") {
-  const std::string section = pcapng_block(0x0a0d0d0a, le32(0x1a2b3c4d) + std::string("\1\0\0\0", 4) + std::string(8, '\xff'));
+  const std::string section =
+      pcapng_block(0x0a0d0d0a, le32(0x1a2b3c4d) + std::string("\1\0\0\0", 4) + std::string(8, '\xff'));
   // Option 9, if_tsresol: 10^-9.
-  const std::string interface = pcapng_block(1, std::string("\1\0\0\0", 4) + le32(0) + std::string("\x09\0\1\0\x09\0\0\0", 8) + le32(0));
+  const std::string interface =
+      pcapng_block(1, std::string("\1\0\0\0", 4) + le32(0) + std::string("\x09\0\1\0\x09\0\0\0", 8) + le32(0));
   const std::uint64_t time = 1'700'000'000'123'456'789;
-  const std::string packet = pcapng_block(6, le32(0) + le32(static_cast<std::uint32_t>(time >> 32)) + le32(static_cast<std::uint32_t>(time)) +
-                                                 le32(64) + le32(64) + std::string(64, 'z'));
+  const std::string packet =
+      pcapng_block(6, le32(0) + le32(static_cast<std::uint32_t>(time >> 32)) + le32(static_cast<std::uint32_t>(time)) +
+                          le32(64) + le32(64) + std::string(64, 'z'));
   TemporaryFile file;
   file.put(section + interface + packet);
   CaptureReader reader(file.path);
@@ -157,9 +161,11 @@ TEST_CASE("both ports must carry the MTU") {
   CHECK(agree_on_mtu(nic, small, std::nullopt) == 1500);
   CHECK(agree_on_mtu(veth, small, 1500) == 1500);
   CHECK_THROWS_WITH(agree_on_mtu(veth, small, std::nullopt),
-                    "the ports carry different MTUs: host (veth0) carries 9000, wan (veth1) carries 1500; raise wan (veth1): ip link set dev veth1 "
+                    "the ports carry different MTUs: host (veth0) carries 9000, wan (veth1) carries 1500; raise wan "
+                    "(veth1): ip link set dev veth1 "
                     "mtu N; or set `mtu: 1500`");
-  CHECK_THROWS_WITH(agree_on_mtu(veth, small, 4200), Catch::Contains("cannot both carry `mtu: 4200`") && Catch::Contains("9000") && Catch::Contains("1500"));
+  CHECK_THROWS_WITH(agree_on_mtu(veth, small, 4200), Catch::Contains("cannot both carry `mtu: 4200`") &&
+                                                         Catch::Contains("9000") && Catch::Contains("1500"));
 }
 
 TEST_CASE("what net_af_packet can carry is read from its arguments") {
@@ -182,8 +188,8 @@ TEST_CASE("the EAL is told what the options mean") {
   options.core = 3;
   options.pci = {"0000:01:00.0"};
   const auto huge = Eal::arguments(options);
-  CHECK(huge == std::vector<std::string>{"longhaul", "--lcores=0@3", "--in-memory", "--no-telemetry", "--allow=0000:01:00.0",
-                                         "--force-max-simd-bitwidth=512", "--log-level=error"});
+  CHECK(huge == std::vector<std::string>{"longhaul", "--lcores=0@3", "--in-memory", "--no-telemetry",
+                                         "--allow=0000:01:00.0", "--force-max-simd-bitwidth=512", "--log-level=error"});
 }
 
 TEST_CASE("the clock runs forward, in nanoseconds") {

@@ -64,7 +64,8 @@ TEST_CASE("MSN and PSN wrap at 2^24", "[engine][acknowledge]") {
   CHECK(rig.engine->custody_packets() == 0);
 }
 
-TEST_CASE("a READ blocks everything behind it until its last response has passed in sequence", "[engine][acknowledge]") {
+TEST_CASE("a READ blocks everything behind it until its last response has passed in sequence",
+          "[engine][acknowledge]") {
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);
@@ -107,7 +108,8 @@ TEST_CASE("READ responses out of sequence do not finish the READ", "[engine][ack
   CHECK(rig.at_host() == Lines{"read_first 101", "read_last 103"});
 }
 
-TEST_CASE("the requester asks for a READ's tail: it is forwarded, and its answer finishes the READ", "[engine][acknowledge]") {
+TEST_CASE("the requester asks for a READ's tail: it is forwarded, and its answer finishes the READ",
+          "[engine][acknowledge]") {
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);
@@ -136,7 +138,8 @@ TEST_CASE("the READ's tail replaces the custody copy: a resend asks for no more"
   CHECK(rig.at_wan() == Lines{"write_only 101!", "read 103!"});
 }
 
-TEST_CASE("an answer to a repeated READ carries the responder's MSN of now: acceleration goes on", "[engine][acknowledge]") {
+TEST_CASE("an answer to a repeated READ carries the responder's MSN of now: acceleration goes on",
+          "[engine][acknowledge]") {
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);
@@ -175,7 +178,8 @@ TEST_CASE("a repeat followed by a new request: one ACK says it all", "[engine][a
   CHECK(rig.at_host() == Lines{"ack 102 msn 3"});
 }
 
-TEST_CASE("a repeat below h behind an unfinished READ's beginning is answered with what precedes the READ", "[engine][acknowledge]") {
+TEST_CASE("a repeat below h behind an unfinished READ's beginning is answered with what precedes the READ",
+          "[engine][acknowledge]") {
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);
@@ -262,7 +266,8 @@ TEST_CASE("frames are small and large: both are held and come out whole", "[engi
   const Pair pair;
   rig.connect_confirmed(pair);
   std::vector<Bytes> frames;
-  for (std::uint32_t i = 0; i < 6; ++i) frames.push_back(pair.write(101 + i, {true, std::array{0U, 100U, 700U, 1100U, 2000U, 4096U}[i]}));
+  for (std::uint32_t i = 0; i < 6; ++i)
+    frames.push_back(pair.write(101 + i, {true, std::array{0U, 100U, 700U, 1100U, 2000U, 4096U}[i]}));
   rig.host_sends(frames);
   rig.wan_sends(pair.nak(101, 1));
   REQUIRE(rig.wan_out.size() == 12);

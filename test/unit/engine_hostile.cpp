@@ -14,15 +14,19 @@ TEST_CASE("a READ for 4 GiB, and what follows it", "[engine][hostile]") {
   Pair pair;
   pair.path_mtu = 1;
   rig.connect_confirmed(pair);
-  rig.host_sends({pair.write(101), pair.read(102, 0xffffffff), pair.write(102), pair.write(103), pair.read(90, 0xffffffff)});
-  rig.wan_sends({pair.ack(101, 2), pair.answer("read_last", 101, 3), pair.nak(102, 2), pair.answer("read_first", 102, 3)});
+  rig.host_sends(
+      {pair.write(101), pair.read(102, 0xffffffff), pair.write(102), pair.write(103), pair.read(90, 0xffffffff)});
+  rig.wan_sends(
+      {pair.ack(101, 2), pair.answer("read_last", 101, 3), pair.nak(102, 2), pair.answer("read_first", 102, 3)});
   rig.wait(seconds(5));
   CHECK(rig.count(Counter::frames_host) > 5);
 }
 
 TEST_CASE("any request and any answer at any PSN in any order", "[engine][hostile]") {
   std::mt19937 random(7);
-  const auto below = [&random](std::uint32_t n) { return std::uniform_int_distribution<std::uint32_t>(0, n - 1)(random); };
+  const auto below = [&random](std::uint32_t n) {
+    return std::uniform_int_distribution<std::uint32_t>(0, n - 1)(random);
+  };
   for (int world = 0; world < 150; ++world) {
     CAPTURE(world);
     auto settings = small_settings();
@@ -41,12 +45,15 @@ TEST_CASE("any request and any answer at any PSN in any order", "[engine][hostil
       const bool from_host = below(2) == 0;
       for (std::uint32_t n = 1 + below(5); n > 0; --n) {
         const std::uint32_t psn = below(3) == 0 ? next + below(16) - 8 : (below(20) == 0 ? below(0xffffff) : next);
-        Bytes frame = from_host ? (below(4) == 0 ? pair.read(psn & 0xffffff, below(9000)) : pair.write(psn & 0xffffff))
-                                : pair.ack((psn - below(6)) & 0xffffff, below(400), static_cast<std::uint8_t>(below(256)));
+        Bytes frame = from_host
+                          ? (below(4) == 0 ? pair.read(psn & 0xffffff, below(9000)) : pair.write(psn & 0xffffff))
+                          : pair.ack((psn - below(6)) & 0xffffff, below(400), static_cast<std::uint8_t>(below(256)));
         if (from_host && psn == next) next = (next + 1) & 0xffffff;
-        if (!from_host && below(3) == 0) frame = pair.answer(below(2) == 0 ? "read_only" : "read_last", psn & 0xffffff, below(400));
+        if (!from_host && below(3) == 0)
+          frame = pair.answer(below(2) == 0 ? "read_only" : "read_last", psn & 0xffffff, below(400));
         // Any byte of the BTH and behind, the ICRC made good again.
-        if (below(4) == 0) frame[42 + below(static_cast<std::uint32_t>(frame.size()) - 46)] = static_cast<std::uint8_t>(below(256));
+        if (below(4) == 0)
+          frame[42 + below(static_cast<std::uint32_t>(frame.size()) - 46)] = static_cast<std::uint8_t>(below(256));
         wire::refresh_icrc(frame);
         burst.push_back(std::move(frame));
       }

@@ -25,7 +25,8 @@ bool accelerated(Rig& rig, const Pair& pair) {
 
 }  // namespace
 
-TEST_CASE("REQ and REP make a flow: the REP's starting PSN is what the REQ's sender starts with", "[engine][learning]") {
+TEST_CASE("REQ and REP make a flow: the REP's starting PSN is what the REQ's sender starts with",
+          "[engine][learning]") {
   Rig rig;
   const Pair pair;
   rig.host_sends(pair.req());
@@ -37,7 +38,8 @@ TEST_CASE("REQ and REP make a flow: the REP's starting PSN is what the REQ's sen
   CHECK(accelerated(rig, pair));
 }
 
-TEST_CASE("a connection made from beyond the WAN is learned too: the REQ's starting PSN is the host's", "[engine][learning]") {
+TEST_CASE("a connection made from beyond the WAN is learned too: the REQ's starting PSN is the host's",
+          "[engine][learning]") {
   Rig rig;
   Pair pair;
   pair.active = Side::wan;
@@ -131,7 +133,8 @@ TEST_CASE("the responder's QPN announced anew by its owner: the old custody ends
   CHECK(accelerated(rig, again));
 }
 
-TEST_CASE("somebody names the requester's live QPN in a connection to another QP: its custody stays", "[engine][learning]") {
+TEST_CASE("somebody names the requester's live QPN in a connection to another QP: its custody stays",
+          "[engine][learning]") {
   // Whoever can send a frame from the host's side can do that; a listener answers anybody's REQ.
   Rig rig;
   const Pair pair;

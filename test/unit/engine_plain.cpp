@@ -81,7 +81,8 @@ TEST_CASE("one ACK for what is before custody and some of custody gives rejoinin
   CHECK(rig.at_host() == Lines{"ack 105 msn 6"});
 }
 
-TEST_CASE("an unknown opcode while rejoining and a full WAN port: custody's packets survive", "[engine][plain][ports]") {
+TEST_CASE("an unknown opcode while rejoining and a full WAN port: custody's packets survive",
+          "[engine][plain][ports]") {
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);
@@ -92,7 +93,8 @@ TEST_CASE("an unknown opcode while rejoining and a full WAN port: custody's pack
   rig.host_sends({pair.write(102), pair.write(103), strange(pair, 104), pair.write(105)});
   rig.allow(Side::wan, Rig::kUnlimited);
   rig.wait(milliseconds(1));
-  // No NAK may ask for them again while the MSN is unknown: they pass, out of order as plain RoCE may be; all of them, once.
+  // No NAK may ask for them again while the MSN is unknown: they pass, out of order as plain RoCE may be; all of them,
+  // once.
   Lines out = rig.at_wan();
   std::sort(out.begin(), out.end());
   CHECK(out == Lines{"opcode31 104!", "write_only 102!", "write_only 103!", "write_only 105!"});
@@ -272,7 +274,8 @@ TEST_CASE("a PSN far from everything under way is another connection's: it passe
   CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
 }
 
-TEST_CASE("requests whose answers take another path: custody is given back and the flow is plain for good", "[engine][plain]") {
+TEST_CASE("requests whose answers take another path: custody is given back and the flow is plain for good",
+          "[engine][plain]") {
   Rig rig;
   const Pair pair;
   rig.connect(pair);

@@ -7,7 +7,8 @@
 using namespace longhaul;
 using namespace longhaul::test;
 
-TEST_CASE("a full WAN port: no pseudo-ACK until it accepts, nothing lost, nothing doubled, in order", "[engine][ports]") {
+TEST_CASE("a full WAN port: no pseudo-ACK until it accepts, nothing lost, nothing doubled, in order",
+          "[engine][ports]") {
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);
@@ -106,7 +107,8 @@ TEST_CASE("the connection ends while its packets are refused by the port: droppe
   CHECK(rig.count(Counter::dropped_unsent) == 2);
 }
 
-TEST_CASE("requests over the custody limit do not overtake those that the port refused: asked for again", "[engine][ports]") {
+TEST_CASE("requests over the custody limit do not overtake those that the port refused: asked for again",
+          "[engine][ports]") {
   auto settings = small_settings();
   settings.custody_flow_bytes = 2 * Pair{}.write(0).size();
   Rig rig(settings);
@@ -126,7 +128,8 @@ TEST_CASE("requests over the custody limit do not overtake those that the port r
 TEST_CASE("what is not learned RC comes out byte for byte and in order", "[engine][ports]") {
   Rig rig;
   const Pair pair;
-  std::vector<Bytes> frames = {Bytes(14, 0xff), Bytes(3, 1), pair.write(1), damaged(pair.write(2)), pair.ack(3, 4), pair.cnp(), pair.read(9)};
+  std::vector<Bytes> frames = {Bytes(14, 0xff), Bytes(3, 1), pair.write(1), damaged(pair.write(2)),
+                               pair.ack(3, 4),  pair.cnp(),  pair.read(9)};
   for (const Side side : {Side::host, Side::wan}) {
     side == Side::host ? rig.host_sends(frames) : rig.wan_sends(frames);
     const auto& out = side == Side::host ? rig.wan_out : rig.host_out;

@@ -87,7 +87,9 @@ class Requester {
     if (!burst.empty() && timer_ == kNever) timer_ = now + kTimeout;
     return burst;
   }
-  bool wants_to_send(Time now) const { return now >= hold_until_ && next_ < packets_.size() && next_ < first_ + kWindow; }
+  bool wants_to_send(Time now) const {
+    return now >= hold_until_ && next_ < packets_.size() && next_ < first_ + kWindow;
+  }
   Time hold_until() const { return hold_until_; }
 
   void on_timeout(Time now) {
@@ -343,11 +345,13 @@ Outcome run(unsigned seed) {
   for (unsigned steps = 0; rig.now < limit; ++steps) {
     if (steps > 200000)
       FAIL("the world stands still at " << rig.now << ": engine " << rig.engine->next_deadline() << ", requester "
-                                        << requester.timeout() << " hold " << requester.hold_until() << ", links " << out.next() << " "
-                                        << back.next() << ", custody " << rig.engine->custody_packets() << ", waiting "
-                                        << rig.engine->waiting_frames() << ", accepted " << responder.accepted() << " of "
+                                        << requester.timeout() << " hold " << requester.hold_until() << ", links "
+                                        << out.next() << " " << back.next() << ", custody "
+                                        << rig.engine->custody_packets() << ", waiting " << rig.engine->waiting_frames()
+                                        << ", accepted " << responder.accepted() << " of "
                                         << requester.packets().size());
-    if (requester.done() && rig.engine->custody_packets() == 0 && responder.accepted() == requester.packets().size()) break;
+    if (requester.done() && rig.engine->custody_packets() == 0 && responder.accepted() == requester.packets().size())
+      break;
     rig.allow(Side::wan, world.chance(full) ? world.below(3) : Rig::kUnlimited);
     rig.allow(Side::host, world.chance(full) ? world.below(3) : Rig::kUnlimited);
     Time next = std::min({out.next(), back.next(), rig.engine->next_deadline(), requester.timeout()});

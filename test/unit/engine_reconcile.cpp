@@ -94,7 +94,8 @@ TEST_CASE("answers for PSNs never sent change nothing and are forwarded", "[engi
   Rig rig;
   const Pair pair;
   two_below_h(rig, pair);
-  rig.wan_sends({pair.ack(105, 9), pair.nak(200, 9), pair.rnr(300, 9, 1), pair.nak(400, 9, 2), pair.answer("read_only", 500, 9)});
+  rig.wan_sends(
+      {pair.ack(105, 9), pair.nak(200, 9), pair.rnr(300, 9, 1), pair.nak(400, 9, 2), pair.answer("read_only", 500, 9)});
   CHECK(rig.wan_out.empty());
   CHECK(rig.at_host() == Lines{"ack 105 msn 9", "nak0 200 msn 9", "rnr1 300 msn 9", "nak2 400 msn 9", "read_only 500"});
   CHECK(rig.engine->custody_packets() == 4);
@@ -125,7 +126,8 @@ TEST_CASE("PSN NAK below h: releases what precedes, resends the rest in order, i
   CHECK(rig.count(Counter::absorbed_psn_naks) == 1);
 }
 
-TEST_CASE("the last packet of a resend carries AckReq with a good ICRC, the held copy stays as it was", "[engine][reconcile]") {
+TEST_CASE("the last packet of a resend carries AckReq with a good ICRC, the held copy stays as it was",
+          "[engine][reconcile]") {
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);
@@ -142,7 +144,8 @@ TEST_CASE("the last packet of a resend carries AckReq with a good ICRC, the held
   CHECK(rig.at_wan() == Lines{"write_only 102", "write_only 103", "write_only 104!"});
 }
 
-TEST_CASE("PSN NAK at or above h: forwarded; the requester's resend passes and stays in custody", "[engine][reconcile]") {
+TEST_CASE("PSN NAK at or above h: forwarded; the requester's resend passes and stays in custody",
+          "[engine][reconcile]") {
   Rig rig;
   const Pair pair;
   two_below_h(rig, pair);
@@ -192,7 +195,11 @@ TEST_CASE("a second loss within the resend: the next NAK resends from there", "[
 
 TEST_CASE("RNR NAK below h: absorbed, and the resend waits the time in the table", "[engine][reconcile]") {
   // IBTA vol. 1, table 45.
-  const auto [timer, wait] = GENERATE(table<int, Duration>({{1, microseconds(10)}, {14, microseconds(1280)}, {20, microseconds(10240)}, {31, microseconds(491520)}, {0, microseconds(655360)}}));
+  const auto [timer, wait] = GENERATE(table<int, Duration>({{1, microseconds(10)},
+                                                            {14, microseconds(1280)},
+                                                            {20, microseconds(10240)},
+                                                            {31, microseconds(491520)},
+                                                            {0, microseconds(655360)}}));
   auto settings = small_settings();
   settings.rto_min = seconds(2);
   Rig rig(settings);
@@ -255,7 +262,8 @@ TEST_CASE("RNR NAK at or above h: forwarded, the requester waits and resends", "
   CHECK(unconfirmed.at_wan() == Lines{"send_only 100!"});
 }
 
-TEST_CASE("fatal NAK below h: the flow fails, the requester hears of it at h with the box's MSN", "[engine][reconcile]") {
+TEST_CASE("fatal NAK below h: the flow fails, the requester hears of it at h with the box's MSN",
+          "[engine][reconcile]") {
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);

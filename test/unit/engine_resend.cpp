@@ -34,7 +34,8 @@ TEST_CASE("no answer: the oldest packet asks again, with AckReq, ever more slowl
   CHECK(rig.count(Counter::flows_failed) == 0);
 }
 
-TEST_CASE("requests that come while the probe is out wait, unacknowledged, and go when it is answered", "[engine][resend]") {
+TEST_CASE("requests that come while the probe is out wait, unacknowledged, and go when it is answered",
+          "[engine][resend]") {
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);

@@ -53,7 +53,8 @@ Settings one(const DirectionSettings& direction) {
 
 bool balanced(const Direction& d) {
   const Counters& c = d.counters();
-  return c.received + c.duplicated + c.event_duplicate == c.sent + c.lost + c.queue_dropped + c.buffer_dropped + c.event_drop + d.held();
+  return c.received + c.duplicated + c.event_duplicate ==
+         c.sent + c.lost + c.queue_dropped + c.buffer_dropped + c.event_drop + d.held();
 }
 
 /// Sends `n` numbered frames `gap` apart and returns the numbers that arrived, in order.
@@ -197,7 +198,8 @@ TEST_CASE("events match by QPN and PSN, or by number") {
     settings.events.push_back(event);
     Direction d(settings, Way::a_to_b);
     // To QPN 1: PSNs 10, 11, 12, 11, 11; to QPN 2: 11. And a frame that is no RoCE.
-    for (const auto& frame : {numbered(0), roce(1, 10), roce(1, 11), roce(2, 11), roce(1, 12), roce(1, 11), roce(1, 11)}) {
+    for (const auto& frame :
+         {numbered(0), roce(1, 10), roce(1, 11), roce(2, 11), roce(1, 12), roce(1, 11), roce(1, 11)}) {
       d.offer(pool.make(frame), 0);
     }
     const std::size_t arrived = drain(d).size();
@@ -256,7 +258,8 @@ TEST_CASE("a congestion mark leaves IPv4 checksum and ICRC right") {
       const auto got = drain(d);
       REQUIRE(got.size() == 1);
       // The builder's own frame with that ToS is the judge: it sums the checksum anew.
-      CHECK(got[0].bytes == wire::PacketBuilder().ips(from, to).tos(static_cast<std::uint8_t>(tos | 3)).payload_size(64).build());
+      CHECK(got[0].bytes ==
+            wire::PacketBuilder().ips(from, to).tos(static_cast<std::uint8_t>(tos | 3)).payload_size(64).build());
       wire::Frame view;
       REQUIRE(wire::parse(got[0].bytes, view) == wire::ParseStatus::roce);
       CHECK(wire::verify_icrc(view));

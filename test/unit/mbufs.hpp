@@ -18,7 +18,8 @@ class MbufPool {
  public:
   explicit MbufPool(unsigned count = 4095) {
     static int number = 0;
-    pool_ = rte_pktmbuf_pool_create(("test" + std::to_string(number++)).c_str(), count, 0, 64, 2048 + RTE_PKTMBUF_HEADROOM, SOCKET_ID_ANY);
+    pool_ = rte_pktmbuf_pool_create(("test" + std::to_string(number++)).c_str(), count, 0, 64,
+                                    2048 + RTE_PKTMBUF_HEADROOM, SOCKET_ID_ANY);
     if (pool_ == nullptr) throw std::runtime_error("no memory for a test's pool");
   }
   ~MbufPool() { rte_mempool_free(pool_); }

@@ -28,7 +28,9 @@ TEST_CASE("durations, rates, distances") {
 }
 
 TEST_CASE("a quantity that is not exactly one says what was expected") {
-  CHECK_THROWS_WITH(parse_size("64"), "expected a size such as 64MiB, 4KiB or 512B, got \"64\": the unit is missing (B, KiB, MiB, GiB, TiB, kB, KB, MB, GB, TB)");
+  CHECK_THROWS_WITH(parse_size("64"),
+                    "expected a size such as 64MiB, 4KiB or 512B, got \"64\": the unit is missing (B, KiB, MiB, GiB, "
+                    "TiB, kB, KB, MB, GB, TB)");
   CHECK_THROWS_WITH(parse_duration("5 parsecs"), Catch::Contains("unknown unit \"parsecs\""));
   CHECK_THROWS_WITH(parse_size("1.3B"), Catch::Contains("not a whole number of bytes"));
   CHECK_THROWS_WITH(parse_size("99999999999TiB"), Catch::Contains("too large"));

@@ -17,8 +17,8 @@ namespace longhaul::test {
 namespace {
 
 void start_eal() {
-  std::vector<std::string> words = {"unit",     "--no-huge", "--no-shconf", "--no-pci", "-m", "512",
-                                    "--no-telemetry", "--log-level", "lib.eal:error"};
+  std::vector<std::string> words = {"unit", "--no-huge",      "--no-shconf", "--no-pci",     "-m",
+                                    "512",  "--no-telemetry", "--log-level", "lib.eal:error"};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   // The EAL pins the calling thread; tests that run beside this one would share its core.
@@ -50,10 +50,10 @@ std::vector<unsigned> in_use() {
 }
 
 constexpr std::array kNotForwarded = {
-    Counter::absorbed_acks,       Counter::absorbed_psn_naks,          Counter::absorbed_rnr_naks,
-    Counter::absorbed_fatal_naks, Counter::absorbed_duplicates,        Counter::absorbed_queued_duplicates,
-    Counter::absorbed_failed,     Counter::dropped_beyond_gap,         Counter::dropped_port_full,
-    Counter::absorbed_dreqs,      Counter::dropped_unsent, Counter::dropped_behind_backlog,
+    Counter::absorbed_acks,       Counter::absorbed_psn_naks,   Counter::absorbed_rnr_naks,
+    Counter::absorbed_fatal_naks, Counter::absorbed_duplicates, Counter::absorbed_queued_duplicates,
+    Counter::absorbed_failed,     Counter::dropped_beyond_gap,  Counter::dropped_port_full,
+    Counter::absorbed_dreqs,      Counter::dropped_unsent,      Counter::dropped_behind_backlog,
 };
 
 }  // namespace
@@ -107,7 +107,8 @@ void Rig::complete(std::size_t left) {
   while (in_flight_.size() > left) {
     const InFlight& frame = in_flight_.front();
     const auto* data = rte_pktmbuf_mtod(frame.mbuf, const std::uint8_t*);
-    if (!std::equal(frame.bytes.begin(), frame.bytes.end(), data)) FAIL_CHECK("a frame changed after a port had accepted it");
+    if (!std::equal(frame.bytes.begin(), frame.bytes.end(), data))
+      FAIL_CHECK("a frame changed after a port had accepted it");
     rte_pktmbuf_free(frame.mbuf);
     in_flight_.pop_front();
   }

@@ -11,11 +11,12 @@ namespace {
 
 // IBTA vol. 1, table 38.
 const std::map<std::uint8_t, std::string> kNames = {
-    {0x00, "send_first"},   {0x01, "send_middle"}, {0x02, "send_last"},   {0x03, "send_last_imm"}, {0x04, "send_only"},
-    {0x05, "send_only_imm"}, {0x06, "write_first"}, {0x07, "write_middle"}, {0x08, "write_last"},   {0x09, "write_last_imm"},
-    {0x0a, "write_only"},   {0x0b, "write_only_imm"}, {0x0c, "read"},      {0x0d, "read_first"},    {0x0e, "read_middle"},
-    {0x0f, "read_last"},    {0x10, "read_only"},   {0x11, "acknowledge"}, {0x12, "atomic_answer"}, {0x13, "cmp_swap"},
-    {0x14, "fetch_add"},    {0x16, "send_last_inv"}, {0x17, "send_only_inv"}, {0x81, "cnp"},
+    {0x00, "send_first"}, {0x01, "send_middle"},    {0x02, "send_last"},     {0x03, "send_last_imm"},
+    {0x04, "send_only"},  {0x05, "send_only_imm"},  {0x06, "write_first"},   {0x07, "write_middle"},
+    {0x08, "write_last"}, {0x09, "write_last_imm"}, {0x0a, "write_only"},    {0x0b, "write_only_imm"},
+    {0x0c, "read"},       {0x0d, "read_first"},     {0x0e, "read_middle"},   {0x0f, "read_last"},
+    {0x10, "read_only"},  {0x11, "acknowledge"},    {0x12, "atomic_answer"}, {0x13, "cmp_swap"},
+    {0x14, "fetch_add"},  {0x16, "send_last_inv"},  {0x17, "send_only_inv"}, {0x81, "cnp"},
 };
 
 // Attribute IDs of CM MADs.
@@ -114,7 +115,8 @@ std::string Seen::line() const {
     const std::string value = std::to_string(syndrome & 0x1f);
     name = kind == 0 ? (syndrome == 0x1f ? "ack" : "ack-credits" + value) : (kind == 1 ? "rnr" + value : "nak" + value);
   }
-  return name + " " + std::to_string(psn) + (ack_req ? "!" : "") + (opcode == 0x11 ? " msn " + std::to_string(msn) : "") + flaws;
+  return name + " " + std::to_string(psn) + (ack_req ? "!" : "") +
+         (opcode == 0x11 ? " msn " + std::to_string(msn) : "") + flaws;
 }
 
 std::uint8_t opcode_named(const std::string& name) {

@@ -31,8 +31,8 @@ struct Seen {
   explicit Seen(Bytes frame);
   bool has_aeth() const { return opcode == 0x0d || (opcode >= 0x0f && opcode <= 0x12); }
 
-  /// One short line: "write_only 100!" (! is AckReq), "ack 100 msn 1", "nak0 100 msn 1", "rnr14 100 msn 1", "dreq", "other".
-  /// A wrong ICRC or IP checksum is said.
+  /// One short line: "write_only 100!" (! is AckReq), "ack 100 msn 1", "nak0 100 msn 1", "rnr14 100 msn 1", "dreq",
+  /// "other". A wrong ICRC or IP checksum is said.
   std::string line() const;
 };
 

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether the configured ports can exist, and whether they do: a mistake there is the configuration's, with its line.
+#pragma once
+
+#include "config/process_config.hpp"
+
+namespace longhaul::app {
+
+/// The arguments of a net_af_packet device are complete. Throws config::ConfigError.
+void check_arguments(const config::PortConfig& port);
+
+/// The NIC or network interface is on this machine. Throws config::ConfigError.
+void check_presence(const config::PortConfig& port);
+
+}  // namespace longhaul::app
