@@ -157,6 +157,7 @@ Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
     return Verdict::drop;
   }
   flow.one_probe = false;  // the path is there: everything again, not one packet
+  flow.loss_window.on_loss();
   rewind(flow, Counter::resends_psn_nak, now);
   // Packets that custody does not have went out too; the responder discarded them and NAKs a gap once only.
   if (psn_lt(flow.tail, flow.sent_top)) flow.repair_nak_wanted = true;
@@ -254,6 +255,7 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
       wan_rtt_.record(rtt);
     }
     release_head(flow);
+    flow.loss_window.on_delivered();
   }
   const rte_mbuf* read = flow.queue.first_read();
   const bool blocked = read != nullptr && read == flow.queue.head() && psn_lt(held_in(read).psn, psn);

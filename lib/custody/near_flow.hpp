@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "custody/ack_template.hpp"
+#include "custody/loss_window.hpp"
 #include "custody/observer.hpp"
 #include "custody/packet_queue.hpp"
 #include "custody/rtt.hpp"
@@ -60,6 +61,7 @@ struct NearFlow {
   AckTemplate ack;
   RttEstimator rtt;
   UnansweredWindow window;
+  LossWindow loss_window;
 
   std::uint64_t bytes_taken = 0;     ///< frame bytes ever taken into custody
   std::uint64_t bytes_answered = 0;  ///< of those, answered by the responder

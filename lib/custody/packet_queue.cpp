@@ -30,7 +30,10 @@ rte_mbuf* PacketQueue::pop() {
   const Held& held = held_in(mbuf);
   head_ = held.next;
   if (head_ == nullptr) tail_ = nullptr;
-  if (unsent_ == mbuf) unsent_ = held.next;
+  if (unsent_ == mbuf)
+    unsent_ = held.next;
+  else
+    --under_way_;
   if (to_acknowledge_ == mbuf) to_acknowledge_ = held.next;
   if (found_ == mbuf) found_ = nullptr;
   // Each packet is passed over once in the life of the queue, so this stays linear.
@@ -64,7 +67,12 @@ rte_mbuf* PacketQueue::find(std::uint32_t psn) {
 }
 
 void PacketQueue::skip_to(std::uint32_t psn) {
-  while (unsent_ != nullptr && wire::psn_lt(held_in(unsent_).psn, psn)) unsent_ = held_in(unsent_).next;
+  while (unsent_ != nullptr && wire::psn_lt(held_in(unsent_).psn, psn)) mark_sent();
+}
+
+void PacketQueue::rewind_to(rte_mbuf* mbuf) {
+  for (const rte_mbuf* sent = mbuf; sent != unsent_; sent = held_in(sent).next) --under_way_;
+  unsent_ = mbuf;
 }
 
 void PacketQueue::seek_first_read(rte_mbuf* from) {

@@ -19,6 +19,8 @@ class PacketQueue {
   bool empty() const { return head_ == nullptr; }
   std::uint64_t packets() const { return packets_; }
   std::uint64_t bytes() const { return bytes_; }
+  /// Packets before `unsent`: sent since the last rewind.
+  std::uint64_t under_way() const { return under_way_; }
   std::uint64_t large_mbufs() const { return large_mbufs_; }
 
   rte_mbuf* head() const { return head_; }
@@ -33,15 +35,21 @@ class PacketQueue {
   /// Removes the head and returns it; the caller owns the reference.
   rte_mbuf* pop();
 
-  void mark_sent() { unsent_ = held_in(unsent_).next; }
+  void mark_sent() {
+    unsent_ = held_in(unsent_).next;
+    ++under_way_;
+  }
   void mark_examined() { to_acknowledge_ = held_in(to_acknowledge_).next; }
 
   /// Sends everything again from the head on.
-  void rewind() { unsent_ = head_; }
+  void rewind() {
+    unsent_ = head_;
+    under_way_ = 0;
+  }
   /// Takes a rewind back: what stands before `psn` counts as sent.
   void skip_to(std::uint32_t psn);
   /// The port refused `mbuf`, which had been handed to it: sending goes on from there.
-  void rewind_to(rte_mbuf* mbuf) { unsent_ = mbuf; }
+  void rewind_to(rte_mbuf* mbuf);
 
   /// The packet whose PSN range contains `psn`, or null. Walks from the last one found, from
   /// to_acknowledge or from the head, so that a run of repeats costs one step each.
@@ -58,6 +66,7 @@ class PacketQueue {
   rte_mbuf* found_ = nullptr;  ///< by the last find(); null when it has been popped since
   std::uint64_t packets_ = 0;
   std::uint64_t bytes_ = 0;
+  std::uint64_t under_way_ = 0;
   std::uint64_t large_mbufs_ = 0;
 };
 

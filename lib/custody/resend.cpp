@@ -17,6 +17,7 @@ using wire::psn_lt;
 void NearPart::try_send(NearFlow& flow, Time now) {
   while (rte_mbuf* mbuf = flow.queue.unsent()) {
     if (now < flow.hold_until || (flow.one_probe && flow.probe_out)) break;
+    if (flow.queue.under_way() >= flow.loss_window.packets()) break;  // goes on with the next answer
     if (!outlet_.may_send()) {
       outlet_.wait_to_send(flow);
       break;
@@ -94,7 +95,10 @@ void NearPart::settle_probe(NearFlow& flow, Time now) {
   if (!flow.one_probe) return;
   flow.one_probe = flow.probe_out = false;
   const bool probe_was_missed = flow.una == flow.probe_end && now - flow.rewound_at >= flow.rtt.minimum();
-  if (probe_was_missed) return;
+  if (probe_was_missed) {
+    flow.loss_window.on_loss();
+    return;
+  }
   flow.queue.skip_to(flow.resume_psn);
   if (psn_le(flow.resend_end, flow.resume_psn)) flow.resending = false;
 }
