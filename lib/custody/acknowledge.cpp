@@ -8,6 +8,7 @@
 namespace longhaul::custody {
 
 using wire::psn_add;
+using wire::psn_lt;
 
 std::uint64_t NearPart::window_of(const NearFlow& flow, Time now) const {
   return std::min(flow.window.bytes(settings_.initial_window_bytes, now), budget_.flow_bytes_limit);
@@ -26,10 +27,15 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
   if (may_acknowledge && flow.msn_known) {
     while (rte_mbuf* mbuf = flow.queue.to_acknowledge()) {
       const Held& held = held_in(mbuf);
-      if (!held.sent || held.wants_response) break;
+      if (!held.sent) break;
+      if (held.wants_response) {
+        flow.late_end = flow.tail;
+        break;
+      }
       if (held.end_bytes - flow.bytes_answered > window_of(flow, now)) {
         if (!flow.withheld) ++counters_[Counter::pseudo_acks_withheld];
         flow.withheld = true;
+        flow.late_end = flow.tail;
         flow.window.on_limited();
         break;
       }
@@ -44,7 +50,8 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
         observer_->on_pseudo_ack(
             flow.identity,
             {flow.ack.destination_qpn(), held.last_psn, flow.msn_h, wire::kAckNoCredits, flow.ack.p_key()}, now);
-      send_made(flow, held.last_psn, flow.msn_h, wire::kAckNoCredits, Counter::pseudo_acks);
+      send_made(flow, held.last_psn, flow.msn_h, wire::kAckNoCredits, Counter::pseudo_acks,
+                psn_lt(held.psn, flow.late_end) ? kNever : held.received_at);
     }
     // A NAK acknowledges what precedes it, so it waits until all of that may be acknowledged.
     if (flow.gap_nak_wanted && flow.phase == Phase::confirmed && flow.queue.to_acknowledge() == nullptr) {
@@ -58,6 +65,8 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
     }
   }
 
+  if (!may_acknowledge || !flow.msn_known) flow.late_end = flow.tail;
+
   if (flow.repair_nak_wanted) {
     flow.repair_nak_wanted = false;
     send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::repair_naks);
@@ -68,7 +77,8 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
   }
 }
 
-void NearPart::send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter) {
+void NearPart::send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter,
+                         Time cause) {
   rte_mbuf* frame = flow.ack.make(pools_.pools.front(), psn, msn, syndrome);
   if (frame == nullptr) {
     // As if lost on the way: the requester asks again.
@@ -76,7 +86,7 @@ void NearPart::send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, s
     return;
   }
   ++counters_[counter];
-  outlet_.send_to_requester(frame);
+  outlet_.send_to_requester(frame, cause);
 }
 
 }  // namespace longhaul::custody

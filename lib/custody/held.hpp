@@ -14,6 +14,7 @@ namespace longhaul::custody {
 struct Held {
   rte_mbuf* next = nullptr;     ///< the following packet of the flow
   Time sent_at = 0;             ///< last time the WAN port accepted it
+  Time received_at = 0;         ///< when the burst that brought it was received
   std::uint64_t end_bytes = 0;  ///< the flow's frame bytes ever taken into custody, up to and including this packet
   std::uint32_t psn = 0;        ///< its PSN; for a READ request the PSN of the first response
   std::uint32_t last_psn = 0;   ///< the same, but for a READ request the PSN of its last response

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many packets a flow may have under way on a path that loses some. A responder discards everything behind a gap, so what is
-// sent far beyond the next loss is sent in vain, in bursts that cause losses of their own. A flow that has
+// How many packets a flow may have under way on a path that loses some. A responder discards everything behind a gap,
+// so what is sent far beyond the next loss is sent in vain, in bursts that cause losses of their own. A flow that has
 // lost nothing has no limit.
 #pragma once
 
@@ -24,7 +24,8 @@ class LossWindow {
     run_ = 0;
   }
 
-  /// Three times the packets that come through between two losses: with random losses, 95 % of what an unlimited window would deliver.
+  /// Three times the packets that come through between two losses: with random losses, 95 % of what an unlimited window
+  /// would deliver.
   std::uint64_t packets() const {
     if (!lossy_) return kUnlimited;
     return std::max<std::uint64_t>(kLeast, 3 * std::max(average_, run_));

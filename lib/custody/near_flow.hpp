@@ -92,6 +92,7 @@ struct NearFlow {
   bool was_confirmed = false;     ///< a real answer has agreed once
   bool trusted = true;            ///< false: MSN disagreed or credits in use; nothing more is acknowledged
   bool withheld = false;          ///< the packet at to_acknowledge was counted as withheld
+  std::uint32_t late_end = 0;     ///< packets before it were held back by design: their pseudo-ACKs measure no delay
   bool in_backlog = false;        ///< the engine's list of flows with something to send
 
   /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.

@@ -28,7 +28,7 @@ std::string_view name_of(Phase phase) {
 void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up) {
   flow.phase = settings_.confirm_by_cm ? Phase::confirmed : Phase::unconfirmed;
   flow.was_confirmed = flow.msn_known = settings_.confirm_by_cm;
-  flow.una = flow.h = flow.tail = flow.sent_top = starting_psn;
+  flow.una = flow.h = flow.tail = flow.sent_top = flow.late_end = starting_psn;
   flow.give_up = std::max(settings_.give_up, least_give_up);
 }
 

@@ -28,8 +28,9 @@ class Outlet {
   virtual void send_held(NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) = 0;
   /// Hands over what was sent so far: afterwards each of it is accepted or refused.
   virtual void settle() = 0;
-  /// Sends a frame the box made to the requester. (The engine knows what caused it: a request just now, or an answer.)
-  virtual void send_to_requester(rte_mbuf* frame) = 0;
+  /// Sends a frame the box made to the requester. `cause`: when the request it answers was received; kNever for what
+  /// had to wait by design.
+  virtual void send_to_requester(rte_mbuf* frame, Time cause) = 0;
   /// `flow` has packets to send and may_send() said no, or a port refused one: call try_send() when it can.
   virtual void wait_to_send(NearFlow& flow) = 0;
 };
@@ -142,7 +143,8 @@ class NearPart {
   void release_all(NearFlow& flow);
 
   // acknowledge.cpp
-  void send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter);
+  void send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter,
+                 Time cause = kNever);
   std::uint64_t window_of(const NearFlow& flow, Time now) const;
 
   // resend.cpp

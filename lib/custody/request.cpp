@@ -213,6 +213,7 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
   if (frame.opcode->ends_message()) flow.msn_tail = psn_add(flow.msn_tail, 1);
   Held& held = held_in(held_mbuf);
   held = Held{};
+  held.received_at = now;
   held.end_bytes = flow.bytes_taken;
   held.psn = span.psn;
   held.last_psn = span.last_psn;

@@ -109,8 +109,6 @@ Engine::Impl::~Impl() {
 void Engine::Impl::receive(Side side, std::span<rte_mbuf* const> frames, Time time) {
   now = time;
   wan_full = false;
-  // What an answer sets free had been withheld: late by design.
-  in_host_burst = side == Side::host;
   // The mbuf first, then the bytes it points to: the ICRC reads all of them.
   constexpr std::size_t kMbufsAhead = 8;
   constexpr std::size_t kAhead = 3;
@@ -121,7 +119,6 @@ void Engine::Impl::receive(Side side, std::span<rte_mbuf* const> frames, Time ti
     frame(side, frames[i]);
   }
   end_of_burst();
-  in_host_burst = false;
 }
 
 void Engine::Impl::frame(Side side, rte_mbuf* mbuf) {

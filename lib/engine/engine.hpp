@@ -60,8 +60,8 @@ class Engine {
 
   const Counters& counters() const;
 
-  /// Pseudo-ACKs and NAKs that requests caused at once have been accepted by the host port since the last
-  /// acks_accepted(). (Withheld ones are late by design and not in the histogram.)
+  /// The host port has accepted pseudo-ACKs since the last acks_accepted(). (Those held back by design, behind a READ,
+  /// a limit or before confirmation, are not in the histogram.)
   bool has_accepted_acks() const;
   /// Records their delay; `now` is a time read after the call that sent them. Call after receive() and poll().
   void acks_accepted(Time now);

@@ -61,7 +61,7 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   bool may_send() override { return !wan_full && pacer.may_send(now); }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
   void settle() override { out(Side::wan).flush(); }
-  void send_to_requester(rte_mbuf* frame) override { egress[0].send_made(frame, in_host_burst ? now : kNever); }
+  void send_to_requester(rte_mbuf* frame, Time cause) override { egress[0].send_made(frame, cause); }
   void wait_to_send(custody::NearFlow& flow) override;
 
   // EgressEvents
@@ -88,7 +88,6 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   metrics::Histogram pseudo_ack_delay;
   Time now = 0;
   bool wan_full = false;                 ///< the WAN port refused a frame during this call
-  bool in_host_burst = false;            ///< what is made now was caused by requests of this call
   std::vector<Time> accepted;            ///< causes of the made frames that the host port accepted, not recorded yet
   flow::ConnectionIndex clock_hand = 0;  ///< where the search for an idle connection goes on
 };

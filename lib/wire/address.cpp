@@ -16,13 +16,6 @@ constexpr std::array<std::uint8_t, 12> kIpv4Mapped = {0, 0, 0, 0, 0, 0, 0, 0, 0,
 
 bool IpAddress::is_ipv4() const noexcept { return std::equal(kIpv4Mapped.begin(), kIpv4Mapped.end(), bytes.begin()); }
 
-IpAddress IpAddress::from_ipv4(const std::array<std::uint8_t, 4>& octets) noexcept {
-  IpAddress address;
-  std::copy(kIpv4Mapped.begin(), kIpv4Mapped.end(), address.bytes.begin());
-  std::copy(octets.begin(), octets.end(), address.bytes.begin() + kIpv4Mapped.size());
-  return address;
-}
-
 IpAddress IpAddress::from_ipv6(const std::array<std::uint8_t, 16>& octets) noexcept {
   IpAddress address;
   address.bytes = octets;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,18 @@ struct IpAddress {
   static IpAddress parse(const std::string& text);
   std::string to_string() const;
 };
+
+inline IpAddress IpAddress::from_ipv4(const std::array<std::uint8_t, 4>& octets) noexcept {
+  // One store of 16 bytes: whoever copies or hashes the address right away would wait for smaller ones to be written.
+  typedef std::uint64_t Halves __attribute__((vector_size(16)));
+  std::uint64_t low_half = 0;  // in memory order: 00 00 ff ff a b c d
+  const std::uint8_t mapped[8] = {0, 0, 0xff, 0xff, octets[0], octets[1], octets[2], octets[3]};
+  std::memcpy(&low_half, mapped, sizeof(low_half));
+  const Halves halves = {0, low_half};
+  IpAddress address;
+  std::memcpy(address.bytes.data(), &halves, sizeof(halves));
+  return address;
+}
 
 /// The VLAN IDs of a frame as one number that tells tenants apart: (number of tags, outer VID, inner VID).
 struct VlanKey {
