@@ -6,6 +6,7 @@ A scenario gets a Trial: `with trial.under(distance=…, loss=…, policy=…) a
 """
 from lab.speed import measure
 
+# Ratios here only tell acceleration from none, on machines that may be busy; docs/records/ has the figures.
 LONG, LOSSY = {"distance": "1000km"}, {"distance": "1534km", "loss": "1%", "seed": 7}
 SHORT = {"distance": "10km", "policy": "full"}
 SIZES = (64, 512, 4096, 65536)
@@ -52,13 +53,13 @@ def faster(trial, operation, conditions, least, sizes=SIZES, seconds=1.5):
 @scenario
 def long_write(trial):
     """WRITE at 1000 km, depth 4."""
-    faster(trial, "write", LONG, least=3)
+    faster(trial, "write", LONG, least=2)
 
 
 @scenario
 def long_send(trial):
     """SEND at 1000 km, depth 4."""
-    faster(trial, "send", LONG, least=3)
+    faster(trial, "send", LONG, least=2)
 
 
 @scenario
