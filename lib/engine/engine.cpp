@@ -158,7 +158,7 @@ Verdict Engine::Impl::roce(Side side, const wire::Frame& frame, rte_mbuf* mbuf) 
     case wire::Service::cnp:
       ++counters[Counter::cnps];
       if (side == Side::wan)
-        if (const auto index = table.find(side, frame)) {
+        if (const auto index = table.find(side, frame); index && intact(frame)) {
           near.congestion(connections[*index].near, now);
           touch(*index);
         }

@@ -344,6 +344,21 @@ TEST_CASE("withheld only because of a CNP: the ACK comes when its round trip is 
   rig.at_host();
   rig.host_sends({pair.write(102), pair.write(103), pair.write(104)});
   CHECK(rig.at_host() == Lines{"ack 102 msn 3", "ack 103 msn 4"});
+  rig.wait(milliseconds(50));
+  CHECK(rig.at_host() == Lines{"ack 104 msn 5"});
+}
+
+TEST_CASE("a CNP whose ICRC is wrong is passed on and changes nothing", "[engine][reconcile]") {
+  auto settings = small_settings();
+  settings.initial_window_bytes = 4 * Pair{}.write(0).size();
+  Rig rig(settings);
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.wan_sends(damaged(pair.cnp()));
+  CHECK(rig.at_host().size() == 1);
+  CHECK(rig.count(Counter::icrc_bad) == 1);
+  rig.host_sends({pair.write(101), pair.write(102), pair.write(103)});
+  CHECK(rig.at_host() == Lines{"ack 101 msn 2", "ack 102 msn 3", "ack 103 msn 4"});
 }
 
 TEST_CASE("the other direction passes: B's requests, A's answers", "[engine][reconcile]") {
