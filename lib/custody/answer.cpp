@@ -85,7 +85,6 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     ++counters_[Counter::absorbed_acks];
     return Verdict::drop;
   }
-  advance_h(flow, psn_add(psn, 1));
   flow.msn_h = aeth.msn;
   return Verdict::forward;
 }
@@ -133,9 +132,7 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
 
 // A NAK at or above h is the requester's; what precedes it is acknowledged.
 void NearPart::nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now) {
-  if (!release_before(flow, frame.psn(), now)) return;
-  advance_h(flow, frame.psn());
-  flow.msn_h = frame.aeth().msn;
+  if (release_before(flow, frame.psn(), now)) flow.msn_h = frame.aeth().msn;
 }
 
 Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
@@ -156,11 +153,8 @@ Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
     ++counters_[Counter::answers_ignored];
     return Verdict::drop;
   }
-  flow.one_probe = false;  // the path is there: everything again, not one packet
   flow.loss_window.on_loss();
-  rewind(flow, Counter::resends_psn_nak, now);
-  // Packets that custody does not have went out too; the responder discarded them and NAKs a gap once only.
-  if (psn_lt(flow.tail, flow.sent_top)) flow.repair_nak_wanted = true;
+  resend_for_nak(flow, Counter::resends_psn_nak, now);
   return Verdict::drop;
 }
 
@@ -174,9 +168,7 @@ Verdict NearPart::rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   ++counters_[Counter::absorbed_rnr_naks];
   release_before(flow, psn, now);
   flow.hold_until = now + kRnrTimer[wire::aeth_value(frame.aeth().syndrome)];
-  flow.one_probe = false;
-  rewind(flow, Counter::resends_rnr_nak, now);
-  if (psn_lt(flow.tail, flow.sent_top)) flow.repair_nak_wanted = true;
+  resend_for_nak(flow, Counter::resends_rnr_nak, now);
   return Verdict::drop;
 }
 
@@ -205,10 +197,9 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
     if (psn_lt(flow.una, frame.psn())) release_before(flow, frame.psn(), now);
     const auto position = frame.opcode->position;
     if (flow.queue.empty() && (position == wire::Position::last || position == wire::Position::only) &&
-        psn_le(flow.una, frame.psn()) && release_before(flow, psn_add(frame.psn(), 1), now)) {
-      advance_h(flow, flow.una);
-      if (frame.opcode->has(wire::kHasAeth)) flow.msn_h = frame.aeth().msn;
-    }
+        psn_le(flow.una, frame.psn()) && release_before(flow, psn_add(frame.psn(), 1), now) &&
+        frame.opcode->has(wire::kHasAeth))
+      flow.msn_h = frame.aeth().msn;
     return Verdict::forward;
   }
   const Held held = held_in(read);
@@ -217,7 +208,6 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
 
   // The responder answers in order, so this answers all before the READ.
   release_before(flow, held.psn, now);
-  advance_h(flow, held.psn);
   if (psn != flow.read_next) return Verdict::forward;
   flow.read_next = psn_add(psn, 1);
   if (psn != held.last_psn) return Verdict::forward;
@@ -242,7 +232,8 @@ void NearPart::advance_h(NearFlow& flow, std::uint32_t psn) {
   }
 }
 
-// Lets go of everything before `psn`, but of no unfinished READ or atomic: false when one stands before it.
+// Lets go of everything before `psn`, but of no unfinished READ or atomic: false when one stands before it. `h`
+// follows.
 bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
   const std::uint32_t before = flow.una;
   while (rte_mbuf* mbuf = flow.queue.head()) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "custody/ack_template.hpp"
 #include "custody/loss_window.hpp"
@@ -33,8 +32,6 @@ enum class Phase : std::uint8_t {
   failed,       ///< acknowledged data was lost: each request is answered by the fatal NAK (design rule 6)
   ended,        ///< closed or in error at the responder: everything passes
 };
-
-std::string_view name_of(Phase phase);
 
 struct NearFlow {
   FlowIdentity identity;

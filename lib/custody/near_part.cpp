@@ -7,24 +7,6 @@
 
 namespace longhaul::custody {
 
-std::string_view name_of(Phase phase) {
-  switch (phase) {
-    case Phase::unconfirmed:
-      return "unconfirmed";
-    case Phase::confirmed:
-      return "confirmed";
-    case Phase::plain:
-      return "plain";
-    case Phase::rejoining:
-      return "rejoining";
-    case Phase::failed:
-      return "failed";
-    case Phase::ended:
-      return "ended";
-  }
-  return "?";
-}
-
 void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up) {
   flow.phase = settings_.confirm_by_cm ? Phase::confirmed : Phase::unconfirmed;
   flow.was_confirmed = flow.msn_known = settings_.confirm_by_cm;

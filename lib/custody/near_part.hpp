@@ -149,9 +149,11 @@ class NearPart {
 
   // resend.cpp
   void rewind(NearFlow& flow, Counter why, Time now);
+  void resend_for_nak(NearFlow& flow, Counter why, Time now);
   void probe(NearFlow& flow, Time now);
   void settle_probe(NearFlow& flow, Time now);
   static Time timeout_starts(const NearFlow& flow, Time now);
+  void give_up(NearFlow& flow, Time now);
   void fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now);
   void arm(NearFlow& flow, Time now);
   Duration timeout_of(const NearFlow& flow) const;

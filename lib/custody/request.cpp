@@ -84,12 +84,14 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
   // While draining, what queues behind a resend still goes through custody: it would overtake otherwise.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
   if (off || drained || frame.opcode == nullptr || !take(flow, frame, span, mbuf, now)) {
-    outlet_.settle();
-    if (flow.queue.unsent() != nullptr && may_nak_gap(flow)) {
-      // It would overtake what still waits to be sent, and the responder would discard it.
-      ++counters_[Counter::dropped_behind_backlog];
-      flow.gap_nak_wanted = true;
-      return Verdict::drop;
+    if (may_nak_gap(flow)) {
+      outlet_.settle();
+      if (flow.queue.unsent() != nullptr) {
+        // It would overtake what still waits to be sent, and the responder would discard it.
+        ++counters_[Counter::dropped_behind_backlog];
+        flow.gap_nak_wanted = true;
+        return Verdict::drop;
+      }
     }
     enter_plain(flow);
     return pass_plain(flow, frame, span);

@@ -79,6 +79,13 @@ void NearPart::rewind(NearFlow& flow, Counter why, Time now) {
   try_send(flow, now);
 }
 
+void NearPart::resend_for_nak(NearFlow& flow, Counter why, Time now) {
+  flow.one_probe = false;  // the path is there: everything again, not one packet
+  rewind(flow, why, now);
+  // Packets that custody does not have went out too; the responder discarded them and NAKs a gap once only.
+  if (psn_lt(flow.tail, flow.sent_top)) flow.repair_nak_wanted = true;
+}
+
 // A timeout asks with one packet: either the responder has all the rest, and its answer says so, or it misses this
 // one, and its answer to it lets the rest follow. Sending everything at once would bury a slow path.
 void NearPart::probe(NearFlow& flow, Time now) {
@@ -109,8 +116,8 @@ Duration NearPart::timeout_of(const NearFlow& flow) const {
   return std::min(base << doublings, std::max(base, settings_.rto_max));
 }
 
-// Decides when on_timer() must look at the flow again. Only what the box owes has a timer: the rest is the
-// requester's own business.
+// Decides when on_timer() must look at the flow again. It resends only what the box owes: the rest is the requester's
+// own business.
 void NearPart::arm(NearFlow& flow, Time now) {
   if (flow.queue.empty() || flow.phase == Phase::ended || flow.phase == Phase::failed) {
     flow.deadline = kNever;
@@ -134,17 +141,8 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
     arm(flow, now);
     return;
   }
-  if (!flow.owes() && now - flow.unanswered_since >= flow.give_up) {
-    // No answer takes this path (or the responder is gone), and nothing was promised: back to plain RoCE for good.
-    ++counters_[Counter::flows_unanswered];
-    release_all(flow);
-    flow.trusted = false;
-    flow.phase = Phase::plain;
-    flow.deadline = kNever;
-    return;
-  }
-  if (flow.owes() && now - flow.unanswered_since >= flow.give_up) {
-    fail(flow, wire::NakCode::remote_operational_error, "unanswered for too long: given up", now);
+  if (now - flow.unanswered_since >= flow.give_up) {
+    give_up(flow, now);
     return;
   }
   if (flow.hold_until != 0) {
@@ -165,6 +163,19 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
   if (flow.backoff < 255) ++flow.backoff;
   probe(flow, now);
   flow.deadline = now + timeout_of(flow);
+}
+
+void NearPart::give_up(NearFlow& flow, Time now) {
+  if (flow.owes()) {
+    fail(flow, wire::NakCode::remote_operational_error, "unanswered for too long: given up", now);
+    return;
+  }
+  // No answer takes this path (or the responder is gone), and nothing was promised: back to plain RoCE for good.
+  ++counters_[Counter::flows_unanswered];
+  release_all(flow);
+  flow.trusted = false;
+  flow.phase = Phase::plain;
+  flow.deadline = kNever;
 }
 
 void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now) {
