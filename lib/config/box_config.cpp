@@ -85,7 +85,7 @@ void read_timers(const Value& value, BoxConfig& out) {
 
 BoxConfig read_box(const Value& top) {
   const Map map = top.map({"name", "ports", "hugepages", "memory", "core", "idle", "mtu", "wan_rate", "policy",
-                           "confirm", "custody", "connections", "timers"});
+                           "confirm", "learn_from_traffic", "custody", "connections", "timers"});
   BoxConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.host, out.wan) = read_ports(map.at("ports"), "host", "wan");
@@ -95,6 +95,7 @@ BoxConfig read_box(const Value& top) {
   if (const auto v = map.find("confirm")) {
     out.engine.confirm = v->choice<engine::Confirm>({{"answer", engine::Confirm::answer}, {"cm", engine::Confirm::cm}});
   }
+  if (const auto v = map.find("learn_from_traffic")) out.engine.learn_from_traffic = v->boolean();
   if (const auto v = map.find("custody")) read_custody(*v, out);
   if (const auto v = map.find("connections"))
     out.engine.max_connections = static_cast<std::uint32_t>(v->integer(1, 1u << 20));

@@ -4,6 +4,7 @@
 
 #include "custody/near_part.hpp"
 #include "custody/rnr_timer.hpp"
+#include "wire/path_mtu.hpp"
 #include "wire/psn.hpp"
 
 namespace longhaul::custody {
@@ -18,7 +19,8 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
   }
-  if (psn_le(flow.sent_top, psn) || !plausible(flow, psn)) {
+  if (flow.path_mtu == 0) flow.path_mtu = wire::path_mtu_shown_by(frame);
+  if (psn_le(flow.sent_top, psn)) {
     ++counters_[Counter::answers_not_sent];
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;

@@ -14,6 +14,16 @@ void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_
   flow.give_up = std::max(settings_.give_up, least_give_up);
 }
 
+// From here on as after any stretch of plain RoCE: custody, and an ACK that covers what went before it.
+void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn) {
+  flow.phase = Phase::plain;
+  flow.was_confirmed = true;
+  flow.una = flow.h = flow.tail = una;
+  flow.msn_h = msn;
+  flow.sent_top = flow.late_end = next_psn;
+  flow.give_up = settings_.give_up;
+}
+
 void NearPart::end(NearFlow& flow, Time now) {
   if (flow.phase == Phase::ended) return;
   const std::uint64_t left = flow.queue.packets();

@@ -72,10 +72,18 @@ class NearPart {
   /// Prepares `flow`, whose identity, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
   void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up);
 
-  /// A request from the flow's requester, ICRC verified. `opcode` may be unknown.
+  /// Prepares `flow`, whose identity, policy and path MTU are set, to begin in the middle of its traffic: requests
+  /// before `next_psn` have passed, and the responder has answered those before `una`.
+  void begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn);
+
+  /// A packet with `psn`, or an answer to it, can be this flow's. Otherwise its QPN has another user that nobody
+  /// announced.
+  static bool plausible(const NearFlow& flow, std::uint32_t psn);
+
+  /// A request from the flow's requester, plausible, ICRC verified. `opcode` may be unknown.
   Verdict request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
 
-  /// An answer from the flow's responder, ICRC verified: ACK, NAK, READ or atomic response.
+  /// An answer from the flow's responder, plausible, ICRC verified: ACK, NAK, READ or atomic response.
   Verdict answer(NearFlow& flow, const wire::Frame& frame, Time now);
 
   /// A congestion notification for the flow's requester passed.
@@ -110,6 +118,7 @@ class NearPart {
   struct Span {
     std::uint32_t psn;
     std::uint32_t last_psn;
+    bool known;  ///< false: an opcode that is not known, or a READ whose path MTU is not
   };
   static Span span_of(const NearFlow& flow, const wire::Frame& frame);
   Verdict in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
@@ -118,12 +127,11 @@ class NearPart {
   Verdict pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span);
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
   bool may_nak_gap(const NearFlow& flow) const;
-  static bool plausible(const NearFlow& flow, std::uint32_t psn);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
   static rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);
   void enter_plain(NearFlow& flow);
-  bool may_rejoin(const NearFlow& flow, const wire::Frame& frame, const Span& span) const;
+  bool may_rejoin(const NearFlow& flow, const Span& span) const;
   void start_rejoining(NearFlow& flow, const Span& span);
 
   // answer.cpp

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "custody/near_part.hpp"
-#include "wire/icrc.hpp"
+#include "wire/path_mtu.hpp"
 #include "wire/psn.hpp"
 
 namespace longhaul::custody {
@@ -33,25 +33,19 @@ bool NearPart::plausible(const NearFlow& flow, std::uint32_t psn) {
   return psn_diff(psn, top) <= kPlausible && psn_diff(flow.una, psn) <= kPlausible;
 }
 
-// A READ request uses up the PSNs of its responses (IBTA vol. 1, 9.7.3.1).
+// A READ request uses up the PSNs of its responses.
 NearPart::Span NearPart::span_of(const NearFlow& flow, const wire::Frame& frame) {
   const std::uint32_t psn = frame.psn();
-  if (frame.opcode == nullptr || frame.opcode->operation != wire::Operation::read_request || flow.path_mtu == 0)
-    return {psn, psn};
-  const std::uint64_t bytes = frame.reth().dma_length;
-  const std::uint64_t responses =
-      std::clamp<std::uint64_t>((bytes + flow.path_mtu - 1) / flow.path_mtu, 1, kMaxSpan + 1);
-  return {psn, psn_add(psn, static_cast<std::int64_t>(responses) - 1)};
+  const std::uint32_t psns = frame.opcode == nullptr ? 0 : wire::psns_of(frame, flow.path_mtu);
+  if (psns == 0) return {psn, psn, false};
+  return {psn, psn_add(psn, std::min<std::int64_t>(psns, kMaxSpan + 1) - 1), true};
 }
 
 Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
+  if (flow.path_mtu == 0 && frame.opcode != nullptr) flow.path_mtu = wire::path_mtu_shown_by(frame);
   if (flow.ack.empty()) flow.ack.learn_from_request(frame, flow.identity.requester_qpn);
   const Span span = span_of(flow, frame);
   const bool is_new = psn_le(flow.sent_top, span.psn) && psn_le(flow.tail, span.psn);
-  if (!plausible(flow, span.psn)) {
-    ++counters_[Counter::psn_implausible];
-    return Verdict::forward;
-  }
 
   switch (flow.phase) {
     case Phase::failed:
@@ -61,7 +55,7 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
     case Phase::ended:
       return pass_plain(flow, frame, span);
     case Phase::plain:
-      if (is_new && may_rejoin(flow, frame, span)) {
+      if (is_new && may_rejoin(flow, span)) {
         start_rejoining(flow, span);
         return in_order(flow, frame, span, mbuf, now);
       }
@@ -83,7 +77,7 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
   const bool off = flow.policy == flow::Policy::off || !flow.trusted;
   // While draining, what queues behind a resend still goes through custody: it would overtake otherwise.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
-  if (off || drained || frame.opcode == nullptr || !take(flow, frame, span, mbuf, now)) {
+  if (off || drained || !span.known || !take(flow, frame, span, mbuf, now)) {
     if (may_nak_gap(flow)) {
       outlet_.settle();
       if (flow.queue.unsent() != nullptr) {
@@ -233,9 +227,9 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
 // Custody goes on; what was taken while rejoining has no known MSN and is not acknowledged.
 void NearPart::enter_plain(NearFlow& flow) { flow.phase = Phase::plain; }
 
-bool NearPart::may_rejoin(const NearFlow& flow, const wire::Frame& frame, const Span& span) const {
-  return flow.queue.empty() && flow.policy != flow::Policy::off && flow.trusted && !draining_ &&
-         frame.opcode != nullptr && span.psn == flow.sent_top;
+bool NearPart::may_rejoin(const NearFlow& flow, const Span& span) const {
+  return flow.queue.empty() && flow.policy != flow::Policy::off && flow.trusted && !draining_ && span.known &&
+         span.psn == flow.sent_top;
 }
 
 void NearPart::start_rejoining(NearFlow& flow, const Span& span) {

@@ -25,9 +25,9 @@ constexpr Duration kRetry = microseconds(20);
 // Pseudo-ACKs whose delay is recorded together: more than any burst causes.
 constexpr std::size_t kMaxAccepted = 8192;
 
-std::string unique_table_name() {
+std::string unique_name(const std::string& what) {
   static std::atomic<unsigned> serial{0};
-  return "lh_conn_" + std::to_string(serial++);
+  return "lh_" + what + "_" + std::to_string(serial++);
 }
 
 custody::NearSettings near_settings(const Settings& settings) {
@@ -88,8 +88,9 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
       egress{Egress(Side::host, sink, *this), Egress(Side::wan, sink, *this)},
       pacer(given.wan_rate_bps),
       near(near_settings(given), budget_of(given), small_pools(pools), counters, *this, watcher),
-      table(given.max_connections, unique_table_name()),
+      table(given.max_connections, unique_name("conn")),
       tracker(given.max_pending_cm),
+      learner(given.max_candidates, unique_name("cand")),
       connections(given.max_connections),
       timers(given.max_connections) {
   touched.reserve(given.max_connections);
@@ -175,6 +176,7 @@ Verdict Engine::Impl::rc(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
   const auto index = table.find(side, frame);
   if (!index) {
     ++counters[is_answer ? Counter::responses_unlearned : Counter::requests_unlearned];
+    learn_from_traffic(side, frame);
     return Verdict::forward;
   }
   Connection& connection = connections[*index];
@@ -185,6 +187,12 @@ Verdict Engine::Impl::rc(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
   const bool of_near_flow = (side == Side::host) != is_answer;
   if (!of_near_flow) return Verdict::forward;
   if (connection.near.policy != flow::Policy::off && !intact(frame)) return Verdict::forward;
+  if (!custody::NearPart::plausible(connection.near, frame.psn())) {
+    ++counters[is_answer ? Counter::answers_implausible : Counter::requests_implausible];
+    if (is_answer) ++counters[Counter::answers_forwarded];
+    learn_from_traffic(side, frame);
+    return Verdict::forward;
+  }
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
     verdict = near.request(connection.near, frame, mbuf, now);
@@ -281,10 +289,8 @@ void Engine::Impl::run_timers(Time due) {
       if (!connection.near.queue.empty()) ++counters[Counter::dreqs_released_late];
       release_dreq(index);
     }
-    if (connection.close_deadline <= now) {
-      close(index);
-      continue;
-    }
+    if (connection.close_deadline <= now) close_silent(index);
+    if (!table.in_use(index)) continue;
     schedule(index);
     // A flow that wants to be looked at again at once must not hold up the others.
     if (timers.deadline(index) <= now) timers.set(index, now + kRetry);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine's inside. engine.cpp: frames and time; teardown.cpp: connections from CM's first word to the last.
+// The engine's inside. engine.cpp: frames and time; learn.cpp: how connections begin; teardown.cpp: how they end.
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "custody/near_part.hpp"
@@ -12,6 +13,8 @@
 #include "engine/timer_heap.hpp"
 #include "flow/cm_tracker.hpp"
 #include "flow/connection_table.hpp"
+#include "flow/traffic_learner.hpp"
+#include "wire/cm.hpp"
 
 namespace longhaul::engine {
 
@@ -24,7 +27,8 @@ struct Connection {
   Time dreq_deadline = kNever;   ///< when the held DREQ goes, custody or not
   Time close_deadline = kNever;  ///< when a connection with a DREQ but no DREP is taken as closed
   Time last_seen = 0;
-  bool touched = false;  ///< stands in the list of this burst
+  bool from_traffic = false;  ///< not by RDMA-CM: its communication IDs are not known
+  bool touched = false;       ///< stands in the list of this burst
 };
 
 struct Engine::Impl final : custody::Outlet, EgressEvents {
@@ -49,13 +53,20 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   void forward(Side out, rte_mbuf* mbuf);
   flow::ConnectionIndex index_of(const custody::NearFlow& flow) const;
 
-  // teardown.cpp
+  // learn.cpp
   custody::Verdict cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf);
+  std::optional<flow::ConnectionIndex> admit(const flow::ConnectionInfo& info, bool from_traffic);
   void learn(const flow::ConnectionInfo& info);
+  void learn_from_traffic(Side side, const wire::Frame& frame);
+  void make_room();
+
+  // teardown.cpp
   custody::Verdict disconnect_requested(Side side, flow::ConnectionIndex index, rte_mbuf* mbuf);
   void release_dreq(flow::ConnectionIndex index);
+  std::optional<flow::ConnectionIndex> disconnecting(Side side, const wire::Frame& frame,
+                                                     const wire::CmMessage& message) const;
+  void close_silent(flow::ConnectionIndex index);
   void close(flow::ConnectionIndex index);
-  void make_room();
 
   // custody::Outlet
   bool may_send() override { return !wan_full && pacer.may_send(now); }
@@ -81,6 +92,7 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   custody::NearPart near;
   flow::ConnectionTable table;
   flow::CmTracker tracker;
+  flow::TrafficLearner learner;
   std::vector<Connection> connections;
   TimerHeap timers;
   std::vector<flow::ConnectionIndex> touched;

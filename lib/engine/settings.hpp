@@ -31,7 +31,10 @@ struct Settings {
                                        << 20;  ///< unanswered bytes a flow may have before its delivery rate is known
 
   std::uint32_t max_connections = 4096;  ///< RC connections followed at once; others pass through
-  std::uint32_t max_pending_cm = 4096;   ///< RDMA-CM exchanges followed at once
+  /// Connections that RDMA-CM did not announce to this box are learned from their requests and ACKs.
+  bool learn_from_traffic = true;
+  std::uint32_t max_candidates = 1024;  ///< connections watched at once in order to learn them so
+  std::uint32_t max_pending_cm = 4096;  ///< RDMA-CM exchanges followed at once
 
   Duration rto_initial = seconds(1);    ///< before a round trip was measured
   Duration rto_min = milliseconds(10);  ///< a resend by timer never comes earlier

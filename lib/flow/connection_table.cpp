@@ -68,8 +68,9 @@ std::optional<ConnectionIndex> ConnectionTable::insert(const ConnectionInfo& inf
   return index;
 }
 
-std::optional<ConnectionIndex> ConnectionTable::find(Side from, const wire::Frame& frame) const noexcept {
-  return look_up(from, {frame.source, frame.destination, frame.vlan, frame.destination_qpn()});
+std::optional<ConnectionIndex> ConnectionTable::find(Side from, const wire::Frame& frame,
+                                                     std::uint32_t destination_qpn) const noexcept {
+  return look_up(from, {frame.source, frame.destination, frame.vlan, destination_qpn});
 }
 
 std::optional<ConnectionIndex> ConnectionTable::holder(const ConnectionInfo& info, Side from) const noexcept {

@@ -33,7 +33,12 @@ class ConnectionTable {
   std::optional<ConnectionIndex> holder(const ConnectionInfo& info, Side from) const noexcept;
 
   /// The connection of a frame that came in on `from`, or nothing.
-  std::optional<ConnectionIndex> find(Side from, const wire::Frame& frame) const noexcept;
+  std::optional<ConnectionIndex> find(Side from, const wire::Frame& frame) const noexcept {
+    return find(from, frame, frame.destination_qpn());
+  }
+  /// The connection of a frame from `from` to QP `destination_qpn` between the addresses of `frame`, or nothing.
+  std::optional<ConnectionIndex> find(Side from, const wire::Frame& frame,
+                                      std::uint32_t destination_qpn) const noexcept;
 
   void release(ConnectionIndex index);
 

@@ -33,7 +33,8 @@ namespace longhaul::metrics {
   X(dropped_port_full, "frames dropped: a port refused them for too long")                                           \
   /* why frames passed through unlearned */                                                                          \
   X(icrc_bad, "RoCE frames of learned flows or RDMA-CM whose ICRC is wrong: passed through, no state changed")       \
-  X(psn_implausible, "requests with a PSN far from all that is under way: not this connection's, passed through")    \
+  X(requests_implausible, "requests with a PSN far from all that is under way: not their connection's, passed")      \
+  X(answers_implausible, "answers with a PSN far from all that is under way: not their connection's, passed")        \
   X(header_checksum_bad, "RoCE frames of learned flows whose IPv4 or UDP checksum is wrong: passed through")         \
   X(mbuf_chained, "frames in more than one buffer: passed through")                                                  \
   X(requests_unlearned, "RC requests of connections that are not known")                                             \
@@ -43,7 +44,11 @@ namespace longhaul::metrics {
   X(cm_messages, "RDMA-CM messages understood")                                                                      \
   X(cm_unmatched, "RDMA-CM messages of no known exchange")                                                           \
   X(cm_table_full, "RDMA-CM exchanges not followed: table full")                                                     \
-  X(connections_learned, "connections learned")                                                                      \
+  X(connections_learned, "connections learned, from RDMA-CM or traffic")                                             \
+  X(connections_from_traffic, "connections learned from their traffic alone, of connections_learned")                \
+  X(traffic_ambiguous, "real ACKs that fitted more than one connection to be learned from traffic: not used")        \
+  X(traffic_contradicted, "real ACKs that did not agree with earlier ones: learning from that traffic began anew")   \
+  X(traffic_table_full, "requests whose connection could not be watched to be learned from traffic: table full")     \
   X(flows_learned, "flows learned: directions of connections, two for each")                                         \
   X(flows_confirmed, "flows whose first real answer agreed in QPN, PSN and MSN")                                     \
   X(flows_rejoined, "flows taken into custody again after a stretch of plain RoCE")                                  \
@@ -81,7 +86,7 @@ namespace longhaul::metrics {
   X(real_naks, "real NAKs and RNR NAKs for learned flows from beyond the box")                                       \
   X(real_responses, "READ and atomic responses for learned flows from beyond the box")                               \
   X(answers_forwarded, "real answers forwarded to the requester")                                                    \
-  X(answers_not_sent, "real answers for PSNs never forwarded, or long past: changed nothing")                        \
+  X(answers_not_sent, "real answers for PSNs never forwarded: changed nothing")                                      \
   X(answers_stale, "real answers older than what has been answered")                                                 \
   X(answers_ignored, "NAKs that changed nothing: repeats during a wait or a resend")                                 \
   X(responses_lost, "real ACKs beyond an unfinished READ or atomic: forwarded")                                      \

@@ -362,3 +362,50 @@ def lost_request_is_named(longhaul, directory):
     if not any(reason.startswith("request arrived beyond a gap") for reason in unmatched.values()):
         yield f"nothing beyond the gap: {unmatched}"
     yield from outside.check_real_acks(outside.Outputs(World(frames[:index] + frames[index + 1:], CLIENT), run.out), run.report)
+
+
+def announced(packet):
+    """An RDMA-CM message, which a box that starts later has missed."""
+    return packet is not None and packet.cm is not None
+
+
+def made_acks(frames, run):
+    """(the ACKs made by the box, those of them that differ from the responder's own for the same PSN)."""
+    real = {(packet.key, packet.psn): packet for packet in map(roce.parse, (frame.data for frame in frames))
+            if packet and packet.rc and packet.real_ack}
+    outputs = outside.Outputs(World(frames, CLIENT), run.out)
+    made = [outputs.packets["host"][position] for position in outputs.pseudo_acks]
+    return made, [packet for packet in made if (theirs := real.get((packet.key, packet.psn))) is not None
+                  and (theirs.msn, theirs.syndrome, theirs.p_key) != (packet.msn, packet.syndrome, packet.p_key)]
+
+
+@edge
+def started_in_mid_traffic(longhaul, directory):
+    """The box misses RDMA-CM and the first part of the traffic: it learns from the rest."""
+    for name, skipped in ((BASE, 0), (BASE, 30), ("send_bw_r_mtu1024", 41), ("write_bw_r_q4", 60), ("write_lat_r", 25)):
+        frames = [frame for frame in load(name)[skipped:] if not announced(roce.parse(frame.data))]
+        run = longhaul.replay(saved(directory, frames), CLIENT)
+        made, wrong = made_acks(frames, run)
+        if run.exit_code != 0 or not run.report["sum_ok"] or wrong:
+            yield f"{name} from {skipped}: exit {run.exit_code}, {len(wrong)} of {len(made)} pseudo-ACKs differ from the responder's"
+        if not made or run.report["counters"]["connections_from_traffic"] == 0:
+            yield f"{name} from {skipped}: nothing learned from {len(frames)} frames"
+
+
+@edge
+def two_candidates(longhaul, directory):
+    """A second QP between the same hosts with the same PSNs outstanding: whose answers these are nobody can tell."""
+    frames = load("write_bw_tcpexchange")
+    twins = []
+    for frame in frames:
+        packet = roce.parse(frame.data)
+        twins.append(frame)
+        if packet and packet.rc and packet.request:
+            data = bytearray(frame.data)
+            data[packet.bth + 5:packet.bth + 8] = (0x7777).to_bytes(3, "big")
+            twins.append(replace(frame, data=roce.with_icrc(bytes(data))))
+    run = longhaul.replay(saved(directory, twins), CLIENT)
+    if run.report["flows_learned"] or any(run.report["made"].values()) or any(run.report["not_forwarded"].values()):
+        yield f"learned {run.report['flows_learned']} flows, made {run.report['made']}"
+    if run.report["counters"]["traffic_ambiguous"] == 0:
+        yield "no ACK was called ambiguous"

@@ -155,6 +155,15 @@ def parse(data):
     return packet
 
 
+def tcp_payload(data):
+    """The payload of an untagged TCP/IPv4 frame, or b""."""
+    if len(data) < 54 or data[12:14] != b"\x08\x00" or data[14] >> 4 != 4 or data[23] != 6:
+        return b""
+    end = 14 + int.from_bytes(data[16:18], "big")
+    tcp = 14 + 4 * (data[14] & 15)
+    return data[tcp + 4 * (data[tcp + 12] >> 4):end]
+
+
 def parse_cm(mad):
     """The fields of a CM MAD that matter here, or None."""
     if len(mad) < 256 or mad[1] != 7:

@@ -2,6 +2,7 @@
 """What a capture shows of the connections in it: the model that a replay's output is judged against."""
 import ipaddress
 import math
+import re
 from dataclasses import dataclass, field
 
 import roce
@@ -20,13 +21,14 @@ class Request:
 
 @dataclass
 class Flow:
-    """Requests of one direction of an RC connection that RDMA-CM set up within the capture."""
+    """Requests of one direction of an RC connection that RDMA-CM or perftest over TCP set up within the capture."""
     requester: object
     responder: object
     responder_qpn: int
     requester_qpn: int
     mtu: int
     expected: int  # next PSN in sequence
+    over_tcp: bool = False
     msn: int = 0
     requests: dict = field(default_factory=dict)  # PSN: Request
     arrivals: dict = field(default_factory=dict)  # PSN: [(index, in sequence or a repeat)]
@@ -65,9 +67,11 @@ class World:
         self._by_requester = {}
         self._requests = {}
         self._dreqs = set()
+        self._told_over_tcp = {}
         for index, packet in enumerate(self.packets):
             self.flow_of.append(None)
             if packet is None:
+                self._tcp(frames[index].data)
                 continue
             if packet.cm:
                 self._cm(packet)
@@ -92,8 +96,21 @@ class World:
         elif cm["attribute"] == roce.CM_DREP and both in self._dreqs:
             self.teardowns.add(both)
 
-    def _flow(self, requester, responder, responder_qpn, requester_qpn, mtu, psn):
-        flow = Flow(requester, responder, responder_qpn, requester_qpn, mtu, psn)
+    def _tcp(self, data):
+        """perftest tells its peer over TCP, as text: LID, READs at once, QPN, starting PSN, R_Key, address, GID."""
+        told = re.match(rb"[0-9a-f]{4}:[0-9a-f]{4}:([0-9a-f]{6}):([0-9a-f]{6}):", roce.tcp_payload(data))
+        if not told:
+            return
+        source, destination = (ipaddress.ip_address(data[at:at + 4]) for at in (26, 30))
+        ends = self._told_over_tcp
+        ends[source] = [int(number, 16) for number in told.groups()]
+        if destination not in ends or (source, destination, ends[destination][0]) in self._by_key:
+            return
+        for one, two in ((source, destination), (destination, source)):
+            self._flow(one, two, ends[two][0], ends[one][0], 4096, ends[one][1], over_tcp=True)
+
+    def _flow(self, requester, responder, responder_qpn, requester_qpn, mtu, psn, over_tcp=False):
+        flow = Flow(requester, responder, responder_qpn, requester_qpn, mtu, psn, over_tcp)
         self.flows.append(flow)
         self._by_key[(requester, responder, responder_qpn)] = flow
         self._by_requester[(responder, requester, requester_qpn)] = flow
@@ -110,7 +127,8 @@ class World:
 
     @property
     def all_torn_down(self):
-        return self.connections == self.teardowns
+        """False also where a connection was set up over TCP: no DREQ tells its end."""
+        return self.connections == self.teardowns and not any(flow.over_tcp and flow.requests for flow in self.flows)
 
     def requester_flow(self, packet):
         """The flow that an answer belongs to."""

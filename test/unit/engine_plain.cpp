@@ -269,7 +269,7 @@ TEST_CASE("a PSN far from everything under way is another connection's: it passe
     rig.wan_sends(pair.ack(psn & 0xffffff, 1));
     CHECK(rig.at_host().size() == 1);
   }
-  CHECK(rig.count(Counter::psn_implausible) == 2);
+  CHECK(rig.count(Counter::requests_implausible) == 2);
   rig.host_sends(pair.write(101));
   CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
 }

@@ -86,12 +86,12 @@ Bytes Pair::rnr(std::uint32_t psn, std::uint32_t msn, std::uint8_t timer) const 
   return ack(psn, msn, static_cast<std::uint8_t>(0x20 | timer));
 }
 
-Bytes Pair::answer(const std::string& opcode, std::uint32_t psn, std::uint32_t msn) const {
+Bytes Pair::answer(const std::string& opcode, std::uint32_t psn, std::uint32_t msn, std::size_t size) const {
   const std::uint8_t code = opcode_named(opcode);
   auto builder = towards(*this, Side::wan);
   builder.opcode(code).psn(psn);
   if (opcode != "read_middle") builder.aeth(0x1f, msn);
-  if (opcode != "atomic_answer") builder.payload_size(64);
+  if (opcode != "atomic_answer") builder.payload_size(size);
   return builder.build();
 }
 

@@ -51,7 +51,7 @@ struct Pair {
   Bytes ack(std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome = 0x1f) const;
   Bytes nak(std::uint32_t psn, std::uint32_t msn, std::uint8_t code = 0) const;
   Bytes rnr(std::uint32_t psn, std::uint32_t msn, std::uint8_t timer) const;
-  Bytes answer(const std::string& opcode, std::uint32_t psn, std::uint32_t msn) const;
+  Bytes answer(const std::string& opcode, std::uint32_t psn, std::uint32_t msn, std::size_t size = 64) const;
   Bytes cnp() const;
 
   // The other direction: B's requests, A's answers.

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How connections become known (design section 4): by what RDMA-CM says, or by their traffic alone.
+#include <rte_mbuf.h>
+
+#include "engine/engine_impl.hpp"
+#include "wire/cm.hpp"
+#include "wire/icrc.hpp"
+
+namespace longhaul::engine {
+
+using custody::Verdict;
+
+namespace {
+
+// When the table is full, a connection silent for so long and with nothing in custody may go.
+constexpr Duration kIdle = seconds(600);
+constexpr unsigned kIdleSearch = 64;
+
+std::uint64_t next_serial() {
+  static std::uint64_t serial = 0;
+  return ++serial;
+}
+
+}  // namespace
+
+Verdict Engine::Impl::cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
+  const auto message = wire::parse_cm(frame);
+  if (!message) return Verdict::forward;
+  if (!wire::verify_icrc(frame)) {
+    ++counters[Counter::icrc_bad];
+    return Verdict::forward;
+  }
+  ++counters[Counter::cm_messages];
+  const flow::CmOutcome outcome = tracker.handle(frame, *message, side, now);
+  switch (outcome.event) {
+    case flow::CmEvent::none:
+      return Verdict::forward;
+    case flow::CmEvent::unmatched:
+      if (const auto index = disconnecting(side, frame, *message)) return disconnect_requested(side, *index, mbuf);
+      ++counters[Counter::cm_unmatched];
+      return Verdict::forward;
+    case flow::CmEvent::table_full:
+      ++counters[Counter::cm_table_full];
+      return Verdict::forward;
+    case flow::CmEvent::learned:
+      learn(outcome.info);
+      return Verdict::forward;
+    case flow::CmEvent::disconnect_requested:
+      return disconnect_requested(side, *outcome.connection, mbuf);
+    case flow::CmEvent::rejected:
+    case flow::CmEvent::disconnected:
+      close(*outcome.connection);
+      return Verdict::forward;
+  }
+  return Verdict::forward;
+}
+
+// A slot for `info`, and in it the flow's identity, policy and path MTU.
+std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionInfo& info, bool from_traffic) {
+  // The responder's QPN, announced anew by its owner: whatever it had before, it has forgotten. Traffic announces
+  // nothing: it must wait until custody of the QPN's former user has ended.
+  // The requester's QPN, in a connection to another QP: it may be used again, or somebody forged a REQ for it. What is
+  // in custody has its responder still and goes on; the newcomer passes through.
+  for (const Side key : {Side::host, Side::wan}) {
+    const auto old = table.holder(info, key);
+    if (!old) continue;
+    const bool announced = key == Side::host && !from_traffic;
+    if (!announced && !connections[*old].near.queue.empty()) {
+      ++counters[Counter::connection_qpn_held];
+      return std::nullopt;
+    }
+    close(*old);
+  }
+  make_room();
+  const auto index = table.insert(info);
+  if (!index) {
+    ++counters[Counter::connection_table_full];
+    return std::nullopt;
+  }
+  Connection& connection = connections[*index];
+  // The backlog and the list of this burst may still name the slot's former tenant; that does no harm.
+  const bool in_backlog = connection.near.in_backlog;
+  const bool was_touched = connection.touched;
+  connection = Connection{};
+  connection.near.in_backlog = in_backlog;
+  connection.touched = was_touched;
+  connection.last_seen = now;
+  connection.from_traffic = from_traffic;
+
+  const flow::End& requester = info.end(Side::host);
+  const flow::End& responder = info.end(Side::wan);
+  custody::NearFlow& flow = connection.near;
+  flow.identity = {next_serial(), requester.ip, responder.ip, requester.qpn, responder.qpn};
+  flow.policy = settings.policies.lookup(requester.ip, responder.ip);
+  flow.path_mtu = info.path_mtu;
+  ++counters[Counter::connections_learned];
+  counters[Counter::flows_learned] += 2;
+  if (observer != nullptr) observer->on_flow_learned(flow.identity, now);
+  return index;
+}
+
+void Engine::Impl::learn(const flow::ConnectionInfo& info) {
+  const auto index = admit(info, false);
+  if (!index) return;
+  tracker.bind(*index);
+  near.begin(connections[*index].near, info.end(Side::host).starting_psn, info.retry_count * info.ack_timeout);
+}
+
+// A frame of no connection that is known. Requests of far hosts, and our hosts' answers to them, are for the other box
+// to learn from.
+void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame) {
+  const bool is_answer = frame.opcode != nullptr && frame.opcode->is_response();
+  if (!settings.learn_from_traffic || (side == Side::host) == is_answer) return;
+  const auto& requester = is_answer ? frame.destination : frame.source;
+  const auto& responder = is_answer ? frame.source : frame.destination;
+  if (settings.policies.lookup(requester, responder) == flow::Policy::off || !intact(frame)) return;
+  if (!is_answer) {
+    if (!learner.request(frame, now)) ++counters[Counter::traffic_table_full];
+    return;
+  }
+  const flow::TrafficOutcome outcome = learner.answer(frame, now);
+  switch (outcome.event) {
+    case flow::TrafficEvent::none:
+      return;
+    case flow::TrafficEvent::ambiguous:
+      ++counters[Counter::traffic_ambiguous];
+      return;
+    case flow::TrafficEvent::contradicted:
+      ++counters[Counter::traffic_contradicted];
+      return;
+    case flow::TrafficEvent::learned:
+      break;
+  }
+  const auto index = admit(outcome.info, true);
+  if (!index) return;
+  ++counters[Counter::connections_from_traffic];
+  near.begin_midway(connections[*index].near, outcome.una, outcome.msn, outcome.next_psn);
+}
+
+void Engine::Impl::make_room() {
+  if (table.has_room()) return;
+  for (unsigned i = 0; i < kIdleSearch; ++i) {
+    const flow::ConnectionIndex index = clock_hand;
+    clock_hand = (clock_hand + 1) % table.capacity();
+    const Connection& connection = connections[index];
+    if (table.in_use(index) && now - connection.last_seen > kIdle && connection.near.queue.empty()) {
+      close(index);
+      return;
+    }
+  }
+}
+
+}  // namespace longhaul::engine

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "flow/traffic_learner.hpp"
+
+#include <rte_errno.h>
+#include <rte_hash.h>
+#include <rte_hash_crc.h>
+#include <rte_lcore.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "wire/path_mtu.hpp"
+#include "wire/psn.hpp"
+
+namespace longhaul::flow {
+
+using wire::psn_add;
+using wire::psn_diff;
+using wire::psn_le;
+using wire::psn_lt;
+
+namespace {
+
+// No requester has more PSNs under way: what is older has been answered, on another path or unseen.
+constexpr std::int32_t kMaxOutstanding = 1 << 16;
+
+// A candidate silent for so long makes room for another.
+constexpr Duration kIdle = seconds(1);
+constexpr unsigned kIdleSearch = 16;
+
+rte_hash* make_table(const std::string& name, std::uint32_t capacity, std::uint32_t key_bytes) {
+  rte_hash_parameters parameters{};
+  parameters.name = name.c_str();
+  parameters.entries = capacity + capacity / 4 + 8;
+  parameters.key_len = key_bytes;
+  parameters.hash_func = rte_hash_crc;
+  parameters.socket_id = static_cast<int>(rte_socket_id());
+  return rte_hash_create(&parameters);
+}
+
+bool link(rte_hash* table, const void* key, std::uint32_t index) {
+  return rte_hash_add_key_data(table, key, reinterpret_cast<void*>(static_cast<std::uintptr_t>(index))) == 0;
+}
+
+}  // namespace
+
+struct TrafficLearner::Key {
+  wire::IpAddress requester;
+  wire::IpAddress responder;
+  wire::VlanKey vlan;
+  std::uint32_t responder_qpn;  // 0 in the key of a pair of hosts
+};
+
+TrafficLearner::TrafficLearner(std::uint32_t capacity, const std::string& name) : candidates_(capacity) {
+  static_assert(sizeof(Key) == 40, "no padding may enter the hash");
+  by_request_ = make_table(name + "_q", capacity, sizeof(Key));
+  by_pair_ = make_table(name + "_p", capacity, sizeof(Key));
+  if (by_request_ != nullptr && by_pair_ != nullptr) return;
+  const std::string why = rte_strerror(rte_errno);
+  rte_hash_free(by_request_);
+  rte_hash_free(by_pair_);
+  throw std::runtime_error("table for " + std::to_string(capacity) + " connections to be learned from traffic: " + why);
+}
+
+TrafficLearner::~TrafficLearner() {
+  rte_hash_free(by_request_);
+  rte_hash_free(by_pair_);
+}
+
+// ---- a candidate ------------------------------------------------------------------------------
+
+void TrafficLearner::Candidate::begin(std::uint32_t psn) {
+  counting = true;
+  revealed = false;
+  low = next = psn;
+  messages = 0;
+  sample_count = 0;
+  stride = 1;
+  skipped = 0;
+}
+
+void TrafficLearner::Candidate::add(const wire::Frame& frame, std::uint32_t psns) {
+  const std::uint32_t last = psn_add(next, static_cast<std::int64_t>(psns) - 1);
+  next = psn_add(last, 1);
+  if (psn_diff(next, low) > kMaxOutstanding) answered(psn_add(next, -kMaxOutstanding - 1));
+  if (frame.opcode->ends_message()) ++messages;
+  if (!frame.ack_req() || frame.opcode->wants_response() || ++skipped < stride) return;
+  skipped = 0;
+  if (sample_count == kSamples) {
+    // Every second one is enough, from now on too.
+    for (std::size_t i = 0; i < kSamples / 2; ++i) samples[i] = samples[2 * i];
+    sample_count = kSamples / 2;
+    stride *= 2;
+  }
+  samples[sample_count++] = {last, messages};
+}
+
+bool TrafficLearner::Candidate::outstanding(std::uint32_t psn) const {
+  return counting && psn_le(low, psn) && psn_lt(psn, next);
+}
+
+std::optional<std::uint32_t> TrafficLearner::Candidate::messages_at(std::uint32_t psn) const {
+  for (std::size_t i = 0; i < sample_count; ++i)
+    if (samples[i].psn == psn) return samples[i].messages;
+  return std::nullopt;
+}
+
+void TrafficLearner::Candidate::answered(std::uint32_t psn) {
+  low = psn_add(psn, 1);
+  std::size_t gone = 0;
+  while (gone < sample_count && psn_le(samples[gone].psn, psn)) ++gone;
+  std::copy(samples.begin() + static_cast<std::ptrdiff_t>(gone),
+            samples.begin() + static_cast<std::ptrdiff_t>(sample_count), samples.begin());
+  sample_count -= gone;
+  if (sample_count == 0) stride = 1;
+}
+
+// ---- requests ---------------------------------------------------------------------------------
+
+bool TrafficLearner::request(const wire::Frame& frame, Time now) {
+  Candidate* candidate = candidate_of(frame, now);
+  if (candidate == nullptr) return false;
+  candidate->last_request = now;
+  if (frame.opcode == nullptr) {
+    candidate->counting = false;  // how many messages and PSNs it is, nobody knows
+    return true;
+  }
+  if (candidate->path_mtu == 0) candidate->path_mtu = wire::path_mtu_shown_by(frame);
+  const std::uint32_t psns = wire::psns_of(frame, candidate->path_mtu);
+  if (psns == 0) {
+    candidate->counting = false;  // nothing beyond a READ until the path MTU is known
+    return true;
+  }
+  const std::uint32_t psn = frame.psn();
+  if (!candidate->counting) candidate->begin(psn);
+  const std::int32_t ahead = psn_diff(psn, candidate->next);
+  if (ahead < 0 && ahead >= -kMaxOutstanding) return true;  // a repeat
+  if (ahead != 0) candidate->begin(psn);                    // something in between did not pass here
+  candidate->add(frame, psns);
+  return true;
+}
+
+TrafficLearner::Key TrafficLearner::request_key(const Candidate& candidate) {
+  return {candidate.requester, candidate.responder, candidate.vlan, candidate.responder_qpn};
+}
+
+TrafficLearner::Key TrafficLearner::pair_key(const Candidate& candidate) {
+  return {candidate.requester, candidate.responder, candidate.vlan, 0};
+}
+
+std::uint32_t TrafficLearner::look_up(const rte_hash* table, const Key& key) {
+  void* data = nullptr;
+  if (rte_hash_lookup_data(table, &key, &data) < 0) return kNone;
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(data));
+}
+
+TrafficLearner::Candidate* TrafficLearner::candidate_of(const wire::Frame& frame, Time now) {
+  const std::uint32_t index =
+      look_up(by_request_, {frame.source, frame.destination, frame.vlan, frame.destination_qpn()});
+  return index == kNone ? admit(frame, now) : &candidates_[index];
+}
+
+TrafficLearner::Candidate* TrafficLearner::admit(const wire::Frame& frame, Time now) {
+  for (unsigned i = 0; i < kIdleSearch; ++i) {
+    const std::uint32_t index = clock_hand_;
+    clock_hand_ = (clock_hand_ + 1) % static_cast<std::uint32_t>(candidates_.size());
+    Candidate& candidate = candidates_[index];
+    if (candidate.in_use && now - candidate.last_request < kIdle) continue;
+    if (candidate.in_use) drop(index);
+    candidate = Candidate{};
+    candidate.requester = frame.source;
+    candidate.responder = frame.destination;
+    candidate.vlan = frame.vlan;
+    candidate.responder_qpn = frame.destination_qpn();
+    const Key request = request_key(candidate);
+    const Key pair = pair_key(candidate);
+    candidate.next_of_pair = look_up(by_pair_, pair);
+    if (!link(by_request_, &request, index)) return nullptr;
+    if (!link(by_pair_, &pair, index)) {
+      rte_hash_del_key(by_request_, &request);
+      return nullptr;
+    }
+    candidate.in_use = true;
+    return &candidate;
+  }
+  return nullptr;
+}
+
+void TrafficLearner::drop(std::uint32_t index) {
+  Candidate& candidate = candidates_[index];
+  const Key request = request_key(candidate);
+  const Key pair = pair_key(candidate);
+  rte_hash_del_key(by_request_, &request);
+  const std::uint32_t first = look_up(by_pair_, pair);
+  if (first != index) {
+    std::uint32_t before = first;
+    while (candidates_[before].next_of_pair != index) before = candidates_[before].next_of_pair;
+    candidates_[before].next_of_pair = candidate.next_of_pair;
+  } else if (candidate.next_of_pair == kNone) {
+    rte_hash_del_key(by_pair_, &pair);
+  } else {
+    link(by_pair_, &pair, candidate.next_of_pair);  // an update, which needs no room
+  }
+  candidate.in_use = false;
+}
+
+// ---- answers ----------------------------------------------------------------------------------
+
+TrafficLearner::Fit TrafficLearner::fit(const wire::Frame& answer, Time now) {
+  Fit fit;
+  const Key pair{answer.destination, answer.source, answer.vlan, 0};
+  for (std::uint32_t index = look_up(by_pair_, pair); index != kNone; index = candidates_[index].next_of_pair) {
+    Candidate& candidate = candidates_[index];
+    if (now - candidate.last_request > kCandidateLife) continue;
+    if (candidate.revealed && candidate.requester_qpn == answer.destination_qpn()) fit.revealed = &candidate;
+    if (!candidate.outstanding(answer.psn())) continue;
+    ++fit.count;
+    fit.only = &candidate;
+  }
+  return fit;
+}
+
+TrafficOutcome TrafficLearner::answer(const wire::Frame& frame, Time now) {
+  const Fit found = fit(frame, now);
+  if (frame.opcode->operation == wire::Operation::acknowledge) {
+    if (wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack) return acknowledge(frame, found);
+  } else if (found.revealed != nullptr && found.revealed->path_mtu == 0) {
+    found.revealed->path_mtu = wire::path_mtu_shown_by(frame);
+  }
+  return {};
+}
+
+TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, const Fit& fit) {
+  const std::uint32_t psn = frame.psn();
+  TrafficOutcome outcome;
+  if (fit.count > 1) {
+    outcome.event = TrafficEvent::ambiguous;
+    return outcome;
+  }
+  Candidate* candidate = fit.only;
+  if (candidate == nullptr && fit.revealed != nullptr) {
+    const std::int32_t behind = psn_diff(fit.revealed->low, psn);
+    if (behind > 0 && behind <= kMaxOutstanding) return outcome;  // a repeat
+  }
+  // It fits none, or another than before, or comes for another QPN than before.
+  if (fit.revealed != candidate && (fit.revealed != nullptr || candidate->revealed)) {
+    for (Candidate* wrong : {fit.revealed, candidate})
+      if (wrong != nullptr) wrong->counting = wrong->revealed = false;
+    outcome.event = TrafficEvent::contradicted;
+    return outcome;
+  }
+  if (candidate == nullptr) return outcome;
+
+  const auto messages = candidate->messages_at(psn);
+  candidate->answered(psn);
+  if (!messages) return outcome;
+  const std::uint32_t msn = frame.aeth().msn;
+  if (!candidate->revealed) {
+    candidate->revealed = true;
+    candidate->requester_qpn = frame.destination_qpn();
+    candidate->first_msn = msn;
+    candidate->first_messages = *messages;
+    return outcome;
+  }
+  const std::uint32_t counted = *messages - candidate->first_messages;
+  if (counted == 0) return outcome;  // within one message an MSN proves nothing
+  if (psn_add(candidate->first_msn, counted) != msn) {
+    candidate->counting = candidate->revealed = false;
+    outcome.event = TrafficEvent::contradicted;
+    return outcome;
+  }
+  return learned(*candidate, msn);
+}
+
+TrafficOutcome TrafficLearner::learned(Candidate& candidate, std::uint32_t msn) {
+  TrafficOutcome outcome;
+  outcome.event = TrafficEvent::learned;
+  outcome.info.vlan = candidate.vlan;
+  outcome.info.path_mtu = candidate.path_mtu;
+  outcome.info.end(Side::host).ip = candidate.requester;
+  outcome.info.end(Side::host).qpn = candidate.requester_qpn;
+  outcome.info.end(Side::wan).ip = candidate.responder;
+  outcome.info.end(Side::wan).qpn = candidate.responder_qpn;
+  outcome.una = candidate.low;
+  outcome.msn = msn;
+  outcome.next_psn = candidate.next;
+  drop(static_cast<std::uint32_t>(&candidate - candidates_.data()));
+  return outcome;
+}
+
+}  // namespace longhaul::flow

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Learns connections that RDMA-CM did not announce to this box (set up over TCP, or older than the box) from their
+// traffic alone. A request names the responder's QPN only; the requester's stands in the answers. An ACK whose PSN is
+// outstanding in exactly one candidate reveals it, and a second ACK, whose MSN has grown by the messages counted
+// between the two, confirms it. Where two candidates fit, nothing is learned (design section 4).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flow/connection.hpp"
+#include "flow/time.hpp"
+#include "wire/frame.hpp"
+
+struct rte_hash;
+
+namespace longhaul::flow {
+
+enum class TrafficEvent : std::uint8_t {
+  none,
+  learned,       ///< `info` and what follows it are a connection's
+  ambiguous,     ///< an ACK fitted more than one candidate: not used
+  contradicted,  ///< an ACK did not agree with what an earlier one had revealed: that candidate begins anew
+};
+
+struct TrafficOutcome {
+  TrafficEvent event = TrafficEvent::none;
+  ConnectionInfo info;          ///< starting PSNs, retry count and timeout stay unknown; path MTU 0 when not seen yet
+  std::uint32_t una = 0;        ///< first PSN that the responder has not answered
+  std::uint32_t msn = 0;        ///< the responder's, of its ACK for una - 1
+  std::uint32_t next_psn = 0;   ///< first PSN that the requester has not used
+};
+
+class TrafficLearner {
+ public:
+  /// Follows up to `capacity` candidates. Throws std::runtime_error when the EAL has no memory for them.
+  TrafficLearner(std::uint32_t capacity, const std::string& name);
+  ~TrafficLearner();
+  TrafficLearner(const TrafficLearner&) = delete;
+  TrafficLearner& operator=(const TrafficLearner&) = delete;
+
+  /// A request from the host side, ICRC verified, of no known connection; `opcode` may be unknown.
+  /// False when there is no room to follow it.
+  bool request(const wire::Frame& frame, Time now);
+
+  /// An answer from the WAN side, ICRC verified, to a QPN of no known connection.
+  TrafficOutcome answer(const wire::Frame& frame, Time now);
+
+  /// Without a request for so long a candidate no longer counts: its requester has given up.
+  static constexpr Duration kCandidateLife = seconds(60);
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr std::size_t kSamples = 64;
+
+  struct Key;
+  /// A request that asked for an ACK.
+  struct Sample {
+    std::uint32_t psn;
+    std::uint32_t messages;  ///< completed with it, counted from where the candidate began
+  };
+  struct Candidate {
+    wire::IpAddress requester;
+    wire::IpAddress responder;
+    wire::VlanKey vlan;
+    std::uint32_t responder_qpn = 0;
+    std::uint32_t path_mtu = 0;
+    bool in_use = false;
+    bool counting = false;     ///< low, next and messages mean something
+    bool revealed = false;     ///< requester_qpn, first_msn and first_messages do
+    std::uint32_t low = 0;     ///< [low, next) is outstanding
+    std::uint32_t next = 0;
+    std::uint32_t messages = 0;
+    std::uint32_t requester_qpn = 0;
+    std::uint32_t first_msn = 0;
+    std::uint32_t first_messages = 0;
+    std::uint32_t stride = 1;  ///< every so many requests with AckReq one sample
+    std::uint32_t skipped = 0;
+    std::array<Sample, kSamples> samples;  ///< by PSN
+    std::size_t sample_count = 0;
+    Time last_request = 0;
+    std::uint32_t next_of_pair = kNone;
+
+    void begin(std::uint32_t psn);
+    void add(const wire::Frame& frame, std::uint32_t psns);
+    bool outstanding(std::uint32_t psn) const;
+    std::optional<std::uint32_t> messages_at(std::uint32_t psn) const;
+    void answered(std::uint32_t psn);
+  };
+  struct Fit {
+    Candidate* revealed = nullptr;  ///< the one whose requester QPN the answer names
+    Candidate* only = nullptr;      ///< the one that has its PSN outstanding
+    unsigned count = 0;             ///< how many have
+  };
+
+  static Key request_key(const Candidate& candidate);
+  static Key pair_key(const Candidate& candidate);
+  static std::uint32_t look_up(const rte_hash* table, const Key& key);
+  Candidate* candidate_of(const wire::Frame& request, Time now);
+  Candidate* admit(const wire::Frame& request, Time now);
+  void drop(std::uint32_t index);
+  Fit fit(const wire::Frame& answer, Time now);
+  TrafficOutcome acknowledge(const wire::Frame& frame, const Fit& fit);
+  TrafficOutcome learned(Candidate& candidate, std::uint32_t msn);
+
+  std::vector<Candidate> candidates_;
+  rte_hash* by_request_ = nullptr;
+  rte_hash* by_pair_ = nullptr;  ///< to the first of those between two hosts, linked by next_of_pair
+  std::uint32_t clock_hand_ = 0;
+};
+
+}  // namespace longhaul::flow

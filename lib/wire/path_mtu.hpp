@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What depends on a connection's path MTU (IBTA vol. 1, 9.7.3.1 and 9.7.4.1).
+#pragma once
+
+#include <cstdint>
+
+#include "wire/frame.hpp"
+
+namespace longhaul::wire {
+
+/// PSNs that a request packet uses up: those of its responses for a READ, else 1. 0 when they cannot be told: a READ of
+/// more than the least path MTU, and `path_mtu` (bytes) is 0. `frame.opcode` must be a known request.
+std::uint32_t psns_of(const Frame& frame, std::uint32_t path_mtu) noexcept;
+
+/// The path MTU in bytes that a First or Middle packet of a SEND, WRITE or READ response shows (its payload fills it);
+/// 0 for all other packets.
+std::uint32_t path_mtu_shown_by(const Frame& frame) noexcept;
+
+}  // namespace longhaul::wire

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Design section 4: connections that RDMA-CM did not announce to this box, learned from their traffic.
+#include <catch2/catch.hpp>
+
+#include "rig.hpp"
+
+using namespace longhaul;
+using namespace longhaul::test;
+
+namespace {
+
+/// One write out, its ACK back.
+void answered_write(Rig& rig, const Pair& pair, std::uint32_t psn, std::uint32_t msn) {
+  rig.host_sends(pair.write(psn));
+  rig.wan_sends(pair.ack(psn, msn));
+}
+
+/// Learned, custody begun and confirmed: PSNs 100 to 102 are used up, the MSN is 43.
+void learn(Rig& rig, const Pair& pair) {
+  answered_write(rig, pair, 100, 41);
+  answered_write(rig, pair, 101, 42);
+  answered_write(rig, pair, 102, 43);
+  REQUIRE(rig.count(Counter::connections_from_traffic) == 1);
+  rig.at_host();
+  rig.at_wan();
+}
+
+}  // namespace
+
+TEST_CASE("two ACKs that agree reveal a connection; one more takes it into custody", "[engine][traffic]") {
+  Rig rig;
+  const Pair pair;
+  answered_write(rig, pair, 100, 41);
+  CHECK(rig.count(Counter::connections_learned) == 0);
+  answered_write(rig, pair, 101, 42);
+  CHECK(rig.count(Counter::connections_learned) == 1);
+  CHECK(rig.at_wan() == Lines{"write_only 100!", "write_only 101!"});
+  CHECK(rig.at_host() == Lines{"ack 100 msn 41", "ack 101 msn 42"});
+  rig.host_sends(pair.write(102));
+  CHECK(rig.at_host().empty());
+  rig.wan_sends(pair.ack(102, 43));
+  CHECK(rig.at_host() == Lines{"ack 102 msn 43"});
+  rig.host_sends({pair.write(103), pair.write(104)});
+  CHECK(rig.at_host() == Lines{"ack 103 msn 44", "ack 104 msn 45"});
+}
+
+TEST_CASE("requests that were under way when a connection was learned are answered before any pseudo-ACK",
+          "[engine][traffic]") {
+  Rig rig;
+  const Pair pair;
+  rig.host_sends({pair.write(100), pair.write(101), pair.write(102), pair.write(103)});
+  rig.wan_sends({pair.ack(100, 1), pair.ack(101, 2)});
+  CHECK(rig.count(Counter::connections_learned) == 1);
+  rig.host_sends(pair.write(104));
+  rig.at_host();
+  rig.wan_sends(pair.ack(102, 3));
+  CHECK(rig.at_host() == Lines{"ack 102 msn 3"});
+  rig.wan_sends(pair.ack(103, 4));
+  CHECK(rig.at_host() == Lines{"ack 103 msn 4", "ack 104 msn 5"});
+}
+
+TEST_CASE("messages are counted, not packets: an MSN that does not fit begins anew", "[engine][traffic]") {
+  Rig rig;
+  const Pair pair;
+  rig.host_sends({pair.request("write_first", 100, {true, 1024}), pair.request("write_last", 101)});
+  rig.wan_sends(pair.ack(100, 7));
+  rig.wan_sends(pair.ack(101, 7));  // within one message MSNs prove nothing, and this one has ended
+  CHECK(rig.count(Counter::connections_learned) == 0);
+  CHECK(rig.count(Counter::traffic_contradicted) == 1);
+  answered_write(rig, pair, 102, 9);
+  answered_write(rig, pair, 103, 10);
+  CHECK(rig.count(Counter::connections_learned) == 1);
+}
+
+TEST_CASE("two candidates with the same PSN outstanding: neither is learned", "[engine][traffic]") {
+  Rig rig;
+  const Pair one;
+  Pair two;
+  two.a_qpn = 0x13;
+  two.b_qpn = 0x24;
+  rig.host_sends({one.write(100), two.write(100), one.write(101), two.write(101)});
+  rig.wan_sends({one.ack(100, 1), two.ack(100, 1), one.ack(101, 2), two.ack(101, 2)});
+  CHECK(rig.count(Counter::traffic_ambiguous) == 4);
+  CHECK(rig.count(Counter::connections_learned) == 0);
+  CHECK(rig.at_host().size() == 4);
+}
+
+TEST_CASE("two connections between two hosts, PSNs apart: both are learned", "[engine][traffic]") {
+  Rig rig;
+  const Pair one;
+  Pair two;
+  two.a_qpn = 0x13;
+  two.b_qpn = 0x24;
+  rig.host_sends({one.write(100), two.write(5000), one.write(101), two.write(5001)});
+  rig.wan_sends({one.ack(100, 1), two.ack(5000, 1), one.ack(101, 2), two.ack(5001, 2)});
+  CHECK(rig.count(Counter::connections_from_traffic) == 2);
+}
+
+TEST_CASE("an ACK to a second QPN contradicts what the first had revealed", "[engine][traffic]") {
+  Rig rig;
+  const Pair pair;
+  Pair other_requester = pair;  // its requests take another path
+  other_requester.a_qpn = 0x99;
+  rig.host_sends({pair.write(100), pair.write(101), pair.write(102)});
+  rig.wan_sends({pair.ack(100, 1), other_requester.ack(101, 2), pair.ack(102, 3)});
+  CHECK(rig.count(Counter::traffic_contradicted) == 1);
+  CHECK(rig.count(Counter::connections_learned) == 0);
+}
+
+TEST_CASE("a gap before the box, a repeat, a bad ICRC: counting stays right or begins anew", "[engine][traffic]") {
+  Rig rig;
+  const Pair pair;
+  rig.host_sends({pair.write(100), damaged(pair.write(101)), pair.write(101), pair.write(100)});
+  rig.wan_sends({pair.ack(100, 1), damaged(pair.ack(101, 9))});
+  rig.host_sends(pair.write(103));  // 102 took another path
+  rig.wan_sends(pair.ack(103, 4));
+  CHECK(rig.count(Counter::connections_learned) == 0);
+  answered_write(rig, pair, 104, 5);
+  CHECK(rig.count(Counter::connections_learned) == 1);
+}
+
+TEST_CASE("nothing is counted beyond a READ until a packet has shown the path MTU", "[engine][traffic]") {
+  Rig rig;
+  const Pair pair;
+  rig.host_sends({pair.write(100), pair.read(101, 4096), pair.write(105)});
+  rig.wan_sends({pair.ack(100, 1), pair.ack(105, 3)});
+  CHECK(rig.count(Counter::connections_learned) == 0);
+  rig.host_sends({pair.request("write_first", 106, {false, 1024}), pair.request("write_last", 107)});
+  rig.wan_sends(pair.ack(107, 4));
+  rig.host_sends({pair.read(108, 4096), pair.write(112)});
+  rig.wan_sends(pair.ack(112, 6));
+  CHECK(rig.count(Counter::connections_learned) == 1);
+}
+
+TEST_CASE("learned without a path MTU: a long READ passes plain, a short one does not matter", "[engine][traffic]") {
+  Rig rig;
+  const Pair pair;
+  learn(rig, pair);
+  rig.host_sends({pair.read(103, 256), pair.write(104)});
+  CHECK(rig.engine->custody_packets() == 2);
+  rig.wan_sends({pair.answer("read_only", 103, 44), pair.ack(104, 45)});
+  CHECK(rig.engine->custody_packets() == 0);
+  rig.at_host();
+  rig.host_sends({pair.read(105, 4096), pair.write(109)});
+  CHECK(rig.engine->custody_packets() == 0);
+  CHECK(rig.at_host().empty());
+  // The responses show the path MTU.
+  rig.wan_sends({pair.answer("read_first", 105, 46, 1024), pair.answer("read_middle", 106, 46, 1024),
+                 pair.answer("read_middle", 107, 46, 1024), pair.answer("read_last", 108, 46, 1024),
+                 pair.ack(109, 47)});
+  rig.host_sends({pair.read(110, 4096), pair.write(114)});
+  CHECK(rig.engine->custody_packets() == 2);
+}
+
+TEST_CASE("a host that closes a connection learned from traffic waits for custody as any other", "[engine][traffic]") {
+  Rig rig;
+  const Pair pair;
+  learn(rig, pair);
+  rig.host_sends({pair.write(103), pair.dreq(Side::host)});
+  CHECK(rig.at_wan() == Lines{"write_only 103!"});
+  CHECK(rig.count(Counter::dreqs_held) == 1);
+  rig.wan_sends(pair.ack(103, 44));
+  CHECK(rig.at_wan() == Lines{"dreq"});
+}
+
+TEST_CASE("a DREQ from the WAN ends no connection learned from traffic: anybody could have sent it", "[engine][traffic]") {
+  Rig rig;
+  const Pair pair;
+  learn(rig, pair);
+  rig.host_sends(pair.write(103));
+  rig.wan_sends(pair.dreq(Side::wan));
+  CHECK(rig.at_host() == Lines{"ack 103 msn 44", "dreq"});
+  CHECK(rig.engine->custody_packets() == 1);
+  rig.wan_sends(pair.ack(103, 44));
+  rig.host_sends(pair.write(104));
+  CHECK(rig.at_host() == Lines{"ack 104 msn 45"});
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    rig.wait(seconds(30));
+    answered_write(rig, pair, 104 + i, 45 + i);
+  }
+  rig.at_host();
+  rig.host_sends(pair.write(108));
+  CHECK(rig.at_host() == Lines{"ack 108 msn 49"});
+  CHECK(rig.count(Counter::connections_closed) == 0);
+}
+
+TEST_CASE("QPNs used again without RDMA-CM are learned anew once custody of their former user has ended",
+          "[engine][traffic]") {
+  Rig rig;
+  const Pair old;
+  rig.connect_confirmed(old);
+  rig.host_sends(old.write(101));
+  // The host crashed and came back.
+  answered_write(rig, old, 900000, 1);
+  answered_write(rig, old, 900001, 2);
+  CHECK(rig.count(Counter::connection_qpn_held) == 1);
+  CHECK(rig.engine->custody_packets() == 1);
+  rig.wan_sends(old.ack(101, 2));
+  answered_write(rig, old, 900002, 3);
+  answered_write(rig, old, 900003, 4);
+  answered_write(rig, old, 900004, 5);
+  CHECK(rig.count(Counter::connections_from_traffic) == 1);
+  rig.at_host();
+  rig.host_sends(old.write(900005));
+  CHECK(rig.at_host() == Lines{"ack 900005 msn 6"});
+}
+
+TEST_CASE("hundreds of unanswered requests under way: the samples thin out and still agree", "[engine][traffic]") {
+  Rig rig;
+  const Pair pair;
+  std::vector<Bytes> burst;
+  for (std::uint32_t i = 0; i < 500; ++i) burst.push_back(pair.write(100 + i));
+  rig.host_sends(burst);
+  for (std::uint32_t i = 0; i < 500; ++i) rig.wan_sends(pair.ack(100 + i, i + 1));
+  CHECK(rig.count(Counter::connections_from_traffic) == 1);
+}
+
+TEST_CASE("policy off, learn_from_traffic off: nobody is watched", "[engine][traffic]") {
+  auto settings = small_settings();
+  SECTION("policy") { settings.policies.fallback = flow::Policy::off; }
+  SECTION("switch") { settings.learn_from_traffic = false; }
+  Rig rig(settings);
+  const Pair pair;
+  for (std::uint32_t i = 0; i < 5; ++i) answered_write(rig, pair, 100 + i, 1 + i);
+  CHECK(rig.count(Counter::connections_learned) == 0);
+}
+
+TEST_CASE("a flood of candidates: those idle make room, nothing grows", "[engine][traffic]") {
+  auto settings = small_settings();
+  settings.max_candidates = 8;
+  Rig rig(settings);
+  Pair pair;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    pair.b_qpn = 0x1000 + i;
+    rig.host_sends(pair.write(100));
+  }
+  CHECK(rig.count(Counter::traffic_table_full) == 92);
+  rig.wait(seconds(2));
+  const Pair late;
+  answered_write(rig, late, 5000, 1);
+  answered_write(rig, late, 5001, 2);
+  CHECK(rig.count(Counter::connections_from_traffic) == 1);
+}
