@@ -150,9 +150,10 @@ void add_replay(CLI::App& app, int& exit_code) {
   command->add_option("capture", arguments->input, "pcap or pcapng file")->required();
   command->add_option("--near", arguments->near, "CIDR of hosts on the host port's side (repeat for more)")->required();
   command->add_option("--policy", arguments->policy, "what the box does with learned flows (default full)")
-      ->transform(CLI::CheckedTransformer(
-                      std::map<std::string, flow::Policy>{{"off", flow::Policy::off}, {"full", flow::Policy::full}})
-                      .description("{off,full}"));
+      ->transform(CLI::CheckedTransformer(std::map<std::string, flow::Policy>{{"off", flow::Policy::off},
+                                                                              {"window", flow::Policy::window},
+                                                                              {"full", flow::Policy::full}})
+                      .description("{off,window,full}"));
   command
       ->add_option("--confirm", arguments->confirm,
                    "accelerate a flow after one real answer (default), or from RDMA-CM on")

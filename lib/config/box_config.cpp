@@ -12,7 +12,8 @@ constexpr std::uint32_t kFramesBesidesCustody = 8192;
 constexpr Duration kLongest = seconds(24 * 3600);
 
 flow::Policy read_policy_name(const Value& value) {
-  return value.choice<flow::Policy>({{"off", flow::Policy::off}, {"full", flow::Policy::full}});
+  return value.choice<flow::Policy>(
+      {{"off", flow::Policy::off}, {"window", flow::Policy::window}, {"full", flow::Policy::full}});
 }
 
 flow::PolicyTable read_policy(const Value& value) {

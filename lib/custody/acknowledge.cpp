@@ -3,12 +3,21 @@
 #include <algorithm>
 
 #include "custody/near_part.hpp"
+#include "wire/credits.hpp"
 #include "wire/psn.hpp"
 
 namespace longhaul::custody {
 
 using wire::psn_add;
+using wire::psn_diff;
 using wire::psn_lt;
+
+namespace {
+
+// Policy window acknowledges so many packets of a message at the latest.
+constexpr std::int32_t kPacketsUnasked = 64;
+
+}  // namespace
 
 std::uint64_t NearPart::window_of(const NearFlow& flow, Time now) const {
   return std::min(flow.window.bytes(settings_.initial_window_bytes, now), budget_.flow_bytes_limit);
@@ -22,50 +31,13 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
     return;
   }
 
-  const bool may_acknowledge =
-      (flow.phase == Phase::confirmed || flow.phase == Phase::plain) && flow.trusted && !draining_;
-  if (may_acknowledge && flow.msn_known) {
-    while (rte_mbuf* mbuf = flow.queue.to_acknowledge()) {
-      const Held& held = held_in(mbuf);
-      if (!held.sent) break;
-      if (held.wants_response) {
-        flow.late_end = flow.tail;
-        break;
-      }
-      if (held.end_bytes - flow.bytes_answered > window_of(flow, now)) {
-        if (!flow.withheld) ++counters_[Counter::pseudo_acks_withheld];
-        flow.withheld = true;
-        flow.late_end = flow.tail;
-        flow.window.on_limited();
-        break;
-      }
-      flow.withheld = false;
-      flow.queue.mark_examined();
-      if (!held.ack_req) continue;
-      flow.h = psn_add(held.last_psn, 1);
-      flow.msn_h = psn_add(flow.msn_base, held.msn);
-      flow.acknowledged_any = true;
-      flow.reacknowledge = false;  // this ACK says more
-      if (observer_ != nullptr)
-        observer_->on_pseudo_ack(
-            flow.identity,
-            {flow.ack.destination_qpn(), held.last_psn, flow.msn_h, wire::kAckNoCredits, flow.ack.p_key()}, now);
-      send_made(flow, held.last_psn, flow.msn_h, wire::kAckNoCredits, Counter::pseudo_acks,
-                psn_lt(held.psn, flow.late_end) ? kNever : held.received_at);
-    }
-    // A NAK acknowledges what precedes it, so it waits until all of that may be acknowledged.
-    if (flow.gap_nak_wanted && flow.phase == Phase::confirmed && flow.queue.to_acknowledge() == nullptr) {
-      flow.gap_nak_wanted = false;
-      flow.gap_nak_sent = true;
-      flow.h = flow.tail;
-      flow.msn_h = psn_add(flow.msn_base, flow.msn_tail);
-      flow.acknowledged_any = true;
-      send_made(flow, flow.tail, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error),
-                Counter::pseudo_naks);
-    }
+  if (may_acknowledge(flow)) {
+    examine(flow, now);
+    if (flow.policy == flow::Policy::window) acknowledge_within_message(flow, now);
+    if (flow.gap_nak_wanted && flow.phase == Phase::confirmed && flow.queue.to_acknowledge() == nullptr) nak_gap(flow);
+  } else {
+    flow.late_end = flow.tail;
   }
-
-  if (!may_acknowledge || !flow.msn_known) flow.late_end = flow.tail;
 
   if (flow.repair_nak_wanted) {
     flow.repair_nak_wanted = false;
@@ -73,8 +45,87 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
   }
   if (flow.reacknowledge) {
     flow.reacknowledge = false;
-    send_made(flow, psn_add(flow.h, -1), flow.msn_h, wire::kAckNoCredits, Counter::pseudo_acks_repeated);
+    send_made(flow, psn_add(flow.h, -1), flow.msn_h, ack_syndrome(flow), Counter::pseudo_acks_repeated);
   }
+}
+
+bool NearPart::may_acknowledge(const NearFlow& flow) const {
+  return (flow.phase == Phase::confirmed || flow.phase == Phase::plain) && flow.trusted && !draining_ && flow.msn_known;
+}
+
+// Goes through custody as far as it may be acknowledged.
+void NearPart::examine(NearFlow& flow, Time now) {
+  while (rte_mbuf* mbuf = flow.queue.to_acknowledge()) {
+    const Held& held = held_in(mbuf);
+    if (!held.sent) break;
+    if (held.wants_response || is_withheld(flow, held, now)) {
+      flow.late_end = flow.tail;
+      break;
+    }
+    // An ACK for a message's end, or for anything behind it, would complete the message.
+    if (flow.policy == flow::Policy::window && held.msn != flow.msn_released) break;
+    flow.queue.mark_examined();
+    if (held.takes_receive) ++flow.receives_examined;
+    if (flow.policy == flow::Policy::window) {
+      flow.examined_end = psn_add(held.last_psn, 1);
+      flow.ack_asked = flow.ack_asked || held.ack_req;
+    } else if (held.ack_req) {
+      pseudo_ack(flow, held.last_psn, held.msn, psn_lt(held.psn, flow.late_end) ? kNever : held.received_at, now);
+    }
+  }
+}
+
+// A limit on unanswered bytes, or the responder's receives used up: it waits for a real answer.
+bool NearPart::is_withheld(NearFlow& flow, const Held& held, Time now) {
+  const bool beyond_window = held.end_bytes - flow.bytes_answered > window_of(flow, now);
+  const bool no_receive = flow.credits_used && held.takes_receive && flow.receives_examined + 1 >= flow.receive_limit;
+  if (beyond_window) flow.window.on_limited();
+  const bool withheld = beyond_window || no_receive;
+  if (withheld && !flow.withheld) ++counters_[Counter::pseudo_acks_withheld];
+  return flow.withheld = withheld;
+}
+
+// `msn` counts from where custody began, as in Held.
+void NearPart::pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, Time cause, Time now) {
+  flow.h = psn_add(psn, 1);
+  flow.msn_h = psn_add(flow.msn_base, msn);
+  flow.acknowledged_any = true;
+  flow.reacknowledge = false;  // this ACK says more
+  const std::uint8_t syndrome = ack_syndrome(flow);
+  if (observer_ != nullptr)
+    observer_->on_pseudo_ack(flow.identity, {flow.ack.destination_qpn(), psn, flow.msn_h, syndrome, flow.ack.p_key()},
+                             now);
+  send_made(flow, psn, flow.msn_h, syndrome, Counter::pseudo_acks, cause);
+}
+
+// Policy window: unasked, when a message's last packet has come and after every 64th packet.
+void NearPart::acknowledge_within_message(NearFlow& flow, Time now) {
+  const std::int32_t pending = psn_diff(flow.examined_end, flow.h);
+  if (pending == 0) {
+    flow.ack_asked = false;
+    return;
+  }
+  const rte_mbuf* next = flow.queue.to_acknowledge();
+  const bool last_has_come = next != nullptr && held_in(next).msn != flow.msn_released;
+  if (!last_has_come && !flow.ack_asked && pending < kPacketsUnasked) return;
+  flow.ack_asked = false;
+  pseudo_ack(flow, psn_add(flow.examined_end, -1), flow.msn_released, kNever, now);
+}
+
+// A NAK acknowledges what precedes it, so it comes when all of that may be acknowledged.
+void NearPart::nak_gap(NearFlow& flow) {
+  flow.gap_nak_wanted = false;
+  flow.gap_nak_sent = true;
+  flow.h = flow.examined_end = flow.tail;
+  flow.msn_h = psn_add(flow.msn_base, flow.msn_tail);
+  flow.acknowledged_any = true;
+  send_made(flow, flow.tail, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::pseudo_naks);
+}
+
+// The responder's receives that are left when it has taken all that is acknowledged.
+std::uint8_t NearPart::ack_syndrome(const NearFlow& flow) {
+  if (!flow.credits_used) return wire::kAckNoCredits;
+  return wire::credit_code(flow.receive_limit - std::min(flow.receive_limit, flow.receives_examined));
 }
 
 void NearPart::send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter,

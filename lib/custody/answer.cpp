@@ -2,8 +2,11 @@
 // What comes back from the responder, reconciled with what the requester was told (design section 6).
 #include <rte_mbuf.h>
 
+#include <algorithm>
+
 #include "custody/near_part.hpp"
 #include "custody/rnr_timer.hpp"
+#include "wire/credits.hpp"
 #include "wire/path_mtu.hpp"
 #include "wire/psn.hpp"
 
@@ -70,11 +73,12 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (observer_ != nullptr)
     observer_->on_real_ack(flow.identity, {frame.destination_qpn(), psn, aeth.msn, aeth.syndrome, frame.bth().p_key},
                            flow.phase == Phase::confirmed, flow.h, now);
-  if (wire::aeth_value(aeth.syndrome) != wire::kAckNoCredits && flow.trusted) {
-    ++counters_[Counter::credits_seen];
-    flow.trusted = false;
+  if (psn_lt(psn, flow.una)) {
+    // A responder may repeat its last ACK to announce receives (IBTA vol. 1, 9.7.7.2.4).
+    const Verdict verdict = stale(flow, psn, Counter::absorbed_acks);
+    if (psn_add(psn, 1) == flow.una) note_credits(flow, aeth.syndrome, verdict);
+    return verdict;
   }
-  if (psn_lt(psn, flow.una)) return stale(flow, psn, Counter::absorbed_acks);
 
   const std::uint32_t h = flow.h;
   if (!release_before(flow, psn_add(psn, 1), now)) {
@@ -83,12 +87,27 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     return Verdict::forward;
   }
   learn_msn(flow, aeth.msn);
-  if (psn_lt(psn, h)) {
+  const Verdict verdict = psn_lt(psn, h) ? Verdict::drop : Verdict::forward;
+  note_credits(flow, aeth.syndrome, verdict);
+  if (verdict == Verdict::drop) {
     ++counters_[Counter::absorbed_acks];
-    return Verdict::drop;
+    return verdict;
   }
   flow.msn_h = aeth.msn;
   return Verdict::forward;
+}
+
+// Credits count from the message that the answer acknowledges, so custody must be released up to it.
+void NearPart::note_credits(NearFlow& flow, std::uint8_t syndrome, Verdict verdict) {
+  if (wire::aeth_kind(syndrome) != wire::AethKind::ack) return;
+  const std::uint8_t code = wire::aeth_value(syndrome);
+  flow.credits_used = code != wire::kAckNoCredits;
+  if (!flow.credits_used) return;
+  ++counters_[Counter::credits_seen];
+  const std::uint64_t limit = flow.receives_released + wire::credits_of(code);
+  // The requester may be waiting for more, and does not see an answer that is absorbed.
+  if (limit > flow.receive_limit && verdict == Verdict::drop) flow.reacknowledge = true;
+  flow.receive_limit = limit;
 }
 
 // What waited in custody for this may be acknowledged from now on.
@@ -224,10 +243,12 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
       frame.aeth().msn == psn_add(flow.msn_base, flow.msn_released))
     confirmed(flow);
   flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
+  if (frame.opcode->has(wire::kHasAeth)) note_credits(flow, frame.aeth().syndrome, Verdict::forward);
   return Verdict::forward;
 }
 
 void NearPart::advance_h(NearFlow& flow, std::uint32_t psn) {
+  if (psn_lt(flow.examined_end, psn)) flow.examined_end = psn;
   if (psn_lt(flow.h, psn)) {
     flow.h = psn;
     flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
@@ -280,6 +301,8 @@ void NearPart::release_head(NearFlow& flow) {
   if (!held.sent) ++counters_[Counter::dropped_unsent];
   flow.msn_released = held.msn;
   flow.bytes_answered = held.end_bytes;
+  if (held.takes_receive) ++flow.receives_released;
+  flow.receives_examined = std::max(flow.receives_examined, flow.receives_released);
   budget_.bytes -= mbuf->pkt_len;
   --budget_.packets;
   if (!held.small) --budget_.large_mbufs;

@@ -23,6 +23,7 @@ struct Held {
   bool wants_response : 1 = false;  ///< READ or atomic: only the responder can answer it
   bool sent : 1 = false;            ///< the WAN port accepted it at least once
   bool resent : 1 = false;          ///< more than once: its answer measures no round trip (Karn)
+  bool takes_receive : 1 = false;   ///< ends a message that uses up one of the responder's receives
   bool small : 1 = false;           ///< in a small buffer of custody's own, not in a receive buffer
 };
 static_assert(sizeof(Held) <= 48, "one packet's bookkeeping stays within a cache line");

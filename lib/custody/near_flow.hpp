@@ -54,6 +54,12 @@ struct NearFlow {
   bool msn_known = false;          ///< msn_base is: what is in custody may be acknowledged
   std::uint32_t msn_h = 0;         ///< the responder's MSN of an ACK for h - 1
 
+  // End-to-end credits (IBTA vol. 1, 9.7.7.2). Receives are counted as messages are: from where custody began.
+  bool credits_used = false;            ///< the last real ACK carried credits
+  std::uint64_t receive_limit = 0;      ///< receives that the responder has announced
+  std::uint64_t receives_released = 0;  ///< receives used up by messages before una
+  std::uint64_t receives_examined = 0;  ///< by messages before queue.to_acknowledge()
+
   PacketQueue queue;
   AckTemplate ack;
   RttEstimator rtt;
@@ -85,12 +91,14 @@ struct NearFlow {
   bool fatal_nak_wanted = false;
   wire::NakCode fatal_code = wire::NakCode::remote_operational_error;
 
-  bool acknowledged_any = false;  ///< a pseudo-ACK was made: answers below h are the box's to deal with
-  bool was_confirmed = false;     ///< a real answer has agreed once
-  bool trusted = true;            ///< false: MSN disagreed or credits in use; nothing more is acknowledged
-  bool withheld = false;          ///< the packet at to_acknowledge was counted as withheld
-  std::uint32_t late_end = 0;     ///< packets before it were held back by design: their pseudo-ACKs measure no delay
-  bool in_backlog = false;        ///< the engine's list of flows with something to send
+  bool acknowledged_any = false;   ///< a pseudo-ACK was made: answers below h are the box's to deal with
+  bool was_confirmed = false;      ///< a real answer has agreed once
+  bool trusted = true;             ///< false: MSN disagreed or no answers come; nothing more is acknowledged
+  bool ack_asked = false;          ///< policy window: a packet below examined_end had AckReq
+  std::uint32_t examined_end = 0;  ///< policy window: first PSN after those that may be acknowledged; never before h
+  bool withheld = false;           ///< the packet at to_acknowledge was counted as withheld
+  std::uint32_t late_end = 0;      ///< packets before it were held back by design: their pseudo-ACKs measure no delay
+  bool in_backlog = false;         ///< the engine's list of flows with something to send
 
   /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.
   bool owes() const { return !queue.empty() && una != h; }

@@ -10,7 +10,7 @@ namespace longhaul::custody {
 void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up) {
   flow.phase = settings_.confirm_by_cm ? Phase::confirmed : Phase::unconfirmed;
   flow.was_confirmed = flow.msn_known = settings_.confirm_by_cm;
-  flow.una = flow.h = flow.tail = flow.sent_top = flow.late_end = starting_psn;
+  flow.una = flow.h = flow.tail = flow.sent_top = flow.late_end = flow.examined_end = starting_psn;
   flow.give_up = std::max(settings_.give_up, least_give_up);
 }
 
@@ -18,7 +18,7 @@ void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_
 void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn) {
   flow.phase = Phase::plain;
   flow.was_confirmed = true;
-  flow.una = flow.h = flow.tail = una;
+  flow.una = flow.h = flow.tail = flow.examined_end = una;
   flow.msn_h = msn;
   flow.sent_top = flow.late_end = next_psn;
   flow.give_up = settings_.give_up;

@@ -141,6 +141,7 @@ class NearPart {
   Verdict fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   void nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict response(NearFlow& flow, const wire::Frame& frame, Time now);
+  void note_credits(NearFlow& flow, std::uint8_t syndrome, Verdict verdict);
   bool release_before(NearFlow& flow, std::uint32_t psn, Time now);
   void progressed(NearFlow& flow, Time now);
   void advance_h(NearFlow& flow, std::uint32_t psn);
@@ -151,6 +152,13 @@ class NearPart {
   void release_all(NearFlow& flow);
 
   // acknowledge.cpp
+  bool may_acknowledge(const NearFlow& flow) const;
+  void examine(NearFlow& flow, Time now);
+  bool is_withheld(NearFlow& flow, const Held& held, Time now);
+  void pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, Time cause, Time now);
+  void acknowledge_within_message(NearFlow& flow, Time now);
+  void nak_gap(NearFlow& flow);
+  static std::uint8_t ack_syndrome(const NearFlow& flow);
   void send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter,
                  Time cause = kNever);
   std::uint64_t window_of(const NearFlow& flow, Time now) const;

@@ -216,6 +216,7 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
   held.msn = flow.msn_tail;
   held.ack_req = frame.ack_req();
   held.wants_response = frame.opcode->wants_response();
+  held.takes_receive = frame.opcode->takes_receive();
   held.small = small;
   const bool had_read = flow.queue.first_read() != nullptr;
   flow.queue.append(held_mbuf);

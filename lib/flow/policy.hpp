@@ -11,11 +11,16 @@
 namespace longhaul::flow {
 
 enum class Policy : std::uint8_t {
-  off,   ///< learn and count only
-  full,  ///< acknowledge everything in custody
+  off,     ///< learn and count only
+  window,  ///< acknowledge within messages, never their ends: completions stay end-to-end true
+  full,    ///< acknowledge everything in custody
 };
 
-constexpr std::string_view name_of(Policy policy) { return policy == Policy::off ? "off" : "full"; }
+/// As the configuration spells it.
+constexpr std::string_view name_of(Policy policy) {
+  constexpr std::string_view kNames[] = {"off", "window", "full"};
+  return kNames[static_cast<std::size_t>(policy)];
+}
 
 /// An address prefix; IPv4 prefixes are held as ::ffff:0:0/96 plus their length.
 struct Prefix {

@@ -28,10 +28,10 @@ enum class TrafficEvent : std::uint8_t {
 
 struct TrafficOutcome {
   TrafficEvent event = TrafficEvent::none;
-  ConnectionInfo info;          ///< starting PSNs, retry count and timeout stay unknown; path MTU 0 when not seen yet
-  std::uint32_t una = 0;        ///< first PSN that the responder has not answered
-  std::uint32_t msn = 0;        ///< the responder's, of its ACK for una - 1
-  std::uint32_t next_psn = 0;   ///< first PSN that the requester has not used
+  ConnectionInfo info;         ///< starting PSNs, retry count and timeout stay unknown; path MTU 0 when not seen yet
+  std::uint32_t una = 0;       ///< first PSN that the responder has not answered
+  std::uint32_t msn = 0;       ///< the responder's, of its ACK for una - 1
+  std::uint32_t next_psn = 0;  ///< first PSN that the requester has not used
 };
 
 class TrafficLearner {
@@ -69,9 +69,9 @@ class TrafficLearner {
     std::uint32_t responder_qpn = 0;
     std::uint32_t path_mtu = 0;
     bool in_use = false;
-    bool counting = false;     ///< low, next and messages mean something
-    bool revealed = false;     ///< requester_qpn, first_msn and first_messages do
-    std::uint32_t low = 0;     ///< [low, next) is outstanding
+    bool counting = false;  ///< low, next and messages mean something
+    bool revealed = false;  ///< requester_qpn, first_msn and first_messages do
+    std::uint32_t low = 0;  ///< [low, next) is outstanding
     std::uint32_t next = 0;
     std::uint32_t messages = 0;
     std::uint32_t requester_qpn = 0;

@@ -64,7 +64,7 @@ namespace longhaul::metrics {
   X(requests, "RC requests of learned flows from their requester, new PSNs only")                                    \
   X(eligible_requests, "SEND and WRITE requests with AckReq, new PSNs, of flows that were confirmed")                \
   X(pseudo_acks, "pseudo-ACKs made for requests, one each")                                                          \
-  X(pseudo_acks_withheld, "pseudo-ACKs that had to wait for a limit on unanswered bytes")                            \
+  X(pseudo_acks_withheld, "pseudo-ACKs that had to wait for a limit on unanswered bytes or for credits")             \
   X(pseudo_acks_repeated, "pseudo-ACKs made again for repeated requests, one a burst")                               \
   X(pseudo_naks, "PSN NAKs made for gaps in the requester's PSNs")                                                   \
   X(repair_naks, "PSN NAKs made because requests that were not in custody were lost")                                \
@@ -91,7 +91,7 @@ namespace longhaul::metrics {
   X(answers_ignored, "NAKs that changed nothing: repeats during a wait or a resend")                                 \
   X(responses_lost, "real ACKs beyond an unfinished READ or atomic: forwarded")                                      \
   X(msn_disagreed, "real ACKs whose MSN was not what was counted: their flow is no longer accelerated")              \
-  X(credits_seen, "real ACKs that carried end-to-end credits: their flow is not accelerated")                        \
+  X(credits_seen, "real ACKs that carried end-to-end credits")                                                       \
   X(cnps, "congestion notification packets")                                                                         \
   X(ecn_marked, "frames of learned flows marked congestion experienced")                                             \
   /* how custody ended other than by the responder's answer */                                                       \

@@ -66,6 +66,10 @@ struct OpcodeInfo {
   constexpr bool ends_message() const noexcept {
     return is_request() && (position == Position::last || position == Position::only);
   }
+  /// With this request packet the responder has used up a receive: a SEND's or a WRITE with immediate's end (9.7.7.2).
+  constexpr bool takes_receive() const noexcept {
+    return ends_message() && (operation == Operation::send || (operation == Operation::write && has(kHasImmDt)));
+  }
   /// Answered by data and not by an ACK alone.
   constexpr bool wants_response() const noexcept {
     return operation == Operation::read_request || operation == Operation::atomic_request;

@@ -409,3 +409,31 @@ def two_candidates(longhaul, directory):
         yield f"learned {run.report['flows_learned']} flows, made {run.report['made']}"
     if run.report["counters"]["traffic_ambiguous"] == 0:
         yield "no ACK was called ambiguous"
+
+
+@edge
+def policy_window(longhaul, directory):
+    """Packets are acknowledged early, messages never: each end up to there has its real answer already."""
+    total = 0
+    for name in (BASE, "send_bw_r_mtu1024", "write_bw_r_q4", "rping_v4", "nvmeof_fio", "write_bw_r_loss", "send_rnr"):
+        frames = load(name)
+        run = longhaul.replay(CAPTURES / f"{name}.pcap", CLIENT, "--policy", "window")
+        world = World(frames, CLIENT)
+        outputs = outside.Outputs(world, run.out)
+        if run.exit_code != 0 or not run.report["sum_ok"]:
+            yield f"{name}: exit {run.exit_code}"
+        for position in outputs.pseudo_acks:
+            packet, time = outputs.packets["host"][position], run.out["host"][position].time
+            flow = world.requester_flow(packet)
+            total += 1
+            ends = [request.psn for request in flow.requests.values()
+                    if roce.psn_diff(request.psn, packet.psn) <= 0 and world.packets[request.index].opcode in roce.MESSAGE_ENDS]
+            answered = [ack.psn for index, ack in flow.real_acks if frames[index].time <= time]
+            answered += [other.psn for index, other in enumerate(world.packets) if other and frames[index].time <= time
+                         and other.opcode in roce.READ_RESPONSES and world.requester_flow(other) is flow]
+            latest = max((roce.psn_diff(psn, packet.psn) for psn in answered), default=-roce.PSN_MASK)
+            for psn in ends:
+                if roce.psn_diff(psn, packet.psn) > latest:
+                    yield f"{name}: the pseudo-ACK of PSN {packet.psn} completes the message that ends with {psn}"
+    if total == 0:
+        yield "no pseudo-ACK at all"

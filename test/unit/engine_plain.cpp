@@ -229,18 +229,6 @@ TEST_CASE("limit on unanswered bytes: pseudo-ACKs wait and come when answers do"
   CHECK(rig.at_host() == Lines{"ack 104 msn 5"});
 }
 
-TEST_CASE("end-to-end credits: the flow is no longer accelerated", "[engine][plain]") {
-  Rig rig;
-  const Pair pair;
-  rig.connect_confirmed(pair);
-  rig.host_sends(pair.write(101));
-  rig.wan_sends(pair.ack(101, 2, 0x05));
-  rig.at_host();
-  rig.host_sends(pair.write(102));
-  CHECK(rig.at_host().empty());
-  CHECK(rig.count(Counter::credits_seen) == 1);
-}
-
 TEST_CASE("an MSN that disagrees later: no more acknowledging, custody is still delivered", "[engine][plain]") {
   Rig rig;
   const Pair pair;

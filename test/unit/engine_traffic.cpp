@@ -163,7 +163,8 @@ TEST_CASE("a host that closes a connection learned from traffic waits for custod
   CHECK(rig.at_wan() == Lines{"dreq"});
 }
 
-TEST_CASE("a DREQ from the WAN ends no connection learned from traffic: anybody could have sent it", "[engine][traffic]") {
+TEST_CASE("a DREQ from the WAN ends no connection learned from traffic: anybody could have sent it",
+          "[engine][traffic]") {
   Rig rig;
   const Pair pair;
   learn(rig, pair);
