@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <yaml-cpp/eventhandler.h>
 
 #include "config/quantity.hpp"
 
@@ -50,6 +51,33 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// Remembers where the last document began.
+class DocumentStart final : public YAML::EventHandler {
+ public:
+  const YAML::Mark& mark() const { return mark_; }
+  void OnDocumentStart(const YAML::Mark& mark) override { mark_ = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  YAML::Mark mark_ = YAML::Mark::null_mark();
+};
+
+/// Not YAML::LoadAll(): at a comma between documents, and a few like it, yaml-cpp 0.7 finds empty documents for ever.
+void refuse_second_document(const std::string& text, const std::string& name) {
+  std::istringstream in(text);
+  YAML::Parser parser(in);
+  DocumentStart start;
+  if (parser.HandleNextDocument(start) && parser.HandleNextDocument(start))
+    throw ConfigError(fmt::format("{}: expected one document, got more", at(name, start.mark())));
+}
+
 }  // namespace
 
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
@@ -76,12 +104,10 @@ Value Value::load(const std::string& path) {
 
 Value Value::parse(const std::string& text, const std::string& name) {
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.empty() || documents[0].IsNull()) throw ConfigError(fmt::format("{}: is empty", name));
-    if (documents.size() > 1)
-      throw ConfigError(
-          fmt::format("{}: expected one document, got {}", at(name, documents[1].Mark()), documents.size()));
-    return Value(documents[0], std::make_shared<const std::string>(name), "");
+    refuse_second_document(text, name);
+    const YAML::Node document = YAML::Load(text);
+    if (document.IsNull()) throw ConfigError(fmt::format("{}: is empty", name));
+    return Value(document, std::make_shared<const std::string>(name), "");
   } catch (const YAML::Exception& error) {
     throw ConfigError(fmt::format("{}: {}", at(name, error.mark), error.msg));
   }
