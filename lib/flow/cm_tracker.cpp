@@ -95,7 +95,7 @@ CmOutcome CmTracker::on_reply(const wire::Frame& frame, const wire::CmMessage& m
   pending.info.end(other(from)).starting_psn = message.starting_psn & wire::kPsnMask;
   outcome.event = CmEvent::learned;
   outcome.info = pending.info;
-  to_bind_ = {exchange, message.local_comm_id, pending.active_side};
+  to_bind_ = {exchange, message.local_comm_id, message.transaction_id, pending.active_side};
   return outcome;
 }
 
@@ -109,8 +109,11 @@ CmOutcome CmTracker::on_reject(const wire::Frame& frame, const wire::CmMessage& 
   }
   const auto by_active = pending_.find({key_from_active(frame, message.local_comm_id), message.transaction_id});
   if (by_active != pending_.end() && by_active->second.active_side == from && by_active->second.answered) {
+    // Another exchange may have used the communication ID since, or this one got no place: not theirs to end.
     const auto live = live_.find(by_active->first.first);
-    if (live != live_.end()) {
+    if (live != live_.end() && live->second.active_side == from &&
+        live->second.transaction_id == message.transaction_id &&
+        live->second.passive_comm_id == message.remote_comm_id) {
       outcome.event = CmEvent::rejected;
       outcome.connection = live->second.connection;
     }
@@ -139,10 +142,10 @@ std::optional<ConnectionIndex> CmTracker::find_live(const wire::Frame& frame, co
 void CmTracker::bind(ConnectionIndex connection) {
   if (!to_bind_) return;
   forget(connection);
-  const auto& [key, passive_comm_id, active_side] = *to_bind_;
+  const auto& [key, passive_comm_id, transaction_id, active_side] = *to_bind_;
   // A communication ID used again belongs to the newer connection.
   if (const auto old = live_.find(key); old != live_.end()) keys_.erase(old->second.connection);
-  live_[key] = {connection, passive_comm_id, active_side};
+  live_[key] = {connection, passive_comm_id, transaction_id, active_side};
   keys_[connection] = key;
   to_bind_.reset();
 }

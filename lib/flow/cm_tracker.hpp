@@ -84,6 +84,7 @@ class CmTracker {
   struct Live {
     ConnectionIndex connection;
     std::uint32_t passive_comm_id;
+    std::uint64_t transaction_id;
     Side active_side;
   };
   std::map<ExchangeKey, Live> live_;
@@ -91,6 +92,7 @@ class CmTracker {
   struct ToBind {
     ExchangeKey key;
     std::uint32_t passive_comm_id;
+    std::uint64_t transaction_id;
     Side active_side;
   };
   std::optional<ToBind> to_bind_;

@@ -70,3 +70,22 @@ TEST_CASE("a REQ nobody answers is forgotten", "[flow][cm]") {
   feed(tracker, later.req(), Side::host, flow::CmTracker::kPendingLife + 1);
   CHECK(feed(tracker, pair.rep(), Side::wan, flow::CmTracker::kPendingLife + 1).event == CmEvent::unmatched);
 }
+
+TEST_CASE("a REJ ends the connection of its own exchange only", "[flow][cm]") {
+  flow::CmTracker tracker(8);
+  const Pair pair;
+  feed(tracker, pair.req(), Side::host);
+  feed(tracker, pair.rep(), Side::wan);
+  tracker.bind(5);
+  // Somebody has used the communication ID once more, and the connection got no place (its QPN is held).
+  Pair forged = pair;
+  forged.transaction = 0x78;
+  forged.b_comm = 0xb2;
+  feed(tracker, forged.req(), Side::host);
+  CHECK(feed(tracker, forged.rep(), Side::wan).event == CmEvent::learned);
+  CHECK_FALSE(feed(tracker, forged.rej(Side::host), Side::host).connection);
+  CHECK(feed(tracker, pair.dreq(Side::host), Side::host).connection == 5);
+  const auto own = feed(tracker, pair.rej(Side::host), Side::host);
+  CHECK(own.event == CmEvent::rejected);
+  CHECK(own.connection == 5);
+}
