@@ -2,16 +2,33 @@
 #include "drivers/capture_reader.hpp"
 
 #include <array>
+#include <optional>
 #include <stdexcept>
 
 #include <fmt/format.h>
 #include <pcap/pcap.h>
 
 namespace longhaul::drivers {
+namespace {
+
+constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+
+/// Nanoseconds since 1970, or nothing when no clock says this.
+std::optional<Time> time_of(const timeval& stamp) {
+  // With nanosecond precision asked for, tv_usec holds nanoseconds.
+  if (stamp.tv_usec < 0 || stamp.tv_usec >= kNanosecondsPerSecond) return std::nullopt;
+  std::int64_t whole = stamp.tv_sec;
+  // pcap has 32 bits without a sign, until 2106; libpcap reads them with one.
+  if (whole < 0 && whole >= INT32_MIN) whole += std::int64_t{1} << 32;
+  if (whole < 0 || whole >= static_cast<std::int64_t>(UINT64_MAX / kNanosecondsPerSecond)) return std::nullopt;
+  return seconds(static_cast<std::uint64_t>(whole)) + static_cast<std::uint64_t>(stamp.tv_usec);
+}
+
+}  // namespace
 
 struct CaptureReader::Impl {
   struct Close {
-    void operator()(pcap_t* handle) const { pcap_close(handle); }
+    void operator()(pcap_t* open) const { pcap_close(open); }
   };
   std::string path;
   std::unique_ptr<pcap_t, Close> handle;
@@ -50,8 +67,12 @@ bool CaptureReader::next(CapturedFrame& out) {
         fmt::format("{}: after frame {}: {}", impl_->path, impl_->frames, pcap_geterr(impl_->handle.get())));
   }
   ++impl_->frames;
-  // With nanosecond precision asked for, tv_usec holds nanoseconds.
-  out.time = seconds(static_cast<std::uint64_t>(header->ts.tv_sec)) + static_cast<std::uint64_t>(header->ts.tv_usec);
+  const std::optional<Time> time = time_of(header->ts);
+  if (!time) {
+    throw std::runtime_error(fmt::format("{}: frame {}: impossible time: {} s and {} ns", impl_->path, impl_->frames,
+                                         header->ts.tv_sec, header->ts.tv_usec));
+  }
+  out.time = *time;
   out.bytes = {bytes, header->caplen};
   out.original_size = header->len;
   return true;

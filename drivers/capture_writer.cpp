@@ -19,8 +19,8 @@ constexpr Time kSecond = 1'000'000'000;
 
 struct CaptureWriter::Impl {
   struct Close {
-    void operator()(pcap_t* handle) const { pcap_close(handle); }
-    void operator()(pcap_dumper_t* dumper) const { pcap_dump_close(dumper); }
+    void operator()(pcap_t* open) const { pcap_close(open); }
+    void operator()(pcap_dumper_t* open) const { pcap_dump_close(open); }
   };
   std::string path;
   std::unique_ptr<pcap_t, Close> handle;
@@ -40,6 +40,9 @@ CaptureWriter::CaptureWriter(CaptureWriter&&) noexcept = default;
 CaptureWriter& CaptureWriter::operator=(CaptureWriter&&) noexcept = default;
 
 void CaptureWriter::write(std::span<const std::uint8_t> frame, Time time) {
+  // The file format has 32 bits for seconds (read without a sign: until 2106).
+  if (time / kSecond > UINT32_MAX)
+    throw std::runtime_error(fmt::format("{}: a pcap file cannot hold the time {} s", impl_->path, time / kSecond));
   pcap_pkthdr header{};
   header.ts.tv_sec = static_cast<time_t>(time / kSecond);
   header.ts.tv_usec = static_cast<suseconds_t>(time % kSecond);  // nanoseconds, by the precision of the handle

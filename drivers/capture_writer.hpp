@@ -19,7 +19,7 @@ class CaptureWriter {
   CaptureWriter(CaptureWriter&&) noexcept;
   CaptureWriter& operator=(CaptureWriter&&) noexcept;
 
-  /// `time` in nanoseconds since 1970.
+  /// `time` in nanoseconds since 1970. Throws std::runtime_error when it is after February 2106, where pcap ends.
   void write(std::span<const std::uint8_t> frame, Time time);
 
   /// Throws std::runtime_error when not everything written so far has reached the file system (a full disk).

@@ -73,6 +73,26 @@ TEST_CASE("pcap: microseconds and nanoseconds both come as nanoseconds") {
   }
 }
 
+TEST_CASE("pcap: seconds have no sign, and a fraction is less than a second") {
+  TemporaryFile file;
+  CapturedFrame frame;
+  file.put(pcap_header(kMicroseconds, kEthernet) + pcap_frame(0xffffffff, 999'999, "frame", 5));
+  CaptureReader late(file.path);
+  REQUIRE(late.next(frame));
+  CHECK(frame.time == 0xffffffffull * 1'000'000'000 + 999'999'000);
+  file.put(pcap_header(kMicroseconds, kEthernet) + pcap_frame(1, 1'000'000, "frame", 5));
+  CaptureReader broken(file.path);
+  CHECK_THROWS_WITH(broken.next(frame), Catch::Contains(file.path + ": frame 1: impossible time"));
+}
+
+TEST_CASE("a time after the end of pcap is refused, not wrapped") {
+  TemporaryFile file;
+  CaptureWriter writer(file.path);
+  const std::vector<std::uint8_t> bytes(64);
+  writer.write(bytes, seconds(0xffffffff));
+  CHECK_THROWS_WITH(writer.write(bytes, seconds(1ull << 32)), Catch::Contains(file.path + ": a pcap file cannot hold"));
+}
+
 TEST_CASE("pcapng with nanoseconds") {
   const std::string section =
       pcapng_block(0x0a0d0d0a, le32(0x1a2b3c4d) + std::string("\1\0\0\0", 4) + std::string(8, '\xff'));
