@@ -25,8 +25,9 @@ std::uint64_t NearPart::window_of(const NearFlow& flow, Time now) const {
 
 void NearPart::acknowledge(NearFlow& flow, Time now) {
   if (flow.phase == Phase::failed) {
-    if (flow.fatal_nak_wanted)
-      send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(flow.fatal_code), Counter::fatal_naks);
+    if (flow.fatal_nak_wanted &&
+        send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(flow.fatal_code), Counter::fatal_naks))
+      flow.told = true;
     flow.fatal_nak_wanted = false;
     return;
   }
@@ -68,9 +69,11 @@ void NearPart::examine(NearFlow& flow, Time now) {
     if (held.takes_receive) ++flow.receives_examined;
     if (flow.policy == flow::Policy::window) {
       flow.examined_end = psn_add(held.last_psn, 1);
+      flow.examined_bytes = held.end_bytes;
       flow.ack_asked = flow.ack_asked || held.ack_req;
     } else if (held.ack_req) {
-      pseudo_ack(flow, held.last_psn, held.msn, psn_lt(held.psn, flow.late_end) ? kNever : held.received_at, now);
+      const Time cause = psn_lt(held.psn, flow.late_end) ? kNever : held.received_at;
+      pseudo_ack(flow, held.last_psn, held.msn, held.end_bytes, cause, now);
     }
   }
 }
@@ -85,11 +88,10 @@ bool NearPart::is_withheld(NearFlow& flow, const Held& held, Time now) {
   return flow.withheld = withheld;
 }
 
-// `msn` counts from where custody began, as in Held.
-void NearPart::pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, Time cause, Time now) {
-  flow.h = psn_add(psn, 1);
-  flow.msn_h = psn_add(flow.msn_base, msn);
-  flow.acknowledged_any = true;
+// `msn` and `bytes` count from where custody began, as in Held.
+void NearPart::pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause,
+                          Time now) {
+  promise(flow, psn_add(psn, 1), psn_add(flow.msn_base, msn), bytes);
   flow.reacknowledge = false;  // this ACK says more
   const std::uint8_t syndrome = ack_syndrome(flow);
   if (observer_ != nullptr)
@@ -109,16 +111,15 @@ void NearPart::acknowledge_within_message(NearFlow& flow, Time now) {
   const bool last_has_come = next != nullptr && held_in(next).msn != flow.msn_released;
   if (!last_has_come && !flow.ack_asked && pending < kPacketsUnasked) return;
   flow.ack_asked = false;
-  pseudo_ack(flow, psn_add(flow.examined_end, -1), flow.msn_released, kNever, now);
+  pseudo_ack(flow, psn_add(flow.examined_end, -1), flow.msn_released, flow.examined_bytes, kNever, now);
 }
 
 // A NAK acknowledges what precedes it, so it comes when all of that may be acknowledged.
 void NearPart::nak_gap(NearFlow& flow) {
   flow.gap_nak_wanted = false;
   flow.gap_nak_sent = true;
-  flow.h = flow.examined_end = flow.tail;
-  flow.msn_h = psn_add(flow.msn_base, flow.msn_tail);
-  flow.acknowledged_any = true;
+  flow.examined_end = flow.tail;
+  promise(flow, flow.tail, psn_add(flow.msn_base, flow.msn_tail), flow.bytes_taken);
   send_made(flow, flow.tail, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::pseudo_naks);
 }
 
@@ -128,16 +129,26 @@ std::uint8_t NearPart::ack_syndrome(const NearFlow& flow) {
   return wire::credit_code(flow.receive_limit - std::min(flow.receive_limit, flow.receives_examined));
 }
 
-void NearPart::send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter,
+// Everything before `h`, `bytes` of what was ever taken into custody, is about to be acknowledged by the box. It is
+// written down first.
+void NearPart::promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h, std::uint64_t bytes) {
+  flow.h = h;
+  flow.msn_h = msn_h;
+  flow.acknowledged_any = true;
+  if (flow.record != nullptr) flow.record->promise(h, msn_h, bytes);
+}
+
+bool NearPart::send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter,
                          Time cause) {
   rte_mbuf* frame = flow.ack.make(pools_.pools.front(), psn, msn, syndrome);
   if (frame == nullptr) {
     // As if lost on the way: the requester asks again.
     ++counters_[Counter::made_frames_lost];
-    return;
+    return false;
   }
   ++counters_[counter];
   outlet_.send_to_requester(frame, cause);
+  return true;
 }
 
 }  // namespace longhaul::custody

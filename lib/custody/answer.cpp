@@ -54,6 +54,8 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
     }
   }
   if (verdict == Verdict::forward) ++counters_[Counter::answers_forwarded];
+  // What a failed flow let go of was not answered.
+  if (flow.record != nullptr && flow.phase != Phase::failed) flow.record->answered(flow.bytes_answered);
   arm(flow, now);
   return verdict;
 }

@@ -33,6 +33,8 @@ enum class Phase : std::uint8_t {
   ended,        ///< closed or in error at the responder: everything passes
 };
 
+class RecordSlot;
+
 struct NearFlow {
   FlowIdentity identity;
   flow::Policy policy = flow::Policy::off;
@@ -68,6 +70,7 @@ struct NearFlow {
 
   std::uint64_t bytes_taken = 0;     ///< frame bytes ever taken into custody
   std::uint64_t bytes_answered = 0;  ///< of those, answered by the responder
+  RecordSlot* record = nullptr;      ///< what a restart must know of this flow; null: nothing is written down
 
   // Resending
   Time unanswered_since = 0;     ///< when the oldest unanswered packet became that: the last progress
@@ -90,15 +93,18 @@ struct NearFlow {
   bool repair_nak_wanted = false;
   bool fatal_nak_wanted = false;
   wire::NakCode fatal_code = wire::NakCode::remote_operational_error;
+  std::uint64_t lost_bytes = 0;  ///< of a failed flow: acknowledged and not delivered
+  bool told = false;             ///< of a failed flow: a fatal NAK was made
 
-  bool acknowledged_any = false;   ///< a pseudo-ACK was made: answers below h are the box's to deal with
-  bool was_confirmed = false;      ///< a real answer has agreed once
-  bool trusted = true;             ///< false: MSN disagreed or no answers come; nothing more is acknowledged
-  bool ack_asked = false;          ///< policy window: a packet below examined_end had AckReq
-  std::uint32_t examined_end = 0;  ///< policy window: first PSN after those that may be acknowledged; never before h
-  bool withheld = false;           ///< the packet at to_acknowledge was counted as withheld
-  std::uint32_t late_end = 0;      ///< packets before it were held back by design: their pseudo-ACKs measure no delay
-  bool in_backlog = false;         ///< the engine's list of flows with something to send
+  bool acknowledged_any = false;     ///< a pseudo-ACK was made: answers below h are the box's to deal with
+  bool was_confirmed = false;        ///< a real answer has agreed once
+  bool trusted = true;               ///< false: MSN disagreed or no answers come; nothing more is acknowledged
+  bool ack_asked = false;            ///< policy window: a packet below examined_end had AckReq
+  std::uint32_t examined_end = 0;    ///< policy window: first PSN after those that may be acknowledged; never before h
+  std::uint64_t examined_bytes = 0;  ///< bytes_taken up to there
+  bool withheld = false;             ///< the packet at to_acknowledge was counted as withheld
+  std::uint32_t late_end = 0;        ///< packets before it were held back by design: their pseudo-ACKs measure no delay
+  bool in_backlog = false;           ///< the engine's list of flows with something to send
 
   /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.
   bool owes() const { return !queue.empty() && una != h; }

@@ -24,6 +24,13 @@ void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn
   flow.give_up = settings_.give_up;
 }
 
+void NearPart::begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes) {
+  flow.phase = Phase::failed;
+  flow.una = flow.h = flow.tail = flow.sent_top = flow.late_end = flow.examined_end = promise.h;
+  flow.msn_h = promise.msn_h;
+  flow.lost_bytes = lost_bytes;
+}
+
 void NearPart::end(NearFlow& flow, Time now) {
   if (flow.phase == Phase::ended) return;
   const std::uint64_t left = flow.queue.packets();
@@ -32,8 +39,14 @@ void NearPart::end(NearFlow& flow, Time now) {
     counters_[Counter::unconfirmed_at_close_bytes] += flow.queue.bytes();
     if (observer_ != nullptr) observer_->on_unconfirmed_at_close(flow.identity, left, flow.queue.bytes(), now);
   }
+  if (flow.phase == Phase::failed && !flow.told) {
+    counters_[Counter::closed_untold_bytes] += flow.lost_bytes;
+    if (observer_ != nullptr) observer_->on_closed_untold(flow.identity, flow.lost_bytes, now);
+  }
   if (observer_ != nullptr) observer_->on_flow_closed(flow.identity, left, now);
   release_all(flow);
+  if (flow.record != nullptr) flow.record->clear();
+  flow.record = nullptr;
   flow.phase = Phase::ended;
   flow.deadline = kNever;
 }

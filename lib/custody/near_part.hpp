@@ -9,6 +9,7 @@
 
 #include "custody/budget.hpp"
 #include "custody/near_flow.hpp"
+#include "custody/restart_record.hpp"
 #include "metrics/counter_set.hpp"
 #include "metrics/histogram.hpp"
 #include "wire/frame.hpp"
@@ -71,6 +72,9 @@ class NearPart {
 
   /// Prepares `flow`, whose identity, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
   void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up);
+
+  /// The same for a flow of an earlier process: `promise` was made and `lost_bytes` of it not delivered.
+  static void begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes);
 
   /// Prepares `flow`, whose identity, policy and path MTU are set, to begin in the middle of its traffic: requests
   /// before `next_psn` have passed, and the responder has answered those before `una`.
@@ -155,11 +159,12 @@ class NearPart {
   bool may_acknowledge(const NearFlow& flow) const;
   void examine(NearFlow& flow, Time now);
   bool is_withheld(NearFlow& flow, const Held& held, Time now);
-  void pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, Time cause, Time now);
+  void pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause, Time now);
   void acknowledge_within_message(NearFlow& flow, Time now);
   void nak_gap(NearFlow& flow);
   static std::uint8_t ack_syndrome(const NearFlow& flow);
-  void send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter,
+  static void promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h, std::uint64_t bytes);
+  bool send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter,
                  Time cause = kNever);
   std::uint64_t window_of(const NearFlow& flow, Time now) const;
 

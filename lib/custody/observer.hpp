@@ -39,6 +39,10 @@ class Observer {
   virtual void on_flow_learned(const FlowIdentity&, Time) {}
   /// Acknowledged data could not be delivered (design rule 6): `bytes` were in custody below h.
   virtual void on_flow_failed(const FlowIdentity&, std::string_view why, std::uint64_t bytes, Time) {}
+  /// The same of an earlier process, found in the restart record when this one started.
+  virtual void on_found_in_record(const FlowIdentity&, std::uint64_t bytes) {}
+  /// A failed flow's connection closed, and its requester never sent a request that could be answered by the fatal NAK.
+  virtual void on_closed_untold(const FlowIdentity&, std::uint64_t bytes, Time) {}
   /// The responder's side closed while packets it had not answered were in custody: whether they arrived is not known.
   virtual void on_unconfirmed_at_close(const FlowIdentity&, std::uint64_t packets, std::uint64_t bytes, Time) {}
   /// `packets_left` custody packets at the end of a flow, before they were let go.

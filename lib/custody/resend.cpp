@@ -182,6 +182,8 @@ void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Ti
   const std::uint64_t bytes = owed_bytes(flow);
   ++counters_[Counter::flows_failed];
   counters_[Counter::failed_bytes] += bytes;
+  flow.lost_bytes = bytes;
+  if (flow.record != nullptr) flow.record->answered(flow.bytes_answered);
   if (observer_ != nullptr) observer_->on_flow_failed(flow.identity, why, bytes, now);
   // A requester with requests under way listens now; an idle one would ignore a NAK until its next request.
   flow.fatal_nak_wanted = psn_lt(flow.h, flow.sent_top) || psn_lt(flow.h, flow.tail);

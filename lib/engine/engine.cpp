@@ -241,6 +241,7 @@ void Engine::Impl::end_of_burst() {
     Connection& connection = connections[index];
     connection.touched = false;
     near.acknowledge(connection.near, now);
+    close_when_told(connection);
     if (connection.held_dreq != nullptr && connection.near.queue.empty()) release_dreq(index);
     schedule(index);
   }
@@ -364,6 +365,7 @@ Engine::~Engine() = default;
 void Engine::receive(Side side, std::span<rte_mbuf* const> frames, Time now) { impl_->receive(side, frames, now); }
 void Engine::poll(Time now, bool answers_waiting) { impl_->poll(now, answers_waiting); }
 Time Engine::next_deadline() const { return impl_->next_deadline(); }
+void Engine::use_record(std::span<custody::RecordSlot> record, Time now) { impl_->use_record(record, now); }
 void Engine::set_draining(bool draining) { impl_->near.set_draining(draining); }
 std::uint64_t Engine::custody_packets() const { return impl_->near.budget().packets; }
 std::uint64_t Engine::custody_bytes() const { return impl_->near.budget().bytes; }

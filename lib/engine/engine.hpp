@@ -8,6 +8,7 @@
 #include <span>
 
 #include "custody/observer.hpp"
+#include "custody/restart_record.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
 #include "flow/side.hpp"
@@ -34,6 +35,12 @@ class Engine {
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
+
+  /// Writes down in `record` what the process owes, so that a later one knows (design section 6): at least
+  /// max_connections slots, which must outlive the engine. Flows that an earlier process left owing begin as failed,
+  /// are counted (flows_failed_by_restart) and told to the observer. Call at most once, before the first receive().
+  /// Throws std::invalid_argument when there are too few slots.
+  void use_record(std::span<custody::RecordSlot> record, Time now);
 
   /// Frames that came in on `side`, in order; the engine owns them from here on. Everything they cause
   /// (forwarding, pseudo-ACKs) has been handed to the sink when this returns, or waits for poll().

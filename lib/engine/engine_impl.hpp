@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine's inside. engine.cpp: frames and time; learn.cpp: how connections begin; teardown.cpp: how they end.
+// The engine's inside. engine.cpp: frames and time; learn.cpp: how connections begin; teardown.cpp: how they end;
+// restart.cpp: what is written down for a later process, and what an earlier one left.
 #pragma once
 
 #include <deque>
@@ -58,6 +59,7 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   std::optional<flow::ConnectionIndex> admit(const flow::ConnectionInfo& info, bool from_traffic);
   void learn(const flow::ConnectionInfo& info);
   void learn_from_traffic(Side side, const wire::Frame& frame);
+  static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);
   void make_room();
 
   // teardown.cpp
@@ -67,6 +69,13 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
                                                      const wire::CmMessage& message) const;
   void close_silent(flow::ConnectionIndex index);
   void close(flow::ConnectionIndex index);
+  void close_when_told(Connection& connection) const;
+
+  // restart.cpp
+  void use_record(std::span<custody::RecordSlot> slots, Time time);
+  void restore(flow::ConnectionIndex index);
+  void damaged(flow::ConnectionIndex index);
+  void record_connection(flow::ConnectionIndex index);
 
   // custody::Outlet
   bool may_send() override { return !wan_full && pacer.may_send(now); }
@@ -94,6 +103,7 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   flow::CmTracker tracker;
   flow::TrafficLearner learner;
   std::vector<Connection> connections;
+  std::span<custody::RecordSlot> record;  ///< one for each of `connections`, or none at all
   TimerHeap timers;
   std::vector<flow::ConnectionIndex> touched;
   std::deque<flow::ConnectionIndex> backlog;

@@ -55,6 +55,12 @@ Verdict Engine::Impl::cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
   return Verdict::forward;
 }
 
+custody::FlowIdentity Engine::Impl::identity_of(const flow::ConnectionInfo& info) {
+  const flow::End& requester = info.end(Side::host);
+  const flow::End& responder = info.end(Side::wan);
+  return {next_serial(), requester.ip, responder.ip, requester.qpn, responder.qpn};
+}
+
 // A slot for `info`, and in it the flow's identity, policy and path MTU.
 std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionInfo& info, bool from_traffic) {
   // The responder's QPN, announced anew by its owner: whatever it had before, it has forgotten. Traffic announces
@@ -87,11 +93,9 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
   connection.last_seen = now;
   connection.from_traffic = from_traffic;
 
-  const flow::End& requester = info.end(Side::host);
-  const flow::End& responder = info.end(Side::wan);
   custody::NearFlow& flow = connection.near;
-  flow.identity = {next_serial(), requester.ip, responder.ip, requester.qpn, responder.qpn};
-  flow.policy = settings.policies.lookup(requester.ip, responder.ip);
+  flow.identity = identity_of(info);
+  flow.policy = settings.policies.lookup(flow.identity.requester, flow.identity.responder);
   flow.path_mtu = info.path_mtu;
   ++counters[Counter::connections_learned];
   counters[Counter::flows_learned] += 2;
@@ -104,6 +108,7 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info) {
   if (!index) return;
   tracker.bind(*index);
   near.begin(connections[*index].near, info.end(Side::host).starting_psn, info.retry_count * info.ack_timeout);
+  record_connection(*index);
 }
 
 // A frame of no connection that is known. Requests of far hosts, and our hosts' answers to them, are for the other box
@@ -135,6 +140,7 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame) {
   if (!index) return;
   ++counters[Counter::connections_from_traffic];
   near.begin_midway(connections[*index].near, outcome.una, outcome.msn, outcome.next_psn);
+  record_connection(*index);
 }
 
 void Engine::Impl::make_room() {

@@ -93,4 +93,11 @@ void Engine::Impl::close(flow::ConnectionIndex index) {
   ++counters[Counter::connections_closed];
 }
 
+// A requester that knows of its failure says no more on this QP; its DREQ may never come this way.
+void Engine::Impl::close_when_told(Connection& connection) const {
+  const custody::NearFlow& flow = connection.near;
+  if (flow.phase == custody::Phase::failed && flow.told && connection.close_deadline == kNever)
+    connection.close_deadline = now + kCloseWait;
+}
+
 }  // namespace longhaul::engine

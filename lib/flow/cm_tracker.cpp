@@ -141,13 +141,31 @@ std::optional<ConnectionIndex> CmTracker::find_live(const wire::Frame& frame, co
 
 void CmTracker::bind(ConnectionIndex connection) {
   if (!to_bind_) return;
-  forget(connection);
   const auto& [key, passive_comm_id, transaction_id, active_side] = *to_bind_;
+  add_live(key, {connection, passive_comm_id, transaction_id, active_side});
+  to_bind_.reset();
+}
+
+void CmTracker::add_live(const ExchangeKey& key, const Live& live) {
+  forget(live.connection);
   // A communication ID used again belongs to the newer connection.
   if (const auto old = live_.find(key); old != live_.end()) keys_.erase(old->second.connection);
-  live_[key] = {connection, passive_comm_id, transaction_id, active_side};
-  keys_[connection] = key;
-  to_bind_.reset();
+  live_[key] = live;
+  keys_[live.connection] = key;
+}
+
+std::optional<CmExchange> CmTracker::exchange_of(ConnectionIndex connection) const {
+  const auto found = keys_.find(connection);
+  if (found == keys_.end()) return std::nullopt;
+  const Live& live = live_.at(found->second);
+  return CmExchange{live.active_side, found->second.active_comm_id, live.passive_comm_id};
+}
+
+void CmTracker::restore(ConnectionIndex connection, const ConnectionInfo& info, const CmExchange& exchange) {
+  const ExchangeKey key{info.vlan.value, info.end(exchange.active_side).ip.bytes,
+                        info.end(other(exchange.active_side)).ip.bytes, exchange.active_comm_id};
+  // Nothing but a REJ of its set-up would name the transaction, and that is over.
+  add_live(key, {connection, exchange.passive_comm_id, 0, exchange.active_side});
 }
 
 void CmTracker::forget(ConnectionIndex connection) {

@@ -35,6 +35,13 @@ struct CmOutcome {
   std::optional<ConnectionIndex> connection;  ///< for rejected, disconnect_requested, disconnected
 };
 
+/// An exchange of RDMA-CM: who sent its REQ, and the communication IDs that both ends chose.
+struct CmExchange {
+  Side active_side = Side::host;
+  std::uint32_t active_comm_id = 0;
+  std::uint32_t passive_comm_id = 0;
+};
+
 class CmTracker {
  public:
   /// At most `max_pending` unanswered REQs are remembered; each for kPendingLife at most.
@@ -47,6 +54,11 @@ class CmTracker {
   void bind(ConnectionIndex connection);
   /// The connection is gone: its later CM messages are nobody's.
   void forget(ConnectionIndex connection);
+
+  /// The exchange that set `connection` up, or nothing.
+  std::optional<CmExchange> exchange_of(ConnectionIndex connection) const;
+  /// `connection` was set up by `exchange`, before this tracker was made: its DREQ, DREP are known from here on.
+  void restore(ConnectionIndex connection, const ConnectionInfo& info, const CmExchange& exchange);
 
   static constexpr Duration kPendingLife = seconds(120);  // CM's own retries end well before
 
@@ -87,6 +99,8 @@ class CmTracker {
     std::uint64_t transaction_id;
     Side active_side;
   };
+  void add_live(const ExchangeKey& key, const Live& live);
+
   std::map<ExchangeKey, Live> live_;
   std::map<ConnectionIndex, ExchangeKey> keys_;
   struct ToBind {

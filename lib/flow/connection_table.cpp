@@ -6,6 +6,7 @@
 #include <rte_hash_crc.h>
 #include <rte_lcore.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace longhaul::flow {
@@ -52,6 +53,19 @@ ConnectionTable::~ConnectionTable() {
 std::optional<ConnectionIndex> ConnectionTable::insert(const ConnectionInfo& info) {
   if (free_.empty()) return std::nullopt;
   const ConnectionIndex index = free_.back();
+  if (!link(index, info)) return std::nullopt;
+  free_.pop_back();
+  return index;
+}
+
+bool ConnectionTable::insert_at(ConnectionIndex index, const ConnectionInfo& info) {
+  const auto found = std::find(free_.begin(), free_.end(), index);
+  if (found == free_.end() || holder(info, Side::host) || holder(info, Side::wan) || !link(index, info)) return false;
+  free_.erase(found);
+  return true;
+}
+
+bool ConnectionTable::link(ConnectionIndex index, const ConnectionInfo& info) {
   Slot& slot = slots_[index];
   slot.info = info;
   for (const Side side : {Side::host, Side::wan}) {
@@ -59,13 +73,12 @@ std::optional<ConnectionIndex> ConnectionTable::insert(const ConnectionInfo& inf
     rte_hash* table = by_side_[static_cast<int>(side)];
     if (rte_hash_add_key_data(table, &key, reinterpret_cast<void*>(static_cast<std::uintptr_t>(index))) != 0) {
       unlink(index, Side::host);
-      return std::nullopt;
+      return false;
     }
     slot.linked[static_cast<int>(side)] = true;
   }
   slot.in_use = true;
-  free_.pop_back();
-  return index;
+  return true;
 }
 
 std::optional<ConnectionIndex> ConnectionTable::find(Side from, const wire::Frame& frame,

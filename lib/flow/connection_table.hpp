@@ -28,6 +28,9 @@ class ConnectionTable {
   /// A slot for `info`, or nothing when the table is full. No holder() may have one of its keys.
   std::optional<ConnectionIndex> insert(const ConnectionInfo& info);
 
+  /// The same in slot `index`. False when it or one of the keys is taken.
+  bool insert_at(ConnectionIndex index, const ConnectionInfo& info);
+
   /// The connection that has `info`'s key for frames from `from` already: host is the far end's QPN, wan the near
   /// end's.
   std::optional<ConnectionIndex> holder(const ConnectionInfo& info, Side from) const noexcept;
@@ -56,6 +59,7 @@ class ConnectionTable {
   };
   std::optional<ConnectionIndex> look_up(Side from, const Key& key) const noexcept;
   static Key key_of(const ConnectionInfo& info, Side from) noexcept;
+  bool link(ConnectionIndex index, const ConnectionInfo& info);
   void unlink(ConnectionIndex index, Side from) noexcept;
 
   rte_hash* by_side_[2] = {nullptr, nullptr};

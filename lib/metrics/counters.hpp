@@ -98,6 +98,11 @@ namespace longhaul::metrics {
   X(flows_failed, "flows that failed with acknowledged data undelivered")                                            \
   X(failed_bytes,                                                                                                    \
     "bytes acknowledged to a requester and not delivered: frame bytes in custody when their flow failed")            \
+  X(flows_failed_by_restart,                                                                                         \
+    "flows of an earlier process that the restart record gave as failed, when this one started")                     \
+  X(failed_by_restart_bytes, "bytes that it had acknowledged to their requesters and not delivered: frame bytes")    \
+  X(record_slots_damaged, "slots of the restart record that are not what a box wrote: nothing is known of them")     \
+  X(closed_untold_bytes, "bytes lost of flows that closed before their requester could be told by a fatal NAK")      \
   X(unconfirmed_at_close_packets, "packets in custody whose responder closed the connection before answering")       \
   X(unconfirmed_at_close_bytes, "their frame bytes")
 

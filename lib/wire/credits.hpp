@@ -13,7 +13,7 @@ namespace longhaul::wire {
 
 /// By code, 0 to 30; 31 (kAckNoCredits) says that credits are not in use.
 inline constexpr std::array<std::uint32_t, 31> kCredits = {
-    0,  1,  2,  3,   4,   6,   8,   12,  16,   24,   32,   48,   64,   96,   128,   192,
+    0,   1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,  192,
     256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
 
 /// The credits of an ACK's syndrome; `code` must be less than kAckNoCredits.

@@ -96,7 +96,9 @@ std::uint16_t Rig::transmit(Side out, rte_mbuf** frames, std::uint16_t count) {
   for (std::uint16_t i = 0; i < accepted; ++i) {
     const auto* data = rte_pktmbuf_mtod(frames[i], const std::uint8_t*);
     Bytes bytes(data, data + frames[i]->pkt_len);
-    (out == Side::host ? host_out : wan_out).emplace_back(bytes);
+    auto& seen = out == Side::host ? host_out : wan_out;
+    seen.emplace_back(bytes);
+    if (on_accepted) on_accepted(out, seen.back());
     in_flight_.push_back({frames[i], std::move(bytes)});
   }
   complete(100);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -44,6 +45,8 @@ class Rig final : public engine::Sink {
   Lines at_wan() { return lines(wan_out); }
   std::vector<Seen> host_out;
   std::vector<Seen> wan_out;
+  /// Called as a port accepts a frame: what is true at this instant?
+  std::function<void(Side, const Seen&)> on_accepted;
 
   /// How many more frames a port accepts; then it is full.
   void allow(Side side, std::size_t frames) { room_[static_cast<int>(side)] = frames; }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The restart record (design section 6): what the flows of this process owe is written down, and those of an earlier
+// process that owed come back as failed.
+#include <stdexcept>
+#include <string>
+
+#include "engine/engine_impl.hpp"
+
+namespace longhaul::engine {
+
+using custody::RecordSlot;
+
+void Engine::Impl::use_record(std::span<RecordSlot> slots, Time time) {
+  if (slots.size() < table.capacity())
+    throw std::invalid_argument("a restart record of " + std::to_string(slots.size()) + " slots for " +
+                                std::to_string(table.capacity()) + " connections");
+  now = time;
+  record = slots;
+  for (flow::ConnectionIndex index = 0; index < table.capacity(); ++index) {
+    RecordSlot& slot = record[index];
+    switch (slot.state()) {
+      case RecordSlot::State::empty:
+        break;
+      case RecordSlot::State::settled:
+        slot.clear();
+        break;
+      case RecordSlot::State::owing:
+        restore(index);
+        break;
+      case RecordSlot::State::damaged:
+        damaged(index);
+        break;
+    }
+  }
+}
+
+// The requester was told success and the data went with the process that held it. Its next request gets the fatal NAK;
+// the slot keeps what it says until the connection is closed.
+void Engine::Impl::restore(flow::ConnectionIndex index) {
+  RecordSlot& slot = record[index];
+  const flow::ConnectionInfo info = slot.connection().info();
+  if (!table.insert_at(index, info)) {
+    damaged(index);  // no box gives one connection two slots
+    return;
+  }
+  if (const auto exchange = slot.connection().exchange()) tracker.restore(index, info, *exchange);
+  const std::uint64_t bytes = slot.owed_bytes();
+  Connection& connection = connections[index];
+  connection.last_seen = now;
+  custody::NearFlow& flow = connection.near;
+  flow.identity = identity_of(info);
+  flow.policy = flow::Policy::full;  // what concerns a failed flow is verified first, whatever the policy is today
+  flow.path_mtu = info.path_mtu;
+  flow.record = &slot;
+  custody::NearPart::begin_failed(flow, slot.promised(), bytes);
+  ++counters[Counter::flows_failed_by_restart];
+  counters[Counter::failed_by_restart_bytes] += bytes;
+  if (observer != nullptr) observer->on_found_in_record(flow.identity, bytes);
+}
+
+void Engine::Impl::damaged(flow::ConnectionIndex index) {
+  ++counters[Counter::record_slots_damaged];
+  record[index].clear();
+}
+
+void Engine::Impl::record_connection(flow::ConnectionIndex index) {
+  if (record.empty()) return;
+  record[index].open(custody::RecordedConnection::of(table[index], tracker.exchange_of(index)));
+  connections[index].near.record = &record[index];
+}
+
+}  // namespace longhaul::engine
