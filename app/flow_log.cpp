@@ -39,6 +39,20 @@ void FlowLog::on_flow_failed(const custody::FlowIdentity& flow, std::string_view
                   described(flow), why, bytes);
 }
 
+void FlowLog::on_found_in_record(const custody::FlowIdentity& flow, std::uint64_t bytes) {
+  spdlog::error(
+      "connection failed: {}: the box was restarted; {} bytes were acknowledged to the requester and not delivered",
+      described(flow), bytes);
+}
+
+void FlowLog::on_closed_untold(const custody::FlowIdentity& flow, std::uint64_t bytes, Time now) {
+  if (may_log(now))
+    spdlog::error(
+        "connection closed over lost data: {}: {} bytes were acknowledged to the requester and not delivered, and it "
+        "sent no request that could have been answered by an error",
+        described(flow), bytes);
+}
+
 void FlowLog::on_unconfirmed_at_close(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes,
                                       Time now) {
   if (may_log(now))

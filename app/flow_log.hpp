@@ -14,6 +14,9 @@ class FlowLog final : public custody::Observer {
   static constexpr std::uint32_t kLinesPerSecond = 20;
 
   void on_flow_failed(const custody::FlowIdentity& flow, std::string_view why, std::uint64_t bytes, Time now) override;
+  /// Each of them, whatever the rate: once in the life of a process, at most one for each connection.
+  void on_found_in_record(const custody::FlowIdentity& flow, std::uint64_t bytes) override;
+  void on_closed_untold(const custody::FlowIdentity& flow, std::uint64_t bytes, Time now) override;
   void on_unconfirmed_at_close(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes,
                                Time now) override;
 

@@ -16,6 +16,7 @@
 #include "app/runtime.hpp"
 #include "app/stop_signals.hpp"
 #include "config/box_config.hpp"
+#include "drivers/record_file.hpp"
 #include "engine/engine.hpp"
 
 namespace longhaul::app {
@@ -39,6 +40,28 @@ void print_summary(const config::BoxConfig& config, Runtime& runtime, const engi
   std::fflush(stdout);
 }
 
+/// Null when the configuration names none.
+std::unique_ptr<drivers::RecordFile> open_record(const config::BoxConfig& config) {
+  if (config.restart_record.empty()) {
+    spdlog::warn("no restart_record: if this process is killed, what it acknowledged and did not deliver goes untold");
+    return nullptr;
+  }
+  try {
+    return std::make_unique<drivers::RecordFile>(config.restart_record, config.engine.max_connections);
+  } catch (const std::runtime_error& error) {
+    throw config::ConfigError(fmt::format("{}: {}", config.restart_record_position, error.what()));
+  }
+}
+
+void tell_of_record(const engine::Engine& engine, const std::string& path) {
+  const Counters& counters = engine.counters();
+  if (const std::uint64_t flows = counters[Counter::flows_failed_by_restart]; flows > 0)
+    spdlog::error("{}: {} connections have failed: an earlier process had acknowledged {} bytes and not delivered them",
+                  path, flows, counters[Counter::failed_by_restart_bytes]);
+  if (const std::uint64_t slots = counters[Counter::record_slots_damaged]; slots > 0)
+    spdlog::error("{}: {} slots are damaged: what their connections lost cannot be told", path, slots);
+}
+
 int run(const Options& options) {
   const config::BoxConfig config = config::load_box(options.config);
   for (const config::PortConfig* port : {&config.host, &config.wan}) check_arguments(*port);
@@ -49,11 +72,17 @@ int run(const Options& options) {
   // Before anything slow, so that a signal during the start is not lost.
   Requests& requests = requests_by_signal();
   for (const config::PortConfig* port : {&config.host, &config.wan}) check_presence(*port);
+  const auto record = open_record(config);
   Runtime runtime(config.process, config.pools, {"host", config.host.pci, config.host.vdev},
                   {"wan", config.wan.pci, config.wan.vdev});
   PortSink sink(runtime.first(), runtime.second());
   FlowLog flow_log;
   engine::Engine engine(config.engine, runtime.pools(), sink, &flow_log);
+
+  if (record != nullptr) {
+    engine.use_record(record->slots(), runtime.clock().now());
+    tell_of_record(engine, config.restart_record);
+  }
 
   const Time started = runtime.clock().now();
   const auto statistics = [&](const StopRecord& stop) {

@@ -86,7 +86,7 @@ void read_timers(const Value& value, BoxConfig& out) {
 
 BoxConfig read_box(const Value& top) {
   const Map map = top.map({"name", "ports", "hugepages", "memory", "core", "idle", "mtu", "wan_rate", "policy",
-                           "confirm", "learn_from_traffic", "custody", "connections", "timers"});
+                           "confirm", "learn_from_traffic", "custody", "connections", "timers", "restart_record"});
   BoxConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.host, out.wan) = read_ports(map.at("ports"), "host", "wan");
@@ -101,6 +101,12 @@ BoxConfig read_box(const Value& top) {
   if (const auto v = map.find("connections"))
     out.engine.max_connections = static_cast<std::uint32_t>(v->integer(1, 1u << 20));
   if (const auto v = map.find("timers")) read_timers(*v, out);
+  if (const auto v = map.find("restart_record")) {
+    out.restart_record = v->text();
+    out.restart_record_position = v->position();
+    if (out.restart_record.front() != '/' || out.restart_record.back() == '/')
+      v->fail_expected("an absolute path of a file such as /run/longhaul/box.record");
+  }
   out.pools.frames = out.engine.custody_mbufs + kFramesBesidesCustody;
   return out;
 }

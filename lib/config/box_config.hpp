@@ -16,8 +16,10 @@ struct BoxConfig {
   PortConfig wan;
   ProcessConfig process;
   engine::Settings engine;
-  engine::PoolPlan pools;        ///< frame_bytes is left to whoever knows the ports
-  Duration drain = seconds(10);  ///< how long SIGTERM waits for custody to empty
+  engine::PoolPlan pools;               ///< frame_bytes is left to whoever knows the ports
+  std::string restart_record;           ///< absolute path of the restart record; empty: none is kept
+  std::string restart_record_position;  ///< "FILE:LINE:COL: restart_record", for messages about the file itself
+  Duration drain = seconds(10);         ///< how long SIGTERM waits for custody to empty
 };
 
 /// Throws ConfigError.

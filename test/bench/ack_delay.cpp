@@ -11,6 +11,7 @@
 #include <exception>
 #include <iostream>
 #include <thread>
+#include <vector>
 
 #include "app/box_loop.hpp"
 #include "app/report.hpp"
@@ -31,7 +32,7 @@ void pin_to(unsigned cpu) {
   pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
 }
 
-int measure(const bench::TrafficOptions& traffic) {
+int measure(const bench::TrafficOptions& traffic, bool with_record) {
   engine::PoolPlan plan;
   // Frames of up to 1280 bytes are held in small buffers: room for what one and a half round trips bring.
   const auto in_custody = static_cast<std::uint32_t>(traffic.rate * static_cast<double>(traffic.round_trip) / 1e9);
@@ -61,7 +62,9 @@ int measure(const bench::TrafficOptions& traffic) {
   int status = 0;
   {
     app::PortSink sink(*host_port, *wan_port);
+    std::vector<custody::RecordSlot> slots(settings.max_connections);
     engine::Engine engine(settings, pools, sink);
+    if (with_record) engine.use_record(slots, clock.now());
     app::Requests requests;
     bench::TrafficResult result;
     std::exception_ptr failure;
@@ -130,10 +133,12 @@ int main(int argc, char** argv) {
   app.add_option("--round-trip", round_trip_ms, "of the long haul, in ms")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
+  bool with_record = false;
+  app.add_flag("--record", with_record, "with a restart record, in ordinary memory");
   CLI11_PARSE(app, argc, argv);
   traffic.round_trip = static_cast<Duration>(round_trip_ms * 1e6);
   try {
-    return measure(traffic);
+    return measure(traffic, with_record);
   } catch (const std::exception& e) {
     fmt::print(stderr, "ack_delay: {}\n", e.what());
     return 1;

@@ -67,6 +67,13 @@ TEST_CASE("policy off is a word, quoted or not") {
   CHECK(config.engine.policies.rules[1].policy == flow::Policy::off);
 }
 
+TEST_CASE("a restart record is kept where the configuration says, else nowhere") {
+  CHECK(box("").restart_record.empty());
+  const BoxConfig config = box("restart_record: /run/longhaul/box.record");
+  CHECK(config.restart_record == "/run/longhaul/box.record");
+  CHECK(config.restart_record_position == "box.yaml:4:17: restart_record");
+}
+
 TEST_CASE("errors of a box name place and remedy") {
   struct Row {
     const char* yaml;
@@ -94,6 +101,9 @@ TEST_CASE("errors of a box name place and remedy") {
       {"policy: {rules: [{policy: off}]}", "policy.rules[0]: the key \"match\" is missing"},
       {"policy: {default: window}", "policy.default: expected off or full, got \"window\""},
       {"confirm: [", "box.yaml:"},
+      {"restart_record: box.record",
+       "box.yaml:4:17: restart_record: expected an absolute path of a file such as /run/longhaul/box.record, got "},
+      {"restart_record: /run/", "restart_record: expected an absolute path of a file"},
   };
   for (const Row& row : rows) {
     INFO(row.yaml);
