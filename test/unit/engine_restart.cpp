@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Design section 6, "Restart", and rule 6: what a killed process owed is failed when the next one starts.
+#include <algorithm>
 #include <catch2/catch.hpp>
-
 #include <cstring>
 #include <map>
 #include <random>
@@ -374,12 +374,13 @@ TEST_CASE("damaged slots, and two for one connection: counted, passed over", "[e
   Record record = make_record();
   const Pair pair;
   die_owing(record, pair);
-  std::memcpy(static_cast<void*>(&record[3]), static_cast<const void*>(&record[0]), sizeof(RecordSlot));
-  std::memcpy(static_cast<void*>(&record[5]), static_cast<const void*>(&record[0]), sizeof(RecordSlot));
-  reinterpret_cast<std::uint8_t*>(&record[5])[100] ^= 1;
+  constexpr std::size_t kSlot = sizeof(RecordSlot);
+  auto* bytes = reinterpret_cast<std::uint8_t*>(record.data());
+  for (const std::size_t to : {3, 5})
+    for (std::size_t i = 0; i < kSlot; ++i) bytes[to * kSlot + i] = bytes[i];
+  bytes[5 * kSlot + 100] ^= 1;
   std::mt19937 random(1);
-  auto* noise = reinterpret_cast<std::uint8_t*>(&record[7]);
-  for (std::size_t i = 0; i < 9 * sizeof(RecordSlot); ++i) noise[i] = static_cast<std::uint8_t>(random());
+  for (std::size_t i = 7 * kSlot; i < record.size() * kSlot; ++i) bytes[i] = static_cast<std::uint8_t>(random());
   Process next(record);
   CHECK(next.rig.count(Counter::flows_failed_by_restart) == 1);
   CHECK(next.rig.count(Counter::record_slots_damaged) == 11);
