@@ -92,6 +92,7 @@ struct NearFlow {
   bool gap_nak_sent = false;    ///< once per gap
   bool repair_nak_wanted = false;
   bool fatal_nak_wanted = false;
+  std::uint32_t fatal_psn = 0;  ///< of a failed flow: what its requester has not seen acknowledged
   wire::NakCode fatal_code = wire::NakCode::remote_operational_error;
   std::uint64_t lost_bytes = 0;  ///< of a failed flow: acknowledged and not delivered
   bool told = false;             ///< of a failed flow: a fatal NAK was made

@@ -27,6 +27,7 @@ void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn
 void NearPart::begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes) {
   flow.phase = Phase::failed;
   flow.una = flow.h = flow.tail = flow.sent_top = flow.late_end = flow.examined_end = promise.h;
+  flow.fatal_psn = promise.h;
   flow.msn_h = promise.msn_h;
   flow.lost_bytes = lost_bytes;
 }

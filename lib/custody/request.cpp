@@ -49,6 +49,8 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
 
   switch (flow.phase) {
     case Phase::failed:
+      // Below h a pseudo-ACK was lost: a NAK at h would complete what its requester still waits for.
+      if (psn_lt(span.psn, flow.fatal_psn)) flow.fatal_psn = span.psn;
       flow.fatal_nak_wanted = true;
       ++counters_[Counter::absorbed_failed];
       return Verdict::drop;

@@ -188,6 +188,7 @@ void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Ti
   // A requester with requests under way listens now; an idle one would ignore a NAK until its next request.
   flow.fatal_nak_wanted = psn_lt(flow.h, flow.sent_top) || psn_lt(flow.h, flow.tail);
   flow.fatal_code = code;
+  flow.fatal_psn = flow.h;
   flow.phase = Phase::failed;
   release_all(flow);
   flow.deadline = kNever;

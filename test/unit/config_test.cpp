@@ -99,7 +99,7 @@ TEST_CASE("errors of a box name place and remedy") {
       {"custody: []", "box.yaml:4:10: custody: expected a mapping of box_limit, "},
       {"policy: {rules: [{match: 10.9.0.0/99, policy: off}]}", "box.yaml:4:26: policy.rules[0].match: "},
       {"policy: {rules: [{policy: off}]}", "policy.rules[0]: the key \"match\" is missing"},
-      {"policy: {default: window}", "policy.default: expected off or full, got \"window\""},
+      {"policy: {default: fast}", "policy.default: expected off or window or full, got \"fast\""},
       {"confirm: [", "box.yaml:"},
       {"restart_record: box.record",
        "box.yaml:4:17: restart_record: expected an absolute path of a file such as /run/longhaul/box.record, got "},

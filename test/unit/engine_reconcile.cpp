@@ -288,6 +288,21 @@ TEST_CASE("fatal NAK below h with requests under way: the requester hears at onc
   CHECK(rig.at_host() == Lines{"nak1 103 msn 3"});
 }
 
+TEST_CASE("failed while a pseudo-ACK was lost: the fatal NAK names the requester's own oldest PSN",
+          "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.write(102), pair.write(103)});
+  rig.wan_sends(pair.nak(101, 1, 2));
+  rig.at_host();
+  // At 104 it would complete the two that the requester asks about.
+  rig.host_sends({pair.write(102), pair.write(103)});
+  CHECK(rig.at_host() == Lines{"nak2 102 msn 4"});
+  rig.host_sends(pair.write(104));
+  CHECK(rig.at_host() == Lines{"nak2 104 msn 4"});
+}
+
 TEST_CASE("fatal NAK at or above h: forwarded", "[engine][reconcile]") {
   Rig rig;
   const Pair pair;
