@@ -26,6 +26,10 @@ constexpr std::int32_t kMaxSpan = 1 << 22;
 // announced.
 constexpr std::int32_t kPlausible = 1 << 16;
 
+// IBTA vol. 1, 9.7.1 lets half the circle be under way. With all that is plausible on both sides it must stay below
+// that, or before and after can no longer be told.
+constexpr std::int32_t kMaxUnderWay = (1 << 23) - 4 * kPlausible;
+
 }  // namespace
 
 bool NearPart::plausible(const NearFlow& flow, std::uint32_t psn) {
@@ -46,6 +50,10 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
   if (flow.ack.empty()) flow.ack.learn_from_request(frame, flow.identity.requester_qpn);
   const Span span = span_of(flow, frame);
   const bool is_new = psn_le(flow.sent_top, span.psn) && psn_le(flow.tail, span.psn);
+  if (psn_diff(span.psn, flow.una) + psn_diff(span.last_psn, span.psn) > kMaxUnderWay) {
+    ++counters_[Counter::requests_implausible];
+    return Verdict::forward;
+  }
 
   switch (flow.phase) {
     case Phase::failed:

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "custody/observer.hpp"
 #include "custody/restart_record.hpp"
@@ -66,6 +67,10 @@ class Engine {
   std::uint64_t waiting_frames() const;
 
   const Counters& counters() const;
+
+  /// The first internal rule that is broken, in words; empty when none is. Walks everything: for tests and fuzzers,
+  /// between calls.
+  std::string_view inconsistency() const;
 
   /// The host port has accepted pseudo-ACKs since the last acks_accepted(). (Those held back by design, behind a READ,
   /// a limit or before confirmation, are not in the histogram.)

@@ -22,6 +22,19 @@ TEST_CASE("a READ for 4 GiB, and what follows it", "[engine][hostile]") {
   CHECK(rig.count(Counter::frames_host) > 5);
 }
 
+TEST_CASE("READs for more than half the circle of PSNs", "[engine][hostile]") {
+  Rig rig;
+  Pair pair;
+  rig.connect_confirmed(pair);
+  std::uint32_t psn = 101;
+  for (int i = 0; i < 4; ++i, psn = (psn + (1U << 22)) & 0xffffff) rig.host_sends(pair.read(psn, 0xffffffff));
+  // The first is as far as one can tell before from after: the others pass, and change nothing.
+  CHECK(rig.count(Counter::requests_implausible) == 3);
+  CHECK(rig.at_wan().size() == 4);
+  rig.wan_sends(pair.ack(101, 1));
+  rig.wait(seconds(200));
+}
+
 TEST_CASE("any request and any answer at any PSN in any order", "[engine][hostile]") {
   std::mt19937 random(7);
   const auto below = [&random](std::uint32_t n) {

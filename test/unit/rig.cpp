@@ -121,6 +121,8 @@ void Rig::check_sum() {
   std::uint64_t accounted = count(Counter::forwarded_host) + count(Counter::forwarded_wan) + engine->waiting_frames();
   for (const Counter counter : kNotForwarded) accounted += count(counter);
   if (in != accounted) FAIL("frames in: " << in << ", accounted for: " << accounted);
+  const std::string_view broken = engine->inconsistency();
+  if (!broken.empty()) FAIL("the engine's state: " << broken);
 }
 
 void Rig::wait(Duration duration) {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What must be true of a flow between two calls, whatever was received. For tests and fuzzers: it walks custody.
+#pragma once
+
+#include <string_view>
+
+#include "custody/near_flow.hpp"
+
+namespace longhaul::custody {
+
+/// The first of these rules that `flow` breaks, in words; empty when it breaks none.
+std::string_view inconsistency(const NearFlow& flow);
+
+}  // namespace longhaul::custody
