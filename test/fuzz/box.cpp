@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "box.hpp"
+
+#include <rte_mempool.h>
+#include <sanitizer/asan_interface.h>
+
+#include <algorithm>
+#include <string>
+
+#include "../unit/seen.hpp"
+#include "custody/held.hpp"
+#include "drivers/eal.hpp"
+#include "expect.hpp"
+#include "wire/builder.hpp"
+
+namespace longhaul::fuzz {
+
+namespace {
+
+constexpr std::uint32_t kFrameBytes = 4400;
+constexpr unsigned kReceiveBuffers = 4096;
+
+/// What ports receive into is not what the box takes its own buffers from: so one tells frames from what the box made,
+/// and may poison all of a buffer but the frame.
+struct Memory {
+  rte_mempool* receive = nullptr;
+  engine::Pools ample;
+  engine::Pools scarce;
+};
+
+const Memory& memory() {
+  static const Memory made = [] {
+    drivers::EalOptions options;
+    options.program = "fuzz";
+    options.hugepages = false;
+    options.memory_bytes = 128ull << 20;
+    static const drivers::Eal eal(options);
+    Memory out;
+    out.receive = rte_pktmbuf_pool_create("receive", kReceiveBuffers, 0, custody::kMbufPrivateSize,
+                                          RTE_PKTMBUF_HEADROOM + kFrameBytes, SOCKET_ID_ANY);
+    expect(out.receive != nullptr, "no memory for the receive pool");
+    out.ample = engine::Pools::create({.name = "ample", .frame_bytes = kFrameBytes, .frames = 2048, .small_frames = 4096});
+    out.scarce = engine::Pools::create({.name = "scarce", .frame_bytes = kFrameBytes, .frames = 4, .small_frames = 12});
+    return out;
+  }();
+  return made;
+}
+
+unsigned buffers_in_use(const engine::Pools& pools) {
+  unsigned used = rte_mempool_in_use_count(memory().receive) + rte_mempool_in_use_count(pools.frames);
+  for (const rte_mempool* pool : pools.small) used += rte_mempool_in_use_count(pool);
+  return used;
+}
+
+std::uint64_t hash_of(std::span<const std::uint8_t> bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const std::uint8_t byte : bytes) hash = (hash ^ byte) * 0x100000001b3;
+  return hash;
+}
+
+std::vector<unsigned> vids_of(const Roce& roce) { return {roce.vids.begin(), roce.vids.begin() + static_cast<std::ptrdiff_t>(roce.tags)}; }
+
+bool good(const Bytes& bytes, const Roce& roce) {
+  return slow_icrc(bytes, roce) == carried_icrc(bytes, roce) && checksums_good(bytes, roce);
+}
+
+/// What the responder must get of a request: all from the BTH to the ICRC, AckReq left out.
+std::uint64_t content_of(const Bytes& bytes, const Roce& roce) {
+  Bytes content(bytes.begin() + static_cast<std::ptrdiff_t>(roce.bth), bytes.begin() + static_cast<std::ptrdiff_t>(roce.icrc));
+  content[8] &= 0x7f;
+  return std::max<std::uint64_t>(1, hash_of(content));
+}
+
+bool is_request(const Roce& roce) { return roce.is_rc() && !(roce.known_opcode && roce.is_answer()); }
+
+/// LONGHAUL_FUZZ_TRACE: what happens, frame by frame.
+void tell(Time now, std::string_view what, const Bytes& bytes) {
+  static const bool wanted = std::getenv("LONGHAUL_FUZZ_TRACE") != nullptr;
+  if (!wanted) return;
+  std::string line = "not RoCE";
+  if (const auto roce = read_roce(bytes)) {
+    line = test::Seen(bytes).line() + " to QPN " + std::to_string(roce->qpn);
+    if (roce->is_read()) line += " of " + std::to_string(roce->dma_length) + " bytes";
+    if (!checksums_good(bytes, *roce)) line += " bad-checksum";
+  }
+  std::fprintf(stderr, "%14.6f ms  %-12.*s %s\n", static_cast<double>(now - seconds(1000)) / 1e6,
+               static_cast<int>(what.size()), what.data(), line.c_str());
+}
+
+constexpr std::array kNotForwarded = {
+    Counter::absorbed_acks,       Counter::absorbed_psn_naks,   Counter::absorbed_rnr_naks,
+    Counter::absorbed_fatal_naks, Counter::absorbed_duplicates, Counter::absorbed_queued_duplicates,
+    Counter::absorbed_failed,     Counter::dropped_beyond_gap,  Counter::dropped_port_full,
+    Counter::absorbed_dreqs,      Counter::dropped_unsent,      Counter::dropped_behind_backlog,
+};
+
+}  // namespace
+
+void prepare_box() { (void)memory(); }
+
+Box::Box(const engine::Settings& settings, bool scarce)
+    : settings_(settings), pools_(scarce ? memory().scarce : memory().ample) {
+  engine_ = std::make_unique<engine::Engine>(settings_, pools_, *this, this);
+}
+
+Box::~Box() {
+  check();
+  engine_.reset();
+  complete(0);
+  if (defect("leak")) rte_pktmbuf_alloc(memory().receive);
+  expect(buffers_in_use(pools_) == 0, "a buffer was lost");
+}
+
+// ---- in ---------------------------------------------------------------------------------------------------------
+
+rte_mbuf* Box::make(Side side, const Bytes& bytes, bool chained) {
+  const auto one = [&](std::span<const std::uint8_t> part) {
+    rte_mbuf* mbuf = rte_pktmbuf_alloc(memory().receive);
+    expect(mbuf != nullptr, "the receive pool is empty: frames are not given back");
+    __asan_unpoison_memory_region(mbuf->buf_addr, mbuf->buf_len);
+    char* room = rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(part.size()));
+    std::copy(part.begin(), part.end(), room);
+    __asan_poison_memory_region(mbuf->buf_addr, mbuf->data_off);
+    __asan_poison_memory_region(room + part.size(), static_cast<std::size_t>(rte_pktmbuf_tailroom(mbuf)));
+    return mbuf;
+  };
+  if (!chained) {
+    rte_mbuf* mbuf = one(bytes);
+    known_[mbuf] = {bytes, side, !read_roce(bytes)};
+    if (known_[mbuf].plain) plain_[static_cast<int>(side)].push_back(mbuf);
+    return mbuf;
+  }
+  const std::size_t half = bytes.size() / 2;
+  rte_mbuf* mbuf = one(std::span(bytes).first(half));
+  expect(rte_pktmbuf_chain(mbuf, one(std::span(bytes).subspan(half))) == 0, "chaining");
+  known_[mbuf] = {bytes, side, true};
+  plain_[static_cast<int>(side)].push_back(mbuf);
+  return mbuf;
+}
+
+void Box::receive(Side side, const std::vector<Bytes>& frames, bool chained) {
+  std::vector<rte_mbuf*> burst;
+  for (const Bytes& bytes : frames) {
+    if (bytes.size() > kFrameBytes) continue;
+    tell(now_, side == Side::host ? "host >" : "       < wan", bytes);
+    if (!chained) came_in(side, bytes);
+    burst.push_back(make(side, bytes, chained && bytes.size() > 1));
+  }
+  if (burst.empty()) return;
+  current_ = frames.size() == 1 ? frames.front() : Bytes{};
+  current_side_ = side;
+  if (defect("read-beyond")) expect(*rte_pktmbuf_mtod_offset(burst[0], volatile char*, burst[0]->data_len) != 77, "");
+  engine_->receive(side, burst, now_);
+  current_.clear();
+  check();
+}
+
+void Box::came_in(Side side, const Bytes& bytes) {
+  if (side == Side::host) requests_.insert(hash_of(bytes));
+  const auto roce = read_roce(bytes);
+  if (!roce) return;
+  if (roce->opcode == 0x64 && roce->qpn == 1) came_in_cm(bytes, *roce);
+  if (!good(bytes, *roce)) return;
+  if (!roce->is_rc()) return;
+  if (side == Side::host && is_request(*roce)) {
+    if (Flow* flow = by_requests(*roce)) flow->judge.requested(*roce, content_of(bytes, *roce));
+  } else if (side == Side::wan && roce->known_opcode && roce->is_answer()) {
+    if (Flow* flow = by_answers(*roce)) flow->judge.answered(*roce);
+  }
+}
+
+/// REQs are kept: the REP that answers one tells half of what a flow begins with.
+void Box::came_in_cm(const Bytes& bytes, const Roce& roce) {
+  if (roce.payload_size < 256) return;
+  const auto mad = std::span(bytes).subspan(roce.payload, 256);
+  if (number_at(mad, 16, 2) != 0x10) return;
+  reqs_.push_back({number_at(mad, 24, 4), number_at(mad, 68, 3),
+                   std::uint64_t{number_at(mad, 8, 4)} << 32 | number_at(mad, 12, 4),
+                   static_cast<std::uint8_t>(mad[74] >> 4), roce.source, vids_of(roce)});
+}
+
+void Box::on_flow_learned(const custody::FlowIdentity& identity, Time) {
+  // By a REP that came alone: bursts carry no RDMA-CM.
+  const auto roce = read_roce(current_);
+  expect(roce && roce->opcode == 0x64, "a flow learned from something else than RDMA-CM");
+  const auto mad = std::span(current_).subspan(roce->payload, 256);
+  const std::uint64_t transaction = std::uint64_t{number_at(mad, 8, 4)} << 32 | number_at(mad, 12, 4);
+  std::vector<Req> matching;
+  for (const Req& req : reqs_)
+    if (req.comm == number_at(mad, 28, 4) && req.transaction == transaction && req.active == roce->destination &&
+        req.vids == vids_of(*roce))
+      matching.push_back(req);
+  expect(!matching.empty(), "a connection that nobody asked for");
+  // The Starting PSN of each is what its receiver begins with.
+  const std::uint32_t start = current_side_ == Side::wan ? number_at(mad, 44, 3) : matching.front().psn;
+  const std::uint8_t mtu = matching.front().mtu;
+  flows_.push_front({identity, vids_of(*roce), FlowJudge(start, mtu >= 1 && mtu <= 5 ? 128U << mtu : 0)});
+  if (refuses_) flows_.front().judge.port_refuses();
+  // Several REQs with one key: which of them the box took is not certain.
+  for (const Req& req : matching)
+    if (req.psn != matching.front().psn || req.mtu != mtu) flows_.front().judge.lose();
+}
+
+Box::Flow* Box::by_requests(const Roce& roce) {
+  for (Flow& flow : flows_)
+    if (flow.identity.responder_qpn == roce.qpn && flow.identity.requester.bytes == roce.source &&
+        flow.identity.responder.bytes == roce.destination && flow.vids == vids_of(roce))
+      return &flow;
+  return nullptr;
+}
+
+Box::Flow* Box::by_answers(const Roce& roce) {
+  for (Flow& flow : flows_)
+    if (is_answer_of(flow, roce)) return &flow;
+  return nullptr;
+}
+
+bool Box::is_answer_of(const Flow& flow, const Roce& roce) {
+  return flow.identity.requester_qpn == roce.qpn && flow.identity.responder.bytes == roce.source &&
+         flow.identity.requester.bytes == roce.destination && flow.vids == vids_of(roce);
+}
+
+Box::Flow* Box::by_serial(std::uint64_t serial) {
+  for (Flow& flow : flows_)
+    if (flow.identity.serial == serial) return &flow;
+  return nullptr;
+}
+
+// ---- what the engine says -----------------------------------------------------------------------------------------
+
+void Box::on_pseudo_ack(const custody::FlowIdentity& identity, const custody::AckFields& ack, Time) {
+  Flow* flow = by_serial(identity.serial);
+  expect(flow != nullptr, "a pseudo-ACK of no flow");
+  expect(!draining_, "a pseudo-ACK while draining");
+  expect(settings_.policies.fallback == flow::Policy::full, "a pseudo-ACK under policy off");
+  expect(ack.syndrome == 0x1f && ack.destination_qpn == identity.requester_qpn, "fields of a pseudo-ACK");
+  if (settings_.confirm == engine::Confirm::answer)
+    expect(flow->judge.was_answered() || flow->judge.lost(), "a pseudo-ACK before any real answer");
+  const auto broken = flow->judge.promised(defect("early-ack") ? ack.psn + 1 : ack.psn, false);
+  expect(broken.empty(), broken);
+  std::uint32_t messages = 0;
+  const Counters& counters = engine_->counters();
+  if (counters[Counter::plain_requests] == 0 && counters[Counter::flows_rejoined] == 0 &&
+      counters[Counter::dropped_behind_backlog] == 0 && flow->judge.messages_until(ack.psn, messages))
+    expect((messages & 0xffffff) == (defect("msn") ? ack.msn + 1 : ack.msn), "a pseudo-ACK's MSN");
+}
+
+void Box::on_flow_failed(const custody::FlowIdentity& identity, std::string_view, std::uint64_t, Time) {
+  Flow* flow = by_serial(identity.serial);
+  if (flow == nullptr) return;
+  flow->over = true;
+  // Its last progress was at most a resend timeout and an RNR wait after settle() began.
+  if (settling_ && now_ > settling_since_ + seconds(10))
+    expect(flow->judge.lost() || flow->too_long, "what was promised is given up, with an honest responder");
+}
+
+void Box::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t, Time) {
+  if (Flow* flow = by_serial(identity.serial)) flow->over = true;
+}
+
+// ---- out --------------------------------------------------------------------------------------------------------
+
+std::uint16_t Box::transmit(Side out, rte_mbuf** frames, std::uint16_t count) {
+  std::size_t& room = room_[static_cast<int>(out)];
+  const auto accepted = static_cast<std::uint16_t>(std::min<std::size_t>(room, count));
+  if (room != kUnlimited) room -= accepted;
+  for (std::uint16_t i = 0; i < accepted; ++i) went_out(out, frames[i]);
+  complete(64);
+  return accepted;
+}
+
+void Box::went_out(Side out, rte_mbuf* mbuf) {
+  Bytes bytes;
+  for (const rte_mbuf* part = mbuf; part != nullptr; part = part->next) {
+    const auto* data = rte_pktmbuf_mtod(part, const std::uint8_t*);
+    bytes.insert(bytes.end(), data, data + part->data_len);
+  }
+  expect(bytes.size() == mbuf->pkt_len, "a frame's length");
+  tell(now_, out == Side::host ? "host <" : "       > wan", bytes);
+  if (defect("altered") && bytes.size() > 50) bytes[50] ^= 1;
+  const bool received = mbuf->pool == memory().receive;
+  if (received) forwarded(out, mbuf, bytes);
+  if (!received && out == Side::host) made(bytes);
+  if (!received && out == Side::wan) resent(bytes);
+  if (out == Side::wan)
+    if (const auto roce = read_roce(bytes); roce && is_request(*roce) && good(bytes, *roce))
+      if (Flow* flow = by_requests(*roce)) flow->judge.sent(*roce);
+  if (settling_) out_.push_back({out, bytes});
+  in_flight_.push_back({mbuf, std::move(bytes)});
+}
+
+void Box::forwarded(Side out, const rte_mbuf* mbuf, const Bytes& bytes) {
+  const auto found = known_.find(mbuf);
+  expect(found != known_.end(), "a frame that never came");
+  expect(found->second.side == other(out), "a frame went back where it came from");
+  expect(found->second.bytes == bytes, "a frame was altered");
+  if (!found->second.plain) return;
+  auto& waiting = plain_[static_cast<int>(found->second.side)];
+  if (engine_->counters()[Counter::dropped_port_full] != 0) return;
+  expect(!waiting.empty() && waiting.front() == mbuf, "a frame that is no RoCE was overtaken");
+  waiting.pop_front();
+}
+
+/// A frame of the box's own to a requester: an ACK or a NAK in the responder's name.
+void Box::made(const Bytes& bytes) {
+  const auto roce = read_roce(bytes);
+  expect(roce && roce->opcode == 0x11, "a frame made that is no ACK");
+  expect(good(bytes, *roce), "a made frame's ICRC and checksums");
+  const bool ack = roce->syndrome >> 5 == 0;
+  expect(ack ? roce->syndrome == 0x1f : roce->syndrome >= 0x60 && roce->syndrome <= 0x7f, "a made frame's syndrome");
+  // The host port may have refused it while its QPN got another connection.
+  std::string_view broken = "an ACK made for no flow";
+  for (Flow& flow : flows_) {
+    if (!is_answer_of(flow, *roce)) continue;
+    broken = flow.judge.promised(roce->psn, !ack);
+    if (broken.empty()) break;
+  }
+  expect(broken.empty(), broken);
+}
+
+/// From custody: a request as it came, or with AckReq set and the ICRC redone.
+void Box::resent(const Bytes& bytes) {
+  if (requests_.contains(hash_of(bytes))) return;
+  const auto roce = read_roce(bytes);
+  expect(roce && roce->ack_req && good(bytes, *roce), "a frame that never came");
+  Bytes before = bytes;
+  before[roce->bth + 8] &= 0x7f;
+  const std::uint32_t icrc = slow_icrc(before, *roce);
+  for (std::size_t i = 0; i < 4; ++i) before[roce->icrc + i] = static_cast<std::uint8_t>(icrc >> 8 * i);
+  expect(requests_.contains(hash_of(before)), "a resent frame was altered");
+}
+
+/// A NIC reads a frame some time after it accepted it: until then its bytes must not change.
+void Box::complete(std::size_t left) {
+  while (in_flight_.size() > left) {
+    const InFlight& frame = in_flight_.front();
+    std::size_t at = 0;
+    for (const rte_mbuf* part = frame.mbuf; part != nullptr && !defect("altered"); part = part->next) {
+      const auto* data = rte_pktmbuf_mtod(part, const std::uint8_t*);
+      expect(at + part->data_len <= frame.bytes.size() &&
+                 std::equal(data, data + part->data_len, frame.bytes.begin() + static_cast<std::ptrdiff_t>(at)),
+             "a frame changed after a port had accepted it");
+      at += part->data_len;
+    }
+    rte_pktmbuf_free(frame.mbuf);
+    in_flight_.pop_front();
+  }
+}
+
+// ---- after each call --------------------------------------------------------------------------------------------
+
+void Box::check() {
+  const Counters& counters = engine_->counters();
+  const std::uint64_t in = counters[Counter::frames_host] + counters[Counter::frames_wan];
+  std::uint64_t accounted =
+      counters[Counter::forwarded_host] + counters[Counter::forwarded_wan] + engine_->waiting_frames();
+  for (const Counter counter : kNotForwarded) accounted += counters[counter];
+  expect(in == accounted + (defect("sum") ? 1 : 0), "frames in = forwarded + dropped by name + waiting");
+  const std::string_view broken = engine_->inconsistency();
+  expect(broken.empty(), broken);
+  expect(engine_->custody_bytes() <= settings_.custody_box_bytes, "custody exceeds the box's limit");
+  // A dropped request may come again as another one.
+  if (counters[Counter::dropped_behind_backlog] != 0)
+    for (Flow& flow : flows_) flow.judge.forget_order();
+}
+
+void Box::poll(bool answers_waiting) {
+  engine_->poll(now_, answers_waiting);
+  check();
+}
+
+void Box::wait(Duration duration) {
+  const Time until = now_ + duration;
+  unsigned still = 0;
+  // A timer that fires all the time is the engine's right; one that stands still would hang the box.
+  for (unsigned polls = 0; polls < 3000 && engine_->next_deadline() <= until; ++polls) {
+    const Time before = now_;
+    now_ = std::max(now_, engine_->next_deadline());
+    still = now_ == before ? still + 1 : 0;
+    expect(still < 100, "the engine asks to be polled for ever");
+    poll(false);
+  }
+  now_ = std::max(now_, until);
+}
+
+void Box::allow(Side side, std::size_t frames) {
+  room_[static_cast<int>(side)] = frames;
+  if (side != Side::wan || frames == kUnlimited) return;
+  refuses_ = true;
+  for (Flow& flow : flows_) flow.judge.port_refuses();
+}
+
+void Box::drain(bool on) {
+  draining_ = on;
+  engine_->set_draining(on);
+}
+
+void Box::take_delays() { engine_->acks_accepted(now_); }
+
+// ---- the end ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+wire::PacketBuilder answer_to(const Bytes& frame, const Roce& request, std::uint32_t requester_qpn) {
+  wire::PacketBuilder builder;
+  builder.ips(wire::IpAddress{request.destination}, wire::IpAddress{request.source}).qpn(requester_qpn);
+  for (std::size_t i = 0; i < request.tags; ++i)
+    builder.vlan(static_cast<std::uint16_t>(request.vids[i]), static_cast<std::uint16_t>(number_at(frame, 12 + 4 * i, 2)));
+  return builder;
+}
+
+constexpr std::uint32_t kLongestRead = 64;  // responses
+
+}  // namespace
+
+void Box::answer(Flow& flow, const Bytes& bytes, const Roce& request, std::vector<Bytes>& answers) {
+  const Position at = flow.judge.position(request.psn);
+  const std::uint32_t span = flow.judge.span(request);
+  const auto reply = [&](std::uint8_t opcode, Position psn, std::uint8_t syndrome) {
+    auto builder = answer_to(bytes, request, flow.identity.requester_qpn);
+    builder.opcode(opcode).psn(static_cast<std::uint32_t>(psn & 0xffffff));
+    if (opcode != 0x0e) builder.aeth(syndrome, 0);
+    answers.push_back(builder.build());
+  };
+  if (at > flow.expected) {
+    if (!flow.asked_again) reply(0x11, flow.expected, 0x60);
+    flow.asked_again = true;
+    return;
+  }
+  if (at == flow.expected) {
+    const std::uint64_t right = flow.judge.content_at(at);
+    expect(at >= flow.judge.promised_until() || request.is_read() || right == 0 || right == content_of(bytes, request),
+           "what was promised is not what is delivered");
+    flow.expected = at + span;
+    flow.asked_again = false;
+  }
+  if (request.is_read()) {
+    if (span > kLongestRead) {
+      flow.too_long = true;
+      return;
+    }
+    for (std::uint32_t i = 0; i < span; ++i) {
+      const bool first = i == 0;
+      const bool last = i + 1 == span;
+      reply(first && last ? 0x10 : first ? 0x0d : last ? 0x0f : 0x0e, at + i, 0x1f);
+    }
+  } else if (request.is_atomic()) {
+    reply(0x12, at, 0x1f);
+  } else if (request.ack_req) {
+    reply(0x11, flow.expected - 1, 0x1f);
+  }
+}
+
+void Box::settle() {
+  settling_ = true;
+  settling_since_ = now_;
+  allow(Side::host, kUnlimited);
+  allow(Side::wan, kUnlimited);
+  for (Flow& flow : flows_) flow.expected = flow.judge.answered_until();
+  // What was not promised is the requesters' own business, and they have stopped.
+  constexpr unsigned kRounds = 2000;
+  for (unsigned round = 0; round < kRounds && engine_->unconfirmed_bytes() != 0; ++round) {
+    const Time next = engine_->next_deadline();
+    expect(next != kNever, "packets in custody and no deadline");
+    now_ = std::max(now_, next);
+    poll(false);
+    complete(0);
+    std::vector<Emitted> seen;
+    seen.swap(out_);
+    std::vector<Bytes> answers;
+    for (const Emitted& frame : seen) {
+      if (frame.out != Side::wan) continue;
+      const auto roce = read_roce(frame.bytes);
+      if (!roce || !roce->known_opcode || !is_request(*roce) || !good(frame.bytes, *roce)) continue;
+      if (defect("forgotten")) continue;
+      Flow* flow = by_requests(*roce);
+      if (flow != nullptr && !flow->judge.lost()) answer(*flow, frame.bytes, *roce, answers);
+    }
+    now_ += milliseconds(1);
+    for (const Bytes& bytes : answers) receive(Side::wan, {bytes});
+  }
+  const bool judged = std::none_of(flows_.begin(), flows_.end(),
+                                   [](const Flow& flow) { return flow.judge.lost() || flow.too_long; });
+  if (!judged) return;
+  expect(engine_->unconfirmed_bytes() == 0, "what was promised stays in custody for ever");
+  for (const Flow& flow : flows_)
+    expect(flow.over || flow.judge.promised_until() <= std::max(flow.expected, flow.judge.answered_until()),
+           "what was promised never arrived");
+}
+
+}  // namespace longhaul::fuzz

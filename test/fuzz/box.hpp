@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A box under attack: one engine between two ports of ours. Whatever goes in and comes out is judged after each call:
+// frames unaltered and in order, promises (flow_judge.hpp), counter sums, the engine's own consistency, and at the end
+// that every buffer is back.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "flow_judge.hpp"
+#include "input.hpp"
+
+namespace longhaul::fuzz {
+
+/// A frame that came out, as the hosts see it.
+struct Emitted {
+  Side out;
+  Bytes bytes;
+};
+
+/// Starts the EAL and makes all pools, once in a process.
+void prepare_box();
+
+class Box final : public engine::Sink, public custody::Observer {
+ public:
+  /// `scarce`: pools of a few buffers.
+  Box(const engine::Settings& settings, bool scarce);
+  ~Box() override;
+  Box(const Box&) = delete;
+  Box& operator=(const Box&) = delete;
+
+  /// One burst. `chained`: each frame in two buffers.
+  void receive(Side side, const std::vector<Bytes>& frames, bool chained = false);
+  void poll(bool answers_waiting);
+  /// Lets time pass, polling when the engine asks for it.
+  void wait(Duration duration);
+  void jump(Duration duration) { now_ += duration; }
+  void allow(Side side, std::size_t frames);
+  static constexpr std::size_t kUnlimited = SIZE_MAX;
+  void drain(bool on);
+  void take_delays();
+
+  /// Honest responders answer all there is, ports take everything: custody ends empty, and what was promised arrives.
+  void settle();
+
+  Time now() const { return now_; }
+
+ private:
+  struct Flow {
+    custody::FlowIdentity identity;
+    std::vector<unsigned> vids;
+    FlowJudge judge;
+    bool over = false;  ///< failed or closed: custody may be gone
+    Position expected = 0;
+    bool asked_again = false;
+    bool too_long = false;  ///< a READ that nobody wants to answer here
+  };
+  struct Known {
+    Bytes bytes;
+    Side side;
+    bool plain;  ///< not RoCE: goes out in order
+  };
+
+  // engine::Sink, custody::Observer
+  std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
+  void on_pseudo_ack(const custody::FlowIdentity& flow, const custody::AckFields& ack, Time) override;
+  void on_flow_learned(const custody::FlowIdentity& flow, Time) override;
+  void on_flow_failed(const custody::FlowIdentity& flow, std::string_view, std::uint64_t, Time) override;
+  void on_flow_closed(const custody::FlowIdentity& flow, std::uint64_t, Time) override;
+
+  rte_mbuf* make(Side side, const Bytes& bytes, bool chained);
+  void came_in(Side side, const Bytes& bytes);
+  void came_in_cm(const Bytes& bytes, const Roce& roce);
+  void went_out(Side out, rte_mbuf* mbuf);
+  void forwarded(Side out, const rte_mbuf* mbuf, const Bytes& bytes);
+  void made(const Bytes& bytes);
+  void resent(const Bytes& bytes);
+  void complete(std::size_t left);
+  void check();
+  Flow* by_requests(const Roce& roce);
+  Flow* by_answers(const Roce& roce);
+  static bool is_answer_of(const Flow& flow, const Roce& roce);
+  Flow* by_serial(std::uint64_t serial);
+  void answer(Flow& flow, const Bytes& bytes, const Roce& request, std::vector<Bytes>& answers);
+
+  struct InFlight {
+    rte_mbuf* mbuf;
+    Bytes bytes;
+  };
+
+  const engine::Settings settings_;
+  const engine::Pools& pools_;
+  std::unique_ptr<engine::Engine> engine_;
+  Time now_ = seconds(1000);
+  std::size_t room_[2] = {kUnlimited, kUnlimited};
+  bool draining_ = false;
+  bool refuses_ = false;  ///< the WAN port has refused frames, or may have
+  std::deque<InFlight> in_flight_;
+  std::unordered_map<const rte_mbuf*, Known> known_;  ///< what each receive buffer holds
+  std::deque<const rte_mbuf*> plain_[2];              ///< frames that are not RoCE, by the side they came in on
+  std::unordered_set<std::uint64_t> requests_;        ///< hashes of what came in on the host side
+  std::list<Flow> flows_;                             ///< newest first
+  struct Req {
+    std::uint32_t comm, psn;
+    std::uint64_t transaction;
+    std::uint8_t mtu;
+    std::array<std::uint8_t, 16> active;
+    std::vector<unsigned> vids;
+  };
+  std::vector<Req> reqs_;
+  Bytes current_;  ///< the frame being received, when it is alone
+  Side current_side_ = Side::host;
+  std::vector<Emitted> out_;  ///< since the last look of settle()
+  bool settling_ = false;
+  Time settling_since_ = 0;
+};
+
+}  // namespace longhaul::fuzz

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One flow's promises, judged from the wire alone: what came from the requester, what the responder answered, and what
+// the box says to the requester in the responder's name. It shares no code with lib/custody. Where frames can be read
+// in two ways it takes the one that allows more.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "reference.hpp"
+
+namespace longhaul::fuzz {
+
+/// A PSN without its circle: positions only grow.
+using Position = std::int64_t;
+
+class FlowJudge {
+ public:
+  FlowJudge(std::uint32_t starting_psn, std::uint32_t path_mtu) : path_mtu_(path_mtu) {
+    start_ = kOrigin + starting_psn;
+    whole_ = sent_ = answered_ = start_;
+  }
+
+  /// A request with a good ICRC and good checksums came from the requester. `content`: what of it must arrive.
+  void requested(const Roce& request, std::uint64_t content);
+  /// A request left towards the responder.
+  void sent(const Roce& request);
+  /// An answer with a good ICRC and good checksums came from the responder.
+  void answered(const Roce& answer);
+  /// The WAN port refuses frames at times: what the box has not handed over may look sent to it.
+  void port_refuses() { refuses_ = true; }
+  /// The box dropped a request that may come again as another one.
+  void forget_order() { ordered_ = false; }
+
+  /// The box acknowledged everything up to `psn`, or (a NAK) everything before it. Empty, or what is wrong with that.
+  std::string_view promised(std::uint32_t psn, bool nak);
+  /// Messages completed up to and including `psn`, when that is certain.
+  bool messages_until(std::uint32_t psn, std::uint32_t& messages) const;
+
+  bool was_answered() const { return any_answer_; }
+  /// Too far out on the circle of PSNs to be judged.
+  bool lost() const { return lost_; }
+  void lose() { lost_ = true; }
+
+  // For an honest responder that goes on where the answers so far end.
+  Position position(std::uint32_t psn) const;
+  Position answered_until() const { return answered_; }
+  Position promised_until() const { return promised_; }
+  std::uint32_t span(const Roce& request) const;
+  /// `content` of the request that came for this position; 0 when different ones did, or none.
+  std::uint64_t content_at(Position at) const;
+
+ private:
+  static constexpr Position kOrigin = Position{1} << 32;
+  /// Wider than what the box takes for plausible.
+  static constexpr Position kPlausible = Position{1} << 18;
+  static constexpr Position kFar = Position{1} << 22;
+
+  struct Message {
+    Position end;  ///< the last position of the packet
+    std::uint32_t completed;
+  };
+  struct Read {
+    Position first;
+    Position last;
+  };
+
+  bool plausible(Position at) const;
+  void reach(Position until);
+
+  std::uint32_t path_mtu_;
+  Position start_;
+  Position whole_;     ///< all before it came from the requester, or was answered
+  Position sent_;      ///< the first that never left
+  Position answered_;  ///< the first that the responder has not answered
+  Position promised_ = 0;
+  std::map<Position, Position> beyond_;  ///< came from the requester behind a hole: first to last
+  std::vector<Read> reads_;              ///< READ and atomic requests without their last response
+  std::vector<Message> messages_;
+  std::map<Position, std::uint64_t> content_;
+  std::uint32_t completed_ = 0;
+  bool any_answer_ = false;
+  bool refuses_ = false;
+  bool ordered_ = true;  ///< what came first for a position is what the box has
+  bool lost_ = false;
+};
+
+}  // namespace longhaul::fuzz
