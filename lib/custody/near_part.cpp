@@ -10,6 +10,8 @@ namespace longhaul::custody {
 void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up) {
   flow.phase = settings_.confirm_by_cm ? Phase::confirmed : Phase::unconfirmed;
   flow.was_confirmed = flow.msn_known = settings_.confirm_by_cm;
+  // A flow that is only counted must not have its gaps NAKed.
+  if (flow.policy == flow::Policy::off) flow.phase = Phase::plain;
   flow.una = flow.h = flow.tail = flow.sent_top = flow.late_end = flow.examined_end = starting_psn;
   flow.give_up = std::max(settings_.give_up, least_give_up);
 }
