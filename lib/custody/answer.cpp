@@ -63,7 +63,7 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
 Verdict NearPart::stale(NearFlow& flow, std::uint32_t psn, Counter absorbed) {
   ++counters_[Counter::answers_stale];
   // A requester that was never answered by the box gets all the responder says.
-  if (!flow.acknowledged_any || !psn_lt(psn, flow.h)) return Verdict::forward;
+  if (!speaks_for_responder(flow) || !psn_lt(psn, flow.h)) return Verdict::forward;
   ++counters_[absorbed];
   return Verdict::drop;
 }

@@ -131,6 +131,7 @@ class NearPart {
   Verdict pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span);
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
   bool may_nak_gap(const NearFlow& flow) const;
+  static bool speaks_for_responder(const NearFlow& flow);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
   static rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);

@@ -37,6 +37,13 @@ bool NearPart::plausible(const NearFlow& flow, std::uint32_t psn) {
   return psn_diff(psn, top) <= kPlausible && psn_diff(flow.una, psn) <= kPlausible;
 }
 
+// What lies below `h` is the box's to answer once it has answered anything; but not when the flow is no longer
+// acknowledged and the box owes nothing: READs may have passed unseen since, and credits are between the two.
+bool NearPart::speaks_for_responder(const NearFlow& flow) {
+  const bool plain = flow.phase == Phase::plain || !flow.trusted;
+  return flow.acknowledged_any && !(plain && !flow.owes());
+}
+
 // A READ request uses up the PSNs of its responses.
 NearPart::Span NearPart::span_of(const NearFlow& flow, const wire::Frame& frame) {
   const std::uint32_t psn = frame.psn();
@@ -122,7 +129,7 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
 
 Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span& span) {
   const bool read = frame.opcode != nullptr && frame.opcode->wants_response();
-  if (psn_lt(span.psn, flow.h) && !read && flow.acknowledged_any) {
+  if (psn_lt(span.psn, flow.h) && !read && speaks_for_responder(flow)) {
     flow.reacknowledge = true;
     ++counters_[Counter::absorbed_duplicates];
     return Verdict::drop;
