@@ -32,6 +32,11 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
     flow.fatal_psn = flow.h;
     return;
   }
+  // What was wanted earlier in the burst that ended it would acknowledge what has just been counted as lost.
+  if (flow.phase == Phase::ended) {
+    flow.reacknowledge = flow.repair_nak_wanted = flow.gap_nak_wanted = false;
+    return;
+  }
 
   if (may_acknowledge(flow)) {
     examine(flow, now);

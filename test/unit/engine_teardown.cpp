@@ -158,3 +158,15 @@ TEST_CASE("a failed flow's DREQ goes at once", "[engine][teardown]") {
   rig.host_sends(pair.dreq(Side::host));
   CHECK(rig.at_wan() == Lines{"dreq"});
 }
+
+TEST_CASE("nothing is acknowledged after the end, though wanted in the same burst", "[engine][teardown]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.write(101));
+  CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
+  // Custody ends here, counted; to say once more that 101 has arrived would be a lie.
+  rig.host_sends({pair.write(101), pair.drep(Side::host)});
+  CHECK(rig.count(Counter::unconfirmed_at_close_packets) == 1);
+  CHECK(rig.at_host().empty());
+}
