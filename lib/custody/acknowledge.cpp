@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the box says to the requester in the responder's name.
 #include <algorithm>
+#include <utility>
 
 #include "custody/near_part.hpp"
 #include "wire/credits.hpp"
@@ -46,18 +47,17 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
     flow.late_end = flow.tail;
   }
 
-  if (flow.repair_nak_wanted) {
+  if (flow.repair_nak_wanted && !flow.read_again) {
     flow.repair_nak_wanted = false;
     send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::repair_naks);
   }
-  if (flow.reacknowledge) {
-    flow.reacknowledge = false;
+  if (std::exchange(flow.reacknowledge, false) && !flow.read_again)
     send_made(flow, psn_add(flow.h, -1), flow.msn_h, ack_syndrome(flow), Counter::pseudo_acks_repeated);
-  }
 }
 
 bool NearPart::may_acknowledge(const NearFlow& flow) const {
-  return (flow.phase == Phase::confirmed || flow.phase == Phase::plain) && flow.trusted && !draining_ && flow.msn_known;
+  return (flow.phase == Phase::confirmed || flow.phase == Phase::plain) && flow.trusted && !draining_ &&
+         flow.msn_known && !flow.read_again;
 }
 
 // Goes through custody as far as it may be acknowledged.

@@ -75,9 +75,12 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (observer_ != nullptr)
     observer_->on_real_ack(flow.identity, {frame.destination_qpn(), psn, aeth.msn, aeth.syndrome, frame.bth().p_key},
                            flow.phase == Phase::confirmed, flow.h, now);
+  // The responder answers in order: the READ asked for again is answered, or this tells the requester that it was lost.
+  const bool ends_wait = flow.read_again && psn_le(flow.read_again_last, psn);
+  if (ends_wait) flow.read_again = false;
   if (psn_lt(psn, flow.una)) {
     // A responder may repeat its last ACK to announce receives (IBTA vol. 1, 9.7.7.2.4).
-    const Verdict verdict = stale(flow, psn, Counter::absorbed_acks);
+    const Verdict verdict = ends_wait ? Verdict::forward : stale(flow, psn, Counter::absorbed_acks);
     if (psn_add(psn, 1) == flow.una) note_credits(flow, aeth.syndrome, verdict);
     return verdict;
   }
@@ -89,10 +92,10 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     return Verdict::forward;
   }
   learn_msn(flow, aeth.msn);
-  const Verdict verdict = psn_lt(psn, h) ? Verdict::drop : Verdict::forward;
+  const Verdict verdict = psn_lt(psn, h) && !ends_wait ? Verdict::drop : Verdict::forward;
   note_credits(flow, aeth.syndrome, verdict);
-  if (verdict == Verdict::drop) {
-    ++counters_[Counter::absorbed_acks];
+  if (psn_lt(psn, h)) {
+    if (verdict == Verdict::drop) ++counters_[Counter::absorbed_acks];
     return verdict;
   }
   flow.msn_h = aeth.msn;

@@ -97,6 +97,11 @@ struct NearFlow {
   std::uint64_t lost_bytes = 0;  ///< of a failed flow: acknowledged and not delivered
   bool told = false;             ///< of a failed flow: a fatal NAK was made
 
+  // A READ that is no longer in custody was asked for again: nothing is acknowledged past it (design rule 5) until an
+  // ACK of the responder from there on has passed.
+  bool read_again = false;
+  std::uint32_t read_again_last = 0;  ///< PSN of its last response
+
   bool acknowledged_any = false;     ///< a pseudo-ACK was made: answers below h are the box's to deal with
   bool was_confirmed = false;        ///< a real answer has agreed once
   bool trusted = true;               ///< false: MSN disagreed or no answers come; nothing more is acknowledged

@@ -129,7 +129,7 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
 
 Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span& span) {
   const bool read = frame.opcode != nullptr && frame.opcode->wants_response();
-  if (psn_lt(span.psn, flow.h) && !read && speaks_for_responder(flow)) {
+  if (psn_lt(span.psn, flow.h) && !read && speaks_for_responder(flow) && !flow.read_again) {
     flow.reacknowledge = true;
     ++counters_[Counter::absorbed_duplicates];
     return Verdict::drop;
@@ -146,6 +146,10 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
       held.resent = true;
     }
     if (held_mbuf == flow.queue.first_read()) flow.read_next = span.psn;
+  }
+  if (held_mbuf == nullptr && read) {
+    if (!flow.read_again || psn_lt(flow.read_again_last, span.last_psn)) flow.read_again_last = span.last_psn;
+    flow.read_again = true;
   }
   if (held_mbuf != nullptr && !held_in(held_mbuf).sent) {
     ++counters_[Counter::absorbed_queued_duplicates];

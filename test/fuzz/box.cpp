@@ -39,7 +39,8 @@ const Memory& memory() {
     out.receive = rte_pktmbuf_pool_create("receive", kReceiveBuffers, 0, custody::kMbufPrivateSize,
                                           RTE_PKTMBUF_HEADROOM + kFrameBytes, SOCKET_ID_ANY);
     expect(out.receive != nullptr, "no memory for the receive pool");
-    out.ample = engine::Pools::create({.name = "ample", .frame_bytes = kFrameBytes, .frames = 2048, .small_frames = 4096});
+    out.ample =
+        engine::Pools::create({.name = "ample", .frame_bytes = kFrameBytes, .frames = 2048, .small_frames = 4096});
     out.scarce = engine::Pools::create({.name = "scarce", .frame_bytes = kFrameBytes, .frames = 4, .small_frames = 12});
     return out;
   }();
@@ -58,7 +59,9 @@ std::uint64_t hash_of(std::span<const std::uint8_t> bytes) {
   return hash;
 }
 
-std::vector<unsigned> vids_of(const Roce& roce) { return {roce.vids.begin(), roce.vids.begin() + static_cast<std::ptrdiff_t>(roce.tags)}; }
+std::vector<unsigned> vids_of(const Roce& roce) {
+  return {roce.vids.begin(), roce.vids.begin() + static_cast<std::ptrdiff_t>(roce.tags)};
+}
 
 bool good(const Bytes& bytes, const Roce& roce) {
   return slow_icrc(bytes, roce) == carried_icrc(bytes, roce) && checksums_good(bytes, roce);
@@ -66,7 +69,8 @@ bool good(const Bytes& bytes, const Roce& roce) {
 
 /// What the responder must get of a request: all from the BTH to the ICRC, AckReq left out.
 std::uint64_t content_of(const Bytes& bytes, const Roce& roce) {
-  Bytes content(bytes.begin() + static_cast<std::ptrdiff_t>(roce.bth), bytes.begin() + static_cast<std::ptrdiff_t>(roce.icrc));
+  Bytes content(bytes.begin() + static_cast<std::ptrdiff_t>(roce.bth),
+                bytes.begin() + static_cast<std::ptrdiff_t>(roce.icrc));
   content[8] &= 0x7f;
   return std::max<std::uint64_t>(1, hash_of(content));
 }
@@ -405,7 +409,8 @@ wire::PacketBuilder answer_to(const Bytes& frame, const Roce& request, std::uint
   wire::PacketBuilder builder;
   builder.ips(wire::IpAddress{request.destination}, wire::IpAddress{request.source}).qpn(requester_qpn);
   for (std::size_t i = 0; i < request.tags; ++i)
-    builder.vlan(static_cast<std::uint16_t>(request.vids[i]), static_cast<std::uint16_t>(number_at(frame, 12 + 4 * i, 2)));
+    builder.vlan(static_cast<std::uint16_t>(request.vids[i]),
+                 static_cast<std::uint16_t>(number_at(frame, 12 + 4 * i, 2)));
   return builder;
 }
 
@@ -479,8 +484,8 @@ void Box::settle() {
     now_ += milliseconds(1);
     for (const Bytes& bytes : answers) receive(Side::wan, {bytes});
   }
-  const bool judged = std::none_of(flows_.begin(), flows_.end(),
-                                   [](const Flow& flow) { return flow.judge.lost() || flow.too_long; });
+  const bool judged =
+      std::none_of(flows_.begin(), flows_.end(), [](const Flow& flow) { return flow.judge.lost() || flow.too_long; });
   if (!judged) return;
   expect(engine_->unconfirmed_bytes() == 0, "what was promised stays in custody for ever");
   for (const Flow& flow : flows_)

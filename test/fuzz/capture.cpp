@@ -144,7 +144,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           writer.write(frame.bytes, frame.time);
           expect(false, "a time that pcap cannot hold was written");
         } catch (const std::runtime_error& error) {
-          expect(std::string(error.what()).find(out.path()) != std::string::npos, "an error that does not name the file");
+          expect(std::string(error.what()).find(out.path()) != std::string::npos,
+                 "an error that does not name the file");
         }
         continue;
       }

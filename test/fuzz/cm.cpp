@@ -114,7 +114,7 @@ wire::IpAddress host(unsigned number) {
 }
 
 Step step_from(Input& input) {
-  static constexpr CmAttribute kKinds[8] = {CmAttribute::req, CmAttribute::rep, CmAttribute::rej,  CmAttribute::dreq,
+  static constexpr CmAttribute kKinds[8] = {CmAttribute::req,  CmAttribute::rep, CmAttribute::rej, CmAttribute::dreq,
                                             CmAttribute::drep, CmAttribute::rtu, CmAttribute::mra, CmAttribute::rep};
   const std::uint8_t who = input.u8();
   const std::uint8_t ids = input.u8();
@@ -180,8 +180,9 @@ class World {
     if (defect("wrong-connection") && outcome.connection) ++*outcome.connection;
     switch (step.message.attribute) {
       case CmAttribute::req:
-        expect(!outcome.connection && (outcome.event == flow::CmEvent::none || outcome.event == flow::CmEvent::table_full),
-               "a REQ touched a connection");
+        expect(
+            !outcome.connection && (outcome.event == flow::CmEvent::none || outcome.event == flow::CmEvent::table_full),
+            "a REQ touched a connection");
         if (step.message.reliable_connected) asked_.push_back({as_active(step), step.from, step.message});
         break;
       case CmAttribute::rep:
@@ -233,9 +234,8 @@ class World {
     asked_.erase(request);
     if (!step.take_up) return;
     const auto index = static_cast<flow::ConnectionIndex>(next_index_++ % kSlots);
-    std::erase_if(live_, [&](const Established& old) {
-      return old.index == index || old.exchange == as_passive(step);
-    });
+    std::erase_if(live_,
+                  [&](const Established& old) { return old.index == index || old.exchange == as_passive(step); });
     tracker_.bind(index);
     live_.push_back({as_passive(step), active_side, step.message.local_comm_id, step.message.transaction_id, index});
   }

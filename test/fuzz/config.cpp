@@ -101,13 +101,30 @@ long double factor_of(unsigned kind, std::string_view unit) {
     std::string_view name;
     long double factor;
   };
-  static constexpr std::array kUnits = {
-      Unit{0, "B", 1.0L}, Unit{0, "KiB", 1024.0L}, Unit{0, "MiB", 1048576.0L}, Unit{0, "GiB", 1073741824.0L},
-      Unit{0, "TiB", 1099511627776.0L}, Unit{0, "kB", 1e3L}, Unit{0, "KB", 1e3L}, Unit{0, "MB", 1e6L},
-      Unit{0, "GB", 1e9L}, Unit{0, "TB", 1e12L}, Unit{1, "ns", 1.0L}, Unit{1, "us", 1e3L}, Unit{1, "ms", 1e6L},
-      Unit{1, "s", 1e9L}, Unit{1, "min", 60e9L}, Unit{1, "h", 3600e9L}, Unit{2, "bps", 1.0L}, Unit{2, "kbps", 1e3L},
-      Unit{2, "Kbps", 1e3L}, Unit{2, "Mbps", 1e6L}, Unit{2, "Gbps", 1e9L}, Unit{2, "Tbps", 1e12L}, Unit{3, "m", 5.0L},
-      Unit{3, "km", 5000.0L}};
+  static constexpr std::array kUnits = {Unit{0, "B", 1.0L},
+                                        Unit{0, "KiB", 1024.0L},
+                                        Unit{0, "MiB", 1048576.0L},
+                                        Unit{0, "GiB", 1073741824.0L},
+                                        Unit{0, "TiB", 1099511627776.0L},
+                                        Unit{0, "kB", 1e3L},
+                                        Unit{0, "KB", 1e3L},
+                                        Unit{0, "MB", 1e6L},
+                                        Unit{0, "GB", 1e9L},
+                                        Unit{0, "TB", 1e12L},
+                                        Unit{1, "ns", 1.0L},
+                                        Unit{1, "us", 1e3L},
+                                        Unit{1, "ms", 1e6L},
+                                        Unit{1, "s", 1e9L},
+                                        Unit{1, "min", 60e9L},
+                                        Unit{1, "h", 3600e9L},
+                                        Unit{2, "bps", 1.0L},
+                                        Unit{2, "kbps", 1e3L},
+                                        Unit{2, "Kbps", 1e3L},
+                                        Unit{2, "Mbps", 1e6L},
+                                        Unit{2, "Gbps", 1e9L},
+                                        Unit{2, "Tbps", 1e12L},
+                                        Unit{3, "m", 5.0L},
+                                        Unit{3, "km", 5000.0L}};
   for (const Unit& known : kUnits)
     if (known.kind == kind && known.name == unit) return known.factor;
   return 0;

@@ -142,7 +142,8 @@ class Attack {
         break;
       default:
         if (ends_message(opcode)) ++slot.completed;
-        for (std::uint32_t i = 0; i < std::min<std::uint32_t>(span, 64); ++i) slot.msn_of[(psn + i) & kMask] = slot.completed;
+        for (std::uint32_t i = 0; i < std::min<std::uint32_t>(span, 64); ++i)
+          slot.msn_of[(psn + i) & kMask] = slot.completed;
         slot.next = (slot.next + span) & kMask;
     }
     psn &= kMask;
@@ -198,7 +199,9 @@ class Attack {
         builder.opcode(wire::kRcReadResponseMiddle).payload_size(64);
         break;
       case 5:
-        builder.opcode((kind & 64) != 0 ? wire::kRcReadResponseLast : wire::kRcReadResponseOnly).aeth(0x1f, msn).payload_size(64);
+        builder.opcode((kind & 64) != 0 ? wire::kRcReadResponseLast : wire::kRcReadResponseOnly)
+            .aeth(0x1f, msn)
+            .payload_size(64);
         slot.answered = (psn + 1) & kMask;
         break;
       case 6:
@@ -316,7 +319,8 @@ class Attack {
     frame[12] = 0x08;
     frame[13] = 0x06;
     ++serial_;
-    for (std::size_t i = 0; i < std::min<std::size_t>(4, size); ++i) frame[14 + i] = static_cast<std::uint8_t>(serial_ >> 8 * i);
+    for (std::size_t i = 0; i < std::min<std::size_t>(4, size); ++i)
+      frame[14 + i] = static_cast<std::uint8_t>(serial_ >> 8 * i);
     put((n & 1) != 0 ? Side::wan : Side::host, {frame});
   }
 
@@ -338,10 +342,10 @@ class Attack {
 };
 
 const std::array<Attack::Event, 16> Attack::kEvents = {
-    &Attack::connect,    &Attack::requests,        &Attack::answers,         &Attack::wait,
-    &Attack::room,       &Attack::drain,           &Attack::tear_down,       &Attack::raw,
-    &Attack::mutate,     &Attack::other_direction, &Attack::congestion,      &Attack::poll,
-    &Attack::take_delays, &Attack::repeat,         &Attack::congestion_mark, &Attack::other_protocol,
+    &Attack::connect,     &Attack::requests,        &Attack::answers,         &Attack::wait,
+    &Attack::room,        &Attack::drain,           &Attack::tear_down,       &Attack::raw,
+    &Attack::mutate,      &Attack::other_direction, &Attack::congestion,      &Attack::poll,
+    &Attack::take_delays, &Attack::repeat,          &Attack::congestion_mark, &Attack::other_protocol,
 };
 
 engine::Settings settings_from(Input& in, bool& scarce) {

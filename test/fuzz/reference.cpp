@@ -16,19 +16,29 @@ bool mapped(const std::array<std::uint8_t, 16>& address) { return std::equal(kMa
 int extended_of(std::uint8_t opcode) {
   const int operation = opcode & 0x1f;
   const bool rc = opcode < 0x20;
-  if (!rc && !(opcode >= 0x20 && opcode <= 0x2b)) return opcode == 0x64 ? 8 : opcode == 0x65 ? 12 : opcode == 0x81 ? 0 : -1;
+  if (!rc && !(opcode >= 0x20 && opcode <= 0x2b))
+    return opcode == 0x64 ? 8 : opcode == 0x65 ? 12 : opcode == 0x81 ? 0 : -1;
   switch (operation) {
-    case 0x03: case 0x05: case 0x09:             // immediate
-    case 0x0d: case 0x0f: case 0x10: case 0x11:  // AETH
-    case 0x16: case 0x17:                        // invalidate
+    case 0x03:
+    case 0x05:
+    case 0x09:  // immediate
+    case 0x0d:
+    case 0x0f:
+    case 0x10:
+    case 0x11:  // AETH
+    case 0x16:
+    case 0x17:  // invalidate
       return 4;
-    case 0x06: case 0x0a: case 0x0c:
+    case 0x06:
+    case 0x0a:
+    case 0x0c:
       return 16;
     case 0x0b:
       return 20;
     case 0x12:
       return 12;
-    case 0x13: case 0x14:
+    case 0x13:
+    case 0x14:
       return 28;
     case 0x15:
       return -1;
@@ -105,7 +115,8 @@ std::uint32_t number_at(std::span<const std::uint8_t> bytes, std::size_t at, std
 }
 
 bool Roce::ends_message() const {
-  static constexpr std::uint8_t kEnds[] = {0x02, 0x03, 0x04, 0x05, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x13, 0x14, 0x16, 0x17};
+  static constexpr std::uint8_t kEnds[] = {0x02, 0x03, 0x04, 0x05, 0x08, 0x09, 0x0a,
+                                           0x0b, 0x0c, 0x13, 0x14, 0x16, 0x17};
   return std::find(std::begin(kEnds), std::end(kEnds), opcode) != std::end(kEnds);
 }
 

@@ -41,7 +41,8 @@ struct Roce {
   bool ends_message() const;
 };
 
-/// Nothing when `frame` is no RoCEv2 frame, or a damaged one (IBTA vol. 1, chapter 9 and Annex A17; RFC 791, 8200, 768).
+/// Nothing when `frame` is no RoCEv2 frame, or a damaged one (IBTA vol. 1, chapter 9 and Annex A17; RFC 791, 8200,
+/// 768).
 std::optional<Roce> read_roce(std::span<const std::uint8_t> frame);
 
 /// Byte by byte, over a masked copy (Annex A17.3.2), with a table made here.

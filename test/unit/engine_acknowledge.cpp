@@ -204,6 +204,30 @@ TEST_CASE("a repeated READ below h is forwarded", "[engine][acknowledge]") {
   CHECK(rig.at_host().empty());
 }
 
+TEST_CASE("a READ asked for again is not overtaken until the responder's own ACK has passed", "[engine][acknowledge]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.read(101), pair.write(102)});
+  rig.wan_sends(pair.answer("read_only", 101, 2));
+  CHECK(rig.at_host() == Lines{"read_only 101", "ack 102 msn 3"});
+  rig.wan_sends(pair.ack(102, 3));
+  rig.at_wan();
+  rig.at_host();
+  // The response was lost between box and requester. An ACK now would say that the next one is lost too.
+  rig.host_sends({pair.read(101), pair.write(102), pair.write(103)});
+  CHECK(rig.at_host().empty());
+  CHECK(rig.at_wan() == Lines{"read 101!", "write_only 102!", "write_only 103!"});
+  // The response alone does not end the wait: it may be the last of several, the first lost.
+  rig.wan_sends(pair.answer("read_only", 101, 4));
+  CHECK(rig.at_host() == Lines{"read_only 101"});
+  rig.wan_sends({pair.ack(102, 3), pair.ack(103, 4)});
+  CHECK(rig.at_host() == Lines{"ack 102 msn 3", "ack 103 msn 4"});
+  CHECK(rig.engine->custody_packets() == 0);
+  rig.host_sends(pair.write(104));
+  CHECK(rig.at_host() == Lines{"ack 104 msn 5"});
+}
+
 TEST_CASE("beyond a gap requests are dropped and one NAK names the first missing PSN", "[engine][acknowledge]") {
   Rig rig;
   const Pair pair;
