@@ -60,6 +60,8 @@ std::string_view inconsistency(const NearFlow& flow) {
   if (!psn_le(flow.una, flow.h)) return "una <= h";
   if (!psn_le(flow.h, top)) return "h <= what has come from the requester";
   if (flow.phase == Phase::confirmed && !psn_le(flow.h, flow.tail)) return "confirmed: h <= tail";
+  if (flow.policy == flow::Policy::window && flow.phase == Phase::confirmed && !psn_le(flow.h, flow.examined_end))
+    return "window: h <= what may be acknowledged";
   if ((flow.phase == Phase::failed || flow.phase == Phase::ended) && !queue.empty()) return "over, with custody";
   if (queue.empty() && flow.una != flow.h && flow.phase != Phase::failed && flow.phase != Phase::ended)
     return "acknowledged, unanswered and not in custody";

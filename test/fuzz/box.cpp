@@ -75,6 +75,8 @@ std::uint64_t content_of(const Bytes& bytes, const Roce& roce) {
   return std::max<std::uint64_t>(1, hash_of(content));
 }
 
+constexpr std::size_t kMostHistory = 2000;
+
 bool is_request(const Roce& roce) { return roce.is_rc() && !(roce.known_opcode && roce.is_answer()); }
 
 /// LONGHAUL_FUZZ_TRACE: what happens, frame by frame.
@@ -103,8 +105,13 @@ constexpr std::array kNotForwarded = {
 void prepare_box() { (void)memory(); }
 
 Box::Box(const engine::Settings& settings, bool scarce)
-    : settings_(settings), pools_(scarce ? memory().scarce : memory().ample) {
+    : settings_(settings), pools_(scarce ? memory().scarce : memory().ample), record_(settings.max_connections) {
+  start();
+}
+
+void Box::start() {
   engine_ = std::make_unique<engine::Engine>(settings_, pools_, *this, this);
+  engine_->use_record(record_, now_);
 }
 
 Box::~Box() {
@@ -151,7 +158,7 @@ void Box::receive(Side side, const std::vector<Bytes>& frames, bool chained) {
     burst.push_back(make(side, bytes, chained && bytes.size() > 1));
   }
   if (burst.empty()) return;
-  current_ = frames.size() == 1 ? frames.front() : Bytes{};
+  current_ = frames;
   current_side_ = side;
   if (defect("read-beyond")) expect(*rte_pktmbuf_mtod_offset(burst[0], volatile char*, burst[0]->data_len) != 77, "");
   engine_->receive(side, burst, now_);
@@ -168,6 +175,8 @@ void Box::came_in(Side side, const Bytes& bytes) {
   if (!roce->is_rc()) return;
   if (side == Side::host && is_request(*roce)) {
     if (Flow* flow = by_requests(*roce)) flow->judge.requested(*roce, content_of(bytes, *roce));
+    // A connection may be learned later, and begin with what came before.
+    if (history_.size() < kMostHistory) history_.push_back({*roce, content_of(bytes, *roce)});
   } else if (side == Side::wan && roce->known_opcode && roce->is_answer()) {
     if (Flow* flow = by_answers(*roce)) flow->judge.answered(*roce);
   }
@@ -184,25 +193,55 @@ void Box::came_in_cm(const Bytes& bytes, const Roce& roce) {
 }
 
 void Box::on_flow_learned(const custody::FlowIdentity& identity, Time) {
-  // By a REP that came alone: bursts carry no RDMA-CM.
-  const auto roce = read_roce(current_);
-  expect(roce && roce->opcode == 0x64, "a flow learned from something else than RDMA-CM");
-  const auto mad = std::span(current_).subspan(roce->payload, 256);
+  const auto roce = current_.size() == 1 ? read_roce(current_.front()) : std::nullopt;
+  if (roce && roce->opcode == 0x64)
+    learned_from_cm(identity, *roce);
+  else
+    learned_from_traffic(identity);
+  if (refuses_) flows_.front().judge.port_refuses();
+}
+
+/// By a REP, which came alone: bursts carry no RDMA-CM.
+void Box::learned_from_cm(const custody::FlowIdentity& identity, const Roce& roce) {
+  const auto mad = std::span(current_.front()).subspan(roce.payload, 256);
   const std::uint64_t transaction = std::uint64_t{number_at(mad, 8, 4)} << 32 | number_at(mad, 12, 4);
   std::vector<Req> matching;
   for (const Req& req : reqs_)
-    if (req.comm == number_at(mad, 28, 4) && req.transaction == transaction && req.active == roce->destination &&
-        req.vids == vids_of(*roce))
+    if (req.comm == number_at(mad, 28, 4) && req.transaction == transaction && req.active == roce.destination &&
+        req.vids == vids_of(roce))
       matching.push_back(req);
   expect(!matching.empty(), "a connection that nobody asked for");
   // The Starting PSN of each is what its receiver begins with.
   const std::uint32_t start = current_side_ == Side::wan ? number_at(mad, 44, 3) : matching.front().psn;
   const std::uint8_t mtu = matching.front().mtu;
-  flows_.push_front({identity, vids_of(*roce), FlowJudge(start, mtu >= 1 && mtu <= 5 ? 128U << mtu : 0)});
-  if (refuses_) flows_.front().judge.port_refuses();
+  flows_.push_front({identity, vids_of(roce), FlowJudge(start, mtu >= 1 && mtu <= 5 ? 128U << mtu : 0)});
   // Several REQs with one key: which of them the box took is not certain.
   for (const Req& req : matching)
     if (req.psn != matching.front().psn || req.mtu != mtu) flows_.front().judge.lose();
+}
+
+/// By an ACK of the burst: what came from the requester before counts.
+void Box::learned_from_traffic(const custody::FlowIdentity& identity) {
+  expect(current_side_ == Side::wan, "a flow learned from something else than an answer");
+  std::vector<Roce> answers;
+  for (const Bytes& bytes : current_)
+    if (const auto roce = read_roce(bytes); roce && good(bytes, *roce) && roce->opcode == 0x11 &&
+                                            roce->qpn == identity.requester_qpn &&
+                                            roce->source == identity.responder.bytes)
+      answers.push_back(*roce);
+  expect(!answers.empty(), "a flow learned from nothing");
+  std::uint32_t start = answers.front().psn;
+  for (const Roce& answer : answers)
+    if ((answer.psn - start & 0xffffff) >= 0x800000) start = answer.psn;
+  flows_.push_front({identity, vids_of(answers.front()), FlowJudge(start, 0)});
+  Flow& flow = flows_.front();
+  flow.judge.midway();
+  for (const KnownRequest& known : history_)
+    if (by_requests(known.roce) == &flow) {
+      flow.judge.requested(known.roce, known.content);
+      flow.judge.sent(known.roce);
+    }
+  for (const Roce& answer : answers) flow.judge.answered(answer);
 }
 
 Box::Flow* Box::by_requests(const Roce& roce) {
@@ -236,8 +275,10 @@ void Box::on_pseudo_ack(const custody::FlowIdentity& identity, const custody::Ac
   Flow* flow = by_serial(identity.serial);
   expect(flow != nullptr, "a pseudo-ACK of no flow");
   expect(!draining_, "a pseudo-ACK while draining");
-  expect(settings_.policies.fallback == flow::Policy::full, "a pseudo-ACK under policy off");
-  expect(ack.syndrome == 0x1f && ack.destination_qpn == identity.requester_qpn, "fields of a pseudo-ACK");
+  expect(settings_.policies.fallback != flow::Policy::off, "a pseudo-ACK under policy off");
+  expect(ack.destination_qpn == identity.requester_qpn, "fields of a pseudo-ACK");
+  if (settings_.policies.fallback == flow::Policy::window)
+    expect(!flow->judge.completes_unanswered(ack.psn), "policy window completed a message that was not answered");
   if (settings_.confirm == engine::Confirm::answer)
     expect(flow->judge.was_answered() || flow->judge.lost(), "a pseudo-ACK before any real answer");
   const auto broken = flow->judge.promised(defect("early-ack") ? ack.psn + 1 : ack.psn, false);
@@ -311,12 +352,13 @@ void Box::made(const Bytes& bytes) {
   expect(roce && roce->opcode == 0x11, "a frame made that is no ACK");
   expect(good(bytes, *roce), "a made frame's ICRC and checksums");
   const bool ack = roce->syndrome >> 5 == 0;
-  expect(ack ? roce->syndrome == 0x1f : roce->syndrome >= 0x60 && roce->syndrome <= 0x7f, "a made frame's syndrome");
+  expect(ack ? roce->syndrome <= 0x1f : roce->syndrome >= 0x60 && roce->syndrome <= 0x7f, "a made frame's syndrome");
   // The host port may have refused it while its QPN got another connection.
   std::string_view broken = "an ACK made for no flow";
   for (Flow& flow : flows_) {
     if (!is_answer_of(flow, *roce)) continue;
     broken = flow.judge.promised(roce->psn, !ack);
+    if (ack && roce->syndrome != 0x1f && !flow.judge.credits_seen() && !flow.judge.lost()) broken = "credits of nobody";
     if (broken.empty()) break;
   }
   expect(broken.empty(), broken);
@@ -397,6 +439,23 @@ void Box::allow(Side side, std::size_t frames) {
 void Box::drain(bool on) {
   draining_ = on;
   engine_->set_draining(on);
+}
+
+void Box::restart(std::size_t at, std::uint8_t damage) {
+  engine_.reset();
+  complete(0);
+  for (auto& waiting : plain_) waiting.clear();
+  for (Flow& flow : flows_) flow.over = true;
+  draining_ = false;
+  if (damage != 0) {
+    const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(record_.data()),
+                                        record_.size() * sizeof(custody::RecordSlot));
+    bytes[at % bytes.size()] ^= damage;
+    // It may say now that anything was promised.
+    for (Flow& flow : flows_) flow.judge.lose();
+  }
+  start();
+  check();
 }
 
 void Box::take_delays() { engine_->acks_accepted(now_); }

@@ -48,6 +48,8 @@ class Box final : public engine::Sink, public custody::Observer {
   static constexpr std::size_t kUnlimited = SIZE_MAX;
   void drain(bool on);
   void take_delays();
+  /// The process is killed and started again, with its restart record; `damage` is XORed into one byte of that.
+  void restart(std::size_t at, std::uint8_t damage);
 
   /// Honest responders answer all there is, ports take everything: custody ends empty, and what was promised arrives.
   void settle();
@@ -79,12 +81,15 @@ class Box final : public engine::Sink, public custody::Observer {
 
   rte_mbuf* make(Side side, const Bytes& bytes, bool chained);
   void came_in(Side side, const Bytes& bytes);
+  void learned_from_cm(const custody::FlowIdentity& identity, const Roce& roce);
+  void learned_from_traffic(const custody::FlowIdentity& identity);
   void came_in_cm(const Bytes& bytes, const Roce& roce);
   void went_out(Side out, rte_mbuf* mbuf);
   void forwarded(Side out, const rte_mbuf* mbuf, const Bytes& bytes);
   void made(const Bytes& bytes);
   void resent(const Bytes& bytes);
   void complete(std::size_t left);
+  void start();
   void check();
   Flow* by_requests(const Roce& roce);
   Flow* by_answers(const Roce& roce);
@@ -99,6 +104,7 @@ class Box final : public engine::Sink, public custody::Observer {
 
   const engine::Settings settings_;
   const engine::Pools& pools_;
+  std::vector<custody::RecordSlot> record_;
   std::unique_ptr<engine::Engine> engine_;
   Time now_ = seconds(1000);
   std::size_t room_[2] = {kUnlimited, kUnlimited};
@@ -117,7 +123,12 @@ class Box final : public engine::Sink, public custody::Observer {
     std::vector<unsigned> vids;
   };
   std::vector<Req> reqs_;
-  Bytes current_;  ///< the frame being received, when it is alone
+  struct KnownRequest {
+    Roce roce;
+    std::uint64_t content;
+  };
+  std::vector<KnownRequest> history_;
+  std::vector<Bytes> current_;  ///< the burst being received
   Side current_side_ = Side::host;
   std::vector<Emitted> out_;  ///< since the last look of settle()
   bool settling_ = false;

@@ -2,9 +2,9 @@
 // A whole box. The input is a box's settings (4 bytes) and a list of events: connections by real RDMA-CM, requests and
 // answers in and out of their windows, any frames at all, time, full ports. box.hpp says what is judged.
 //
-// Settings: byte 0: bit 0 confirm by CM, bit 1 policy off, bits 2-3 all ones: hardly any buffers, bits 4-5 WAN rate,
-// bit 6 short dreq_hold, bit 7 short give_up. Byte 1: custody of one flow, 256 bytes each. Byte 2: initial window, 128
-// bytes each. Byte 3: low half: large mbufs of custody; high half: custody of the box, KiB. Zero: plenty.
+// Settings: byte 0: bit 0 confirm by CM, bit 1 policy off, bits 2-3: 1 policy window, 3 hardly any buffers, bits 4-5
+// WAN rate, bit 6 short dreq_hold, bit 7 short give_up. Byte 1: custody of one flow, 256 bytes each. Byte 2: initial
+// window, 128 bytes each. Byte 3: low half: large mbufs of custody; high half: custody of the box, KiB. Zero: plenty.
 //
 // Events: the low half of the first byte is the row of kEvents, the high half an argument; what follows is read by the
 // event. A connection is one of four slots: two with the same addresses, one over IPv6, one like the first in a VLAN.
@@ -283,7 +283,14 @@ class Attack {
     box_.poll((n & 1) != 0);
   }
 
-  void take_delays(Input&, unsigned) { box_.take_delays(); }
+  void take_delays_or_restart(Input& in, unsigned n) {
+    if (n < 12) {
+      box_.take_delays();
+      return;
+    }
+    const std::uint16_t at = n == 15 ? in.u16() : std::uint16_t{0};
+    box_.restart(at, n == 15 ? in.u8() : std::uint8_t{0});
+  }
 
   void repeat(Input& in, unsigned n) {
     const std::uint8_t which = in.u8();
@@ -342,10 +349,22 @@ class Attack {
 };
 
 const std::array<Attack::Event, 16> Attack::kEvents = {
-    &Attack::connect,     &Attack::requests,        &Attack::answers,         &Attack::wait,
-    &Attack::room,        &Attack::drain,           &Attack::tear_down,       &Attack::raw,
-    &Attack::mutate,      &Attack::other_direction, &Attack::congestion,      &Attack::poll,
-    &Attack::take_delays, &Attack::repeat,          &Attack::congestion_mark, &Attack::other_protocol,
+    &Attack::connect,
+    &Attack::requests,
+    &Attack::answers,
+    &Attack::wait,
+    &Attack::room,
+    &Attack::drain,
+    &Attack::tear_down,
+    &Attack::raw,
+    &Attack::mutate,
+    &Attack::other_direction,
+    &Attack::congestion,
+    &Attack::poll,
+    &Attack::take_delays_or_restart,
+    &Attack::repeat,
+    &Attack::congestion_mark,
+    &Attack::other_protocol,
 };
 
 engine::Settings settings_from(Input& in, bool& scarce) {
@@ -357,6 +376,7 @@ engine::Settings settings_from(Input& in, bool& scarce) {
   static constexpr std::array<std::uint64_t, 4> kRates = {0, 0, 50'000'000, 2'000'000};
   if ((flags & 1) != 0) settings.confirm = engine::Confirm::cm;
   if ((flags & 2) != 0) settings.policies.fallback = flow::Policy::off;
+  if ((flags & 14) == 4) settings.policies.fallback = flow::Policy::window;
   scarce = (flags & 12) == 12;
   settings.wan_rate_bps = kRates[flags >> 4 & 3U];
   if ((flags & 64) != 0) settings.dreq_hold = milliseconds(20);
@@ -368,6 +388,7 @@ engine::Settings settings_from(Input& in, bool& scarce) {
   if (limits >> 4 != 0) settings.custody_box_bytes = (limits >> 4) * 1024U;
   settings.max_connections = 4;
   settings.max_pending_cm = 4;
+  settings.max_candidates = 4;
   return settings;
 }
 

@@ -36,6 +36,11 @@ void FlowJudge::requested(const Roce& request, std::uint64_t content) {
   if (lost_ || !plausible(first)) return;
   // Nobody may answer for an opcode that the box does not know.
   if (!request.known_opcode) return;
+  // How many PSNs it takes cannot be told from here.
+  if (request.is_read() && path_mtu_ == 0) {
+    lost_ = true;
+    return;
+  }
   // A requester that sends two things under one PSN may have either delivered.
   const auto [known, added] = content_.emplace(first, content);
   if (!added && known->second != content) known->second = 0;
@@ -70,6 +75,7 @@ void FlowJudge::answered(const Roce& answer) {
   const bool positive = !acknowledge || answer.syndrome >> 5 == 0;
   if (acknowledge && (answer.syndrome >> 7 != 0 || answer.syndrome >> 5 == 2)) return;  // a reserved syndrome
   any_answer_ = true;
+  if (acknowledge && positive && answer.syndrome != 0x1f) credits_seen_ = true;
   if (acknowledge) {
     // An ACK beyond a READ without its response says that the response was lost: the responder's own word, passed on.
     const Position until = at + (positive ? 1 : 0);
@@ -94,13 +100,24 @@ std::string_view FlowJudge::promised(std::uint32_t psn, bool nak) {
 }
 
 bool FlowJudge::messages_until(std::uint32_t psn, std::uint32_t& messages) const {
-  if (lost_ || !ordered_) return false;
+  if (lost_ || !ordered_ || midway_) return false;
   const Position at = position(psn);
   const auto found = std::lower_bound(messages_.begin(), messages_.end(), at,
                                       [](const Message& message, Position end) { return message.end < end; });
   if (found == messages_.end() || found->end != at) return false;
   messages = found->completed;
   return true;
+}
+
+bool FlowJudge::completes_unanswered(std::uint32_t psn) const {
+  if (lost_ || !ordered_) return false;
+  const Position until = position(psn) + 1;
+  std::uint32_t before = 0;
+  for (const Message& message : messages_) {
+    if (message.end < answered_) before = message.completed;
+    if (message.end >= answered_ && message.end < until && message.completed != before) return true;
+  }
+  return false;
 }
 
 std::uint64_t FlowJudge::content_at(Position at) const {

@@ -39,7 +39,14 @@ class FlowJudge {
   /// Messages completed up to and including `psn`, when that is certain.
   bool messages_until(std::uint32_t psn, std::uint32_t& messages) const;
 
+  /// Policy window: what is acknowledged up to `psn` completes a message that the responder has not answered.
+  bool completes_unanswered(std::uint32_t psn) const;
+
   bool was_answered() const { return any_answer_; }
+  /// A real ACK has carried end-to-end credits.
+  bool credits_seen() const { return credits_seen_; }
+  /// The flow was not seen from its beginning: nobody counted its messages.
+  void midway() { any_answer_ = midway_ = true; }
   /// Too far out on the circle of PSNs to be judged.
   bool lost() const { return lost_; }
   void lose() { lost_ = true; }
@@ -82,6 +89,8 @@ class FlowJudge {
   std::map<Position, std::uint64_t> content_;
   std::uint32_t completed_ = 0;
   bool any_answer_ = false;
+  bool credits_seen_ = false;
+  bool midway_ = false;
   bool refuses_ = false;
   bool ordered_ = true;  ///< what came first for a position is what the box has
   bool lost_ = false;
