@@ -296,7 +296,7 @@ void Box::on_flow_failed(const custody::FlowIdentity& identity, std::string_view
   flow->over = true;
   // Its last progress was at most a resend timeout and an RNR wait after settle() began.
   if (settling_ && now_ > settling_since_ + seconds(10))
-    expect(flow->judge.lost() || flow->too_long, "what was promised is given up, with an honest responder");
+    expect(flow->judge.unsure() || flow->too_long, "what was promised is given up, with an honest responder");
 }
 
 void Box::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t, Time) {
@@ -538,13 +538,13 @@ void Box::settle() {
       if (!roce || !roce->known_opcode || !is_request(*roce) || !good(frame.bytes, *roce)) continue;
       if (defect("forgotten")) continue;
       Flow* flow = by_requests(*roce);
-      if (flow != nullptr && !flow->judge.lost()) answer(*flow, frame.bytes, *roce, answers);
+      if (flow != nullptr && !flow->judge.unsure()) answer(*flow, frame.bytes, *roce, answers);
     }
     now_ += milliseconds(1);
     for (const Bytes& bytes : answers) receive(Side::wan, {bytes});
   }
   const bool judged =
-      std::none_of(flows_.begin(), flows_.end(), [](const Flow& flow) { return flow.judge.lost() || flow.too_long; });
+      std::none_of(flows_.begin(), flows_.end(), [](const Flow& flow) { return flow.judge.unsure() || flow.too_long; });
   if (!judged) return;
   expect(engine_->unconfirmed_bytes() == 0, "what was promised stays in custody for ever");
   for (const Flow& flow : flows_)

@@ -75,6 +75,7 @@ void FlowJudge::answered(const Roce& answer) {
   const bool positive = !acknowledge || answer.syndrome >> 5 == 0;
   if (acknowledge && (answer.syndrome >> 7 != 0 || answer.syndrome >> 5 == 2)) return;  // a reserved syndrome
   any_answer_ = true;
+  if (at >= sent_) unsure_ = true;
   if (acknowledge && positive && answer.syndrome != 0x1f) credits_seen_ = true;
   if (acknowledge) {
     // An ACK beyond a READ without its response says that the response was lost: the responder's own word, passed on.

@@ -47,6 +47,8 @@ class FlowJudge {
   bool credits_seen() const { return credits_seen_; }
   /// The flow was not seen from its beginning: nobody counted its messages.
   void midway() { any_answer_ = midway_ = true; }
+  /// An answer came for what may have left or not: where an honest responder stands is not known.
+  bool unsure() const { return unsure_ || lost_; }
   /// Too far out on the circle of PSNs to be judged.
   bool lost() const { return lost_; }
   void lose() { lost_ = true; }
@@ -93,6 +95,7 @@ class FlowJudge {
   bool midway_ = false;
   bool refuses_ = false;
   bool ordered_ = true;  ///< what came first for a position is what the box has
+  bool unsure_ = false;
   bool lost_ = false;
 };
 
