@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/case.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+
+namespace longhaul::sim {
+
+namespace {
+
+struct Field {
+  const char* name;
+  std::size_t offset;
+  Number least;
+  Number most;
+};
+
+constexpr Number kAny = ~Number{0};
+constexpr Number kMuch = 1'000'000'000;
+
+#define FIELD(type, name, least, most) \
+  Field { #name, offsetof(type, name), least, most }
+
+constexpr Field kHarm[] = {
+    FIELD(Harm, loss, 0, 10000),    FIELD(Harm, duplicate, 0, 10000), FIELD(Harm, reorder, 0, 10000),
+    FIELD(Harm, reorder_us, 0, kMuch), FIELD(Harm, corrupt, 0, 10000), FIELD(Harm, jitter_us, 0, kMuch),
+    FIELD(Harm, burst, 0, 10000),   FIELD(Harm, burst_frames, 1, 1000),
+};
+
+constexpr Field kHost[] = {
+    FIELD(HostPlan, messages, 0, 100000),      FIELD(HostPlan, mix, 0, 5),
+    FIELD(HostPlan, max_bytes, 1, 32768),      FIELD(HostPlan, depth, 1, 65536),
+    FIELD(HostPlan, window, 1, 65536),         FIELD(HostPlan, burst, 1, 65536),
+    FIELD(HostPlan, pace_us, 0, kMuch),        FIELD(HostPlan, ack_habit, 0, 255),
+    FIELD(HostPlan, selective, 0, 1),          FIELD(HostPlan, ack_timeout_us, 1, kMuch),
+    FIELD(HostPlan, patient, 0, 1),            FIELD(HostPlan, retry_count, 0, 7),
+    FIELD(HostPlan, rnr_retry, 0, 7),          FIELD(HostPlan, initiator_depth, 1, 128),
+    FIELD(HostPlan, tail_repeat, 0, 1),        FIELD(HostPlan, psn, 0, 0xffffff),
+    FIELD(HostPlan, receives, 0, 65536),       FIELD(HostPlan, refill_us, 0, kMuch),
+    FIELD(HostPlan, rnr_timer, 0, 31),         FIELD(HostPlan, nak_after_rnr, 0, 1),
+    FIELD(HostPlan, ack_every, 1, 65536),      FIELD(HostPlan, ack_delay_us, 0, kMuch),
+    FIELD(HostPlan, credits, 0, 1),            FIELD(HostPlan, fatal_at, 0, 100000),
+    FIELD(HostPlan, fatal_code, 1, 3),         FIELD(HostPlan, dead_at, 0, 100000),
+    FIELD(HostPlan, foreign_us, 0, kMuch),     FIELD(HostPlan, forged_us, 0, kMuch),
+};
+
+constexpr Field kBox[] = {
+    FIELD(BoxPlan, present, 0, 1),          FIELD(BoxPlan, confirm_cm, 0, 1),
+    FIELD(BoxPlan, policy, 0, 1),           FIELD(BoxPlan, flow_bytes, 0, kAny),
+    FIELD(BoxPlan, box_bytes, 0, kAny),     FIELD(BoxPlan, mbufs, 0, 1 << 20),
+    FIELD(BoxPlan, window_bytes, 1, kAny),  FIELD(BoxPlan, wan_mbps, 0, 1000000),
+    FIELD(BoxPlan, port_full, 0, 9000),     FIELD(BoxPlan, drain_at_us, 0, kMuch),
+    FIELD(BoxPlan, undrain_at_us, 0, kMuch), FIELD(BoxPlan, start_at_us, 0, kMuch),
+    FIELD(BoxPlan, crash_at_us, 0, kMuch),  FIELD(BoxPlan, restart_after_us, 0, kMuch),
+    FIELD(BoxPlan, dark, 0, 1),             FIELD(BoxPlan, answers_pass_by_at_us, 0, kMuch),
+};
+
+constexpr Field kCase[] = {
+    FIELD(Case, seed, 0, kAny),           FIELD(Case, connected, 0, 1),
+    FIELD(Case, connections, 1, 8),       FIELD(Case, reject, 0, 1),
+    FIELD(Case, active_b, 0, 1),          FIELD(Case, close, 0, 5),
+    FIELD(Case, close_at_us, 0, kMuch),   FIELD(Case, reconnect, 0, 5),
+    FIELD(Case, cm_timeout_us, 1, kMuch), FIELD(Case, ipv6, 0, 1),
+    FIELD(Case, vlans, 0, 2),             FIELD(Case, mtu, 1, 5),
+    FIELD(Case, p_key, 0, 0xffff),        FIELD(Case, wan_delay_us, 0, kMuch),
+    FIELD(Case, wan_queue, 0, kAny),      FIELD(Case, wan_mbps, 0, 1000000),
+    FIELD(Case, outage_at_us, 0, kMuch),  FIELD(Case, outage_us, 0, kMuch),
+    FIELD(Case, outage_segment, 0, 2),    FIELD(Case, give_up_ms, 1, kMuch),
+    FIELD(Case, dreq_hold_ms, 1, kMuch),
+};
+
+#undef FIELD
+
+using EventField = Number ScriptedEvent::*;
+constexpr EventField kEventFields[] = {&ScriptedEvent::segment,     &ScriptedEvent::way,      &ScriptedEvent::connection,
+                                       &ScriptedEvent::of_answers,  &ScriptedEvent::position, &ScriptedEvent::any_psn,
+                                       &ScriptedEvent::nth,         &ScriptedEvent::count,    &ScriptedEvent::action,
+                                       &ScriptedEvent::delay_us};
+
+Number number(std::string_view digits, std::string_view word) {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{} || end != digits.data() + digits.size())
+    throw std::invalid_argument(fmt::format("case: '{}' has no number behind '='", word));
+  return value;
+}
+
+ScriptedEvent parse_event(std::string_view text, std::string_view word) {
+  ScriptedEvent event;
+  for (const EventField field : kEventFields) {
+    const std::size_t end = text.find(':');
+    event.*field = number(text.substr(0, end), word);
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  }
+  if (!text.empty()) throw std::invalid_argument(fmt::format("case: '{}' has too many parts", word));
+  return event;
+}
+
+}  // namespace
+
+Number& Knob::in(Case& c) const { return *reinterpret_cast<Number*>(reinterpret_cast<char*>(&c) + offset); }
+
+const std::vector<Knob>& knobs() {
+  static const std::vector<Knob> all = [] {
+    std::vector<Knob> made;
+    Case calm;
+    const auto add = [&](const std::string& prefix, std::size_t base, std::span<const Field> fields) {
+      for (const Field& field : fields) {
+        Knob knob{prefix + field.name, base + field.offset, 0, field.least, field.most};
+        knob.calm = knob.in(calm);
+        made.push_back(std::move(knob));
+      }
+    };
+    add("", 0, kCase);
+    add("a.", offsetof(Case, a), kHost);
+    add("b.", offsetof(Case, b), kHost);
+    add("box_a.", offsetof(Case, box_a), kBox);
+    add("box_b.", offsetof(Case, box_b), kBox);
+    for (std::size_t segment = 0; segment < 3; ++segment)
+      for (std::size_t way = 0; way < 2; ++way)
+        add(fmt::format("{}{}.", way == 0 ? "ab" : "ba", segment),
+            offsetof(Case, harm) + (segment * 2 + way) * sizeof(Harm), kHarm);
+    return made;
+  }();
+  return all;
+}
+
+std::string to_text(const Case& c) {
+  std::string text;
+  for (const Knob& knob : knobs())
+    if (knob.in(c) != knob.calm || knob.name == "seed")
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", knob.name, knob.in(c));
+  for (const ScriptedEvent& event : c.events) {
+    text += " event=";
+    bool first = true;
+    for (const EventField field : kEventFields) {
+      text += fmt::format("{}{}", first ? "" : ":", event.*field);
+      first = false;
+    }
+  }
+  return text;
+}
+
+Case parse_case(std::string_view text) {
+  Case c;
+  while (!text.empty()) {
+    const std::size_t end = text.find_first_of(" \n\t");
+    const std::string_view word = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+    if (word.empty()) continue;
+    const std::size_t equals = word.find('=');
+    if (equals == std::string_view::npos)
+      throw std::invalid_argument(fmt::format("case: '{}' is not of the form name=number", word));
+    const std::string_view name = word.substr(0, equals);
+    const std::string_view value = word.substr(equals + 1);
+    if (name == "event") {
+      c.events.push_back(parse_event(value, word));
+      continue;
+    }
+    const Knob* found = nullptr;
+    for (const Knob& knob : knobs())
+      if (knob.name == name) found = &knob;
+    if (found == nullptr) throw std::invalid_argument(fmt::format("case: there is no knob '{}'", name));
+    const Number given = number(value, word);
+    if (given < found->least || given > found->most)
+      throw std::invalid_argument(
+          fmt::format("case: '{}': {} goes from {} to {}", word, found->name, found->least, found->most));
+    found->in(c) = given;
+  }
+  return c;
+}
+
+std::vector<Case> simpler(const Case& c) {
+  std::vector<Case> all;
+  for (std::size_t i = 0; i < c.events.size(); ++i) {
+    Case without = c;
+    without.events.erase(without.events.begin() + static_cast<std::ptrdiff_t>(i));
+    all.push_back(without);
+  }
+  for (const Knob& knob : knobs()) {
+    if (knob.name == "seed" || knob.in(c) == knob.calm) continue;
+    Case calmer = c;
+    knob.in(calmer) = knob.calm;
+    all.push_back(calmer);
+  }
+  for (const Knob& knob : knobs()) {
+    const Number value = knob.in(c);
+    const bool messages = knob.name.ends_with("messages");
+    if (knob.name == "seed" || (value == knob.calm && !messages)) continue;
+    // Halfway to calm, and one step.
+    const Number goal = messages ? 0 : knob.calm;
+    const Number distance = value > goal ? value - goal : goal - value;
+    for (const Number step : {distance / 2, Number{1}}) {
+      if (step == 0 || step >= distance) continue;
+      Case calmer = c;
+      knob.in(calmer) = value > goal ? value - step : value + step;
+      all.push_back(calmer);
+    }
+  }
+  return all;
+}
+
+bool loses_a_box(const Case& c) { return c.box_a.crash_at_us != 0 || c.box_b.crash_at_us != 0; }
+
+bool must_complete(const Case& c) {
+  const auto host = [](const HostPlan& h) {
+    return h.patient != 0 && h.rnr_retry == 7 && h.fatal_at == 0 && h.dead_at == 0;
+  };
+  const auto box = [](const BoxPlan& b) { return b.crash_at_us == 0 && b.answers_pass_by_at_us == 0; };
+  return host(c.a) && host(c.b) && box(c.box_a) && box(c.box_b) && c.close < 4 && c.reject == 0 &&
+         c.give_up_ms >= 30000 && c.outage_us < 10'000'000;
+}
+
+std::string_view kind_of(const Case& c) {
+  if (c.reject != 0) return "rejected";
+  if (loses_a_box(c)) return "box crash";
+  if (c.box_a.start_at_us != 0 || c.box_b.start_at_us != 0) return "box starts in the middle";
+  if (c.box_a.answers_pass_by_at_us != 0 || c.box_b.answers_pass_by_at_us != 0) return "asymmetric";
+  if (c.a.fatal_at != 0 || c.b.fatal_at != 0) return "fatal NAK";
+  if (c.a.dead_at != 0 || c.b.dead_at != 0) return "responder dies";
+  if (c.close >= 4) return "early close";
+  if (c.outage_us != 0) return "outage";
+  if (c.reconnect != 0) return "reconnect";
+  if (c.connected != 0) return "no RDMA-CM";
+  if (c.box_a.drain_at_us != 0 || c.box_b.drain_at_us != 0) return "drain";
+  if (c.a.credits != 0 || c.b.credits != 0) return "credits";
+  return "lossy";
+}
+
+}  // namespace longhaul::sim

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One case: every knob of a simulated world as a number, with a text form that names only what differs from a calm
+// world: "seed=7 a.messages=3 ab1.loss=500". The same text gives the same world, event for event.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "link/settings.hpp"
+
+namespace longhaul::sim {
+
+using Number = std::uint64_t;
+
+/// What one way of one segment does. Chances are of 10,000 frames.
+struct Harm {
+  Number loss = 0;
+  Number duplicate = 0;
+  Number reorder = 0;
+  Number reorder_us = 50;
+  Number corrupt = 0;
+  Number jitter_us = 0;
+  Number burst = 0;  ///< begins a burst of losses
+  Number burst_frames = 8;
+};
+
+/// One host: what it posts, how its requester and its responder behave.
+struct HostPlan {
+  Number messages = 0;
+  Number mix = 2;  ///< sim::Mix
+  Number max_bytes = 3000;
+  Number depth = 16;
+  Number window = 64;
+  Number burst = 8;
+  Number pace_us = 0;
+  Number ack_habit = 0;
+  Number selective = 0;
+  Number ack_timeout_us = 20000;
+  Number patient = 1;
+  Number retry_count = 7;
+  Number rnr_retry = 7;
+  Number initiator_depth = 4;
+  Number tail_repeat = 1;
+  Number psn = 100;
+
+  Number receives = 0;
+  Number refill_us = 0;
+  Number rnr_timer = 10;
+  Number nak_after_rnr = 0;
+  Number ack_every = 1;
+  Number ack_delay_us = 0;
+  Number credits = 0;
+  Number fatal_at = 0;
+  Number fatal_code = 2;
+  Number dead_at = 0;
+
+  Number foreign_us = 0;  ///< a frame of no concern to anybody each so often; 0: none
+  Number forged_us = 0;   ///< a forged frame each so often; 0: none
+};
+
+struct BoxPlan {
+  Number present = 1;
+  Number confirm_cm = 0;
+  Number policy = 1;  ///< flow::Policy
+  Number flow_bytes = 64 << 20;
+  Number box_bytes = 256 << 20;
+  Number mbufs = 4096;
+  Number window_bytes = 1 << 20;
+  Number wan_mbps = 0;
+  Number port_full = 0;  ///< of 10,000 looks at a port
+  Number drain_at_us = 0;
+  Number undrain_at_us = 0;
+  Number start_at_us = 0;   ///< the box starts in the middle of things
+  Number crash_at_us = 0;
+  Number restart_after_us = 0;  ///< 0: it stays away, and frames pass it by
+  Number dark = 0;              ///< while it is away frames are lost; else they pass it by
+  Number answers_pass_by_at_us = 0;  ///< from then on answers to its host take another path
+};
+
+/// A scripted event: {segment, way, connection, PSN, nth, count, action}. The PSN counts from the requester's first.
+struct ScriptedEvent {
+  Number segment = 1;
+  Number way = 0;         ///< link::Way
+  Number connection = 0;
+  Number of_answers = 0;  ///< the flow whose frames are meant runs against the way: they are answers
+  Number position = 0;    ///< with `any_psn` it means nothing
+  Number any_psn = 0;
+  Number nth = 1;
+  Number count = 1;
+  Number action = 0;  ///< link::Action
+  Number delay_us = 0;
+};
+
+struct Case {
+  Number seed = 1;
+  Number connected = 0;    ///< QPs stand from the start: no RDMA-CM is seen
+  Number connections = 1;
+  Number reject = 0;
+  Number active_b = 0;     ///< host B sends the REQ
+  Number close = 1;        ///< 0 nobody, 1 A when both have ended, 2 B then, 3 both then, 4 A early, 5 B early
+  Number close_at_us = 50000;
+  Number reconnect = 0;    ///< so many times, with the same QPNs
+  Number cm_timeout_us = 4300000;
+  Number ipv6 = 0;
+  Number vlans = 0;
+  Number mtu = 3;          ///< code: 1 to 5 are 256 to 4096 bytes
+  Number p_key = 0xffff;
+  Number wan_delay_us = 1000;
+  Number wan_queue = 0;    ///< bytes before each transmitter of the long link
+  Number wan_mbps = 0;
+  Number outage_at_us = 0;
+  Number outage_us = 0;
+  Number outage_segment = 1;
+  Number give_up_ms = 60000;
+  Number dreq_hold_ms = 3000;
+  HostPlan a;
+  HostPlan b;
+  BoxPlan box_a;
+  BoxPlan box_b;
+  std::array<std::array<Harm, 2>, 3> harm;  ///< by segment and link::Way
+  std::vector<ScriptedEvent> events;
+};
+
+struct Knob {
+  std::string name;
+  std::size_t offset;  ///< of the Number within a Case
+  Number calm;         ///< its value in a Case nobody touched
+  Number least;
+  Number most;
+
+  Number& in(Case& c) const;
+  Number in(const Case& c) const { return in(const_cast<Case&>(c)); }
+};
+
+/// Every knob, once.
+const std::vector<Knob>& knobs();
+
+std::string to_text(const Case& c);
+/// Throws std::invalid_argument that names the word it does not understand.
+Case parse_case(std::string_view text);
+
+/// A random case: calm in most respects, harmed in a few, so that failures say something.
+Case draw_case(std::uint64_t seed);
+
+/// Cases that are simpler than `c` by one step each, the boldest first.
+std::vector<Case> simpler(const Case& c);
+
+/// What a case of this kind must end with: everything delivered and completed, or an end of some kind only.
+bool must_complete(const Case& c);
+/// A box forgets what it holds: what the design says about that is another rule.
+bool loses_a_box(const Case& c);
+/// A word for statistics.
+std::string_view kind_of(const Case& c);
+
+}  // namespace longhaul::sim

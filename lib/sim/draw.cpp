@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Random cases: a few things go wrong at a time.
+#include <algorithm>
+
+#include "sim/case.hpp"
+#include "sim/random.hpp"
+
+namespace longhaul::sim {
+
+namespace {
+
+Number pick(Random& random, std::initializer_list<Number> values) {
+  return *(values.begin() + static_cast<std::ptrdiff_t>(random.below(values.size())));
+}
+
+void draw_harm(Case& c, Random& random) {
+  const bool wild = random.chance(1, 3);
+  for (std::size_t segment = 0; segment < 3; ++segment) {
+    for (std::size_t way = 0; way < 2; ++way) {
+      Harm& harm = c.harm[segment][way];
+      if (!random.chance(segment == 1 || wild ? 2 : 1, 4)) continue;
+      if (random.chance(1, 2)) harm.loss = random.between(1, random.chance(1, 4) ? 1500 : 300);
+      if (random.chance(1, 4)) harm.duplicate = random.between(1, 1000);
+      if (random.chance(1, 4)) harm.reorder = random.between(1, 1000);
+      if (harm.reorder != 0) harm.reorder_us = random.between(1, 3000);
+      if (random.chance(1, 4)) harm.corrupt = random.between(1, 600);
+      if (random.chance(1, 4)) harm.jitter_us = random.between(1, 300);
+      if (random.chance(1, 8)) harm.burst = random.between(1, 200);
+      if (harm.burst != 0) harm.burst_frames = random.between(2, 40);
+    }
+  }
+}
+
+void draw_requester(HostPlan& host, Random& random) {
+  host.messages = random.between(1, random.chance(1, 6) ? 60 : 20);
+  host.mix = random.below(6);
+  host.max_bytes = pick(random, {64, 700, 3000, 3000, 9000, 20000});
+  host.depth = pick(random, {1, 2, 4, 16, 64, 256});
+  host.window = pick(random, {2, 8, 24, 64, 256});
+  host.burst = pick(random, {1, 2, 5, 16, 64});
+  host.pace_us = pick(random, {0, 0, 1, 20, 300});
+  host.ack_habit = pick(random, {0, 0, 1, 3, 16, 255});
+  host.selective = random.chance(1, 5);
+  host.ack_timeout_us = pick(random, {4000, 20000, 67000, 250000});
+  if (random.chance(1, 8)) {
+    host.patient = 0;
+    host.retry_count = random.below(8);
+  }
+  if (random.chance(1, 12)) host.rnr_retry = random.below(8);
+  host.initiator_depth = pick(random, {1, 2, 4, 16});
+  host.tail_repeat = random.chance(7, 8);
+  const Number near_the_end = 0x1000000 - random.between(1, 40);
+  host.psn = random.chance(1, 3) ? near_the_end : random.below(0x1000000);
+}
+
+void draw_responder(HostPlan& host, Random& random) {
+  if (random.chance(1, 4)) {
+    host.receives = random.between(1, 12);
+    host.refill_us = random.between(1, 3000);
+    host.rnr_timer = random.between(1, 14);
+    host.nak_after_rnr = random.chance(1, 2);
+  }
+  if (random.chance(1, 3)) {
+    host.ack_every = random.between(2, 8);
+    host.ack_delay_us = random.between(1, 500);
+  }
+  if (random.chance(1, 8)) host.credits = 1;
+  if (random.chance(1, 25)) {
+    host.fatal_at = random.between(1, 20);
+    host.fatal_code = random.between(1, 3);
+  }
+  if (random.chance(1, 40)) host.dead_at = random.between(1, 20);
+}
+
+void draw_box(BoxPlan& box, const HostPlan& requester, Random& random) {
+  if (random.chance(1, 10)) box.present = 0;
+  if (random.chance(1, 4)) box.confirm_cm = 1;
+  if (random.chance(1, 20)) box.policy = 0;
+  if (random.chance(1, 6)) box.flow_bytes = random.between(0, 20000);
+  if (random.chance(1, 10)) box.box_bytes = random.between(0, 30000);
+  if (random.chance(1, 10)) box.mbufs = random.below(12);
+  if (random.chance(1, 6)) box.window_bytes = random.between(200, 12000);
+  if (random.chance(1, 6)) box.wan_mbps = pick(random, {10, 50, 1000});
+  if (random.chance(1, 6)) box.port_full = random.between(1, 1500);
+  const Number span = 20000 + requester.messages * 1000;
+  if (random.chance(1, 12)) {
+    box.drain_at_us = random.between(1, span);
+    if (random.chance(2, 3)) box.undrain_at_us = box.drain_at_us + random.between(1, span);
+  }
+  if (random.chance(1, 25)) box.start_at_us = random.between(1, span);
+  if (random.chance(1, 20)) {
+    box.crash_at_us = random.between(1, span);
+    if (random.chance(2, 3)) box.restart_after_us = random.between(1, 50000);
+    box.dark = random.chance(1, 2);
+  }
+  if (random.chance(1, 30)) box.answers_pass_by_at_us = random.between(1, span);
+}
+
+}  // namespace
+
+Case draw_case(std::uint64_t seed) {
+  Random random(seed, 0, 0);
+  Case c;
+  c.seed = seed;
+  c.mtu = pick(random, {1, 2, 3, 3, 3, 4, 5});
+  c.ipv6 = random.chance(1, 5);
+  if (random.chance(1, 5)) c.vlans = random.between(1, 2);
+  if (random.chance(1, 8)) c.p_key = 0x8001;
+  if (random.chance(1, 6)) c.connections = random.between(2, 3);
+  if (random.chance(1, 50)) c.reject = 1;
+  c.active_b = random.chance(1, 4);
+  if (random.chance(1, 10)) c.connected = 1;
+  c.close = pick(random, {0, 1, 1, 1, 2, 3});
+  if (random.chance(1, 12)) {
+    c.close = random.between(4, 5);
+    c.close_at_us = random.between(100, 60000);
+  }
+  if (c.close != 0 && c.connected == 0 && random.chance(1, 8)) c.reconnect = random.between(1, 2);
+  c.cm_timeout_us = pick(random, {50000, 500000, 4300000});
+  c.wan_delay_us = pick(random, {20, 200, 1000, 5000, 20000});
+  if (random.chance(1, 4)) {
+    c.wan_mbps = pick(random, {10, 100, 1000});
+    if (random.chance(1, 2)) c.wan_queue = random.between(5000, 100000);
+  }
+  if (random.chance(1, 15)) {
+    c.outage_at_us = random.between(1, 60000);
+    c.outage_us = pick(random, {1000, 30000, 300000, 3000000});
+    c.outage_segment = random.below(3);
+  }
+  if (random.chance(1, 20)) c.give_up_ms = pick(random, {50, 500, 3000});
+  c.dreq_hold_ms = pick(random, {3000, 3000, 300, 20});
+  draw_requester(c.a, random);
+  draw_requester(c.b, random);
+  if (random.chance(1, 2)) c.b.messages = 0;
+  draw_responder(c.a, random);
+  draw_responder(c.b, random);
+  draw_box(c.box_a, c.a, random);
+  draw_box(c.box_b, c.b, random);
+  if (random.chance(3, 4)) draw_harm(c, random);
+  if (random.chance(1, 8)) c.a.foreign_us = random.between(50, 2000);
+  if (random.chance(1, 8)) c.b.foreign_us = random.between(50, 2000);
+  if (random.chance(1, 8)) c.a.forged_us = random.between(100, 5000);
+  if (random.chance(1, 8)) c.b.forged_us = random.between(100, 5000);
+  for (Number n = random.chance(1, 6) ? random.between(1, 4) : 0; n > 0; --n) {
+    ScriptedEvent event;
+    event.segment = random.below(3);
+    event.way = random.below(2);
+    event.connection = random.below(c.connections);
+    event.of_answers = random.chance(1, 2);
+    event.position = random.below(20);
+    event.any_psn = random.chance(1, 3);
+    event.nth = random.between(1, event.any_psn != 0 ? 20 : 3);
+    event.count = random.chance(1, 4) ? 3 : 1;
+    event.action = random.below(5);
+    event.delay_us = random.between(1, 5000);
+    c.events.push_back(event);
+  }
+  return c;
+}
+
+}  // namespace longhaul::sim

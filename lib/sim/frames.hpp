@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Frames as hosts and judges look at them, and the line that a trace prints for each.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "wire/frame.hpp"
+
+struct rte_mbuf;
+struct rte_mempool;
+
+namespace longhaul::sim {
+
+/// Where a host's frames go.
+class Outlet {
+ public:
+  virtual ~Outlet() = default;
+  virtual void put(std::span<const std::uint8_t> frame) = 0;
+};
+
+/// A frame taken apart. Valid as long as the mbuf's bytes are.
+struct View {
+  explicit View(const rte_mbuf* mbuf);
+  explicit View(std::span<const std::uint8_t> bytes);
+
+  std::span<const std::uint8_t> bytes;
+  wire::Frame frame;
+  wire::ParseStatus status;
+  bool roce = false;    ///< the BTH may be read; with a known opcode also what is behind it
+  bool intact = false;  ///< RoCE whose ICRC, IPv4 checksum and UDP checksum (hosts send none) are right
+
+  bool reliable() const;  ///< an RC frame, of a known opcode or not
+  std::uint32_t qpn() const { return frame.destination_qpn(); }
+  std::uint32_t psn() const { return frame.psn(); }
+};
+
+rte_mbuf* to_mbuf(rte_mempool* pool, std::span<const std::uint8_t> bytes);
+
+/// 64 bits that tell frames apart (FNV-1a over words). `without_ack_req` leaves out what a box may change in a packet
+/// it sends again: AckReq and with it the ICRC.
+std::uint64_t fingerprint(std::span<const std::uint8_t> bytes);
+std::uint64_t fingerprint_without_ack_req(const View& view);
+
+/// "RC RDMA WRITE Only qpn 0x22 psn 7!", "! " for AckReq, with AETH and flaws; "other" for what is not RoCE.
+std::string describe(const View& view);
+
+}  // namespace longhaul::sim

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/host.hpp"
+
+#include <algorithm>
+
+namespace longhaul::sim {
+
+void Host::add(std::shared_ptr<QueuePair> queue_pair) {
+  by_qpn_[queue_pair->plan().qpn] = queue_pair.get();
+  queue_pairs_.push_back(std::move(queue_pair));
+}
+
+void Host::receive(const rte_mbuf* frame, Time now) {
+  const View view(frame);
+  if (!view.intact || !(view.frame.destination == address_) || !(view.frame.vlan == vlan_)) return;
+  if (const auto message = wire::parse_cm(view.frame)) return cm(*message, now);
+  if (!view.reliable()) return;
+  const auto found = by_qpn_.find(view.qpn());
+  if (found == by_qpn_.end() || view.frame.bth().p_key != found->second->plan().p_key) return;
+  found->second->receive(view, now);
+}
+
+// A REQ finds its service, everything else both communication IDs.
+void Host::cm(const wire::CmMessage& message, Time now) {
+  using wire::CmAttribute;
+  for (const auto& qp : queue_pairs_) {
+    const CmAgent* agent = qp->cm();
+    if (agent == nullptr) continue;
+    const CmPlan& plan = agent->plan();
+    bool its = false;
+    if (message.attribute == CmAttribute::req) {
+      its = !qp->plan().active && plan.service == message.service_id &&
+            (agent->remote_id() == 0 || agent->remote_id() == message.local_comm_id);
+    } else {
+      its = plan.comm_id == message.remote_comm_id &&
+            (agent->remote_id() == 0 ? qp->plan().active && plan.transaction == message.transaction_id
+                                     : agent->remote_id() == message.local_comm_id);
+    }
+    if (its) return qp->receive(message, now);
+  }
+}
+
+Time Host::next_deadline() const {
+  Time next = kNever;
+  for (const auto& qp : queue_pairs_) next = std::min(next, qp->next_deadline());
+  return next;
+}
+
+void Host::poll(Time now) {
+  for (const auto& qp : queue_pairs_)
+    if (qp->next_deadline() <= now) qp->poll(now);
+}
+
+}  // namespace longhaul::sim

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A host: its queue pairs behind one port. What does not concern them, or is damaged, its NIC drops.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "sim/queue_pair.hpp"
+
+struct rte_mbuf;
+
+namespace longhaul::sim {
+
+class Host {
+ public:
+  Host(const wire::IpAddress& address, wire::VlanKey vlan) : address_(address), vlan_(vlan) {}
+
+  /// Takes the place of an older one with its QPN.
+  void add(std::shared_ptr<QueuePair> queue_pair);
+
+  /// Looks at the frame; it stays the caller's.
+  void receive(const rte_mbuf* frame, Time now);
+  Time next_deadline() const;
+  void poll(Time now);
+
+ private:
+  void cm(const wire::CmMessage& message, Time now);
+
+  wire::IpAddress address_;
+  wire::VlanKey vlan_;
+  std::vector<std::shared_ptr<QueuePair>> queue_pairs_;  ///< newest last; old ones still answer CM
+  std::map<std::uint32_t, QueuePair*> by_qpn_;
+};
+
+}  // namespace longhaul::sim

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/judge.hpp"
+
+#include <fmt/format.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+#include "sim/credits.hpp"
+#include "wire/cm.hpp"
+
+namespace longhaul::sim {
+
+namespace {
+
+std::optional<wire::CmMessage> dreq_in(const View& view) {
+  if (!view.intact) return std::nullopt;
+  auto message = wire::parse_cm(view.frame);
+  if (message && message->attribute != wire::CmAttribute::dreq) message.reset();
+  return message;
+}
+
+}  // namespace
+
+// ---- set-up -----------------------------------------------------------------------------------
+
+std::size_t Judge::add_flow(const FlowPlan& plan) {
+  auto flow = std::make_unique<Flow>();
+  flow->plan = plan;
+  flow->watch = std::make_unique<Watch>(*this, *flow);
+  flow->left.resize(plan.work->positions());
+  for (const Message& m : plan.work->messages()) flow->response_next.push_back(m.begin);
+  by_responder_[plan.responder_qpn] = flow.get();
+  by_requester_[plan.requester_qpn] = flow.get();
+  flows_.push_back(std::move(flow));
+  return flows_.size() - 1;
+}
+
+Requester::Complain Judge::complainer(std::size_t flow) {
+  return [this, f = flows_[flow].get()](const std::string& text) {
+    report(Rule::exact, fmt::format("flow {}: {}", f->plan.name, text), kNever);
+  };
+}
+
+void Judge::report(Rule rule, const std::string& text, Time now) {
+  if (violation_) return;
+  const std::string when = now == kNever ? "" : fmt::format(" at {:.3f} ms", static_cast<double>(now - start_) / 1e6);
+  violation_ = Violation{rule, fmt::format("rule {} ({}){}: {}", static_cast<int>(rule), name_of(rule), when, text)};
+}
+
+std::string Judge::at(const Flow& flow, const View& view) const {
+  return fmt::format("flow {} psn {} (position {}): {}", flow.plan.name, view.psn(),
+                     flow.plan.work->position_of(view.psn()), describe(view));
+}
+
+// ---- which flow a frame is of -----------------------------------------------------------------
+
+bool Judge::is_answer(const View& view) { return view.frame.opcode != nullptr && view.frame.opcode->is_response(); }
+
+Judge::Flow* Judge::flow_of(const View& view) const {
+  if (!view.intact || !view.reliable()) return nullptr;
+  const bool answer = is_answer(view);
+  const auto& table = answer ? by_requester_ : by_responder_;
+  const auto found = table.find(view.qpn());
+  if (found == table.end()) return nullptr;
+  const FlowPlan& plan = found->second->plan;
+  const HostAddress& to = answer ? plan.requester : plan.responder;
+  const HostAddress& from = answer ? plan.responder : plan.requester;
+  if (!(view.frame.vlan == plan.vlan) || !(view.frame.source == from.ip) || !(view.frame.destination == to.ip))
+    return nullptr;
+  return found->second;
+}
+
+// ---- frames at the ports ----------------------------------------------------------------------
+
+void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
+  const View view(frame);
+  Ports& ports = ports_[box];
+  const std::uint64_t print = fingerprint(view.bytes);
+  ++ports.came[static_cast<int>(side)][print];
+  if (const Flow* flow = flow_of(view)) {
+    if (is_answer(view) || side != Side::host) return;
+    if (!is_near(*flow, box)) return;
+    ports.requests.insert(print);
+    ports.requests_unmarked.insert(fingerprint_without_ack_req(view));
+    return;
+  }
+  if (const auto dreq = dreq_in(view)) {
+    if (side == Side::host)
+      ports.dreqs.try_emplace(dreq->local_comm_id, now);
+    else
+      ports.wan_closed = true;
+    return;
+  }
+  ports.foreign[static_cast<int>(side)].push_back(print);
+}
+
+void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
+  const View view(frame);
+  Ports& ports = ports_[box];
+  const Side in = other(side);
+  const std::uint64_t print = fingerprint(view.bytes);
+  const auto came = ports.came[static_cast<int>(in)].find(print);
+  const bool forwarded = came != ports.came[static_cast<int>(in)].end() && came->second > 0;
+  if (forwarded && --came->second == 0) ports.came[static_cast<int>(in)].erase(came);
+
+  Flow* flow = flow_of(view);
+  if (flow == nullptr) {
+    if (!forwarded)
+      report(Rule::transparent, fmt::format("box {}: a frame that nobody gave it: {}", box, describe(view)), now);
+    else if (const auto dreq = dreq_in(view))
+      dreq_left(box, side == Side::wan ? dreq->local_comm_id : 0, now);
+    else
+      check_foreign(ports, in, print, view, now);
+    return;
+  }
+  if (side == Side::wan) {
+    if (is_answer(view) || !is_near(*flow, box)) {
+      if (!forwarded) report(Rule::exact, fmt::format("box {} made an answer for the WAN: {}", box, at(*flow, view)), now);
+      return;
+    }
+    const bool as_it_came = ports.requests.contains(print);
+    const bool marked =
+        view.frame.ack_req() && ports.requests_unmarked.contains(fingerprint_without_ack_req(view));
+    if (!as_it_came && !marked)
+      report(Rule::exact, fmt::format("box {} sent a request that its host did not: {}", box, at(*flow, view)), now);
+    request_left(*flow, view);
+    return;
+  }
+  if (forwarded) {
+    if (is_answer(view) && is_near(*flow, box)) answer_left(*flow, view, now);
+    return;
+  }
+  made(box, view, now);
+}
+
+// What is not understood leaves unchanged and in order (rule 3).
+void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now) {
+  auto& waiting = ports.foreign[static_cast<int>(in)];
+  if (!waiting.empty() && waiting.front() == print) {
+    waiting.pop_front();
+    return;
+  }
+  report(Rule::transparent, fmt::format("out of order, or one before it was kept back: {}", describe(view)), now);
+}
+
+void Judge::request_left(Flow& flow, const View& view) {
+  const std::int32_t position = flow.plan.work->position_of(view.psn());
+  if (position < 0 || static_cast<std::uint32_t>(position) >= flow.left.size()) return;
+  const auto begin = static_cast<std::uint32_t>(position);
+  // What the box does not know it cannot have counted.
+  if (view.frame.opcode == nullptr) return;
+  const bool read = view.frame.opcode->operation == wire::Operation::read_request;
+  const std::uint32_t end = read ? flow.plan.work->at(begin).end : begin + 1;
+  for (std::uint32_t p = begin; p < end; ++p) flow.left[p] = true;
+  advance(flow);
+}
+
+void Judge::advance(Flow& flow) const {
+  flow.contiguous = std::max(flow.contiguous, flow.accepted);
+  while (flow.contiguous < flow.left.size() && flow.left[flow.contiguous]) ++flow.contiguous;
+}
+
+// A real answer on its way to the requester.
+void Judge::answer_left(Flow& flow, const View& view, Time now) {
+  const std::int32_t signed_position = flow.plan.work->position_of(view.psn());
+  if (signed_position < 0 || static_cast<std::uint32_t>(signed_position) >= flow.left.size()) return;
+  const auto position = static_cast<std::uint32_t>(signed_position);
+  if (view.frame.opcode->operation != wire::Operation::acknowledge) {
+    const Message& m = flow.plan.work->at(position);
+    std::uint32_t& next = flow.response_next[m.number];
+    if (m.wants_response() && position == next) ++next;
+    if (m.wants_response() && next == m.end) flow.told = std::max(flow.told, m.end);
+    return;
+  }
+  const wire::Aeth& aeth = view.frame.aeth();
+  const bool ack = wire::aeth_kind(aeth.syndrome) == wire::AethKind::ack;
+  if (ack) {
+    flow.told = std::max(flow.told, std::min(position + 1, flow.accepted));
+    return;
+  }
+  // To the requester it has been said to be delivered: the NAK is the box's to deal with (section 6).
+  if (position < flow.told && position >= flow.accepted && flow.failed_at == kNever && !flow.closed)
+    report(Rule::fail_loudly, "a NAK for what the requester was told is delivered was passed on: " + at(flow, view),
+           now);
+  flow.told = std::max(flow.told, std::min(position, flow.accepted));
+}
+
+// ---- what a box makes -------------------------------------------------------------------------
+
+void Judge::made(unsigned box, const View& view, Time now) {
+  ++made_frames_;
+  const auto found = by_requester_.find(view.qpn());
+  if (found == by_requester_.end() || !is_near(*found->second, box)) {
+    report(Rule::transparent, fmt::format("box {} made a frame for nobody: {}", box, describe(view)), now);
+    return;
+  }
+  check_made(*found->second, view, now);
+}
+
+void Judge::check_made(Flow& flow, const View& view, Time now) {
+  const FlowPlan& plan = flow.plan;
+  if (view.frame.opcode == nullptr || view.frame.opcode->operation != wire::Operation::acknowledge)
+    return report(Rule::never_invented, "an answer that the responder did not give: " + at(flow, view), now);
+
+  const auto& ethernet = *reinterpret_cast<const wire::EthernetHeader*>(view.frame.data);
+  const auto wrong = [&](const char* what) {
+    report(Rule::indistinguishable, fmt::format("wrong {}: {}", what, at(flow, view)), now);
+  };
+  if (!view.intact) return wrong("ICRC or checksum");
+  if (ethernet.source != plan.responder.mac || ethernet.destination != plan.requester.mac) return wrong("MAC address");
+  if (!(view.frame.vlan == plan.vlan)) return wrong("VLAN");
+  if (!(view.frame.source == plan.responder.ip) || !(view.frame.destination == plan.requester.ip))
+    return wrong("IP address");
+  if (view.frame.bth().p_key != plan.p_key) return wrong("P_Key");
+  if (view.frame.ack_req() || (view.frame.bth().flags & ~wire::kBthMigReq) != 0) return wrong("BTH flag");
+
+  const std::int32_t position = plan.work->position_of(view.psn());
+  const wire::Aeth& aeth = view.frame.aeth();
+  const bool ack = wire::aeth_kind(aeth.syndrome) == wire::AethKind::ack;
+  const std::int32_t acknowledged_signed = ack ? position + 1 : position;
+  if (acknowledged_signed < 0 || acknowledged_signed > static_cast<std::int32_t>(plan.work->positions()))
+    return wrong("PSN");
+  const auto acknowledged = static_cast<std::uint32_t>(acknowledged_signed);
+  // Rule 1: nobody holds it.
+  advance(flow);
+  if (acknowledged > flow.contiguous)
+    return report(Rule::nothing_lost,
+                  fmt::format("acknowledged up to position {}, but only {} left the box or arrived: {}", acknowledged,
+                              flow.contiguous, at(flow, view)),
+                  now);
+  // Rule 5: beyond a READ or atomic whose answer has not passed.
+  for (const Message& m : plan.work->messages()) {
+    if (m.begin >= acknowledged) break;
+    if (m.wants_response() && flow.response_next[m.number] < m.end)
+      return report(Rule::never_invented,
+                    fmt::format("it says that the answer of READ or atomic {} at psn {} is lost: {}", m.number,
+                                plan.work->psn_at(m.begin), at(flow, view)),
+                    now);
+  }
+  const std::uint32_t msn = plan.work->completed_before(acknowledged);
+  if (aeth.msn != (msn & 0xffffff)) return wrong(fmt::format("MSN (the responder's would be {})", msn).c_str());
+  check_syndrome(flow, view, acknowledged, now);
+  flow.told = std::max(flow.told, acknowledged);
+}
+
+void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowledged, Time now) {
+  const wire::Aeth& aeth = view.frame.aeth();
+  const std::uint8_t value = wire::aeth_value(aeth.syndrome);
+  const auto wrong = [&](Rule rule, const std::string& what) { report(rule, what + ": " + at(flow, view), now); };
+  switch (wire::aeth_kind(aeth.syndrome)) {
+    case wire::AethKind::ack:
+      if (flow.failed_at != kNever && acknowledged > flow.told)
+        return wrong(Rule::fail_loudly, "acknowledged after the flow failed");
+      if (!flow.credits_known) return;
+      if (!flow.credits && value != wire::kAckNoCredits)
+        return wrong(Rule::indistinguishable, "credits that the responder does not give");
+      if (flow.credits && (value == wire::kAckNoCredits || aeth.msn + kCredits[value] > flow.credit_limit))
+        return wrong(Rule::indistinguishable,
+                     fmt::format("more credits than the responder gave (limit {})", flow.credit_limit));
+      return;
+    case wire::AethKind::nak:
+      if (value == static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error)) {
+        if (acknowledged < flow.told) return wrong(Rule::indistinguishable, "a PSN NAK for what was acknowledged");
+        return;
+      }
+      if (flow.failed_at == kNever) return wrong(Rule::fail_loudly, "a fatal NAK though the flow has not failed");
+      if (acknowledged != flow.told)
+        return wrong(Rule::fail_loudly,
+                     fmt::format("a fatal NAK that is not for the oldest unacknowledged position {}", flow.told));
+      return;
+    case wire::AethKind::rnr_nak:
+    case wire::AethKind::reserved:
+      return wrong(Rule::indistinguishable, "an answer that boxes do not make");
+  }
+}
+
+// ---- DREQs ------------------------------------------------------------------------------------
+
+void Judge::dreq_left(unsigned box, std::uint32_t id, Time now) {
+  Ports& ports = ports_[box];
+  const auto found = ports.dreqs.find(id);
+  if (found == ports.dreqs.end()) return;
+  const Duration held = now - found->second;
+  // The first one of a connection waits for what its requester was told; repeats go.
+  for (const auto& flow : flows_) {
+    if (!is_near(*flow, box) || flow->plan.requester_qpn != id >> 8) continue;
+    if (by_requester_.at(flow->plan.requester_qpn) != flow.get()) continue;
+    const bool owes = flow->told > flow->accepted && flow->failed_at == kNever && !flow->closed;
+    if (owes && held < dreq_hold_ && !ports.wan_closed)
+      report(Rule::nothing_lost,
+             fmt::format("flow {}: the DREQ went {} us after it came, with positions {} to {} undelivered",
+                         flow->plan.name, held / 1000, flow->accepted, flow->told),
+             now);
+  }
+  if (held > dreq_hold_ + milliseconds(200))
+    report(Rule::fail_loudly, fmt::format("box {} held a DREQ for {} ms", box, held / 1000000), now);
+  ports.dreqs.erase(found);
+}
+
+// ---- responders -------------------------------------------------------------------------------
+
+void Judge::Watch::on_accepted(std::uint32_t first_psn, std::uint32_t psns, Time now) {
+  const std::int32_t position = flow_.plan.work->position_of(first_psn);
+  if (position != static_cast<std::int32_t>(flow_.accepted))
+    judge_.report(Rule::exact,
+                  fmt::format("flow {}: psn {} was accepted, position {} was next", flow_.plan.name, first_psn,
+                              flow_.accepted),
+                  now);
+  flow_.accepted += psns;
+}
+
+void Judge::Watch::on_delivered(const Delivered& got, Time now) {
+  const auto& messages = flow_.plan.work->messages();
+  const auto say = [&](const std::string& what) {
+    judge_.report(Rule::exact, fmt::format("flow {}: message {}: {}", flow_.plan.name, flow_.delivered, what), now);
+  };
+  if (flow_.delivered >= messages.size()) return say("nobody posted it");
+  const Message& posted = messages[flow_.delivered];
+  if (got.kind != posted.kind) return say("another kind than what was posted");
+  const bool has_data = posted.kind == Kind::send_imm || posted.kind == Kind::send_inv || posted.kind == Kind::write_imm;
+  if (has_data && got.data != posted.data) return say("wrong immediate data or R_Key");
+  if ((posted.writes() && posted.bytes != 0) || posted.wants_response())
+    if (got.address != posted.address) return say("wrong address");
+  if (posted.kind == Kind::read && got.size != posted.bytes) return say("wrong length");
+  if (posted.atomic() &&
+      (got.operand != posted.operand || (posted.kind == Kind::cmp_swap && got.compare != posted.compare)))
+    return say("wrong operand");
+  if (posted.sends() || posted.writes() || posted.kind == Kind::unknown) {
+    std::vector<std::uint8_t> bytes(posted.bytes);
+    flow_.plan.work->contents(posted, 0, bytes);
+    if (bytes != got.bytes) return say("other bytes than were posted");
+  }
+  ++flow_.delivered;
+}
+
+void Judge::Watch::on_malformed(const std::string& what, Time now) {
+  judge_.report(Rule::exact, fmt::format("flow {}: {}", flow_.plan.name, what), now);
+}
+
+// ---- what the engine tells --------------------------------------------------------------------
+
+void Judge::Observer::on_flow_learned(const custody::FlowIdentity& identity, Time) {
+  const auto found = judge_.by_requester_.find(identity.requester_qpn);
+  if (found == judge_.by_requester_.end() || !judge_.is_near(*found->second, box_) ||
+      found->second->plan.responder_qpn != identity.responder_qpn)
+    return;
+  judge_.by_serial_[{box_, identity.serial}] = found->second;
+}
+
+Judge::Flow* Judge::Observer::find(const custody::FlowIdentity& identity) const {
+  const auto found = judge_.by_serial_.find({box_, identity.serial});
+  return found == judge_.by_serial_.end() ? nullptr : found->second;
+}
+
+void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std::string_view, std::uint64_t, Time now) {
+  if (Flow* flow = find(identity)) flow->failed_at = now;
+}
+
+void Judge::Observer::on_unconfirmed_at_close(const custody::FlowIdentity& identity, std::uint64_t, std::uint64_t,
+                                              Time) {
+  if (Flow* flow = find(identity)) flow->unconfirmed = true;
+}
+
+void Judge::Observer::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t, Time) {
+  if (Flow* flow = find(identity)) flow->closed = true;
+}
+
+// ---- boxes as a whole -------------------------------------------------------------------------
+
+void Judge::box_restarted(unsigned box, std::uint64_t owed) {
+  ports_[box] = Ports{};
+  for (const auto& flow : flows_) {
+    if (!is_near(*flow, box)) continue;
+    std::fill(flow->left.begin(), flow->left.end(), false);
+    flow->contiguous = flow->accepted;
+    flow->told = 0;
+    flow->credits_known = false;
+    flow->closed = false;
+    if (owed != 0) flow->box_lost_memory = true;
+  }
+}
+
+void Judge::check_limits(unsigned box, const engine::Engine& engine, std::uint64_t bytes_limit, Time now) {
+  if (engine.custody_bytes() > bytes_limit)
+    report(Rule::bounded,
+           fmt::format("box {} has {} bytes in custody, its limit is {}", box, engine.custody_bytes(), bytes_limit),
+           now);
+}
+
+// ---- the end ----------------------------------------------------------------------------------
+
+void Judge::check_end(std::size_t number, const Requester& requester, const Responder& responder, Time now) {
+  Flow& flow = *flows_[number];
+  const bool visible = flow.failed_at != kNever || flow.unconfirmed;
+  if (requester.succeeded() > flow.delivered && !visible && !flow.box_lost_memory)
+    report(Rule::nothing_lost,
+           fmt::format("flow {}: {} messages were completed with success, {} arrived, and no counter says so",
+                       flow.plan.name, requester.succeeded(), flow.delivered),
+           now);
+  const auto& messages = flow.plan.work->messages();
+  if (flow.failed_at != kNever && requester.succeeded() == messages.size() && requester.last_new_sent() > flow.failed_at)
+    report(Rule::fail_loudly,
+           fmt::format("flow {} failed, and its requester's later requests ended with success", flow.plan.name), now);
+
+  // Memory: what was accepted of the WRITEs, in order, and nothing else.
+  std::vector<std::uint8_t> expected(kWriteBytes);
+  for (const Message& m : messages) {
+    if (!m.writes() || m.begin >= flow.accepted) continue;
+    const std::uint32_t accepted = std::min(m.end, flow.accepted) - m.begin;
+    const std::uint32_t bytes = std::min(m.bytes, accepted * flow.plan.work->plan().path_mtu);
+    const std::uint64_t offset = m.address - kWriteRegion;
+    flow.plan.work->contents(m, 0, std::span(expected).subspan(offset, bytes));
+  }
+  if (expected != responder.memory())
+    report(Rule::exact, fmt::format("flow {}: the responder's memory is not what was written", flow.plan.name), now);
+}
+
+void Judge::check_end(unsigned box, Time now) {
+  Ports& ports = ports_[box];
+  for (const auto& waiting : ports.foreign)
+    if (!waiting.empty())
+      report(Rule::transparent, fmt::format("box {} kept {} frames that do not concern it", box, waiting.size()), now);
+  if (!ports.dreqs.empty()) report(Rule::fail_loudly, fmt::format("box {} never released a DREQ", box), now);
+}
+
+}  // namespace longhaul::sim

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Holds a world to the invariants. It sees every frame at the boxes' ports, what the responders execute and what
+// the requesters are told, and computes from the posted work alone what may be said.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "custody/observer.hpp"
+#include "sim/box.hpp"
+#include "sim/requester.hpp"
+#include "sim/responder.hpp"
+#include "sim/rules.hpp"
+
+namespace longhaul::sim {
+
+struct HostAddress {
+  wire::IpAddress ip;
+  wire::MacAddress mac{};
+};
+
+/// One direction of one connection, as it was set up.
+struct FlowPlan {
+  std::string name;
+  unsigned requester_host = 0;  ///< 0 is A; its box is the near box
+  const Work* work = nullptr;
+  HostAddress requester;
+  HostAddress responder;
+  wire::VlanKey vlan;
+  std::uint32_t requester_qpn = 0;
+  std::uint32_t responder_qpn = 0;
+  std::uint16_t p_key = 0xffff;
+};
+
+class Judge final : public BoxWatch {
+ public:
+  /// `start`: the time that messages count from.
+  Judge(Time start, Duration dreq_hold) : start_(start), dreq_hold_(dreq_hold), observers_{{*this, 0}, {*this, 1}} {}
+
+  /// Flows with QPNs of older ones take their places. Returns the number that other calls want.
+  std::size_t add_flow(const FlowPlan& plan);
+  ResponderWatch& responder_watch(std::size_t flow) { return *flows_[flow]->watch; }
+  Requester::Complain complainer(std::size_t flow);
+  custody::Observer& observer(unsigned box) { return observers_[box]; }
+
+  // BoxWatch
+  void on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) override;
+  void on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) override;
+
+  /// The box begins, or has lost its memory. `owed`: bytes acknowledged and not delivered that went with it.
+  void box_restarted(unsigned box, std::uint64_t owed);
+  /// After each call of the engine.
+  void check_limits(unsigned box, const engine::Engine& engine, std::uint64_t bytes_limit, Time now);
+
+  /// The end of a flow: what was completed with success is there, or its loss is visible.
+  void check_end(std::size_t flow, const Requester& requester, const Responder& responder, Time now);
+  /// The end of a box that ran to the end.
+  void check_end(unsigned box, Time now);
+
+  void report(Rule rule, const std::string& text, Time now);
+  const std::optional<Violation>& violation() const { return violation_; }
+
+  std::uint64_t made_frames() const { return made_frames_; }
+  bool flow_failed(std::size_t flow) const { return flows_[flow]->failed_at != kNever; }
+
+ private:
+  struct Flow;
+  /// The responder of one flow as the judge hears it.
+  class Watch final : public ResponderWatch {
+   public:
+    Watch(Judge& judge, Flow& flow) : judge_(judge), flow_(flow) {}
+    void on_accepted(std::uint32_t first_psn, std::uint32_t psns, Time now) override;
+    void on_delivered(const Delivered& message, Time now) override;
+    void on_malformed(const std::string& what, Time now) override;
+
+   private:
+    Judge& judge_;
+    Flow& flow_;
+  };
+  struct Flow {
+    FlowPlan plan;
+    std::unique_ptr<Watch> watch;
+    std::uint32_t accepted = 0;   ///< first position the responder has not accepted
+    std::uint32_t delivered = 0;  ///< messages
+    std::vector<bool> left;       ///< by position: the near box's WAN port accepted it, intact
+    std::uint32_t contiguous = 0;  ///< all before it left the near box or was accepted
+    std::uint32_t told = 0;        ///< first position nobody has acknowledged to the requester through the near box
+    std::vector<std::uint32_t> response_next;  ///< by message: next response to leave towards the requester
+    bool credits_known = false;    ///< the near box has seen a real ACK
+    bool credits = false;          ///< and it carried credits
+    std::uint32_t credit_limit = 0;
+    Time failed_at = kNever;
+    bool unconfirmed = false;
+    bool closed = false;          ///< at its near box
+    bool box_lost_memory = false;  ///< with data of some flow that it had acknowledged
+  };
+  struct Ports {
+    std::unordered_map<std::uint64_t, int> came[2];       ///< by side: frames taken in and not seen to leave
+    std::deque<std::uint64_t> foreign[2];                 ///< by side: those that must leave unchanged and in order
+    std::unordered_set<std::uint64_t> requests;           ///< as they came
+    std::unordered_set<std::uint64_t> requests_unmarked;  ///< AckReq and ICRC left out
+    std::map<std::uint32_t, Time> dreqs;                  ///< by sender's ID: first seen, not out yet
+    bool wan_closed = false;
+  };
+  struct Observer final : custody::Observer {
+    Observer(Judge& judge, unsigned box) : judge_(judge), box_(box) {}
+    void on_flow_learned(const custody::FlowIdentity&, Time) override;
+    void on_flow_failed(const custody::FlowIdentity&, std::string_view, std::uint64_t, Time) override;
+    void on_unconfirmed_at_close(const custody::FlowIdentity&, std::uint64_t, std::uint64_t, Time) override;
+    void on_flow_closed(const custody::FlowIdentity&, std::uint64_t, Time) override;
+
+   private:
+    Flow* find(const custody::FlowIdentity&) const;
+    Judge& judge_;
+    unsigned box_;
+  };
+
+  Flow* flow_of(const View& view) const;
+  bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
+  static bool is_answer(const View& view);
+  void request_left(Flow& flow, const View& view);
+  void answer_left(Flow& flow, const View& view, Time now);
+  void made(unsigned box, const View& view, Time now);
+  void check_made(Flow& flow, const View& view, Time now);
+  void check_syndrome(Flow& flow, const View& view, std::uint32_t acknowledged, Time now);
+  void check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now);
+  void dreq_left(unsigned box, std::uint32_t id, Time now);
+  void advance(Flow& flow) const;
+  std::string at(const Flow& flow, const View& view) const;
+
+  Time start_;
+  Duration dreq_hold_;
+  std::vector<std::unique_ptr<Flow>> flows_;
+  std::map<std::uint32_t, Flow*> by_responder_;
+  std::map<std::uint32_t, Flow*> by_requester_;
+  std::map<std::pair<unsigned, std::uint64_t>, Flow*> by_serial_;
+  Ports ports_[2];
+  Observer observers_[2];
+  std::optional<Violation> violation_;
+  std::uint64_t made_frames_ = 0;
+};
+
+}  // namespace longhaul::sim

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One RC queue pair: requester, responder, and the CM agent that set it up (or none).
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "sim/cm_agent.hpp"
+#include "sim/requester.hpp"
+#include "sim/responder.hpp"
+
+namespace longhaul::sim {
+
+struct QueuePairPlan {
+  std::uint32_t qpn = 0;
+  std::uint32_t remote_qpn = 0;
+  std::uint16_t p_key = 0xffff;
+  RequesterPlan requester;
+  ResponderPlan responder;
+  std::optional<CmPlan> cm;  ///< none: the QP stands ready from the start
+  bool active = false;       ///< sends the REQ
+  bool kill_when_failed = true;
+  Time starts_at = 0;  ///< the REQ, or the first request, goes then
+};
+
+class QueuePair {
+ public:
+  /// `frame` has the addresses from here to the other host; `work` is what its requester posts.
+  QueuePair(const QueuePairPlan& plan, const Work& work, const wire::PacketBuilder& frame, Outlet& outlet,
+            ResponderWatch& watch, Requester::Complain complain);
+
+  void receive(const View& view, Time now);
+  void receive(const wire::CmMessage& message, Time now);
+  Time next_deadline() const;
+  void poll(Time now);
+
+  /// The application closes: the QP goes into error, then the DREQ.
+  void close(Time now);
+  bool in_error() const { return in_error_; }
+  /// Nothing more happens by itself: refused, closed, or in error without CM.
+  bool over() const;
+  bool open() const { return open_; }
+
+  const QueuePairPlan& plan() const { return plan_; }
+  const Requester& requester() const { return requester_; }
+  const Responder& responder() const { return responder_; }
+  const CmAgent* cm() const { return cm_ ? &*cm_ : nullptr; }
+
+ private:
+  void follow_cm(Time now);
+  void follow_errors();
+  void enter_error();
+
+  QueuePairPlan plan_;
+  Requester requester_;
+  Responder responder_;
+  std::optional<CmAgent> cm_;
+  bool asked_ = false;
+  bool open_ = false;  ///< requests may be sent
+  bool in_error_ = false;
+};
+
+}  // namespace longhaul::sim

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Numbers drawn for one purpose of a case: the link's generator with the shapes that models need.
+#pragma once
+
+#include <cstdint>
+
+#include "link/random.hpp"
+
+namespace longhaul::sim {
+
+class Random {
+ public:
+  Random(std::uint64_t seed, std::uint64_t who, std::uint64_t purpose) noexcept : stream_(seed, who, purpose) {}
+
+  std::uint64_t next() noexcept { return stream_.next(); }
+  /// From 0 up to, not including, `end`; 0 when `end` is 0.
+  std::uint64_t below(std::uint64_t end) noexcept { return end == 0 ? 0 : stream_.next() % end; }
+  /// From `first` to `last`, both included.
+  std::uint64_t between(std::uint64_t first, std::uint64_t last) noexcept { return first + below(last - first + 1); }
+  /// True `times` out of `of`.
+  bool chance(std::uint64_t times, std::uint64_t of) noexcept { return below(of) < times; }
+
+ private:
+  link::RandomStream stream_;
+};
+
+}  // namespace longhaul::sim

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The requester half of an RC queue pair (IBTA vol. 1, 9.7): sends what Work lists, keeps timers and retry counts,
+// completes in order, ends in an error as real NICs do.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "flow/time.hpp"
+#include "sim/frames.hpp"
+#include "sim/work.hpp"
+#include "wire/builder.hpp"
+
+namespace longhaul::sim {
+
+struct RequesterPlan {
+  std::uint32_t depth = 16;     ///< messages that may be incomplete at once
+  std::uint32_t window = 64;    ///< packets that may be unacknowledged at once
+  std::uint32_t burst = 8;      ///< packets sent in one go
+  Duration pace = 0;            ///< between bursts
+  std::uint32_t ack_habit = 0;  ///< AckReq on the last packet of each message; n: on every nth packet too; kAckLast
+  bool selective = false;       ///< sends again only what was asked for, not all behind it
+  Duration ack_timeout = milliseconds(67);
+  std::uint8_t retry_count = 7;
+  bool patient = true;         ///< retries do not count
+  std::uint8_t rnr_retry = 7;  ///< 7: for ever
+  std::uint32_t initiator_depth = 4;
+  bool tail_repeat = true;  ///< a READ partly answered is asked for its tail only
+};
+
+/// As few AckReq as possible: only where nothing else may be sent before an answer.
+inline constexpr std::uint32_t kAckLast = 255;
+
+/// How a work request completed, as ibv_wc_status has it.
+enum class Status : std::uint8_t {
+  success,
+  retry_exceeded,
+  rnr_retry_exceeded,
+  remote_invalid_request,
+  remote_access,
+  remote_operation,
+  flushed
+};
+
+class Requester {
+ public:
+  /// `frame` has addresses, P_Key and the responder's QPN set. `complain` hears what no responder may say.
+  using Complain = std::function<void(const std::string&)>;
+  Requester(const RequesterPlan& plan, const Work& work, const wire::PacketBuilder& frame, Outlet& outlet,
+            Complain complain);
+
+  void start(Time now);
+  /// kNever when it waits for an answer only.
+  Time next_deadline() const;
+  void poll(Time now);
+  void receive(const View& view, Time now);
+  /// The QP went into error for another reason: everything left is flushed.
+  void flush();
+
+  bool started() const { return started_; }
+  /// Everything is complete, with success or not.
+  bool ended() const { return failed() || first_ == work_.messages().size(); }
+  bool failed() const { return status_ != Status::success; }
+  Status status() const { return status_; }
+  std::uint32_t succeeded() const { return first_; }  ///< messages completed with success
+  std::uint32_t unacknowledged() const { return una_; }
+  std::uint32_t sent_top() const { return top_; }  ///< first position never sent
+  Time last_new_sent() const { return last_new_sent_; }
+  std::uint64_t resent() const { return resent_; }
+
+ private:
+  bool may_send(std::uint32_t position, std::uint32_t assumed_top) const;
+  std::uint32_t after(std::uint32_t position) const;
+  void send_at(std::uint32_t position, Time now);
+  bool wants_ack(const Message& message, std::uint32_t position) const;
+  std::vector<std::uint8_t> packet(const Message& message, std::uint32_t position, bool ack_req) const;
+
+  void on_ack(std::uint32_t position, const wire::Aeth& aeth, Time now);
+  void on_nak(std::uint32_t position, const wire::Aeth& aeth, Time now);
+  void on_response(std::uint32_t position, const View& view, Time now);
+  bool complete_before(std::uint32_t position, Time now);
+  void progress(Time now);
+  void response_lost(Time now);
+  void go_back(std::uint32_t position, Time now);
+  bool use_up_retry();
+  void fail(Status status);
+  void check_response(const Message& message, std::uint32_t position, const View& view) const;
+  void learn_credits(const wire::Aeth& aeth);
+  bool limited(const Message& message) const;
+  std::uint32_t first_incomplete_read() const;
+
+  RequesterPlan plan_;
+  const Work& work_;
+  wire::PacketBuilder frame_;
+  Outlet& outlet_;
+  Complain complain_;
+
+  bool started_ = false;
+  Status status_ = Status::success;
+  std::uint32_t first_ = 0;          ///< number of the oldest incomplete message
+  std::uint32_t una_ = 0;            ///< first position not answered
+  std::uint32_t next_ = 0;           ///< next position to send, again or for the first time
+  std::uint32_t top_ = 0;            ///< first position never sent
+  std::uint32_t response_next_ = 0;  ///< of the oldest incomplete READ: next response expected
+  std::optional<std::uint32_t> again_;  ///< selective: this one only
+  bool started_retry_ = false;  ///< went back already since the last progress (as rxe): repeats of a NAK change nothing
+  std::uint8_t retries_ = 0;
+  std::uint8_t rnr_retries_ = 0;
+  Time timer_ = kNever;
+  Time hold_until_ = 0;   ///< RNR wait
+  Time next_burst_ = 0;
+  Time last_new_sent_ = 0;
+  bool credits_ = false;          ///< the responder gives some
+  std::uint32_t credit_limit_ = 0;  ///< SSN that may be sent (LSN), 9.7.7.2.2
+  std::uint64_t resent_ = 0;
+};
+
+}  // namespace longhaul::sim

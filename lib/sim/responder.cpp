@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/responder.hpp"
+
+#include <algorithm>
+
+#include "sim/credits.hpp"
+#include "wire/psn.hpp"
+
+namespace longhaul::sim {
+
+using wire::psn_add;
+using wire::psn_diff;
+
+Responder::Responder(const ResponderPlan& plan, const wire::PacketBuilder& frame, Outlet& outlet, ResponderWatch& watch)
+    : plan_(plan),
+      frame_(frame),
+      outlet_(outlet),
+      watch_(watch),
+      expected_(plan.starting_psn),
+      memory_(kWriteBytes),
+      words_(kAtomicWords) {}
+
+// ---- what comes in ----------------------------------------------------------------------------
+
+void Responder::receive(const View& view, Time now) {
+  if (dead_ || failed_) return;
+  const std::int32_t ahead = psn_diff(view.psn(), expected_);
+  if (ahead > 0) {
+    nak_gap(now);
+  } else if (ahead < 0) {
+    repeated(view, now);
+  } else {
+    accept(view, now);
+  }
+}
+
+// Once per gap (9.7.5.1.2).
+void Responder::nak_gap(Time now) {
+  if (nak_sent_) return;
+  nak_sent_ = true;
+  send_ack(expected_, wire::nak_syndrome(wire::NakCode::psn_sequence_error), now);
+}
+
+void Responder::accept(const View& view, Time now) {
+  const wire::OpcodeInfo* opcode = view.frame.opcode;
+  const bool begins = opcode == nullptr || opcode->position == wire::Position::first ||
+                      opcode->position == wire::Position::only;
+  if (plan_.dead_at != 0 && msn_ + 1 >= plan_.dead_at) {
+    dead_ = true;
+    return;
+  }
+  if (plan_.fatal_at != 0 && msn_ + 1 >= plan_.fatal_at && begins) {
+    failed_ = true;
+    send_ack(expected_, static_cast<std::uint8_t>(0x60 | plan_.fatal_code), now);
+    return;
+  }
+  if (begins == in_message_) {
+    watch_.on_malformed(describe(view) + (begins ? ": inside another message" : ": of a message that did not begin"),
+                        now);
+    return;
+  }
+  const bool send = opcode != nullptr && opcode->operation == wire::Operation::send;
+  const bool wants_receive = (send && begins) || (!send && opcode != nullptr && opcode->has(wire::kHasImmDt));
+  if (wants_receive && !take_receive(now)) {
+    nak_sent_ = true;  // what follows is discarded until this packet comes again
+    send_ack(expected_, static_cast<std::uint8_t>(0x20 | plan_.rnr_timer), now);
+    if (plan_.nak_after_rnr) send_ack(expected_, wire::nak_syndrome(wire::NakCode::psn_sequence_error), now);
+    return;
+  }
+  nak_sent_ = false;
+  if (opcode != nullptr && opcode->operation == wire::Operation::read_request) {
+    const wire::Reth& reth = view.frame.reth();
+    const std::uint32_t bytes = reth.dma_length;
+    const std::uint32_t psns = std::max(1U, (bytes + plan_.path_mtu - 1) / plan_.path_mtu);
+    read(view, reth.virtual_address, bytes, psns, now);
+    return;
+  }
+  const std::uint32_t psn = expected_;
+  expected_ = psn_add(expected_, 1);
+  watch_.on_accepted(psn, 1, now);
+  if (opcode != nullptr && opcode->operation == wire::Operation::atomic_request) {
+    const wire::AtomicEth& request = view.frame.atomic_eth();
+    const std::uint64_t index = (request.virtual_address - kAtomicRegion) / 8;
+    if (index >= words_.size()) return watch_.on_malformed(describe(view) + ": outside of its memory", now);
+    const std::uint64_t original = words_[index];
+    const bool add = opcode->code == wire::kRcFetchAdd;
+    if (add)
+      words_[index] += request.swap_or_add;
+    else if (request.compare == original)
+      words_[index] = request.swap_or_add;
+    current_ = Delivered{.kind = add ? Kind::fetch_add : Kind::cmp_swap,
+                         .address = request.virtual_address,
+                         .operand = request.swap_or_add,
+                         .compare = request.compare};
+    complete(now);
+    keep({psn, 1, true, request.virtual_address, 8, original});
+    answer_atomic(psn, original, now);
+    return;
+  }
+  execute_payload(view, now);
+  if (view.frame.ack_req()) acknowledge(now);
+}
+
+void Responder::read(const View& view, std::uint64_t address, std::uint32_t bytes, std::uint32_t psns, Time now) {
+  const std::uint32_t psn = expected_;
+  expected_ = psn_add(expected_, psns);
+  watch_.on_accepted(psn, psns, now);
+  current_ = Delivered{.kind = Kind::read, .address = address, .size = bytes};
+  complete(now);
+  keep({psn, psns, false, address, bytes, 0});
+  answer_read(view.psn(), address, bytes, now);
+}
+
+void Responder::execute_payload(const View& view, Time now) {
+  const wire::OpcodeInfo* opcode = view.frame.opcode;
+  if (opcode == nullptr) {
+    const std::size_t begin = view.frame.bth_offset + sizeof(wire::Bth);
+    const auto payload = view.bytes.subspan(begin, view.frame.icrc_offset - begin);
+    current_ = Delivered{.kind = Kind::unknown, .bytes = {payload.begin(), payload.end()}};
+    complete(now);
+    return;
+  }
+  const bool write = opcode->operation == wire::Operation::write;
+  if (!in_message_) {
+    current_ = Delivered{.kind = write ? Kind::write : Kind::send};
+    if (write) {
+      current_.address = view.frame.reth().virtual_address;
+      current_.size = view.frame.reth().dma_length;
+    }
+    in_message_ = true;
+  }
+  if (write != (current_.kind == Kind::write)) return watch_.on_malformed(describe(view) + ": of another kind", now);
+  const auto payload = view.frame.payload();
+  if (write) {
+    const std::uint64_t at = current_.address + current_.bytes.size() - kWriteRegion;
+    if (at + payload.size() > memory_.size())
+      return watch_.on_malformed(describe(view) + ": outside of its memory", now);
+    std::ranges::copy(payload, memory_.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  current_.bytes.insert(current_.bytes.end(), payload.begin(), payload.end());
+  if (!opcode->ends_message()) {
+    if (payload.size() != plan_.path_mtu) watch_.on_malformed(describe(view) + ": shorter than the path MTU", now);
+    return;
+  }
+  if (write && current_.bytes.size() != current_.size)
+    return watch_.on_malformed(describe(view) + ": the WRITE is not as long as it said", now);
+  current_.size = static_cast<std::uint32_t>(current_.bytes.size());
+  if (opcode->has(wire::kHasImmDt)) {
+    current_.kind = write ? Kind::write_imm : Kind::send_imm;
+    current_.data = view.frame.imm_dt().data;
+  } else if (opcode->has(wire::kHasIeth)) {
+    current_.kind = Kind::send_inv;
+    current_.data = view.frame.ieth().r_key;
+  }
+  complete(now);
+}
+
+void Responder::complete(Time now) {
+  in_message_ = false;
+  msn_ = psn_add(msn_, 1);
+  watch_.on_delivered(current_, now);
+}
+
+// A request again (9.7.5.1.5): only READs and atomics are executed or recalled, all else is acknowledged anew.
+void Responder::repeated(const View& view, Time now) {
+  const wire::OpcodeInfo* opcode = view.frame.opcode;
+  if (opcode == nullptr || !opcode->wants_response()) {
+    owed_ = 0;
+    ack_at_ = kNever;
+    send_ack(psn_add(expected_, -1), ack_syndrome(now), now);
+    return;
+  }
+  for (const Resource& resource : resources_) {
+    const std::int32_t into = psn_diff(view.psn(), resource.psn);
+    if (into < 0 || into >= static_cast<std::int32_t>(resource.psns)) continue;
+    const bool atomic = opcode->operation == wire::Operation::atomic_request;
+    if (atomic != resource.atomic) return;
+    if (atomic) return answer_atomic(resource.psn, resource.original, now);
+    const wire::Reth& reth = view.frame.reth();
+    const std::uint64_t address = reth.virtual_address;
+    const std::uint32_t bytes = reth.dma_length;
+    if (address < resource.address || address + bytes > resource.address + resource.bytes) return;
+    return answer_read(view.psn(), address, bytes, now);
+  }
+}
+
+// ---- receives and credits ---------------------------------------------------------------------
+
+std::uint32_t Responder::available(Time now) const {
+  const auto back =
+      static_cast<std::size_t>(std::ranges::count_if(used_receives_, [now](Time at) { return at <= now; }));
+  return plan_.receives - static_cast<std::uint32_t>(used_receives_.size() - back);
+}
+
+bool Responder::take_receive(Time now) {
+  if (plan_.receives == 0) return true;
+  while (!used_receives_.empty() && used_receives_.front() <= now) used_receives_.pop_front();
+  if (available(now) == 0) return false;
+  used_receives_.push_back(std::max(now, used_receives_.empty() ? 0 : used_receives_.back()) + plan_.refill);
+  return true;
+}
+
+std::uint8_t Responder::ack_syndrome(Time now) {
+  if (!plan_.credits) return wire::kAckNoCredits;
+  const std::uint8_t code = encode_credits(plan_.receives == 0 ? 1024 : available(now));
+  starved_ = code == 0;
+  credit_limit_ = std::max(credit_limit_, msn_ + kCredits[code]);
+  return code;
+}
+
+// ---- answers ----------------------------------------------------------------------------------
+
+void Responder::acknowledge(Time now) {
+  ++owed_;
+  if (owed_ >= plan_.ack_every || plan_.ack_delay == 0)
+    flush_ack(now);
+  else if (ack_at_ == kNever)
+    ack_at_ = now + plan_.ack_delay;
+}
+
+void Responder::flush_ack(Time now) {
+  owed_ = 0;
+  ack_at_ = kNever;
+  send_ack(psn_add(expected_, -1), ack_syndrome(now), now);
+}
+
+void Responder::send_ack(std::uint32_t psn, std::uint8_t syndrome, Time) {
+  wire::PacketBuilder builder = frame_;
+  outlet_.put(builder.opcode(wire::kRcAcknowledge).psn(psn).aeth(syndrome, msn_).build());
+}
+
+void Responder::answer_atomic(std::uint32_t psn, std::uint64_t original, Time now) {
+  owed_ = 0;
+  ack_at_ = kNever;
+  wire::PacketBuilder builder = frame_;
+  outlet_.put(builder.opcode(wire::kRcAtomicAcknowledge)
+                  .psn(psn)
+                  .aeth(ack_syndrome(now), msn_)
+                  .atomic_ack_eth(original)
+                  .build());
+}
+
+void Responder::answer_read(std::uint32_t psn, std::uint64_t address, std::uint32_t bytes, Time now) {
+  owed_ = 0;
+  ack_at_ = kNever;
+  std::uint32_t done = 0;
+  do {
+    const std::uint32_t size = std::min(plan_.path_mtu, bytes - done);
+    const bool first = done == 0;
+    const bool last = done + size == bytes;
+    std::vector<std::uint8_t> payload(size);
+    read_region(plan_.key, address + done, payload);
+    wire::PacketBuilder builder = frame_;
+    builder.psn(psn).payload(payload);
+    if (first || last) builder.aeth(ack_syndrome(now), msn_);
+    builder.opcode(first && last ? wire::kRcReadResponseOnly
+                   : first       ? wire::kRcReadResponseFirst
+                   : last        ? wire::kRcReadResponseLast
+                                 : wire::kRcReadResponseMiddle);
+    outlet_.put(builder.build());
+    psn = psn_add(psn, 1);
+    done += size;
+  } while (done < bytes);
+}
+
+void Responder::keep(const Resource& resource) {
+  resources_.push_back(resource);
+  while (resources_.size() > std::max<std::uint32_t>(plan_.resources, 1)) resources_.pop_front();
+}
+
+Time Responder::next_deadline() const {
+  if (dead_ || failed_) return kNever;
+  Time next = ack_at_;
+  if (starved_ && !used_receives_.empty()) next = std::min(next, used_receives_.front());
+  return next;
+}
+
+void Responder::poll(Time now) {
+  if (dead_ || failed_) return;
+  const bool announce = starved_ && !used_receives_.empty() && used_receives_.front() <= now;
+  if (ack_at_ <= now || announce) flush_ack(now);
+}
+
+}  // namespace longhaul::sim

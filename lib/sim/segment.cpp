@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/segment.hpp"
+
+#include <rte_mbuf.h>
+
+namespace longhaul::sim {
+
+Segment::Segment(const link::Settings& settings, const std::array<BurstPlan, 2>& bursts, const Outage& outage,
+                 std::uint64_t number)
+    : ways_{std::make_unique<link::Direction>(settings, link::Way::a_to_b),
+            std::make_unique<link::Direction>(settings, link::Way::b_to_a)},
+      bursts_(bursts),
+      outage_(outage),
+      random_(settings.seed, number, 99) {}
+
+void Segment::offer(link::Way way, rte_mbuf* frame, Time now) {
+  const auto w = static_cast<std::size_t>(way);
+  if (now >= outage_.from && now < outage_.until) {
+    ++outage_lost_;
+    rte_pktmbuf_free(frame);
+    return;
+  }
+  if (bursts_[w].start != 0 && left_[w] == 0 && random_.chance(bursts_[w].start, 10000))
+    left_[w] = random_.between(1, bursts_[w].frames);
+  if (left_[w] > 0) {
+    --left_[w];
+    ++burst_lost_;
+    rte_pktmbuf_free(frame);
+    return;
+  }
+  of(way).offer(frame, now);
+}
+
+}  // namespace longhaul::sim

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/strays.hpp"
+
+#include "wire/cm.hpp"
+
+namespace longhaul::sim {
+
+namespace {
+
+constexpr std::uint8_t kUcWriteOnly = 0x2a;
+
+std::vector<std::uint8_t> cm_frame(wire::PacketBuilder frame, const wire::CmMessage& message) {
+  std::vector<std::uint8_t> mad(wire::kMadSize);
+  wire::write_cm(message, std::span<std::uint8_t, wire::kMadSize>(mad));
+  return frame.opcode(wire::kUdSendOnly).qpn(wire::kGsiQpn).deth(0x80010000, wire::kGsiQpn).payload(mad).build();
+}
+
+}  // namespace
+
+Strays::Strays(Duration foreign, Duration forged, const wire::PacketBuilder& frame, std::vector<Target> targets,
+               std::uint64_t seed, std::uint64_t who, Outlet& outlet, Time start)
+    : foreign_(foreign), forged_(forged), frame_(frame), targets_(std::move(targets)), random_(seed, who, 55),
+      outlet_(outlet) {
+  if (foreign != 0) next_foreign_ = start + random_.below(foreign);
+  if (forged != 0 && !targets_.empty()) next_forged_ = start + random_.below(forged);
+}
+
+void Strays::poll(Time now) {
+  if (next_foreign_ <= now) {
+    next_foreign_ = now + foreign_ / 2 + random_.below(foreign_) + 1;
+    outlet_.put(make_foreign());
+  }
+  if (next_forged_ <= now) {
+    next_forged_ = now + forged_ / 2 + random_.below(forged_) + 1;
+    ++forged_count_;
+    outlet_.put(make_forged());
+  }
+}
+
+std::vector<std::uint8_t> Strays::make_foreign() {
+  ++number_;
+  wire::PacketBuilder builder = frame_;
+  builder.psn(number_ & 0xffffff).payload_size(random_.below(200), static_cast<std::uint8_t>(number_));
+  const auto raw = [&](std::uint16_t ether_type) {
+    std::vector<std::uint8_t> bytes(46 + random_.below(200));
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random_.next());
+    bytes[12] = static_cast<std::uint8_t>(ether_type >> 8);
+    bytes[13] = static_cast<std::uint8_t>(ether_type);
+    return bytes;
+  };
+  constexpr std::uint32_t kNobody = 0xabcdef;
+  switch (random_.below(7)) {
+    case 0:
+      return raw(0x0806);  // ARP
+    case 1:
+      return raw(0x88cc);  // LLDP
+    case 2:
+      return raw(wire::kEtherTypeIpv4);  // an IP header that is none
+    case 3:
+      return builder.opcode(wire::kUdSendOnly).qpn(0x99).build();
+    case 4:
+      return builder.opcode(kUcWriteOnly).qpn(kNobody).build();
+    case 5:
+      return builder.opcode(wire::kRcSendOnly).qpn(kNobody).ack_req().build();
+    default:
+      return builder.opcode(0xe3).qpn(kNobody).build();  // a manufacturer's own
+  }
+}
+
+std::vector<std::uint8_t> Strays::make_forged() {
+  const Target& target = targets_[random_.below(targets_.size())];
+  wire::PacketBuilder builder = frame_;
+  const auto psn = static_cast<std::uint32_t>(target.own_psn + random_.below(60)) & 0xffffff;
+  wire::CmMessage cm;
+  cm.local_comm_id = 0xf0000000 + static_cast<std::uint32_t>(random_.below(1000));
+  cm.remote_comm_id = 0xf1000000 + static_cast<std::uint32_t>(random_.below(1000));
+  cm.transaction_id = 0xf2000000;
+  switch (random_.below(6)) {
+    case 0: {  // a request with a wrong ICRC
+      auto bytes = builder.opcode(wire::kRcSendOnly).qpn(target.peer_qpn).psn(psn).ack_req().payload_size(32).build();
+      bytes.back() ^= 0x5a;
+      return bytes;
+    }
+    case 1: {  // an ACK with a wrong ICRC
+      auto bytes = builder.opcode(wire::kRcAcknowledge).qpn(target.peer_qpn).psn(psn).aeth(0x1f, 1).build();
+      bytes.back() ^= 0x5a;
+      return bytes;
+    }
+    case 2:  // a REQ that names the host's own QPN
+      cm.attribute = wire::CmAttribute::req;
+      cm.local_qpn = target.own_qpn;
+      cm.starting_psn = 77;
+      cm.reliable_connected = true;
+      cm.path_mtu = 3;
+      cm.service_id = 0xdead;
+      return cm_frame(builder, cm);
+    case 3:  // a DREQ with communication IDs of nobody
+      cm.attribute = wire::CmAttribute::dreq;
+      cm.remote_qpn = target.peer_qpn;
+      return cm_frame(builder, cm);
+    case 4:  // a REP to nobody's REQ
+      cm.attribute = wire::CmAttribute::rep;
+      cm.local_qpn = target.own_qpn;
+      return cm_frame(builder, cm);
+    default:  // an ACK for what was never sent
+      return builder.opcode(wire::kRcAcknowledge)
+          .qpn(target.peer_qpn)
+          .psn((target.own_psn + 0x300000) & 0xffffff)
+          .aeth(0x1f, 9)
+          .build();
+  }
+}
+
+}  // namespace longhaul::sim

@@ -1,0 +1,658 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/world.hpp"
+
+#include <fmt/format.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+#include <algorithm>
+
+namespace longhaul::sim {
+
+namespace {
+
+constexpr Time kEpoch = seconds(1000);
+constexpr Duration kHorizon = seconds(7200);
+constexpr std::uint64_t kMaxSteps = 400000;
+constexpr unsigned kCmTries = 15;
+constexpr Duration kLook = milliseconds(2);  // how often applications look at their connections
+
+/// The code whose timeout, 4.096 us * 2^code, is nearest from above.
+std::uint8_t timeout_code(Duration timeout) {
+  std::uint8_t code = 1;
+  while (code < 31 && (Duration{4096} << code) < timeout) ++code;
+  return code;
+}
+
+}  // namespace
+
+void Totals::each(const std::function<void(const char*, std::uint64_t)>& visit) const {
+  visit("frames sent by hosts and boxes", frames);
+  visit("lost at random", lost);
+  visit("lost in bursts", burst_lost);
+  visit("lost in outages", outage_lost);
+  visit("dropped by full queues", queue_dropped);
+  visit("duplicated", duplicated);
+  visit("reordered", reordered);
+  visit("corrupted", corrupted);
+  visit("hit by scripted events", scripted);
+  visit("forged", forged);
+  visit("boxes crashed", crashes);
+  visit("messages completed with success", messages);
+  visit("requesters that ended in an error", failed_requesters);
+  visit("pseudo-ACKs", pseudo_acks);
+  visit("PSN NAKs made by boxes", pseudo_naks);
+  visit("packets sent again from custody", resends);
+  visit("answers and repeats absorbed", absorbed);
+  visit("fatal NAKs made by boxes", fatal_naks);
+  visit("flows failed visibly", flows_failed);
+  visit("packets unconfirmed at close", unconfirmed);
+  visit("DREQs held", dreqs_held);
+  visit("packets refused by custody's limits", refused_custody);
+  visit("returns to custody after plain RoCE", rejoined);
+  visit("events", steps);
+}
+
+void Totals::add(const Totals& other) {
+  frames += other.frames;
+  lost += other.lost;
+  burst_lost += other.burst_lost;
+  outage_lost += other.outage_lost;
+  queue_dropped += other.queue_dropped;
+  duplicated += other.duplicated;
+  reordered += other.reordered;
+  corrupted += other.corrupted;
+  scripted += other.scripted;
+  forged += other.forged;
+  messages += other.messages;
+  failed_requesters += other.failed_requesters;
+  pseudo_acks += other.pseudo_acks;
+  pseudo_naks += other.pseudo_naks;
+  resends += other.resends;
+  absorbed += other.absorbed;
+  fatal_naks += other.fatal_naks;
+  flows_failed += other.flows_failed;
+  unconfirmed += other.unconfirmed;
+  dreqs_held += other.dreqs_held;
+  refused_custody += other.refused_custody;
+  rejoined += other.rejoined;
+  crashes += other.crashes;
+  steps += other.steps;
+}
+
+/// A host's way onto its segment.
+struct World::Port final : Outlet {
+  Port(World& its_world, unsigned its_host) : world(its_world), host(its_host) {}
+  void put(std::span<const std::uint8_t> frame) override {
+    rte_mbuf* mbuf = to_mbuf(world.pools_.frames, frame);
+    world.tell(host == 0 ? "A > " : "B > ", mbuf);
+    world.offer(host == 0 ? 0 : 2, host == 0 ? link::Way::a_to_b : link::Way::b_to_a, mbuf);
+  }
+  World& world;
+  unsigned host;
+};
+
+/// One generation of a connection: a QP at each host, what each posts, a flow in each direction.
+struct World::Connection {
+  unsigned number = 0;
+  unsigned generation = 0;
+  std::array<std::unique_ptr<Work>, 2> work;       ///< by the host that posts it
+  std::array<std::shared_ptr<QueuePair>, 2> qp;    ///< by host
+  std::array<std::size_t, 2> flow{};               ///< the judge's numbers, by requester
+  Time error_since = kNever;                       ///< one end is in error
+  bool closing = false;
+  bool over = false;
+};
+
+// ---- set-up -----------------------------------------------------------------------------------
+
+World::World(const Case& c, const engine::Pools& pools, Trace trace)
+    : case_(c),
+      pools_(pools),
+      trace_(std::move(trace)),
+      start_(kEpoch),
+      now_(kEpoch),
+      in_use_before_(0),
+      judge_(kEpoch, milliseconds(c.dreq_hold_ms)) {
+  in_use_before_ = buffers_in_use();
+  for (unsigned s = 0; s < 3; ++s) {
+    const auto& harm = c.harm[s];
+    const std::array<BurstPlan, 2> bursts = {{{static_cast<std::uint32_t>(harm[0].burst),
+                                               static_cast<std::uint32_t>(harm[0].burst_frames)},
+                                              {static_cast<std::uint32_t>(harm[1].burst),
+                                               static_cast<std::uint32_t>(harm[1].burst_frames)}}};
+    Outage outage;
+    if (c.outage_us != 0 && c.outage_segment == s)
+      outage = {start_ + microseconds(c.outage_at_us), start_ + microseconds(c.outage_at_us + c.outage_us)};
+    segments_[s] = std::make_unique<Segment>(segment_settings(s), bursts, outage, s);
+  }
+  for (unsigned h = 0; h < 2; ++h) {
+    ports_[h] = std::make_unique<Port>(*this, h);
+    const HostAddress address = address_of(h);
+    wire::VlanKey vlan;
+    const auto sample = frame_from(h).build();
+    vlan = View(sample).frame.vlan;
+    hosts_[h] = std::make_unique<Host>(address.ip, vlan);
+    boxes_[h] = std::make_unique<Box>(h, box_settings(plan_of(h)), pools_,
+                                      static_cast<std::uint32_t>(plan_of(h).port_full), c.seed, judge_,
+                                      judge_.observer(h), [this, h](Side out, rte_mbuf* f) { from_box(h, out, f); });
+  }
+  for (unsigned n = 0; n < c.connections; ++n) {
+    connections_.push_back(nullptr);
+    connect(n, 0, start_ + n * microseconds(300));
+  }
+  make_strays();
+  plan_timeline();
+}
+
+World::~World() = default;
+
+engine::Settings World::box_settings(const BoxPlan& plan) const {
+  engine::Settings settings;
+  settings.max_connections = 16;
+  settings.max_pending_cm = 64;
+  settings.policies.fallback = plan.policy == 0 ? flow::Policy::off : flow::Policy::full;
+  settings.confirm = plan.confirm_cm != 0 ? engine::Confirm::cm : engine::Confirm::answer;
+  settings.wan_rate_bps = plan.wan_mbps * 1'000'000;
+  settings.custody_box_bytes = plan.box_bytes;
+  settings.custody_flow_bytes = plan.flow_bytes;
+  settings.custody_mbufs = static_cast<std::uint32_t>(plan.mbufs);
+  settings.initial_window_bytes = plan.window_bytes;
+  settings.give_up = milliseconds(case_.give_up_ms);
+  settings.dreq_hold = milliseconds(case_.dreq_hold_ms);
+  return settings;
+}
+
+link::Settings World::segment_settings(unsigned segment) const {
+  link::Settings settings;
+  settings.seed = case_.seed * 3 + segment;
+  const bool wan = segment == 1;
+  for (std::size_t way = 0; way < 2; ++way) {
+    const Harm& harm = case_.harm[segment][way];
+    link::DirectionSettings& direction = settings.directions[way];
+    direction.delay = wan ? microseconds(case_.wan_delay_us) : microseconds(1);
+    direction.jitter = microseconds(harm.jitter_us);
+    direction.loss = static_cast<double>(harm.loss) / 1e4;
+    direction.duplicate = static_cast<double>(harm.duplicate) / 1e4;
+    direction.reorder = static_cast<double>(harm.reorder) / 1e4;
+    direction.reorder_extra = microseconds(harm.reorder_us);
+    direction.corrupt = static_cast<double>(harm.corrupt) / 1e4;
+    if (wan) {
+      direction.rate_bps = case_.wan_mbps * 1'000'000;
+      direction.queue_bytes = case_.wan_queue;
+    }
+  }
+  for (const ScriptedEvent& scripted : case_.events) {
+    if (scripted.segment != segment) continue;
+    link::Event event;
+    event.way = scripted.way == 0 ? link::Way::a_to_b : link::Way::b_to_a;
+    const unsigned to_host = scripted.way == 0 ? 1 : 0;
+    const unsigned requester = scripted.of_answers != 0 ? to_host : 1 - to_host;
+    event.qpn = 0x100 * (to_host + 1) + static_cast<std::uint32_t>(scripted.connection);
+    if (scripted.any_psn == 0)
+      event.psn = (host_plan(requester).psn + (scripted.connection << 12) + scripted.position) & 0xffffff;
+    event.nth = scripted.nth;
+    event.count = scripted.count;
+    event.action = static_cast<link::Action>(scripted.action % 5);
+    event.delay = microseconds(scripted.delay_us);
+    settings.events.push_back(event);
+  }
+  return settings;
+}
+
+HostAddress World::address_of(unsigned host) const {
+  HostAddress address;
+  const std::string last = host == 0 ? "1" : "2";
+  address.ip = wire::IpAddress::parse(case_.ipv6 != 0 ? "fd00::" + last : "10.0.0." + last);
+  address.mac = {0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(0xa0 + host)};
+  return address;
+}
+
+wire::PacketBuilder World::frame_from(unsigned host) const {
+  const HostAddress from = address_of(host);
+  const HostAddress to = address_of(1 - host);
+  wire::PacketBuilder builder;
+  builder.ips(from.ip, to.ip).macs(from.mac, to.mac);
+  if (case_.vlans == 2) builder.vlan(300, wire::kEtherTypeQinQ);
+  if (case_.vlans >= 1) builder.vlan(100);
+  return builder;
+}
+
+std::unique_ptr<Work> World::make_work(unsigned host, unsigned connection, unsigned generation) const {
+  const HostPlan& plan = host_plan(host);
+  WorkPlan work;
+  work.key = case_.seed * 1000003 + host * 1000 + connection * 100 + generation;
+  work.messages = static_cast<std::uint32_t>(plan.messages);
+  work.max_bytes = static_cast<std::uint32_t>(plan.max_bytes);
+  work.path_mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(case_.mtu));
+  // Generations far apart: a host's own rule for QPNs used again (RFC 6056's reason).
+  work.starting_psn =
+      static_cast<std::uint32_t>((plan.psn + (Number{connection} << 12) + Number{generation} * 0x240000) & 0xffffff);
+  work.mix = static_cast<Mix>(plan.mix);
+  return std::make_unique<Work>(work);
+}
+
+void World::connect(unsigned number, unsigned generation, Time when) {
+  auto connection = std::make_unique<Connection>();
+  connection->number = number;
+  connection->generation = generation;
+  std::array<HostAddress, 2> addresses = {address_of(0), address_of(1)};
+  std::array<std::uint32_t, 2> qpns = {0x100 + number, 0x200 + number};
+  const auto sample = frame_from(0).build();
+  for (unsigned h = 0; h < 2; ++h) connection->work[h] = make_work(h, number, generation);
+  for (unsigned h = 0; h < 2; ++h) {
+    FlowPlan flow;
+    flow.name = fmt::format("{}{}.{}", h == 0 ? "A>B " : "B>A ", number, generation);
+    flow.requester_host = h;
+    flow.work = connection->work[h].get();
+    flow.requester = addresses[h];
+    flow.responder = addresses[1 - h];
+    flow.vlan = View(sample).frame.vlan;
+    flow.requester_qpn = qpns[h];
+    flow.responder_qpn = qpns[1 - h];
+    flow.p_key = static_cast<std::uint16_t>(case_.p_key);
+    connection->flow[h] = judge_.add_flow(flow);
+  }
+  for (unsigned h = 0; h < 2; ++h) {
+    const HostPlan& plan = host_plan(h);
+    const HostPlan& peer = host_plan(1 - h);
+    QueuePairPlan qp;
+    qp.qpn = qpns[h];
+    qp.remote_qpn = qpns[1 - h];
+    qp.p_key = static_cast<std::uint16_t>(case_.p_key);
+    qp.active = (h == 1) == (case_.active_b != 0);
+    qp.starts_at = when;
+    RequesterPlan& r = qp.requester;
+    r.depth = static_cast<std::uint32_t>(plan.depth);
+    r.window = static_cast<std::uint32_t>(plan.window);
+    r.burst = static_cast<std::uint32_t>(plan.burst);
+    r.pace = microseconds(plan.pace_us);
+    r.ack_habit = static_cast<std::uint32_t>(plan.ack_habit);
+    r.selective = plan.selective != 0;
+    r.ack_timeout = microseconds(plan.ack_timeout_us);
+    r.retry_count = static_cast<std::uint8_t>(plan.retry_count);
+    // A responder that is gone for good and a requester that never gives up would not end.
+    r.patient = plan.patient != 0 && peer.dead_at == 0 && !loses_a_box(case_);
+    r.rnr_retry = static_cast<std::uint8_t>(plan.rnr_retry);
+    r.initiator_depth = static_cast<std::uint32_t>(plan.initiator_depth);
+    r.tail_repeat = plan.tail_repeat != 0;
+    ResponderPlan& p = qp.responder;
+    p.starting_psn = connection->work[1 - h]->plan().starting_psn;
+    p.path_mtu = connection->work[1 - h]->plan().path_mtu;
+    p.key = connection->work[1 - h]->plan().key;
+    p.receives = static_cast<std::uint32_t>(plan.receives);
+    p.refill = microseconds(plan.refill_us);
+    p.rnr_timer = static_cast<std::uint8_t>(plan.rnr_timer);
+    p.nak_after_rnr = plan.nak_after_rnr != 0;
+    p.ack_every = static_cast<std::uint32_t>(plan.ack_every);
+    p.ack_delay = microseconds(plan.ack_delay_us);
+    p.credits = plan.credits != 0;
+    p.resources = static_cast<std::uint32_t>(peer.initiator_depth);
+    p.fatal_at = static_cast<std::uint32_t>(plan.fatal_at);
+    p.fatal_code = static_cast<std::uint8_t>(plan.fatal_code);
+    p.dead_at = static_cast<std::uint32_t>(plan.dead_at);
+    if (case_.connected == 0) {
+      CmPlan cm;
+      cm.rejects = case_.reject != 0;
+      cm.comm_id = qpns[h] << 8 | generation;
+      cm.transaction = (Number{number} << 8 | generation) + 1;
+      cm.service = cm.transaction;
+      cm.qpn = qpns[h];
+      cm.peer_starting_psn = connection->work[1 - h]->plan().starting_psn;
+      cm.path_mtu = static_cast<std::uint8_t>(case_.mtu);
+      cm.retry_count = static_cast<std::uint8_t>(plan.retry_count);
+      cm.ack_timeout = timeout_code(r.ack_timeout);
+      cm.resources = static_cast<std::uint8_t>(plan.initiator_depth);
+      cm.flow_control = plan.credits != 0;
+      cm.timeout = microseconds(case_.cm_timeout_us);
+      cm.tries = kCmTries;
+      qp.cm = cm;
+    }
+    connection->qp[h] =
+        std::make_shared<QueuePair>(qp, *connection->work[h], frame_from(h), *ports_[h],
+                                    judge_.responder_watch(connection->flow[1 - h]), judge_.complainer(connection->flow[h]));
+    hosts_[h]->add(connection->qp[h]);
+  }
+  if (connections_[number]) old_.push_back(std::move(connections_[number]));
+  connections_[number] = std::move(connection);
+}
+
+void World::make_strays() {
+  for (unsigned h = 0; h < 2; ++h) {
+    const HostPlan& plan = host_plan(h);
+    std::vector<Target> targets;
+    for (const auto& connection : connections_)
+      targets.push_back({connection->qp[h]->plan().qpn, connection->qp[1 - h]->plan().qpn,
+                         connection->work[h]->plan().starting_psn});
+    strays_[h] = std::make_unique<Strays>(microseconds(plan.foreign_us), microseconds(plan.forged_us), frame_from(h),
+                                          targets, case_.seed, h, *ports_[h], start_);
+  }
+}
+
+void World::plan_timeline() {
+  const auto at = [this](Number us, std::function<void()> what) {
+    timeline_.push_back({start_ + microseconds(us), std::move(what)});
+  };
+  for (unsigned b = 0; b < 2; ++b) {
+    const BoxPlan& plan = plan_of(b);
+    if (plan.present == 0) continue;
+    if (plan.start_at_us == 0)
+      start_box(b);
+    else
+      at(plan.start_at_us, [this, b] { start_box(b); });
+    const auto drain = [this, b](bool on) {
+      if (boxes_[b]->running()) boxes_[b]->engine()->set_draining(on);
+    };
+    if (plan.drain_at_us != 0) at(plan.drain_at_us, [drain] { drain(true); });
+    if (plan.undrain_at_us != 0) at(plan.undrain_at_us, [drain] { drain(false); });
+    if (plan.crash_at_us != 0) {
+      at(plan.crash_at_us, [this, b] { crash_box(b); });
+      if (plan.restart_after_us != 0) at(plan.crash_at_us + plan.restart_after_us, [this, b] { start_box(b); });
+    }
+  }
+  std::ranges::stable_sort(timeline_, {}, &Appointment::at);
+}
+
+void World::start_box(unsigned box) {
+  if (boxes_[box]->running()) return;
+  boxes_[box]->start();
+  judge_.box_restarted(box, 0);
+}
+
+void World::crash_box(unsigned box) {
+  if (!boxes_[box]->running()) return;
+  ++totals_.crashes;
+  ran_whole_[box] = false;
+  count_engine(box);
+  const std::uint64_t owed = boxes_[box]->engine()->unconfirmed_bytes();
+  boxes_[box]->crash();
+  judge_.box_restarted(box, owed);
+}
+
+// ---- frames on their way ----------------------------------------------------------------------
+
+void World::tell(const char* where, const rte_mbuf* frame) const {
+  if (trace_) trace_(now_ - start_, where, View(frame));
+}
+
+void World::offer(unsigned segment, link::Way way, rte_mbuf* frame) {
+  ++totals_.frames;
+  segments_[segment]->offer(way, frame, now_);
+}
+
+void World::deliver(unsigned segment, link::Way way) {
+  constexpr std::size_t kBurst = 64;
+  std::array<rte_mbuf*, kBurst> frames{};
+  const std::size_t count = segments_[segment]->collect(way, frames.data(), kBurst, now_);
+  const std::span<rte_mbuf* const> burst(frames.data(), count);
+  const bool to_b = way == link::Way::a_to_b;
+  const unsigned host = to_b ? 1 : 0;
+  if (segment == (to_b ? 2u : 0u)) {
+    for (rte_mbuf* frame : burst) {
+      tell(host == 0 ? "> A " : "> B ", frame);
+      hosts_[host]->receive(frame, now_);
+      rte_pktmbuf_free(frame);
+    }
+    return;
+  }
+  const unsigned box = segment == 1 ? host : 1 - host;
+  at_box(box, segment == 1 ? Side::wan : Side::host, burst);
+}
+
+void World::at_box(unsigned box, Side side, std::span<rte_mbuf* const> frames) {
+  const BoxPlan& plan = plan_of(box);
+  const bool pass_by = plan.answers_pass_by_at_us != 0 && side == Side::wan &&
+                       now_ >= start_ + microseconds(plan.answers_pass_by_at_us);
+  if (boxes_[box]->running() && !pass_by) {
+    for (rte_mbuf* frame : frames) tell(box == 0 ? (side == Side::host ? "  > boxA" : "  boxA <") : (side == Side::host ? "  boxB <" : "  > boxB"), frame);
+    boxes_[box]->receive(side, frames, now_);
+    return;
+  }
+  // The way past the box: straight into the next segment, or into the dark while a crashed box blocks the way.
+  const bool dark = plan.dark != 0 && plan.present != 0 && plan.crash_at_us != 0 && !pass_by &&
+                    now_ >= start_ + microseconds(plan.crash_at_us);
+  for (rte_mbuf* frame : frames) {
+    if (dark && plan.restart_after_us != 0)
+      rte_pktmbuf_free(frame);
+    else
+      from_box(box, other(side), frame);
+  }
+}
+
+void World::from_box(unsigned box, Side out, rte_mbuf* frame) {
+  tell(box == 0 ? (out == Side::host ? "  < boxA" : "  boxA >") : (out == Side::host ? "  boxB >" : "  < boxB"), frame);
+  const bool to_b = (box == 0) == (out == Side::wan);
+  const unsigned segment = out == Side::wan ? 1 : (box == 0 ? 0 : 2);
+  offer(segment, to_b ? link::Way::a_to_b : link::Way::b_to_a, frame);
+}
+
+// ---- time -------------------------------------------------------------------------------------
+
+Time World::next_event() const {
+  Time next = kNever;
+  for (const auto& segment : segments_)
+    next = std::min({next, segment->next_deadline(link::Way::a_to_b), segment->next_deadline(link::Way::b_to_a)});
+  for (unsigned i = 0; i < 2; ++i)
+    next = std::min({next, hosts_[i]->next_deadline(), boxes_[i]->next_deadline(), strays_[i]->next_deadline()});
+  if (!timeline_.empty()) next = std::min(next, timeline_.front().at);
+  return next;
+}
+
+void World::step() {
+  while (!timeline_.empty() && timeline_.front().at <= now_) {
+    const auto what = std::move(timeline_.front().what);
+    timeline_.erase(timeline_.begin());
+    what();
+  }
+  for (unsigned s = 0; s < 3; ++s)
+    for (const link::Way way : {link::Way::a_to_b, link::Way::b_to_a})
+      if (segments_[s]->next_deadline(way) <= now_) deliver(s, way);
+  for (unsigned i = 0; i < 2; ++i) {
+    if (hosts_[i]->next_deadline() <= now_) hosts_[i]->poll(now_);
+    if (boxes_[i]->next_deadline() <= now_) boxes_[i]->poll(now_);
+    if (strays_[i]->next_deadline() <= now_) strays_[i]->poll(now_);
+  }
+  check_boxes();
+}
+
+Result World::run() {
+  Result result;
+  Time next_look = start_;
+  while (!judge_.violation()) {
+    const Time event = next_event();
+    const bool over = std::ranges::all_of(connections_, [](const auto& c) { return c->over; });
+    if (over && quiet()) break;
+    const Time next = over ? event : std::min(event, std::max(next_look, now_));
+    if (next == kNever) break;
+    now_ = std::max(now_, next);
+    if (++totals_.steps > kMaxSteps || now_ > start_ + kHorizon) {
+      std::string who;
+      for (const auto& c : connections_)
+        for (unsigned h = 0; h < 2; ++h)
+          if (!c->qp[h]->requester().ended())
+            who += fmt::format(" {}{}: {} of {} messages;", h == 0 ? "A>B " : "B>A ", c->number,
+                               c->qp[h]->requester().succeeded(), c->work[h]->messages().size());
+      bool told = true;
+      for (const auto& c : connections_)
+        for (unsigned h = 0; h < 2; ++h)
+          if (judge_.flow_failed(c->flow[h]) && !c->qp[h]->requester().ended()) told = false;
+      judge_.report(told ? Rule::live : Rule::fail_loudly,
+                    fmt::format("no end in sight after {} events:{} custody {} and {} packets", totals_.steps, who,
+                                boxes_[0]->running() ? boxes_[0]->engine()->custody_packets() : 0,
+                                boxes_[1]->running() ? boxes_[1]->engine()->custody_packets() : 0),
+                    now_);
+      break;
+    }
+    step();
+    if (now_ >= next_look) {
+      look_at_connections();
+      // Often at first, then rarely: patient requesters and closing boxes take seconds.
+      next_look = now_ + std::max<Duration>(kLook, (now_ - start_) / 64);
+    }
+  }
+  if (!judge_.violation()) check_end();
+  result.lasted = now_ - start_;
+  for (unsigned b = 0; b < 2; ++b) {
+    if (boxes_[b]->running()) count_engine(b);
+    boxes_[b]->crash();
+    totals_.forged += strays_[b]->forged();
+  }
+  for (const auto& segment : segments_) {
+    totals_.burst_lost += segment->burst_lost();
+    totals_.outage_lost += segment->outage_lost();
+    for (const link::Way way : {link::Way::a_to_b, link::Way::b_to_a}) {
+      const link::Counters& counters = segment->counters(way);
+      totals_.lost += counters.lost;
+      totals_.queue_dropped += counters.queue_dropped;
+      totals_.duplicated += counters.duplicated;
+      totals_.reordered += counters.reordered;
+      totals_.corrupted += counters.corrupted;
+      totals_.scripted += counters.event_drop + counters.event_duplicate + counters.event_delay +
+                          counters.event_corrupt + counters.event_ecn;
+    }
+  }
+  for (auto& segment : segments_) segment.reset();
+  if (!judge_.violation() && buffers_in_use() != in_use_before_)
+    judge_.report(Rule::bounded, fmt::format("{} buffers in use before, {} after", in_use_before_, buffers_in_use()),
+                  now_);
+  result.violation = judge_.violation();
+  result.totals = totals_;
+  return result;
+}
+
+// ---- connections ------------------------------------------------------------------------------
+
+bool World::finished(const Connection& c) const {
+  const auto refused = [](const QueuePair& qp) {
+    return qp.cm() != nullptr && qp.cm()->state() == CmAgent::State::refused;
+  };
+  if (refused(*c.qp[0]) || refused(*c.qp[1])) return true;
+  const bool ended = c.qp[0]->requester().ended() && c.qp[1]->requester().ended();
+  if (case_.close == 0 || case_.connected != 0) {
+    const bool open = c.qp[0]->open() && c.qp[1]->open();
+    return (open || c.qp[0]->in_error() || c.qp[1]->in_error()) && ended;
+  }
+  return c.qp[0]->over() && c.qp[1]->over();
+}
+
+// What applications do: close when done, notice errors, connect again.
+void World::look_at_connections() {
+  for (unsigned n = 0; n < connections_.size(); ++n) {
+    Connection& c = *connections_[n];
+    if (c.over) continue;
+    const bool with_cm = case_.connected == 0 && case_.close != 0;
+    const bool open = c.qp[0]->open() && c.qp[1]->open();
+    const bool ended = c.qp[0]->requester().ended() && c.qp[1]->requester().ended();
+    if (with_cm && !c.closing) {
+      const bool early =
+          case_.close >= 4 && open && now_ >= c.qp[0]->plan().starts_at + microseconds(case_.close_at_us);
+      if (early || (open && ended && case_.close < 4)) {
+        c.closing = true;
+        if (case_.close == 1 || case_.close == 3 || case_.close == 4) c.qp[0]->close(now_);
+        if (case_.close == 2 || case_.close == 3 || case_.close == 5) c.qp[1]->close(now_);
+      }
+    }
+    // A QP in error is closed by its application, and the peer's hears of it, by DREQ or otherwise.
+    for (unsigned h = 0; h < 2; ++h) {
+      if (!c.qp[h]->in_error()) continue;
+      if (c.error_since == kNever) {
+        c.error_since = now_;
+        if (with_cm) c.qp[h]->close(now_);
+      }
+      const Duration patience = with_cm ? microseconds(case_.cm_timeout_us) * (kCmTries + 2) : seconds(2);
+      if (now_ - c.error_since > patience && !c.qp[1 - h]->in_error()) c.qp[1 - h]->close(now_);
+    }
+    if (!finished(c)) continue;
+    c.over = true;
+    if (c.generation < case_.reconnect && with_cm && c.qp[0]->over() && c.qp[1]->over()) {
+      // TIMEWAIT: what is under way has arrived or died.
+      const Duration gap = 4 * microseconds(case_.wan_delay_us) + milliseconds(20);
+      connect(n, c.generation + 1, now_ + gap);
+    }
+  }
+}
+
+bool World::quiet() const {
+  for (unsigned i = 0; i < 2; ++i) {
+    strays_[i]->stop();
+    if (!boxes_[i]->running()) continue;
+    if (boxes_[i]->engine()->custody_packets() != 0 || boxes_[i]->engine()->waiting_frames() != 0) return false;
+  }
+  return std::ranges::all_of(segments_, [](const auto& s) { return s->held() == 0; });
+}
+
+// ---- checks -----------------------------------------------------------------------------------
+
+void World::check_boxes() {
+  for (unsigned b = 0; b < 2; ++b) {
+    if (!boxes_[b]->running()) continue;
+    const BoxPlan& plan = plan_of(b);
+    judge_.check_limits(b, *boxes_[b]->engine(), std::min(plan.box_bytes, plan.flow_bytes * (old_.size() + connections_.size())), now_);
+  }
+}
+
+void World::check_end() {
+  for (const auto* list : {&old_, &connections_}) {
+    for (const auto& c : *list) {
+      for (unsigned h = 0; h < 2; ++h) {
+        const Requester& requester = c->qp[h]->requester();
+        const std::size_t posted = c->work[h]->messages().size();
+        totals_.messages += requester.succeeded();
+        if (requester.failed()) ++totals_.failed_requesters;
+        judge_.check_end(c->flow[h], requester, c->qp[1 - h]->responder(), now_);
+        const bool started = c->qp[h]->open();
+        if (started && !requester.ended())
+          judge_.report(judge_.flow_failed(c->flow[h]) ? Rule::fail_loudly : Rule::live,
+                        fmt::format("{}{} never ended: {} of {} messages", h == 0 ? "A>B " : "B>A ", c->number,
+                                    requester.succeeded(), posted),
+                        now_);
+        if (started && must_complete(case_) && requester.succeeded() != posted)
+          judge_.report(Rule::live,
+                        fmt::format("{}{}: {} of {} messages completed, status {}", h == 0 ? "A>B " : "B>A ", c->number,
+                                    requester.succeeded(), posted, static_cast<int>(requester.status())),
+                        now_);
+      }
+    }
+  }
+  for (unsigned b = 0; b < 2; ++b) {
+    if (!boxes_[b]->running()) continue;
+    if (boxes_[b]->engine()->custody_packets() != 0)
+      judge_.report(Rule::live, fmt::format("box {} still has {} packets in custody", b,
+                                            boxes_[b]->engine()->custody_packets()), now_);
+    if (ran_whole_[b]) judge_.check_end(b, now_);
+  }
+}
+
+void World::count_engine(unsigned box) {
+  const Counters& counters = boxes_[box]->engine()->counters();
+  last_counters_[box] = counters;
+  totals_.pseudo_acks += counters[Counter::pseudo_acks];
+  totals_.pseudo_naks += counters[Counter::pseudo_naks] + counters[Counter::repair_naks];
+  totals_.resends += counters[Counter::resends];
+  totals_.absorbed += counters[Counter::absorbed_acks] + counters[Counter::absorbed_psn_naks] +
+                      counters[Counter::absorbed_rnr_naks] + counters[Counter::absorbed_duplicates] +
+                      counters[Counter::absorbed_queued_duplicates];
+  totals_.fatal_naks += counters[Counter::fatal_naks];
+  totals_.flows_failed += counters[Counter::flows_failed];
+  totals_.unconfirmed += counters[Counter::unconfirmed_at_close_packets];
+  totals_.dreqs_held += counters[Counter::dreqs_held];
+  totals_.refused_custody += counters[Counter::custody_refused_flow] + counters[Counter::custody_refused_box] +
+                             counters[Counter::custody_refused_mbufs];
+  totals_.rejoined += counters[Counter::flows_rejoined];
+}
+
+std::uint64_t World::buffers_in_use() const {
+  std::uint64_t sum = rte_mempool_in_use_count(pools_.frames);
+  for (const rte_mempool* pool : pools_.small) sum += rte_mempool_in_use_count(pool);
+  return sum;
+}
+
+const Requester& World::requester(unsigned host, unsigned connection) const {
+  return connections_[connection]->qp[host]->requester();
+}
+const Responder& World::responder(unsigned host, unsigned connection) const {
+  return connections_[connection]->qp[host]->responder();
+}
+std::uint64_t World::count(unsigned box, Counter counter) const { return last_counters_[box][counter]; }
+
+}  // namespace longhaul::sim

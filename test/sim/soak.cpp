@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Random worlds without end: see --help.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <map>
+
+#include "pools.hpp"
+#include "sim/case.hpp"
+#include "sim/world.hpp"
+
+namespace {
+
+using namespace longhaul;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::uint64_t cases = 10000;
+  std::uint64_t seed = 1;
+  unsigned jobs = 1;
+  unsigned seconds = 0;  ///< 0: until all cases ran
+  std::string record;
+  std::string replay;
+  bool trace = false;
+  bool shrink = true;
+  bool survey = false;
+};
+
+sim::Result run(const sim::Case& c, bool trace = false) {
+  sim::Trace print;
+  if (trace)
+    print = [](Time at, const char* where, const sim::View& view) {
+      fmt::print("{:12.3f} us {:10} {}\n", static_cast<double>(at) / 1e3, where, sim::describe(view));
+    };
+  sim::World world(c, test::sim_pools(), print);
+  return world.run();
+}
+
+/// A case that fails in the same way and cannot be made simpler by one step.
+sim::Case shrink(sim::Case c, sim::Rule rule, unsigned budget) {
+  for (bool simpler = true; simpler && budget > 0;) {
+    simpler = false;
+    for (const sim::Case& candidate : sim::simpler(c)) {
+      if (budget == 0) break;
+      --budget;
+      const auto result = run(candidate);
+      if (result.violation && result.violation->rule == rule) {
+        c = candidate;
+        simpler = true;
+        break;
+      }
+    }
+  }
+  return c;
+}
+
+/// What one job reports to the program that started it, through a pipe, every so many cases and at its end.
+struct Report {
+  std::uint64_t cases = 0;
+  sim::Totals totals;
+  std::uint64_t virtual_ms = 0;
+  std::array<std::uint64_t, 16> kinds{};
+  std::uint64_t failed_seed = 0;
+  bool failed = false;
+};
+
+constexpr std::string_view kKinds[] = {"lossy",      "rejected",      "box crash",       "box starts in the middle",
+                                       "asymmetric", "fatal NAK",     "responder dies",  "early close",
+                                       "outage",     "reconnect",     "no RDMA-CM",      "drain",
+                                       "credits"};
+
+std::size_t kind_index(std::string_view kind) {
+  for (std::size_t i = 0; i < std::size(kKinds); ++i)
+    if (kKinds[i] == kind) return i;
+  return 0;
+}
+
+void work(const Options& options, unsigned job, int pipe) {
+  Report report;
+  const auto send = [&] {
+    if (write(pipe, &report, sizeof(report)) != static_cast<ssize_t>(sizeof(report))) std::_Exit(3);
+  };
+  for (std::uint64_t i = job; i < options.cases; i += options.jobs) {
+    const std::uint64_t seed = options.seed + i;
+    const sim::Case c = sim::draw_case(seed);
+    const sim::Result result = run(c);
+    ++report.cases;
+    report.totals.add(result.totals);
+    report.virtual_ms += result.lasted / 1000000;
+    ++report.kinds[kind_index(sim::kind_of(c))];
+    if (result.violation && options.survey) {
+      fmt::print("seed {}: {}\n", seed, result.violation->text);
+      std::fflush(stdout);
+    } else if (result.violation) {
+      report.failed = true;
+      report.failed_seed = seed;
+      send();
+      return;
+    }
+    if (report.cases % 50 == 0) send();
+  }
+  send();
+}
+
+std::string now_text() {
+  const std::time_t now = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%d", std::gmtime(&now));
+  return text;
+}
+
+void write_record(const Options& options, const Report& sum, double took, const std::string& command) {
+  std::ofstream out(options.record);
+  out << fmt::format("# Soak run of {}\n\n", now_text())
+      << "Random worlds in virtual time: hosts, boxes and links as `test/sim` models them, every invariant of the design checked.\n\n"
+      << "    " << command << "\n\n"
+      << fmt::format("{} cases, seeds {} to {}, {} violations, {:.0f} s on {} jobs, {:.0f} hours of virtual time.\n\n",
+                     sum.cases, options.seed, options.seed + options.cases - 1, sum.failed ? 1 : 0, took, options.jobs,
+                     static_cast<double>(sum.virtual_ms) / 3.6e6)
+      << "| kind of case | cases |\n|---|---|\n";
+  for (std::size_t i = 0; i < std::size(kKinds); ++i) out << fmt::format("| {} | {} |\n", kKinds[i], sum.kinds[i]);
+  out << "\n| what happened | times |\n|---|---|\n";
+  sum.totals.each([&](const char* name, std::uint64_t value) { out << fmt::format("| {} | {} |\n", name, value); });
+  if (!out) throw std::runtime_error("cannot write " + options.record);
+}
+
+int explain(std::uint64_t seed, bool with_shrinking) {
+  sim::Case c = sim::draw_case(seed);
+  auto result = run(c);
+  std::cout << "\nseed " << seed << ": " << sim::to_text(c) << "\n";
+  if (!result.violation) {
+    std::cout << "it does not fail again\n";
+    return 1;
+  }
+  std::cout << result.violation->text << "\n";
+  if (with_shrinking) {
+    c = shrink(c, result.violation->rule, 3000);
+    result = run(c);
+    std::cout << "shrunk: " << sim::to_text(c) << "\n" << (result.violation ? result.violation->text : "?") << "\n";
+  }
+  std::cout << "replay: build/test/sim/soak --trace --case '" << sim::to_text(c) << "'\n";
+  return 1;
+}
+
+int soak(const Options& options, const std::string& command) {
+  const auto begin = Clock::now();
+  std::vector<pollfd> pipes;
+  std::vector<pid_t> children;
+  for (unsigned job = 0; job < options.jobs; ++job) {
+    int ends[2];
+    if (pipe(ends) != 0) throw std::runtime_error("no pipe");
+    const pid_t child = fork();
+    if (child == 0) {
+      close(ends[0]);
+      try {
+        work(options, job, ends[1]);
+      } catch (const std::exception& error) {
+        std::cerr << "job " << job << ": " << error.what() << "\n";
+        std::_Exit(3);
+      }
+      std::_Exit(0);
+    }
+    close(ends[1]);
+    pipes.push_back({ends[0], POLLIN, 0});
+    children.push_back(child);
+  }
+  std::vector<Report> latest(options.jobs);
+  Report sum;
+  auto told = begin;
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  bool stop = false;
+  for (unsigned open = options.jobs; open > 0;) {
+    poll(pipes.data(), pipes.size(), 1000);
+    for (unsigned job = 0; job < options.jobs; ++job) {
+      if (pipes[job].fd < 0 || pipes[job].revents == 0) continue;
+      Report report;
+      const ssize_t got = read(pipes[job].fd, &report, sizeof(report));
+      if (got == static_cast<ssize_t>(sizeof(report))) {
+        latest[job] = report;
+        if (report.failed) stop = true;
+      } else {
+        close(pipes[job].fd);
+        pipes[job].fd = -1;
+        --open;
+      }
+    }
+    sum = Report{};
+    for (const Report& report : latest) {
+      sum.cases += report.cases;
+      sum.totals.add(report.totals);
+      sum.virtual_ms += report.virtual_ms;
+      for (std::size_t k = 0; k < sum.kinds.size(); ++k) sum.kinds[k] += report.kinds[k];
+      if (report.failed && (!sum.failed || report.failed_seed < sum.failed_seed)) {
+        sum.failed = true;
+        sum.failed_seed = report.failed_seed;
+      }
+    }
+    const double took = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (options.seconds != 0 && took > options.seconds) stop = true;
+    if (stop)
+      for (const pid_t child : children) kill(child, SIGTERM);
+    if (Clock::now() - told > std::chrono::seconds(terminal ? 1 : 15)) {
+      told = Clock::now();
+      const double rate = static_cast<double>(sum.cases) / took;
+      std::cerr << fmt::format("{}{} of {} cases, {:.0f}/s, {:.0f} s to go{}", terminal ? "\r" : "", sum.cases,
+                               options.cases, rate, static_cast<double>(options.cases - sum.cases) / std::max(rate, 0.1),
+                               terminal ? "   " : "\n");
+    }
+  }
+  bool died = false;
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!stop && status != 0) died = true;
+  }
+  const double took = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (terminal) std::cerr << "\n";
+  std::cout << fmt::format("{} cases, seeds {} to {}, {:.1f} s\n", sum.cases, options.seed,
+                           options.seed + options.cases - 1, took);
+  for (std::size_t i = 0; i < std::size(kKinds); ++i) std::cout << fmt::format("  {:>10}  {}\n", sum.kinds[i], kKinds[i]);
+  sum.totals.each([](const char* name, std::uint64_t value) { std::cout << fmt::format("  {:>10}  {}\n", value, name); });
+  if (!options.record.empty()) write_record(options, sum, took, command);
+  if (died) {
+    std::cerr << "a job died\n";
+    return 1;
+  }
+  return sum.failed ? explain(sum.failed_seed, options.shrink) : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Runs random worlds in virtual time and holds each to the invariants of docs/design.md.\n"
+      "A case that breaks one is printed, shrunk, and printed again with the command that replays it.\n"
+      "Exit status: 0 all held, 1 one did not, 2 wrong arguments.\n");
+  Options options;
+  app.add_option("--cases", options.cases, "how many cases");
+  app.add_option("--seed", options.seed, "of the first case; the next has the next seed");
+  app.add_option("--jobs", options.jobs, "processes side by side")->check(CLI::Range(1, 256));
+  app.add_option("--seconds", options.seconds, "stop after so long, however many ran");
+  app.add_option("--record", options.record, "write a record in Markdown to this file");
+  app.add_option("--case", options.replay, "run this one case, as text, and say what breaks");
+  app.add_flag("--trace", options.trace, "with --case: print every frame at every place");
+  app.add_flag("--shrink,!--no-shrink", options.shrink, "make a failing case simpler (default)");
+  app.add_flag("--survey", options.survey, "print what each failing case breaks, and go on");
+  bool draw = false;
+  app.add_flag("--draw", draw, "print the text of the case with --seed, and stop");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  try {
+    if (draw) {
+      std::cout << sim::to_text(sim::draw_case(options.seed)) << "\n";
+      return 0;
+    }
+    if (!options.replay.empty()) {
+      sim::Case c = sim::parse_case(options.replay);
+      auto result = run(c, options.trace);
+      std::cout << (result.violation ? result.violation->text : "every invariant held") << "\n";
+      return result.violation ? 1 : 0;
+    }
+    std::string command;
+    for (int i = 0; i < argc; ++i) command += std::string(i == 0 ? "" : " ") + argv[i];
+    return soak(options, command);
+  } catch (const std::invalid_argument& error) {
+    std::cerr << error.what() << "\n";
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+}
