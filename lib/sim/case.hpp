@@ -73,17 +73,17 @@ struct BoxPlan {
   Number port_full = 0;  ///< of 10,000 looks at a port
   Number drain_at_us = 0;
   Number undrain_at_us = 0;
-  Number start_at_us = 0;   ///< the box starts in the middle of things
+  Number start_at_us = 0;  ///< the box starts in the middle of things
   Number crash_at_us = 0;
-  Number restart_after_us = 0;  ///< 0: it stays away, and frames pass it by
-  Number dark = 0;              ///< while it is away frames are lost; else they pass it by
+  Number restart_after_us = 0;       ///< 0: it stays away, and frames pass it by
+  Number dark = 0;                   ///< while it is away frames are lost; else they pass it by
   Number answers_pass_by_at_us = 0;  ///< from then on answers to its host take another path
 };
 
 /// A scripted event: {segment, way, connection, PSN, nth, count, action}. The PSN counts from the requester's first.
 struct ScriptedEvent {
   Number segment = 1;
-  Number way = 0;         ///< link::Way
+  Number way = 0;  ///< link::Way
   Number connection = 0;
   Number of_answers = 0;  ///< the flow whose frames are meant runs against the way: they are answers
   Number position = 0;    ///< with `any_psn` it means nothing
@@ -96,20 +96,20 @@ struct ScriptedEvent {
 
 struct Case {
   Number seed = 1;
-  Number connected = 0;    ///< QPs stand from the start: no RDMA-CM is seen
+  Number connected = 0;  ///< QPs stand from the start: no RDMA-CM is seen
   Number connections = 1;
   Number reject = 0;
-  Number active_b = 0;     ///< host B sends the REQ
-  Number close = 1;        ///< 0 nobody, 1 A when both have ended, 2 B then, 3 both then, 4 A early, 5 B early
+  Number active_b = 0;  ///< host B sends the REQ
+  Number close = 1;     ///< 0 nobody, 1 A when both have ended, 2 B then, 3 both then, 4 A early, 5 B early
   Number close_at_us = 50000;
-  Number reconnect = 0;    ///< so many times, with the same QPNs
+  Number reconnect = 0;  ///< so many times, with the same QPNs
   Number cm_timeout_us = 4300000;
   Number ipv6 = 0;
   Number vlans = 0;
-  Number mtu = 3;          ///< code: 1 to 5 are 256 to 4096 bytes
+  Number mtu = 3;  ///< code: 1 to 5 are 256 to 4096 bytes
   Number p_key = 0xffff;
   Number wan_delay_us = 1000;
-  Number wan_queue = 0;    ///< bytes before each transmitter of the long link
+  Number wan_queue = 0;  ///< bytes before each transmitter of the long link
   Number wan_mbps = 0;
   Number outage_at_us = 0;
   Number outage_us = 0;

@@ -37,8 +37,7 @@ void CmAgent::send(CmAttribute attribute) {
   wire::write_cm(message, std::span<std::uint8_t, wire::kMadSize>(mad));
   wire::PacketBuilder builder = frame_;
   constexpr std::uint32_t kGsiQKey = 0x80010000;
-  outlet_.put(
-      builder.opcode(wire::kUdSendOnly).qpn(wire::kGsiQpn).deth(kGsiQKey, wire::kGsiQpn).payload(mad).build());
+  outlet_.put(builder.opcode(wire::kUdSendOnly).qpn(wire::kGsiQpn).deth(kGsiQKey, wire::kGsiQpn).payload(mad).build());
 }
 
 void CmAgent::send_and_wait(State state, CmAttribute attribute, Time now) {

@@ -14,13 +14,13 @@ namespace longhaul::sim {
 struct CmPlan {
   bool rejects = false;  ///< the passive end says no
   std::uint32_t comm_id = 0;
-  std::uint64_t transaction = 0;         ///< the active end's
-  std::uint64_t service = 0;             ///< what the REQ asks for: one per connection
-  std::uint32_t qpn = 0;                 ///< its own
-  std::uint32_t peer_starting_psn = 0;   ///< what the other end is told to start with
-  std::uint8_t path_mtu = 3;             ///< code
+  std::uint64_t transaction = 0;        ///< the active end's
+  std::uint64_t service = 0;            ///< what the REQ asks for: one per connection
+  std::uint32_t qpn = 0;                ///< its own
+  std::uint32_t peer_starting_psn = 0;  ///< what the other end is told to start with
+  std::uint8_t path_mtu = 3;            ///< code
   std::uint8_t retry_count = 7;
-  std::uint8_t ack_timeout = 14;         ///< code
+  std::uint8_t ack_timeout = 14;  ///< code
   std::uint8_t rnr_retry = 7;
   std::uint8_t resources = 8;
   bool flow_control = false;

@@ -7,9 +7,9 @@
 
 namespace longhaul::sim {
 
-inline constexpr std::array<std::uint32_t, 31> kCredits = {0,   1,   2,   3,    4,    6,    8,    12,   16,   24,   32,
-                                                           48,  64,  96,  128,  192,  256,  384,  512,  768,  1024, 1536,
-                                                           2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
+inline constexpr std::array<std::uint32_t, 31> kCredits = {
+    0,   1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,  192,
+    256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
 
 /// The largest code that promises no more than `receives`.
 constexpr std::uint8_t encode_credits(std::uint32_t receives) {

@@ -86,10 +86,10 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     return;
   }
   if (const auto dreq = dreq_in(view)) {
-    if (side == Side::host)
-      ports.dreqs.try_emplace(dreq->local_comm_id, now);
-    else
+    if (side == Side::wan)
       ports.wan_closed = true;
+    else if (!ports.dreqs_released.contains(dreq->local_comm_id))
+      ports.dreqs.try_emplace(dreq->local_comm_id, now);
     return;
   }
   ports.foreign[static_cast<int>(side)].push_back(print);
@@ -116,12 +116,12 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   }
   if (side == Side::wan) {
     if (is_answer(view) || !is_near(*flow, box)) {
-      if (!forwarded) report(Rule::exact, fmt::format("box {} made an answer for the WAN: {}", box, at(*flow, view)), now);
+      if (!forwarded)
+        report(Rule::exact, fmt::format("box {} made an answer for the WAN: {}", box, at(*flow, view)), now);
       return;
     }
     const bool as_it_came = ports.requests.contains(print);
-    const bool marked =
-        view.frame.ack_req() && ports.requests_unmarked.contains(fingerprint_without_ack_req(view));
+    const bool marked = view.frame.ack_req() && ports.requests_unmarked.contains(fingerprint_without_ack_req(view));
     if (!as_it_came && !marked)
       report(Rule::exact, fmt::format("box {} sent a request that its host did not: {}", box, at(*flow, view)), now);
     request_left(*flow, view);
@@ -177,6 +177,7 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
   const bool ack = wire::aeth_kind(aeth.syndrome) == wire::AethKind::ack;
   if (ack) {
     flow.told = std::max(flow.told, std::min(position + 1, flow.accepted));
+    flow.responder_said = std::max(flow.responder_said, std::min(position + 1, flow.accepted));
     return;
   }
   // To the requester it has been said to be delivered: the NAK is the box's to deal with (section 6).
@@ -232,7 +233,8 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
   // Rule 5: beyond a READ or atomic whose answer has not passed.
   for (const Message& m : plan.work->messages()) {
     if (m.begin >= acknowledged) break;
-    if (m.wants_response() && flow.response_next[m.number] < m.end)
+    // The responder itself may have said so already.
+    if (m.wants_response() && flow.response_next[m.number] < m.end && flow.responder_said <= m.begin)
       return report(Rule::never_invented,
                     fmt::format("it says that the answer of READ or atomic {} at psn {} is lost: {}", m.number,
                                 plan.work->psn_at(m.begin), at(flow, view)),
@@ -296,6 +298,7 @@ void Judge::dreq_left(unsigned box, std::uint32_t id, Time now) {
   if (held > dreq_hold_ + milliseconds(200))
     report(Rule::fail_loudly, fmt::format("box {} held a DREQ for {} ms", box, held / 1000000), now);
   ports.dreqs.erase(found);
+  ports.dreqs_released.insert(id);
 }
 
 // ---- responders -------------------------------------------------------------------------------
@@ -303,10 +306,10 @@ void Judge::dreq_left(unsigned box, std::uint32_t id, Time now) {
 void Judge::Watch::on_accepted(std::uint32_t first_psn, std::uint32_t psns, Time now) {
   const std::int32_t position = flow_.plan.work->position_of(first_psn);
   if (position != static_cast<std::int32_t>(flow_.accepted))
-    judge_.report(Rule::exact,
-                  fmt::format("flow {}: psn {} was accepted, position {} was next", flow_.plan.name, first_psn,
-                              flow_.accepted),
-                  now);
+    judge_.report(
+        Rule::exact,
+        fmt::format("flow {}: psn {} was accepted, position {} was next", flow_.plan.name, first_psn, flow_.accepted),
+        now);
   flow_.accepted += psns;
 }
 
@@ -318,7 +321,8 @@ void Judge::Watch::on_delivered(const Delivered& got, Time now) {
   if (flow_.delivered >= messages.size()) return say("nobody posted it");
   const Message& posted = messages[flow_.delivered];
   if (got.kind != posted.kind) return say("another kind than what was posted");
-  const bool has_data = posted.kind == Kind::send_imm || posted.kind == Kind::send_inv || posted.kind == Kind::write_imm;
+  const bool has_data =
+      posted.kind == Kind::send_imm || posted.kind == Kind::send_inv || posted.kind == Kind::write_imm;
   if (has_data && got.data != posted.data) return say("wrong immediate data or R_Key");
   if ((posted.writes() && posted.bytes != 0) || posted.wants_response())
     if (got.address != posted.address) return say("wrong address");
@@ -399,7 +403,8 @@ void Judge::check_end(std::size_t number, const Requester& requester, const Resp
                        flow.plan.name, requester.succeeded(), flow.delivered),
            now);
   const auto& messages = flow.plan.work->messages();
-  if (flow.failed_at != kNever && requester.succeeded() == messages.size() && requester.last_new_sent() > flow.failed_at)
+  if (flow.failed_at != kNever && requester.succeeded() == messages.size() &&
+      requester.last_new_sent() > flow.failed_at)
     report(Rule::fail_loudly,
            fmt::format("flow {} failed, and its requester's later requests ended with success", flow.plan.name), now);
 

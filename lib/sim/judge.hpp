@@ -86,18 +86,19 @@ class Judge final : public BoxWatch {
   struct Flow {
     FlowPlan plan;
     std::unique_ptr<Watch> watch;
-    std::uint32_t accepted = 0;   ///< first position the responder has not accepted
-    std::uint32_t delivered = 0;  ///< messages
-    std::vector<bool> left;       ///< by position: the near box's WAN port accepted it, intact
-    std::uint32_t contiguous = 0;  ///< all before it left the near box or was accepted
-    std::uint32_t told = 0;        ///< first position nobody has acknowledged to the requester through the near box
+    std::uint32_t accepted = 0;        ///< first position the responder has not accepted
+    std::uint32_t delivered = 0;       ///< messages
+    std::vector<bool> left;            ///< by position: the near box's WAN port accepted it, intact
+    std::uint32_t contiguous = 0;      ///< all before it left the near box or was accepted
+    std::uint32_t told = 0;            ///< first position nobody has acknowledged to the requester through the near box
+    std::uint32_t responder_said = 0;  ///< the same, by ACKs of the responder itself
     std::vector<std::uint32_t> response_next;  ///< by message: next response to leave towards the requester
-    bool credits_known = false;    ///< the near box has seen a real ACK
-    bool credits = false;          ///< and it carried credits
+    bool credits_known = false;                ///< the near box has seen a real ACK
+    bool credits = false;                      ///< and it carried credits
     std::uint32_t credit_limit = 0;
     Time failed_at = kNever;
     bool unconfirmed = false;
-    bool closed = false;          ///< at its near box
+    bool closed = false;           ///< at its near box
     bool box_lost_memory = false;  ///< with data of some flow that it had acknowledged
   };
   struct Ports {
@@ -106,6 +107,7 @@ class Judge final : public BoxWatch {
     std::unordered_set<std::uint64_t> requests;           ///< as they came
     std::unordered_set<std::uint64_t> requests_unmarked;  ///< AckReq and ICRC left out
     std::map<std::uint32_t, Time> dreqs;                  ///< by sender's ID: first seen, not out yet
+    std::unordered_set<std::uint32_t> dreqs_released;     ///< their repeats go at once
     bool wan_closed = false;
   };
   struct Observer final : custody::Observer {

@@ -48,6 +48,7 @@ Requester::Requester(const RequesterPlan& plan, const Work& work, const wire::Pa
       frame_(frame),
       outlet_(outlet),
       complain_(std::move(complain)),
+      random_(work.plan().key, 0, 2),
       retries_(plan.retry_count),
       rnr_retries_(plan.rnr_retry) {}
 
@@ -141,7 +142,7 @@ void Requester::send_at(std::uint32_t position, Time now) {
     top_ = follows;
     last_new_sent_ = now;
   }
-  if (timer_ == kNever && plan_.ack_timeout != 0) timer_ = now + plan_.ack_timeout;
+  if (timer_ == kNever && plan_.ack_timeout != 0) timer_ = timeout_from(now);
   outlet_.put(bytes);
 }
 
@@ -157,10 +158,10 @@ void Requester::poll(Time now) {
   if (!started_ || ended()) return;
   if (timer_ <= now) {
     if (now < hold_until_) {
-      timer_ = hold_until_ + plan_.ack_timeout;
+      timer_ = timeout_from(hold_until_);
     } else {
       if (!use_up_retry()) return;
-      timer_ = now + plan_.ack_timeout;
+      timer_ = timeout_from(now);
       started_retry_ = true;
       if (plan_.selective)
         again_ = una_;
@@ -314,7 +315,7 @@ void Requester::progress(Time now) {
   rnr_retries_ = plan_.rnr_retry;
   hold_until_ = 0;
   if (again_ && *again_ < una_) again_.reset();
-  timer_ = una_ < top_ && plan_.ack_timeout != 0 ? now + plan_.ack_timeout : kNever;
+  timer_ = una_ < top_ && plan_.ack_timeout != 0 ? timeout_from(now) : kNever;
 }
 
 void Requester::response_lost(Time now) {
@@ -330,6 +331,10 @@ void Requester::go_back(std::uint32_t position, Time now) {
     next_ = position;
   next_burst_ = std::max(next_burst_, now);
 }
+
+// Between one and four times the value set, IBTA vol. 1, 9.7.6.1.3; a clock like every other's would meet the box's
+// own.
+Time Requester::timeout_from(Time now) { return now + plan_.ack_timeout + random_.below(plan_.ack_timeout / 4 + 1); }
 
 bool Requester::use_up_retry() {
   if (plan_.patient) return true;

@@ -10,6 +10,7 @@
 
 #include "flow/time.hpp"
 #include "sim/frames.hpp"
+#include "sim/random.hpp"
 #include "sim/work.hpp"
 #include "wire/builder.hpp"
 
@@ -85,6 +86,7 @@ class Requester {
   void response_lost(Time now);
   void go_back(std::uint32_t position, Time now);
   bool use_up_retry();
+  Time timeout_from(Time now);
   void fail(Status status);
   void check_response(const Message& message, std::uint32_t position, const View& view) const;
   void learn_credits(const wire::Aeth& aeth);
@@ -96,23 +98,24 @@ class Requester {
   wire::PacketBuilder frame_;
   Outlet& outlet_;
   Complain complain_;
+  Random random_;
 
   bool started_ = false;
   Status status_ = Status::success;
-  std::uint32_t first_ = 0;          ///< number of the oldest incomplete message
-  std::uint32_t una_ = 0;            ///< first position not answered
-  std::uint32_t next_ = 0;           ///< next position to send, again or for the first time
-  std::uint32_t top_ = 0;            ///< first position never sent
-  std::uint32_t response_next_ = 0;  ///< of the oldest incomplete READ: next response expected
+  std::uint32_t first_ = 0;             ///< number of the oldest incomplete message
+  std::uint32_t una_ = 0;               ///< first position not answered
+  std::uint32_t next_ = 0;              ///< next position to send, again or for the first time
+  std::uint32_t top_ = 0;               ///< first position never sent
+  std::uint32_t response_next_ = 0;     ///< of the oldest incomplete READ: next response expected
   std::optional<std::uint32_t> again_;  ///< selective: this one only
   bool started_retry_ = false;  ///< went back already since the last progress (as rxe): repeats of a NAK change nothing
   std::uint8_t retries_ = 0;
   std::uint8_t rnr_retries_ = 0;
   Time timer_ = kNever;
-  Time hold_until_ = 0;   ///< RNR wait
+  Time hold_until_ = 0;  ///< RNR wait
   Time next_burst_ = 0;
   Time last_new_sent_ = 0;
-  bool credits_ = false;          ///< the responder gives some
+  bool credits_ = false;            ///< the responder gives some
   std::uint32_t credit_limit_ = 0;  ///< SSN that may be sent (LSN), 9.7.7.2.2
   std::uint64_t resent_ = 0;
 };

@@ -43,8 +43,8 @@ void Responder::nak_gap(Time now) {
 
 void Responder::accept(const View& view, Time now) {
   const wire::OpcodeInfo* opcode = view.frame.opcode;
-  const bool begins = opcode == nullptr || opcode->position == wire::Position::first ||
-                      opcode->position == wire::Position::only;
+  const bool begins =
+      opcode == nullptr || opcode->position == wire::Position::first || opcode->position == wire::Position::only;
   if (plan_.dead_at != 0 && msn_ + 1 >= plan_.dead_at) {
     dead_ = true;
     return;

@@ -8,6 +8,8 @@ namespace longhaul::sim {
 namespace {
 
 constexpr std::uint8_t kUcWriteOnly = 0x2a;
+// A world whose end takes minutes is not filled with them.
+constexpr std::uint64_t kMost = 500;
 
 std::vector<std::uint8_t> cm_frame(wire::PacketBuilder frame, const wire::CmMessage& message) {
   std::vector<std::uint8_t> mad(wire::kMadSize);
@@ -19,13 +21,18 @@ std::vector<std::uint8_t> cm_frame(wire::PacketBuilder frame, const wire::CmMess
 
 Strays::Strays(Duration foreign, Duration forged, const wire::PacketBuilder& frame, std::vector<Target> targets,
                std::uint64_t seed, std::uint64_t who, Outlet& outlet, Time start)
-    : foreign_(foreign), forged_(forged), frame_(frame), targets_(std::move(targets)), random_(seed, who, 55),
+    : foreign_(foreign),
+      forged_(forged),
+      frame_(frame),
+      targets_(std::move(targets)),
+      random_(seed, who, 55),
       outlet_(outlet) {
   if (foreign != 0) next_foreign_ = start + random_.below(foreign);
   if (forged != 0 && !targets_.empty()) next_forged_ = start + random_.below(forged);
 }
 
 void Strays::poll(Time now) {
+  if (++polls_ > kMost) return stop();
   if (next_foreign_ <= now) {
     next_foreign_ = now + foreign_ / 2 + random_.below(foreign_) + 1;
     outlet_.put(make_foreign());
@@ -105,7 +112,7 @@ std::vector<std::uint8_t> Strays::make_forged() {
     default:  // an ACK for what was never sent
       return builder.opcode(wire::kRcAcknowledge)
           .qpn(target.peer_qpn)
-          .psn((target.own_psn + 0x300000) & 0xffffff)
+          .psn((target.peer_psn + 0x600000) & 0xffffff)
           .aeth(0x1f, 9)
           .build();
   }

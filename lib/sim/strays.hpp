@@ -16,7 +16,8 @@ namespace longhaul::sim {
 struct Target {
   std::uint32_t own_qpn = 0;
   std::uint32_t peer_qpn = 0;
-  std::uint32_t own_psn = 0;  ///< its requester's first
+  std::uint32_t own_psn = 0;   ///< its requester's first
+  std::uint32_t peer_psn = 0;  ///< the same of the other
 };
 
 class Strays {
@@ -44,6 +45,7 @@ class Strays {
   Time next_forged_ = kNever;
   std::uint32_t number_ = 0;
   std::uint64_t forged_count_ = 0;
+  std::uint64_t polls_ = 0;
 };
 
 }  // namespace longhaul::sim

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Time kEpoch = seconds(1000);
 constexpr Duration kHorizon = seconds(7200);
-constexpr std::uint64_t kMaxSteps = 400000;
+constexpr std::uint64_t kMaxSteps = 200000;
 constexpr unsigned kCmTries = 15;
 constexpr Duration kLook = milliseconds(2);  // how often applications look at their connections
 
@@ -96,10 +96,10 @@ struct World::Port final : Outlet {
 struct World::Connection {
   unsigned number = 0;
   unsigned generation = 0;
-  std::array<std::unique_ptr<Work>, 2> work;       ///< by the host that posts it
-  std::array<std::shared_ptr<QueuePair>, 2> qp;    ///< by host
-  std::array<std::size_t, 2> flow{};               ///< the judge's numbers, by requester
-  Time error_since = kNever;                       ///< one end is in error
+  std::array<std::unique_ptr<Work>, 2> work;     ///< by the host that posts it
+  std::array<std::shared_ptr<QueuePair>, 2> qp;  ///< by host
+  std::array<std::size_t, 2> flow{};             ///< the judge's numbers, by requester
+  Time error_since = kNever;                     ///< one end is in error
   bool closing = false;
   bool over = false;
 };
@@ -117,10 +117,9 @@ World::World(const Case& c, const engine::Pools& pools, Trace trace)
   in_use_before_ = buffers_in_use();
   for (unsigned s = 0; s < 3; ++s) {
     const auto& harm = c.harm[s];
-    const std::array<BurstPlan, 2> bursts = {{{static_cast<std::uint32_t>(harm[0].burst),
-                                               static_cast<std::uint32_t>(harm[0].burst_frames)},
-                                              {static_cast<std::uint32_t>(harm[1].burst),
-                                               static_cast<std::uint32_t>(harm[1].burst_frames)}}};
+    const std::array<BurstPlan, 2> bursts = {
+        {{static_cast<std::uint32_t>(harm[0].burst), static_cast<std::uint32_t>(harm[0].burst_frames)},
+         {static_cast<std::uint32_t>(harm[1].burst), static_cast<std::uint32_t>(harm[1].burst_frames)}}};
     Outage outage;
     if (c.outage_us != 0 && c.outage_segment == s)
       outage = {start_ + microseconds(c.outage_at_us), start_ + microseconds(c.outage_at_us + c.outage_us)};
@@ -179,7 +178,8 @@ link::Settings World::segment_settings(unsigned segment) const {
     direction.corrupt = static_cast<double>(harm.corrupt) / 1e4;
     if (wan) {
       direction.rate_bps = case_.wan_mbps * 1'000'000;
-      direction.queue_bytes = case_.wan_queue;
+      constexpr std::uint64_t kDeepQueue = 300'000;
+      direction.queue_bytes = case_.wan_queue != 0 ? case_.wan_queue : kDeepQueue;
     }
   }
   for (const ScriptedEvent& scripted : case_.events) {
@@ -308,9 +308,9 @@ void World::connect(unsigned number, unsigned generation, Time when) {
       cm.tries = kCmTries;
       qp.cm = cm;
     }
-    connection->qp[h] =
-        std::make_shared<QueuePair>(qp, *connection->work[h], frame_from(h), *ports_[h],
-                                    judge_.responder_watch(connection->flow[1 - h]), judge_.complainer(connection->flow[h]));
+    connection->qp[h] = std::make_shared<QueuePair>(qp, *connection->work[h], frame_from(h), *ports_[h],
+                                                    judge_.responder_watch(connection->flow[1 - h]),
+                                                    judge_.complainer(connection->flow[h]));
     hosts_[h]->add(connection->qp[h]);
   }
   if (connections_[number]) old_.push_back(std::move(connections_[number]));
@@ -322,8 +322,8 @@ void World::make_strays() {
     const HostPlan& plan = host_plan(h);
     std::vector<Target> targets;
     for (const auto& connection : connections_)
-      targets.push_back({connection->qp[h]->plan().qpn, connection->qp[1 - h]->plan().qpn,
-                         connection->work[h]->plan().starting_psn});
+      targets.push_back(
+          {connection->qp[h]->plan().qpn, connection->qp[1 - h]->plan().qpn, connection->work[h]->plan().starting_psn});
     strays_[h] = std::make_unique<Strays>(microseconds(plan.foreign_us), microseconds(plan.forged_us), frame_from(h),
                                           targets, case_.seed, h, *ports_[h], start_);
   }
@@ -401,10 +401,12 @@ void World::deliver(unsigned segment, link::Way way) {
 
 void World::at_box(unsigned box, Side side, std::span<rte_mbuf* const> frames) {
   const BoxPlan& plan = plan_of(box);
-  const bool pass_by = plan.answers_pass_by_at_us != 0 && side == Side::wan &&
-                       now_ >= start_ + microseconds(plan.answers_pass_by_at_us);
+  const bool pass_by =
+      plan.answers_pass_by_at_us != 0 && side == Side::wan && now_ >= start_ + microseconds(plan.answers_pass_by_at_us);
   if (boxes_[box]->running() && !pass_by) {
-    for (rte_mbuf* frame : frames) tell(box == 0 ? (side == Side::host ? "  > boxA" : "  boxA <") : (side == Side::host ? "  boxB <" : "  > boxB"), frame);
+    for (rte_mbuf* frame : frames)
+      tell(box == 0 ? (side == Side::host ? "  > boxA" : "  boxA <") : (side == Side::host ? "  boxB <" : "  > boxB"),
+           frame);
     boxes_[box]->receive(side, frames, now_);
     return;
   }
@@ -526,7 +528,8 @@ bool World::finished(const Connection& c) const {
   const auto refused = [](const QueuePair& qp) {
     return qp.cm() != nullptr && qp.cm()->state() == CmAgent::State::refused;
   };
-  if (refused(*c.qp[0]) || refused(*c.qp[1])) return true;
+  if (refused(*c.qp[0]) || refused(*c.qp[1]))
+    return std::ranges::all_of(c.qp, [](const auto& qp) { return qp->over() || qp->in_error() || !qp->open(); });
   const bool ended = c.qp[0]->requester().ended() && c.qp[1]->requester().ended();
   if (case_.close == 0 || case_.connected != 0) {
     const bool open = c.qp[0]->open() && c.qp[1]->open();
@@ -587,7 +590,8 @@ void World::check_boxes() {
   for (unsigned b = 0; b < 2; ++b) {
     if (!boxes_[b]->running()) continue;
     const BoxPlan& plan = plan_of(b);
-    judge_.check_limits(b, *boxes_[b]->engine(), std::min(plan.box_bytes, plan.flow_bytes * (old_.size() + connections_.size())), now_);
+    judge_.check_limits(b, *boxes_[b]->engine(),
+                        std::min(plan.box_bytes, plan.flow_bytes * (old_.size() + connections_.size())), now_);
   }
 }
 
@@ -606,7 +610,7 @@ void World::check_end() {
                         fmt::format("{}{} never ended: {} of {} messages", h == 0 ? "A>B " : "B>A ", c->number,
                                     requester.succeeded(), posted),
                         now_);
-        if (started && must_complete(case_) && requester.succeeded() != posted)
+        if (started && c->qp[1 - h]->open() && must_complete(case_) && requester.succeeded() != posted)
           judge_.report(Rule::live,
                         fmt::format("{}{}: {} of {} messages completed, status {}", h == 0 ? "A>B " : "B>A ", c->number,
                                     requester.succeeded(), posted, static_cast<int>(requester.status())),
@@ -617,8 +621,9 @@ void World::check_end() {
   for (unsigned b = 0; b < 2; ++b) {
     if (!boxes_[b]->running()) continue;
     if (boxes_[b]->engine()->custody_packets() != 0)
-      judge_.report(Rule::live, fmt::format("box {} still has {} packets in custody", b,
-                                            boxes_[b]->engine()->custody_packets()), now_);
+      judge_.report(Rule::live,
+                    fmt::format("box {} still has {} packets in custody", b, boxes_[b]->engine()->custody_packets()),
+                    now_);
     if (ran_whole_[b]) judge_.check_end(b, now_);
   }
 }

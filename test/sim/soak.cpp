@@ -44,12 +44,12 @@ sim::Result run(const sim::Case& c, bool trace = false) {
 }
 
 /// A case that fails in the same way and cannot be made simpler by one step.
-sim::Case shrink(sim::Case c, sim::Rule rule, unsigned budget) {
-  for (bool simpler = true; simpler && budget > 0;) {
+sim::Case shrink(sim::Case c, sim::Rule rule, std::chrono::seconds patience) {
+  const auto until = Clock::now() + patience;
+  for (bool simpler = true; simpler && Clock::now() < until;) {
     simpler = false;
     for (const sim::Case& candidate : sim::simpler(c)) {
-      if (budget == 0) break;
-      --budget;
+      if (Clock::now() >= until) break;
       const auto result = run(candidate);
       if (result.violation && result.violation->rule == rule) {
         c = candidate;
@@ -71,9 +71,9 @@ struct Report {
   bool failed = false;
 };
 
-constexpr std::string_view kKinds[] = {"lossy",      "rejected",      "box crash",       "box starts in the middle",
-                                       "asymmetric", "fatal NAK",     "responder dies",  "early close",
-                                       "outage",     "reconnect",     "no RDMA-CM",      "drain",
+constexpr std::string_view kKinds[] = {"lossy",      "rejected",  "box crash",      "box starts in the middle",
+                                       "asymmetric", "fatal NAK", "responder dies", "early close",
+                                       "outage",     "reconnect", "no RDMA-CM",     "drain",
                                        "credits"};
 
 std::size_t kind_index(std::string_view kind) {
@@ -119,7 +119,8 @@ std::string now_text() {
 void write_record(const Options& options, const Report& sum, double took, const std::string& command) {
   std::ofstream out(options.record);
   out << fmt::format("# Soak run of {}\n\n", now_text())
-      << "Random worlds in virtual time: hosts, boxes and links as `test/sim` models them, every invariant of the design checked.\n\n"
+      << "Random worlds in virtual time: hosts, boxes and links as `test/sim` models them, every invariant of the "
+         "design checked.\n\n"
       << "    " << command << "\n\n"
       << fmt::format("{} cases, seeds {} to {}, {} violations, {:.0f} s on {} jobs, {:.0f} hours of virtual time.\n\n",
                      sum.cases, options.seed, options.seed + options.cases - 1, sum.failed ? 1 : 0, took, options.jobs,
@@ -141,7 +142,7 @@ int explain(std::uint64_t seed, bool with_shrinking) {
   }
   std::cout << result.violation->text << "\n";
   if (with_shrinking) {
-    c = shrink(c, result.violation->rule, 3000);
+    c = shrink(c, result.violation->rule, std::chrono::seconds(20));
     result = run(c);
     std::cout << "shrunk: " << sim::to_text(c) << "\n" << (result.violation ? result.violation->text : "?") << "\n";
   }
@@ -209,9 +210,9 @@ int soak(const Options& options, const std::string& command) {
     if (Clock::now() - told > std::chrono::seconds(terminal ? 1 : 15)) {
       told = Clock::now();
       const double rate = static_cast<double>(sum.cases) / took;
-      std::cerr << fmt::format("{}{} of {} cases, {:.0f}/s, {:.0f} s to go{}", terminal ? "\r" : "", sum.cases,
-                               options.cases, rate, static_cast<double>(options.cases - sum.cases) / std::max(rate, 0.1),
-                               terminal ? "   " : "\n");
+      std::cerr << fmt::format(
+          "{}{} of {} cases, {:.0f}/s, {:.0f} s to go{}", terminal ? "\r" : "", sum.cases, options.cases, rate,
+          static_cast<double>(options.cases - sum.cases) / std::max(rate, 0.1), terminal ? "   " : "\n");
     }
   }
   bool died = false;
@@ -224,8 +225,10 @@ int soak(const Options& options, const std::string& command) {
   if (terminal) std::cerr << "\n";
   std::cout << fmt::format("{} cases, seeds {} to {}, {:.1f} s\n", sum.cases, options.seed,
                            options.seed + options.cases - 1, took);
-  for (std::size_t i = 0; i < std::size(kKinds); ++i) std::cout << fmt::format("  {:>10}  {}\n", sum.kinds[i], kKinds[i]);
-  sum.totals.each([](const char* name, std::uint64_t value) { std::cout << fmt::format("  {:>10}  {}\n", value, name); });
+  for (std::size_t i = 0; i < std::size(kKinds); ++i)
+    std::cout << fmt::format("  {:>10}  {}\n", sum.kinds[i], kKinds[i]);
+  sum.totals.each(
+      [](const char* name, std::uint64_t value) { std::cout << fmt::format("  {:>10}  {}\n", value, name); });
   if (!options.record.empty()) write_record(options, sum, took, command);
   if (died) {
     std::cerr << "a job died\n";

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The cases of docs/design.md, sections 5 and 6, end to end: one thing goes wrong, by script, and the right thing
+// happens. Every invariant is checked in each of them besides what its test asks for.
+#include <catch2/catch.hpp>
+
+#include "pools.hpp"
+#include "sim/world.hpp"
+
+using namespace longhaul;
+using sim::Case;
+using sim::ScriptedEvent;
+
+namespace {
+
+enum Where : sim::Number { kHostA = 0, kWan = 1, kHostB = 2 };
+
+/// A host A that writes small messages to B, both boxes trusting RDMA-CM.
+Case writes(sim::Number messages) {
+  Case c;
+  c.a.messages = messages;
+  c.a.mix = static_cast<sim::Number>(sim::Mix::writes);
+  c.a.max_bytes = 200;
+  c.box_a.confirm_cm = c.box_b.confirm_cm = 1;
+  return c;
+}
+
+ScriptedEvent request(Where where, sim::Number position, link::Action action) {
+  ScriptedEvent event;
+  event.segment = where;
+  event.position = position;
+  event.action = static_cast<sim::Number>(action);
+  return event;
+}
+
+ScriptedEvent answer(Where where, sim::Number position, link::Action action) {
+  ScriptedEvent event = request(where, position, action);
+  event.way = 1;
+  event.of_answers = 1;
+  return event;
+}
+
+/// What is left to look at when it is over.
+struct Seen {
+  explicit Seen(const Case& c) : world(c, test::sim_pools()), result(world.run()) {
+    INFO(sim::to_text(c));
+    if (result.violation) FAIL(result.violation->text);
+  }
+  std::uint64_t count(Counter counter) const { return world.count(0, counter); }
+  std::uint32_t succeeded() const { return world.requester(0).succeeded(); }
+
+  sim::World world;
+  sim::Result result;
+};
+
+}  // namespace
+
+TEST_CASE("a calm path: every request is acknowledged by the box, everything arrives") {
+  const Seen seen(writes(10));
+  CHECK(seen.succeeded() == 10);
+  CHECK(seen.count(Counter::pseudo_acks) == 10);
+  CHECK(seen.count(Counter::resends) == 0);
+}
+
+TEST_CASE("a request lost on the long haul is sent again from custody, and its requester never knows") {
+  Case c = writes(10);
+  c.events = {request(kWan, 3, link::Action::drop)};
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 10);
+  CHECK(seen.count(Counter::resends_psn_nak) == 1);
+  CHECK(seen.count(Counter::absorbed_psn_naks) == 1);
+  CHECK(seen.world.requester(0).resent() == 0);
+}
+
+TEST_CASE("the last request lost: no NAK comes, the box's own timer repairs it") {
+  Case c = writes(5);
+  c.events = {request(kWan, 4, link::Action::drop)};
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 5);
+  CHECK(seen.count(Counter::resends_timer) == 1);
+  CHECK(seen.world.requester(0).resent() == 0);
+}
+
+TEST_CASE("a request lost before the box: the box asks for it with one PSN NAK") {
+  Case c = writes(10);
+  c.events = {request(kHostA, 3, link::Action::drop)};
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 10);
+  CHECK(seen.count(Counter::pseudo_naks) == 1);
+  CHECK(seen.count(Counter::dropped_beyond_gap) > 0);
+}
+
+TEST_CASE("a request corrupted before the box is nobody's: it is asked for again") {
+  Case c = writes(10);
+  c.a.max_bytes = 3000;
+  c.events = {request(kHostA, 3, link::Action::corrupt)};
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 10);
+}
+
+TEST_CASE("a pseudo-ACK lost on its way: the repeat is absorbed and answered") {
+  Case c = writes(1);
+  c.events = {answer(kHostA, 0, link::Action::drop)};
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 1);
+  CHECK(seen.count(Counter::absorbed_duplicates) >= 1);
+  CHECK(seen.count(Counter::pseudo_acks_repeated) >= 1);
+}
+
+TEST_CASE("a real ACK lost: the next one covers it, or the probe's answer does") {
+  Case c = writes(4);
+  c.events = {answer(kWan, 3, link::Action::drop)};
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 4);
+  CHECK(seen.count(Counter::resends) == 1);
+}
+
+TEST_CASE("a receiver that is not ready: the box waits and sends again, for as long as it takes") {
+  Case c = writes(8);
+  c.a.mix = static_cast<sim::Number>(sim::Mix::sends);
+  c.a.rnr_retry = 0;
+  c.b.receives = 1;
+  c.b.refill_us = 4000;
+  c.b.nak_after_rnr = GENERATE(0, 1);
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 8);
+  CHECK(seen.count(Counter::absorbed_rnr_naks) > 0);
+  CHECK(seen.world.requester(0).status() == sim::Status::success);
+}
+
+TEST_CASE("READs: a lost response is asked for again, its tail only; nothing overtakes it") {
+  Case c = writes(12);
+  c.a.mix = static_cast<sim::Number>(sim::Mix::reads);
+  c.a.max_bytes = 9000;
+  for (sim::Number position = 0; position < 20; position += 3)
+    c.events.push_back(answer(kWan, position, link::Action::drop));
+  c.a.tail_repeat = GENERATE(0, 1);
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 12);
+  CHECK(seen.count(Counter::duplicates_forwarded) > 0);
+}
+
+TEST_CASE("atomics are executed once though their answers are lost") {
+  Case c = writes(20);
+  c.a.mix = static_cast<sim::Number>(sim::Mix::atomics);
+  for (sim::Number position = 0; position < 20; position += 2)
+    c.events.push_back(answer(kWan, position, link::Action::drop));
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 20);
+}
+
+TEST_CASE("a fatal NAK for acknowledged data: the flow fails, the next request hears it") {
+  Case c = writes(20);
+  c.a.window = 2;
+  c.a.pace_us = 1000;
+  c.b.fatal_at = 3;
+  c.b.fatal_code = 2;
+  const Seen seen(c);
+  CHECK(seen.count(Counter::flows_failed) == 1);
+  CHECK(seen.count(Counter::failed_bytes) > 0);
+  CHECK(seen.count(Counter::fatal_naks) >= 1);
+  CHECK(seen.world.requester(0).status() == sim::Status::remote_access);
+}
+
+TEST_CASE("an unanswered flow is given up, visibly") {
+  Case c = writes(20);
+  c.a.pace_us = 1'500'000;
+  c.a.window = 2;
+  c.a.ack_timeout_us = 1'000'000;
+  c.b.dead_at = 2;
+  c.give_up_ms = 500;  // the connection's own patience, 7 x 1.07 s, counts
+  const Seen seen(c);
+  CHECK(seen.count(Counter::flows_failed) == 1);
+  CHECK(seen.world.requester(0).status() == sim::Status::remote_operation);
+}
+
+TEST_CASE("a closing host waits for its data: the DREQ is held until custody is empty") {
+  Case c = writes(5);
+  c.wan_delay_us = 20000;
+  const Seen seen(c);
+  CHECK(seen.count(Counter::dreqs_held) == 1);
+  CHECK(seen.count(Counter::dreqs_released_late) == 0);
+  CHECK(seen.count(Counter::unconfirmed_at_close_packets) == 0);
+}
+
+TEST_CASE("a DREQ is held no longer than dreq_hold") {
+  Case c = writes(5);
+  c.dreq_hold_ms = 50;
+  c.cm_timeout_us = 20000;
+  c.outage_at_us = 2500;
+  c.outage_us = 100'000;
+  const Seen seen(c);
+  CHECK(seen.count(Counter::dreqs_held) == 1);
+  CHECK(seen.count(Counter::absorbed_dreqs) > 0);
+}
+
+TEST_CASE("the responder's side closes first: what it had not answered is counted") {
+  Case c = writes(200);
+  c.close = 5;
+  c.close_at_us = 100;
+  c.wan_delay_us = 5000;
+  c.a.pace_us = 5;
+  c.a.burst = 1;
+  const Seen seen(c);
+  CHECK(seen.count(Counter::unconfirmed_at_close_packets) > 0);
+}
+
+TEST_CASE("fifteen seconds of outage, as plain RoCE survives them") {
+  Case c = writes(30);
+  c.a.pace_us = 100;
+  c.a.burst = 1;
+  c.outage_at_us = 3000;
+  c.outage_us = 15'000'000;
+  c.dreq_hold_ms = 30'000;
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 30);
+  CHECK(seen.result.lasted > seconds(15));
+}
+
+TEST_CASE("PSNs and MSNs across the end of their circle") {
+  Case c = writes(40);
+  c.a.psn = 0xfffff0;
+  c.events = {request(kWan, 14, link::Action::drop), request(kWan, 16, link::Action::drop),
+              request(kHostA, 15, link::Action::drop)};
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 40);
+}
+
+TEST_CASE("custody's limits: beyond them packets pass, and custody begins again after") {
+  Case c = writes(60);
+  c.a.max_bytes = 1000;
+  c.a.window = 16;
+  c.a.burst = 16;
+  const unsigned which = GENERATE(0u, 1u, 2u);
+  if (which == 0) c.box_a.flow_bytes = 3000;
+  if (which == 1) c.box_a.box_bytes = 3000;
+  if (which == 2) {
+    c.mtu = 5;
+    c.a.max_bytes = 9000;
+    c.box_a.mbufs = 2;
+  }
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 60);
+  CHECK(seen.result.totals.refused_custody > 0);
+  CHECK(seen.count(Counter::plain_requests) > 0);
+  CHECK(seen.count(Counter::flows_rejoined) > 0);
+}
+
+TEST_CASE("drain: nothing new is acknowledged, everything goes on, and acknowledging begins again after") {
+  Case c = writes(200);
+  c.a.pace_us = 100;
+  c.a.burst = 1;
+  c.box_a.drain_at_us = 5000;
+  c.box_a.undrain_at_us = GENERATE(0, 12000);
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 200);
+  CHECK(seen.count(Counter::plain_requests) > 0);
+  CHECK(seen.count(Counter::pseudo_acks) < 200);
+}
+
+TEST_CASE("policy off changes nothing, gaps included") {
+  Case c = writes(20);
+  c.box_a.policy = 0;
+  c.events = {request(kHostA, 3, link::Action::drop), request(kWan, 9, link::Action::drop)};
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 20);
+  CHECK(seen.count(Counter::pseudo_acks) == 0);
+  CHECK(seen.count(Counter::pseudo_naks) == 0);
+  CHECK(seen.count(Counter::dropped_beyond_gap) == 0);
+}
+
+TEST_CASE("a connection again, with the same QPNs") {
+  Case c = writes(10);
+  c.reconnect = 2;
+  c.close = GENERATE(1, 2, 3);
+  const Seen seen(c);
+  CHECK(seen.count(Counter::connections_learned) == 3);
+  CHECK(seen.succeeded() == 10);
+}
+
+TEST_CASE("one connection of several loses, the others do not feel it") {
+  Case c = writes(20);
+  c.connections = 3;
+  c.b.messages = 10;
+  ScriptedEvent loss = request(kWan, 5, link::Action::drop);
+  loss.connection = 1;
+  c.events = {loss};
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 20);
+  CHECK(seen.world.requester(0, 1).succeeded() == 20);
+  CHECK(seen.world.requester(1, 2).succeeded() == 10);
+}
+
+TEST_CASE("a box that starts in the middle, or sees no RDMA-CM, spoils nothing") {
+  Case c = writes(50);
+  c.a.pace_us = 200;
+  c.a.burst = 1;
+  if (GENERATE(0, 1) == 0)
+    c.box_a.start_at_us = 6000;
+  else
+    c.connected = 1;
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 50);
+}
+
+TEST_CASE("a box crashes: its connections end, and go on when nothing was lost with it") {
+  Case c = writes(100);
+  c.a.pace_us = 300;
+  c.a.burst = 1;
+  c.box_a.crash_at_us = 9000;
+  c.box_a.restart_after_us = GENERATE(0, 4000);
+  c.box_a.dark = GENERATE(0, 1);
+  const Seen seen(c);
+  CHECK(seen.result.totals.crashes == 1);
+  CHECK(seen.world.requester(0).ended());
+}
+
+TEST_CASE("answers take another path: the flow is not accelerated, and its requester does not suffer") {
+  Case c = writes(50);
+  c.box_a.confirm_cm = 0;
+  c.box_a.answers_pass_by_at_us = 2000;
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 50);
+  CHECK(seen.count(Counter::pseudo_acks) == 0);
+}
+
+TEST_CASE("frames of no concern and forged ones") {
+  Case c = writes(100);
+  c.a.pace_us = 100;
+  c.a.burst = 1;
+  c.a.foreign_us = c.b.foreign_us = 60;
+  c.a.forged_us = c.b.forged_us = 70;
+  c.vlans = GENERATE(0, 2);
+  c.ipv6 = GENERATE(0, 1);
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 100);
+  CHECK(seen.result.totals.forged > 50);
+  CHECK(seen.count(Counter::pseudo_acks) > 50);
+}

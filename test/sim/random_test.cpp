@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Random worlds, drawn and shrunk by RapidCheck; and the regressions that earlier ones left in cases/.
+//
+// LONGHAUL_CASES: how many (10,000), LONGHAUL_SECONDS: at most so long (100), LONGHAUL_SEED: of the run.
+#include <rapidcheck.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "pools.hpp"
+#include "sim/world.hpp"
+
+using namespace longhaul;
+
+namespace longhaul::sim {
+
+void showValue(const Case& c, std::ostream& out) {
+  out << to_text(c) << "\nreplay: build/test/sim/soak --trace --case '" << to_text(c) << "'";
+}
+
+}  // namespace longhaul::sim
+
+namespace {
+
+std::uint64_t setting(const char* name, std::uint64_t fallback) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
+}
+
+std::string broken(const sim::Case& c) {
+  sim::World world(c, test::sim_pools());
+  const sim::Result result = world.run();
+  return result.violation ? result.violation->text : "";
+}
+
+/// Each draw is a case of its own seed; simpler ones are tried when it fails.
+rc::Gen<sim::Case> any_case() {
+  return [](const rc::Random& given, int) {
+    rc::Random random = given;
+    return rc::shrinkable::shrinkRecur(sim::draw_case(random.next()),
+                                       [](const sim::Case& c) { return rc::seq::fromContainer(sim::simpler(c)); });
+  };
+}
+
+}  // namespace
+
+TEST_CASE("regressions: cases that broke an invariant once") {
+  unsigned count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TEST_ROOT "/sim/cases")) {
+    if (entry.path().extension() != ".case") continue;
+    std::ifstream file(entry.path());
+    // Lines that begin with # say what it was; the rest is one case.
+    std::string text;
+    for (std::string line; std::getline(file, line);)
+      if (!line.starts_with('#')) text += line + " ";
+    ++count;
+    INFO(entry.path().filename().string() << ": " << text);
+    CHECK(broken(sim::parse_case(text)) == "");
+  }
+  CHECK(count > 0);
+}
+
+TEST_CASE("at random: every invariant holds in every world") {
+  using Clock = std::chrono::steady_clock;
+  const std::uint64_t cases = setting("LONGHAUL_CASES", 10000);
+  const std::uint64_t seed = setting("LONGHAUL_SEED", 1);
+  const auto until = Clock::now() + std::chrono::seconds(setting("LONGHAUL_SECONDS", 100));
+  setenv("RC_PARAMS",
+         ("seed=" + std::to_string(seed) + " max_success=" + std::to_string(cases) + " verbose_progress=0").c_str(), 1);
+  std::uint64_t ran = 0;
+  sim::Totals totals;
+  const bool held = rc::check("every invariant holds", [&] {
+    const sim::Case c = *any_case();
+    // What the time does not allow counts as not run, and is said.
+    if (Clock::now() > until) return;
+    ++ran;
+    sim::World world(c, test::sim_pools());
+    const sim::Result result = world.run();
+    totals.add(result.totals);
+    if (result.violation) RC_FAIL(result.violation->text);
+  });
+  std::cerr << "random worlds: " << ran << " of " << cases << " ran, LONGHAUL_SEED=" << seed << "\n";
+  CHECK(held);
+  if (ran < 1000 || !held) return;
+  // Worlds in which nothing happens would hold every invariant.
+  CHECK(totals.pseudo_acks > 5 * ran);
+  CHECK(totals.resends > ran);
+  CHECK(totals.lost > ran);
+  CHECK(totals.fatal_naks > 0);
+  CHECK(totals.refused_custody > 0);
+  CHECK(totals.rejoined > 0);
+  CHECK(totals.dreqs_held > 0);
+}
