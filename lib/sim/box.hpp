@@ -39,7 +39,6 @@ class Box final : public engine::Sink {
 
  private:
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
-  void look_at_ports();
 
   unsigned number_;
   engine::Settings settings_;
@@ -50,7 +49,6 @@ class Box final : public engine::Sink {
   custody::Observer& observer_;
   Send send_;
   std::unique_ptr<engine::Engine> engine_;
-  std::uint64_t room_[2];
   Time now_ = 0;
   Time not_before_ = 0;  ///< no poll earlier: a deadline that stands still must not hold up time
 };

@@ -107,7 +107,10 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   Flow* flow = flow_of(view);
   if (flow == nullptr) {
     if (!forwarded)
-      report(Rule::transparent, fmt::format("box {}: a frame that nobody gave it: {}", box, describe(view)), now);
+      report(!view.roce           ? Rule::transparent
+             : side == Side::host ? Rule::indistinguishable
+                                  : Rule::exact,
+             fmt::format("box {}: a frame that nobody gave it: {}", box, describe(view)), now);
     else if (const auto dreq = dreq_in(view))
       dreq_left(box, side == Side::wan ? dreq->local_comm_id : 0, now);
     else
@@ -350,6 +353,9 @@ void Judge::Observer::on_flow_learned(const custody::FlowIdentity& identity, Tim
       found->second->plan.responder_qpn != identity.responder_qpn)
     return;
   judge_.by_serial_[{box_, identity.serial}] = found->second;
+  // The box may have met its RDMA-CM messages before, and follows it anew.
+  found->second->failed_at = kNever;
+  found->second->closed = false;
 }
 
 Judge::Flow* Judge::Observer::find(const custody::FlowIdentity& identity) const {
@@ -358,12 +364,15 @@ Judge::Flow* Judge::Observer::find(const custody::FlowIdentity& identity) const 
 }
 
 void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std::string_view, std::uint64_t, Time now) {
-  if (Flow* flow = find(identity)) flow->failed_at = now;
+  if (Flow* flow = find(identity)) {
+    flow->failed_at = now;
+    flow->visible = true;
+  }
 }
 
 void Judge::Observer::on_unconfirmed_at_close(const custody::FlowIdentity& identity, std::uint64_t, std::uint64_t,
                                               Time) {
-  if (Flow* flow = find(identity)) flow->unconfirmed = true;
+  if (Flow* flow = find(identity)) flow->visible = true;
 }
 
 void Judge::Observer::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t, Time) {
@@ -396,8 +405,7 @@ void Judge::check_limits(unsigned box, const engine::Engine& engine, std::uint64
 
 void Judge::check_end(std::size_t number, const Requester& requester, const Responder& responder, Time now) {
   Flow& flow = *flows_[number];
-  const bool visible = flow.failed_at != kNever || flow.unconfirmed;
-  if (requester.succeeded() > flow.delivered && !visible && !flow.box_lost_memory)
+  if (requester.succeeded() > flow.delivered && !flow.visible && !flow.box_lost_memory)
     report(Rule::nothing_lost,
            fmt::format("flow {}: {} messages were completed with success, {} arrived, and no counter says so",
                        flow.plan.name, requester.succeeded(), flow.delivered),

@@ -97,7 +97,7 @@ class Judge final : public BoxWatch {
     bool credits = false;                      ///< and it carried credits
     std::uint32_t credit_limit = 0;
     Time failed_at = kNever;
-    bool unconfirmed = false;
+    bool visible = false;          ///< its failure, or what was unconfirmed at its close, was said
     bool closed = false;           ///< at its near box
     bool box_lost_memory = false;  ///< with data of some flow that it had acknowledged
   };

@@ -35,7 +35,7 @@ void Strays::poll(Time now) {
   if (++polls_ > kMost) return stop();
   if (next_foreign_ <= now) {
     next_foreign_ = now + foreign_ / 2 + random_.below(foreign_) + 1;
-    outlet_.put(make_foreign());
+    for (std::uint64_t burst = random_.between(1, 4); burst > 0; --burst) outlet_.put(make_foreign());
   }
   if (next_forged_ <= now) {
     next_forged_ = now + forged_ / 2 + random_.below(forged_) + 1;

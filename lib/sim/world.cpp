@@ -101,6 +101,7 @@ struct World::Connection {
   std::array<std::size_t, 2> flow{};             ///< the judge's numbers, by requester
   Time error_since = kNever;                     ///< one end is in error
   bool closing = false;
+  std::array<bool, 2> closed{};  ///< by its application, because of an error
   bool over = false;
 };
 
@@ -271,8 +272,10 @@ void World::connect(unsigned number, unsigned generation, Time when) {
     r.selective = plan.selective != 0;
     r.ack_timeout = microseconds(plan.ack_timeout_us);
     r.retry_count = static_cast<std::uint8_t>(plan.retry_count);
-    // A responder that is gone for good and a requester that never gives up would not end.
-    r.patient = plan.patient != 0 && peer.dead_at == 0 && !loses_a_box(case_);
+    // A responder that is gone for good, or a fatal NAK for what another path has acknowledged, and a requester that
+    // never gives up: they would not end.
+    r.patient = plan.patient != 0 && peer.dead_at == 0 && !loses_a_box(case_) &&
+                case_.box_a.answers_pass_by_at_us == 0 && case_.box_b.answers_pass_by_at_us == 0;
     r.rnr_retry = static_cast<std::uint8_t>(plan.rnr_retry);
     r.initiator_depth = static_cast<std::uint32_t>(plan.initiator_depth);
     r.tail_repeat = plan.tail_repeat != 0;
@@ -558,10 +561,9 @@ void World::look_at_connections() {
     // A QP in error is closed by its application, and the peer's hears of it, by DREQ or otherwise.
     for (unsigned h = 0; h < 2; ++h) {
       if (!c.qp[h]->in_error()) continue;
-      if (c.error_since == kNever) {
-        c.error_since = now_;
-        if (with_cm) c.qp[h]->close(now_);
-      }
+      c.error_since = std::min(c.error_since, now_);
+      if (with_cm && !c.closed[h]) c.qp[h]->close(now_);
+      c.closed[h] = true;
       const Duration patience = with_cm ? microseconds(case_.cm_timeout_us) * (kCmTries + 2) : seconds(2);
       if (now_ - c.error_since > patience && !c.qp[1 - h]->in_error()) c.qp[1 - h]->close(now_);
     }

@@ -31,6 +31,7 @@ struct Options {
   bool trace = false;
   bool shrink = true;
   bool survey = false;
+  unsigned expect = 0;
 };
 
 sim::Result run(const sim::Case& c, bool trace = false) {
@@ -150,6 +151,24 @@ int explain(std::uint64_t seed, bool with_shrinking) {
   return 1;
 }
 
+/// For the test of the test: a deliberate defect must be found, and under its rule.
+int expect(const Options& options) {
+  std::map<unsigned, unsigned> others;
+  for (std::uint64_t i = 0; i < options.cases; ++i) {
+    const auto result = run(sim::draw_case(options.seed + i));
+    if (!result.violation) continue;
+    if (static_cast<unsigned>(result.violation->rule) == options.expect) {
+      std::cout << "found by seed " << options.seed + i << ": " << result.violation->text << "\n";
+      return 0;
+    }
+    ++others[static_cast<unsigned>(result.violation->rule)];
+  }
+  std::cout << "rule " << options.expect << " was not broken in " << options.cases << " cases; others:";
+  for (const auto& [rule, times] : others) std::cout << " rule " << rule << " " << times << " times";
+  std::cout << "\n";
+  return 1;
+}
+
 int soak(const Options& options, const std::string& command) {
   const auto begin = Clock::now();
   std::vector<pollfd> pipes;
@@ -254,6 +273,7 @@ int main(int argc, char** argv) {
   app.add_flag("--trace", options.trace, "with --case: print every frame at every place");
   app.add_flag("--shrink,!--no-shrink", options.shrink, "make a failing case simpler (default)");
   app.add_flag("--survey", options.survey, "print what each failing case breaks, and go on");
+  app.add_option("--expect", options.expect, "succeed as soon as a case breaks this rule, fail when none does");
   bool draw = false;
   app.add_flag("--draw", draw, "print the text of the case with --seed, and stop");
   try {
@@ -272,6 +292,7 @@ int main(int argc, char** argv) {
       std::cout << (result.violation ? result.violation->text : "every invariant held") << "\n";
       return result.violation ? 1 : 0;
     }
+    if (options.expect != 0) return expect(options);
     std::string command;
     for (int i = 0; i < argc; ++i) command += std::string(i == 0 ? "" : " ") + argv[i];
     return soak(options, command);

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Deliberate defects: what each changes in the source, and the rule of docs/design.md, section 3, that must catch it.
+
+`old` must stand exactly once in `file`; `run` fails when it does not, so that the table cannot rot. Rule 8 is liveness:
+over links that merely lose, everything ends well.
+"""
+from typing import NamedTuple
+
+
+class Defect(NamedTuple):
+    name: str
+    file: str
+    old: str
+    new: str
+    rule: int
+
+
+DEFECTS = [
+    Defect('acknowledges before the WAN port has accepted', 'lib/custody/acknowledge.cpp',
+           'if (!held.sent) break;', '', 1),
+    Defect('takes damaged requests', 'lib/engine/engine.cpp',
+           'if (connection.near.policy != flow::Policy::off && !intact(frame)) return Verdict::forward;', '', 1),
+    Defect('a DREQ is not held', 'lib/engine/teardown.cpp',
+           'if (connection.dreq_was_held || connection.near.queue.empty()) return Verdict::forward;',
+           'if (!connection.dreq_was_held) return Verdict::forward;', 1),
+    Defect('custody at the close of its responder is not counted', 'lib/custody/near_part.cpp',
+           'if (flow.owes()) {', 'if (flow.owes() && flow.path_mtu == 1) {', 1),
+    Defect('alters a byte when it copies', 'lib/custody/request.cpp',
+           '  rte_memcpy(room, rte_pktmbuf_mtod(mbuf, const void*), mbuf->pkt_len);\n',
+           '  rte_memcpy(room, rte_pktmbuf_mtod(mbuf, const void*), mbuf->pkt_len);\n'
+           '  static_cast<char*>(room)[mbuf->pkt_len - 5] ^= 1;\n', 2),
+    Defect('marks a resend without a new ICRC', 'lib/custody/resend.cpp',
+           'wire::store_icrc(bytes + frame.icrc_offset, wire::compute_icrc(frame));', '', 2),
+    Defect('new frames overtake those that a port refused', 'lib/engine/egress.cpp',
+           '  if (refused_.empty()) {\n    std::array', '  if (count_ > 0) {\n    std::array', 3),
+    Defect('a damaged frame is dropped, not passed on', 'lib/engine/engine.cpp',
+           'if (connection.near.policy != flow::Policy::off && !intact(frame)) return Verdict::forward;',
+           'if (connection.near.policy != flow::Policy::off && !intact(frame)) return Verdict::drop;', 3),
+    Defect('MSN too high by one', 'lib/custody/acknowledge.cpp',
+           'flow.msn_h = psn_add(flow.msn_base, held.msn);',
+           'flow.msn_h = psn_add(flow.msn_base, held.msn + 1);', 4),
+    Defect('P_Key of its own', 'lib/custody/ack_template.cpp',
+           '  bth.ack_req = 0;\n', '  bth.ack_req = 0;\n  bth.p_key = 0x7fff;\n', 4),
+    Defect('PSN too high by one in a re-acknowledgement', 'lib/custody/acknowledge.cpp',
+           'send_made(flow, psn_add(flow.h, -1), flow.msn_h, wire::kAckNoCredits,',
+           'send_made(flow, flow.h, flow.msn_h, wire::kAckNoCredits,', 4),
+    Defect('acknowledges past an unfinished READ', 'lib/custody/acknowledge.cpp',
+           '      if (held.wants_response) {\n        flow.late_end = flow.tail;\n        break;\n',
+           '      if (held.wants_response) {\n        flow.queue.mark_examined();\n        continue;\n', 5),
+    Defect('a READ is finished with its first response', 'lib/custody/answer.cpp',
+           'if (psn != held.last_psn) return Verdict::forward;', '', 5),
+    Defect('asks for a gap before the READ in front of it is answered', 'lib/custody/acknowledge.cpp',
+           'if (flow.gap_nak_wanted && flow.phase == Phase::confirmed && flow.queue.to_acknowledge() == nullptr) {',
+           'if (flow.gap_nak_wanted && flow.phase == Phase::confirmed) {', 5),
+    Defect('forgets the fatal NAK', 'lib/custody/acknowledge.cpp',
+           'if (flow.fatal_nak_wanted)\n      send_made(', 'if (flow.fatal_nak_wanted && flow.path_mtu == 1)\n      send_made(', 6),
+    Defect('the fatal NAK names the PSN before', 'lib/custody/acknowledge.cpp',
+           'send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(flow.fatal_code)',
+           'send_made(flow, psn_add(flow.h, -1), flow.msn_h, wire::nak_syndrome(flow.fatal_code)', 4),
+    Defect('passes on a NAK below h', 'lib/custody/answer.cpp',
+           '  resend_for_nak(flow, Counter::resends_psn_nak, now);\n  return Verdict::drop;',
+           '  resend_for_nak(flow, Counter::resends_psn_nak, now);\n  return Verdict::forward;', 6),
+    Defect('a held DREQ has no deadline', 'lib/engine/teardown.cpp',
+           'connection.dreq_deadline = now + settings.dreq_hold;', 'connection.dreq_deadline = kNever;', 6),
+    Defect('the limit of the box is ignored', 'lib/custody/request.cpp',
+           'if (budget_.bytes + bytes > budget_.box_bytes_limit) {', 'if (bytes > budget_.box_bytes_limit) {', 7),
+    Defect('a released packet is not freed', 'lib/custody/answer.cpp',
+           'flow.read_next = held_in(read).psn;\n  rte_pktmbuf_free(mbuf);', 'flow.read_next = held_in(read).psn;', 7),
+    Defect('what custody cannot take is dropped', 'lib/custody/request.cpp',
+           '    enter_plain(flow);\n    return pass_plain(flow, frame, span);\n  }\n  count_new',
+           '    return Verdict::drop;\n  }\n  count_new', 8),
+    Defect('lets go of one packet too many at a NAK', 'lib/custody/answer.cpp',
+           '  ++counters_[Counter::absorbed_psn_naks];\n  release_before(flow, psn, now);',
+           '  ++counters_[Counter::absorbed_psn_naks];\n  release_before(flow, psn_add(psn, 1), now);', 8),
+    Defect('a resend begins one packet late', 'lib/custody/resend.cpp',
+           '  flow.queue.rewind();\n', '  flow.queue.rewind();\n  flow.queue.mark_sent();\n', 8),
+    Defect('compares PSNs without their circle', 'lib/custody/request.cpp',
+           'const std::int32_t ahead = psn_diff(span.psn, flow.tail);',
+           'const auto ahead = static_cast<std::int32_t>(span.psn) - static_cast<std::int32_t>(flow.tail);', 8),
+    Defect('answers a repeated READ below h by an ACK', 'lib/custody/request.cpp',
+           'if (psn_lt(span.psn, flow.h) && !read &&', 'if (psn_lt(span.psn, flow.h) &&', 8),
+]
