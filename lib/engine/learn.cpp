@@ -4,7 +4,6 @@
 
 #include "engine/engine_impl.hpp"
 #include "wire/cm.hpp"
-#include "wire/icrc.hpp"
 
 namespace longhaul::engine {
 
@@ -26,10 +25,7 @@ std::uint64_t next_serial() {
 Verdict Engine::Impl::cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
   const auto message = wire::parse_cm(frame);
   if (!message) return Verdict::forward;
-  if (!wire::verify_icrc(frame)) {
-    ++counters[Counter::icrc_bad];
-    return Verdict::forward;
-  }
+  if (!intact(frame)) return Verdict::forward;
   ++counters[Counter::cm_messages];
   const flow::CmOutcome outcome = tracker.handle(frame, *message, side, now);
   switch (outcome.event) {
