@@ -38,9 +38,10 @@ bool NearPart::plausible(const NearFlow& flow, std::uint32_t psn) {
 }
 
 // What lies below `h` is the box's to answer once it has answered anything; but not when the flow is no longer
-// acknowledged and the box owes nothing: READs may have passed unseen since, and credits are between the two.
+// acknowledged and the box owes nothing: READs may have passed unseen since, credits are between the two, and while
+// rejoining the MSN is not known.
 bool NearPart::speaks_for_responder(const NearFlow& flow) {
-  const bool plain = flow.phase == Phase::plain || !flow.trusted;
+  const bool plain = flow.phase == Phase::plain || !flow.trusted || !flow.msn_known;
   return flow.acknowledged_any && !(plain && !flow.owes());
 }
 
