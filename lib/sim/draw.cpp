@@ -120,7 +120,8 @@ Case draw_case(std::uint64_t seed) {
   c.wan_delay_us = pick(random, {20, 200, 1000, 5000, 20000});
   if (random.chance(1, 4)) {
     c.wan_mbps = pick(random, {10, 100, 1000});
-    if (random.chance(1, 2)) c.wan_queue = random.between(5000, 100000);
+    // Less than what one READ brings would starve plain RoCE for ever.
+    if (random.chance(1, 2)) c.wan_queue = random.between(40000, 200000);
   }
   if (random.chance(1, 15)) {
     c.outage_at_us = random.between(1, 60000);
@@ -141,6 +142,10 @@ Case draw_case(std::uint64_t seed) {
   if (random.chance(1, 8)) c.b.foreign_us = random.between(50, 2000);
   if (random.chance(1, 8)) c.a.forged_us = random.between(100, 5000);
   if (random.chance(1, 8)) c.b.forged_us = random.between(100, 5000);
+  // A timer shorter than the path makes every host flood it.
+  const bool slow = c.wan_mbps != 0 || c.box_a.wan_mbps != 0 || c.box_b.wan_mbps != 0;
+  const Number least = 3 * c.wan_delay_us + (slow ? 250000 : 0);
+  for (HostPlan* host : {&c.a, &c.b}) host->ack_timeout_us = std::max(host->ack_timeout_us, least);
   for (Number n = random.chance(1, 6) ? random.between(1, 4) : 0; n > 0; --n) {
     ScriptedEvent event;
     event.segment = random.below(3);

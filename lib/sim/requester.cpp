@@ -87,8 +87,8 @@ bool Requester::may_send(std::uint32_t position, std::uint32_t assumed_top) cons
       if (work_.messages()[n].wants_response()) ++outstanding;
     if (outstanding >= std::max<std::uint32_t>(plan_.initiator_depth, 1)) return false;
   }
-  // One packet of it may go to ask for credits, when all before it is answered.
-  if (limited(m) && !(position == m.begin && una_ == m.begin)) return false;
+  // One packet of it may go to ask for credits, when all before it is answered; accepted, it has its receive.
+  if (limited(m) && una_ <= m.begin && !(position == m.begin && una_ == m.begin)) return false;
   return true;
 }
 

@@ -20,8 +20,11 @@ void Segment::offer(link::Way way, rte_mbuf* frame, Time now) {
     rte_pktmbuf_free(frame);
     return;
   }
-  if (bursts_[w].start != 0 && left_[w] == 0 && random_.chance(bursts_[w].start, 10000))
+  if (now > burst_ends_[w]) left_[w] = 0;
+  if (bursts_[w].start != 0 && left_[w] == 0 && random_.chance(bursts_[w].start, 10000)) {
     left_[w] = random_.between(1, bursts_[w].frames);
+    burst_ends_[w] = now + milliseconds(10);
+  }
   if (left_[w] > 0) {
     --left_[w];
     ++burst_lost_;

@@ -14,7 +14,7 @@ namespace longhaul::sim {
 
 struct BurstPlan {
   std::uint32_t start = 0;   ///< of 10,000 frames so many begin a burst of losses
-  std::uint32_t frames = 0;  ///< so many are lost, at most
+  std::uint32_t frames = 0;  ///< so many are lost, at most; none later than 10 ms after the first
 };
 
 struct Outage {
@@ -45,6 +45,7 @@ class Segment {
   std::array<std::unique_ptr<link::Direction>, 2> ways_;
   std::array<BurstPlan, 2> bursts_;
   std::array<std::uint64_t, 2> left_{};  ///< frames still to be lost
+  std::array<Time, 2> burst_ends_{};
   Outage outage_;
   Random random_;
   std::uint64_t burst_lost_ = 0;
