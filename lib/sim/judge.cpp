@@ -30,6 +30,7 @@ std::size_t Judge::add_flow(const FlowPlan& plan) {
   flow->watch = std::make_unique<Watch>(*this, *flow);
   flow->left.resize(plan.work->positions());
   for (const Message& m : plan.work->messages()) flow->response_next.push_back(m.begin);
+  flow->asked_from = flow->response_next;
   by_responder_[plan.responder_qpn] = flow.get();
   by_requester_[plan.requester_qpn] = flow.get();
   flows_.push_back(std::move(flow));
@@ -78,10 +79,11 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   Ports& ports = ports_[box];
   const std::uint64_t print = fingerprint(view.bytes);
   ++ports.came[static_cast<int>(side)][print];
-  if (const Flow* flow = flow_of(view)) {
+  if (Flow* flow = flow_of(view)) {
     if (is_answer(view) || side != Side::host) return;
     if (!is_near(*flow, box)) return;
     ports.requests.insert(print);
+    note_tail(*flow, view);
     ports.requests_unmarked.insert(fingerprint_without_ack_req(view));
     return;
   }
@@ -147,6 +149,14 @@ void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View
   report(Rule::transparent, fmt::format("out of order, or one before it was kept back: {}", describe(view)), now);
 }
 
+void Judge::note_tail(Flow& flow, const View& view) {
+  if (view.frame.opcode == nullptr || view.frame.opcode->operation != wire::Operation::read_request) return;
+  const std::int32_t position = flow.plan.work->position_of(view.psn());
+  if (position < 0 || static_cast<std::uint32_t>(position) >= flow.left.size()) return;
+  std::uint32_t& from = flow.asked_from[flow.plan.work->at(static_cast<std::uint32_t>(position)).number];
+  from = std::max(from, static_cast<std::uint32_t>(position));
+}
+
 void Judge::request_left(Flow& flow, const View& view) {
   const std::int32_t position = flow.plan.work->position_of(view.psn());
   if (position < 0 || static_cast<std::uint32_t>(position) >= flow.left.size()) return;
@@ -171,10 +181,14 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
   const auto position = static_cast<std::uint32_t>(signed_position);
   if (view.frame.opcode->operation != wire::Operation::acknowledge) {
     const Message& m = flow.plan.work->at(position);
-    // Of a response whose READ has an unanswered one before it the requester makes nothing yet.
-    for (std::uint32_t n = 0; n < m.number; ++n)
-      if (flow.plan.work->messages()[n].wants_response() && flow.response_next[n] < flow.plan.work->messages()[n].end)
+    // Of a response whose READ has an unanswered one before it the requester makes nothing yet; unless the responder
+    // has said already that the earlier one's answer is lost.
+    for (const Message& before : flow.plan.work->messages()) {
+      if (before.number == m.number) break;
+      if (before.wants_response() && flow.response_next[before.number] < before.end &&
+          before.begin >= flow.responder_said)
         return;
+    }
     std::uint32_t& next = flow.response_next[m.number];
     if (m.wants_response() && position == next) ++next;
     if (m.wants_response() && next == m.end) flow.told = std::max(flow.told, m.end);
@@ -250,7 +264,9 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
   for (const Message& m : plan.work->messages()) {
     if (m.begin >= acknowledged) break;
     // The responder itself may have said so already.
-    if (m.wants_response() && flow.response_next[m.number] < m.end && flow.responder_said <= m.begin)
+    // Or the requester has the part before: it asked for the rest.
+    if (m.wants_response() && flow.response_next[m.number] < m.end && flow.responder_said <= m.begin &&
+        acknowledged > flow.asked_from[m.number])
       return report(Rule::never_invented,
                     fmt::format("it says that the answer of READ or atomic {} at psn {} is lost: {}", m.number,
                                 plan.work->psn_at(m.begin), at(flow, view)),

@@ -93,6 +93,7 @@ class Judge final : public BoxWatch {
     std::uint32_t told = 0;            ///< first position nobody has acknowledged to the requester through the near box
     std::uint32_t responder_said = 0;  ///< the same, by ACKs of the responder itself
     std::vector<std::uint32_t> response_next;  ///< by message: next response to leave towards the requester
+    std::vector<std::uint32_t> asked_from;     ///< by message: where the last repeat of a READ began
     bool credits_known = false;                ///< the near box has seen a real ACK
     bool credits = false;                      ///< and it carried credits
     std::uint32_t credit_limit = 0;
@@ -126,6 +127,7 @@ class Judge final : public BoxWatch {
   Flow* flow_of(const View& view) const;
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
   static bool is_answer(const View& view);
+  void note_tail(Flow& flow, const View& view);
   void request_left(Flow& flow, const View& view);
   void answer_left(Flow& flow, const View& view, Time now);
   void made(unsigned box, const View& view, Time now);

@@ -325,8 +325,8 @@ void World::make_strays() {
     const HostPlan& plan = host_plan(h);
     std::vector<Target> targets;
     for (const auto& connection : connections_)
-      targets.push_back(
-          {connection->qp[h]->plan().qpn, connection->qp[1 - h]->plan().qpn, connection->work[h]->plan().starting_psn});
+      targets.push_back({connection->qp[h]->plan().qpn, connection->qp[1 - h]->plan().qpn,
+                         connection->work[h]->plan().starting_psn, connection->work[1 - h]->plan().starting_psn});
     strays_[h] = std::make_unique<Strays>(microseconds(plan.foreign_us), microseconds(plan.forged_us), frame_from(h),
                                           targets, case_.seed, h, *ports_[h], start_);
   }

@@ -75,6 +75,7 @@ TEST_CASE("at random: every invariant holds in every world") {
          ("seed=" + std::to_string(seed) + " max_success=" + std::to_string(cases) + " verbose_progress=0").c_str(), 1);
   std::uint64_t ran = 0;
   sim::Totals totals;
+  std::string first, last;
   const bool held = rc::check("every invariant holds", [&] {
     const sim::Case c = *any_case();
     // What the time does not allow counts as not run, and is said.
@@ -83,9 +84,13 @@ TEST_CASE("at random: every invariant holds in every world") {
     sim::World world(c, test::sim_pools());
     const sim::Result result = world.run();
     totals.add(result.totals);
-    if (result.violation) RC_FAIL(result.violation->text);
+    if (!result.violation) return;
+    last = result.violation->text + "\n  " + sim::to_text(c);
+    if (first.empty()) first = last;
+    RC_FAIL(result.violation->text);
   });
   std::cerr << "random worlds: " << ran << " of " << cases << " ran, LONGHAUL_SEED=" << seed << "\n";
+  INFO("first: " << first << "\nsimplest: " << last);
   CHECK(held);
   if (ran < 1000 || !held) return;
   // Worlds in which nothing happens would hold every invariant.
