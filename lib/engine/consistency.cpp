@@ -16,7 +16,7 @@ std::string_view Engine::inconsistency() const {
     sum.packets += flow.queue.packets();
     sum.bytes += flow.queue.bytes();
     sum.large_mbufs += flow.queue.large_mbufs();
-    if (!impl_->table.in_use(index) && (!flow.queue.empty() || connection.held_dreq != nullptr))
+    if (!impl_->table.in_use(index) && (!flow.queue.empty() || !connection.dreqs.empty()))
       return "a closed connection holds packets";
     if (connection.touched) return "a flow was touched and not looked at";
     if (impl_->table.in_use(index) && flow.deadline < impl_->timers.deadline(index)) return "a timer comes too late";

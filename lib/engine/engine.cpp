@@ -101,7 +101,7 @@ Engine::Impl::~Impl() {
   for (Egress& way : egress) way.discard();
   for (Connection& connection : connections) {
     near.discard(connection.near);
-    rte_pktmbuf_free(connection.held_dreq);
+    while (!connection.dreqs.empty()) rte_pktmbuf_free(connection.dreqs.pop());
   }
 }
 
@@ -242,7 +242,7 @@ void Engine::Impl::end_of_burst() {
     connection.touched = false;
     near.acknowledge(connection.near, now);
     close_when_told(connection);
-    if (connection.held_dreq != nullptr && connection.near.queue.empty()) release_dreq(index);
+    if (connection.near.queue.empty()) release_dreqs(index, kNever);
     schedule(index);
   }
   touched.clear();
@@ -263,7 +263,7 @@ void Engine::Impl::service_backlog() {
 
 void Engine::Impl::schedule(flow::ConnectionIndex index) {
   const Connection& connection = connections[index];
-  const Time deadline = std::min({connection.near.deadline, connection.dreq_deadline, connection.close_deadline});
+  const Time deadline = std::min({connection.near.deadline, connection.dreqs.deadline(), connection.close_deadline});
   // Deadlines mostly move away: the heap hears of it when the old one comes.
   if (deadline < timers.deadline(index)) timers.set(index, deadline);
 }
@@ -286,10 +286,7 @@ void Engine::Impl::run_timers(Time due) {
       near.on_timer(connection.near, now);
       touch(index);
     }
-    if (connection.dreq_deadline <= now && connection.held_dreq != nullptr) {
-      if (!connection.near.queue.empty()) ++counters[Counter::dreqs_released_late];
-      release_dreq(index);
-    }
+    release_dreqs(index, now);
     if (connection.close_deadline <= now) close_silent(index);
     if (!table.in_use(index)) continue;
     schedule(index);
@@ -349,7 +346,7 @@ void Engine::Impl::dropped(Side, bool made) {
 std::uint64_t Engine::Impl::waiting_frames() const {
   std::uint64_t frames = egress[0].waiting() + egress[1].waiting();
   for (const Connection& connection : connections) {
-    if (connection.held_dreq != nullptr) ++frames;
+    frames += connection.dreqs.count();
     for (rte_mbuf* mbuf = connection.near.queue.unsent(); mbuf != nullptr; mbuf = custody::held_in(mbuf).next)
       if (!custody::held_in(mbuf).sent) ++frames;
   }

@@ -10,6 +10,7 @@
 #include "custody/near_part.hpp"
 #include "engine/egress.hpp"
 #include "engine/engine.hpp"
+#include "engine/held_dreqs.hpp"
 #include "engine/pacer.hpp"
 #include "engine/timer_heap.hpp"
 #include "flow/cm_tracker.hpp"
@@ -23,9 +24,7 @@ namespace longhaul::engine {
 /// host-side end; the other end's requests are the other box's near flow.
 struct Connection {
   custody::NearFlow near;
-  rte_mbuf* held_dreq = nullptr;
-  bool dreq_was_held = false;
-  Time dreq_deadline = kNever;   ///< when the held DREQ goes, custody or not
+  HeldDreqs dreqs;
   Time close_deadline = kNever;  ///< when a connection with a DREQ but no DREP is taken as closed
   Time last_seen = 0;
   bool from_traffic = false;  ///< not by RDMA-CM: its communication IDs are not known
@@ -63,8 +62,9 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   void make_room();
 
   // teardown.cpp
-  custody::Verdict disconnect_requested(Side side, flow::ConnectionIndex index, rte_mbuf* mbuf);
-  void release_dreq(flow::ConnectionIndex index);
+  custody::Verdict disconnect_requested(Side side, flow::ConnectionIndex index, const wire::CmMessage& message,
+                                        rte_mbuf* mbuf);
+  void release_dreqs(flow::ConnectionIndex index, Time due);
   std::optional<flow::ConnectionIndex> disconnecting(Side side, const wire::Frame& frame,
                                                      const wire::CmMessage& message) const;
   void close_silent(flow::ConnectionIndex index);

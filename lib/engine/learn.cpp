@@ -32,7 +32,8 @@ Verdict Engine::Impl::cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
     case flow::CmEvent::none:
       return Verdict::forward;
     case flow::CmEvent::unmatched:
-      if (const auto index = disconnecting(side, frame, *message)) return disconnect_requested(side, *index, mbuf);
+      if (const auto index = disconnecting(side, frame, *message))
+        return disconnect_requested(side, *index, *message, mbuf);
       ++counters[Counter::cm_unmatched];
       return Verdict::forward;
     case flow::CmEvent::table_full:
@@ -42,7 +43,7 @@ Verdict Engine::Impl::cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
       learn(outcome.info);
       return Verdict::forward;
     case flow::CmEvent::disconnect_requested:
-      return disconnect_requested(side, *outcome.connection, mbuf);
+      return disconnect_requested(side, *outcome.connection, *message, mbuf);
     case flow::CmEvent::rejected:
     case flow::CmEvent::disconnected:
       close(*outcome.connection);

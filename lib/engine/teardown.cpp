@@ -24,7 +24,8 @@ std::optional<flow::ConnectionIndex> Engine::Impl::disconnecting(Side side, cons
   return index && connections[*index].from_traffic ? index : std::nullopt;
 }
 
-Verdict Engine::Impl::disconnect_requested(Side side, flow::ConnectionIndex index, rte_mbuf* mbuf) {
+Verdict Engine::Impl::disconnect_requested(Side side, flow::ConnectionIndex index, const wire::CmMessage& message,
+                                           rte_mbuf* mbuf) {
   Connection& connection = connections[index];
   connection.close_deadline = now + kCloseWait;
   if (side == Side::wan && connection.from_traffic) {
@@ -36,34 +37,34 @@ Verdict Engine::Impl::disconnect_requested(Side side, flow::ConnectionIndex inde
     // Whoever closes there will answer nothing more.
     out(Side::wan).flush();
     near.end(connection.near, now);
-    if (connection.held_dreq != nullptr) ++counters[Counter::dreqs_released_late];
-    release_dreq(index);
+    release_dreqs(index, kNever);
     schedule(index);
     return Verdict::forward;
   }
-  if (connection.held_dreq != nullptr) {
+  const std::uint32_t sender = message.local_comm_id;
+  const bool at_once = connection.near.queue.empty() || connection.dreqs.was_released(sender);
+  // One that finds no place comes again, and the flood that filled them has gone by then.
+  if (connection.dreqs.waits(sender) || (!at_once && connection.dreqs.full())) {
     ++counters[Counter::absorbed_dreqs];
     return Verdict::drop;
   }
   schedule(index);
-  // Held once: CM repeats what it got no answer to, and the repeat goes after the first.
-  if (connection.dreq_was_held || connection.near.queue.empty()) return Verdict::forward;
+  if (at_once) return Verdict::forward;
   // The requester's host has put its QP into error: nothing more comes, and what is in custody must arrive first.
   ++counters[Counter::dreqs_held];
   rte_mbuf_refcnt_update(mbuf, 1);
-  connection.held_dreq = mbuf;
-  connection.dreq_was_held = true;
-  connection.dreq_deadline = now + settings.dreq_hold;
+  connection.dreqs.add(mbuf, sender, now + settings.dreq_hold);
   schedule(index);
   return Verdict::taken;
 }
 
-void Engine::Impl::release_dreq(flow::ConnectionIndex index) {
+// Those whose time has come by `due` go, whatever is in custody.
+void Engine::Impl::release_dreqs(flow::ConnectionIndex index, Time due) {
   Connection& connection = connections[index];
-  if (connection.held_dreq == nullptr) return;
-  forward(Side::wan, connection.held_dreq);
-  connection.held_dreq = nullptr;
-  connection.dreq_deadline = kNever;
+  if (connection.dreqs.empty() || connection.dreqs.deadline() > due) return;
+  if (!connection.near.queue.empty() || connection.near.phase == custody::Phase::ended)
+    ++counters[Counter::dreqs_released_late];
+  while (!connection.dreqs.empty() && connection.dreqs.deadline() <= due) forward(Side::wan, connection.dreqs.pop());
 }
 
 // Nobody answered a DREQ for a minute.
@@ -72,7 +73,6 @@ void Engine::Impl::close_silent(flow::ConnectionIndex index) {
   // A DREQ for a connection learned from traffic proves little: if the connection has gone on, it was nothing.
   if (connection.from_traffic && (now - connection.last_seen < kCloseWait || !connection.near.queue.empty())) {
     connection.close_deadline = kNever;
-    connection.dreq_was_held = false;
     return;
   }
   close(index);
@@ -83,8 +83,7 @@ void Engine::Impl::close(flow::ConnectionIndex index) {
   Connection& connection = connections[index];
   // Frames of the flow in the burst point at it.
   out(Side::wan).flush();
-  if (connection.held_dreq != nullptr) ++counters[Counter::dreqs_released_late];
-  release_dreq(index);
+  release_dreqs(index, kNever);
   near.end(connection.near, now);
   connection.close_deadline = kNever;
   timers.set(index, kNever);

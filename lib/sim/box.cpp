@@ -10,7 +10,7 @@ constexpr Duration kPollGap = microseconds(1);
 }  // namespace
 
 Box::Box(unsigned number, const engine::Settings& settings, const engine::Pools& pools, std::uint32_t port_full,
-         std::uint64_t seed, BoxWatch& watch, custody::Observer& observer, Send send)
+         bool record, std::uint64_t seed, BoxWatch& watch, custody::Observer& observer, Send send)
     : number_(number),
       settings_(settings),
       pools_(pools),
@@ -18,9 +18,14 @@ Box::Box(unsigned number, const engine::Settings& settings, const engine::Pools&
       random_(seed, number, 7),
       watch_(watch),
       observer_(observer),
-      send_(std::move(send)) {}
+      send_(std::move(send)) {
+  if (record) record_ = std::make_unique<custody::RecordSlot[]>(settings.max_connections);
+}
 
-void Box::start() { engine_ = std::make_unique<engine::Engine>(settings_, pools_, *this, &observer_); }
+void Box::start(Time now) {
+  engine_ = std::make_unique<engine::Engine>(settings_, pools_, *this, &observer_);
+  if (record_) engine_->use_record({record_.get(), settings_.max_connections}, now);
+}
 
 void Box::receive(Side side, std::span<rte_mbuf* const> frames, Time now) {
   now_ = now;

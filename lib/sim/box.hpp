@@ -23,12 +23,12 @@ class Box final : public engine::Sink {
  public:
   /// Takes over the frame.
   using Send = std::function<void(Side out, rte_mbuf* frame)>;
-  /// `port_full`: of 10,000 looks at a port so many find it nearly full.
+  /// `port_full`: of 10,000 looks at a port so many find it nearly full. `record`: it keeps a restart record.
   Box(unsigned number, const engine::Settings& settings, const engine::Pools& pools, std::uint32_t port_full,
-      std::uint64_t seed, BoxWatch& watch, custody::Observer& observer, Send send);
+      bool record, std::uint64_t seed, BoxWatch& watch, custody::Observer& observer, Send send);
 
   bool running() const { return engine_ != nullptr; }
-  void start();
+  void start(Time now);
   void crash() { engine_.reset(); }
 
   void receive(Side side, std::span<rte_mbuf* const> frames, Time now);
@@ -48,6 +48,7 @@ class Box final : public engine::Sink {
   BoxWatch& watch_;
   custody::Observer& observer_;
   Send send_;
+  std::unique_ptr<custody::RecordSlot[]> record_;  ///< survives a crash
   std::unique_ptr<engine::Engine> engine_;
   Time now_ = 0;
   Time not_before_ = 0;  ///< no poll earlier: a deadline that stands still must not hold up time

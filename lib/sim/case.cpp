@@ -51,7 +51,7 @@ constexpr Field kHost[] = {
 constexpr Field kBox[] = {
     FIELD(BoxPlan, present, 0, 1),
     FIELD(BoxPlan, confirm_cm, 0, 1),
-    FIELD(BoxPlan, policy, 0, 1),
+    FIELD(BoxPlan, policy, 0, 2),
     FIELD(BoxPlan, flow_bytes, 0, kAny),
     FIELD(BoxPlan, box_bytes, 0, kAny),
     FIELD(BoxPlan, mbufs, 0, 1 << 20),
@@ -64,6 +64,7 @@ constexpr Field kBox[] = {
     FIELD(BoxPlan, crash_at_us, 0, kMuch),
     FIELD(BoxPlan, restart_after_us, 0, kMuch),
     FIELD(BoxPlan, dark, 0, 1),
+    FIELD(BoxPlan, record, 0, 1),
     FIELD(BoxPlan, answers_pass_by_at_us, 0, kMuch),
 };
 

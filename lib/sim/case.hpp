@@ -64,7 +64,7 @@ struct HostPlan {
 struct BoxPlan {
   Number present = 1;
   Number confirm_cm = 0;
-  Number policy = 1;  ///< flow::Policy
+  Number policy = 1;  ///< 0 off, 1 full, 2 window
   Number flow_bytes = 64 << 20;
   Number box_bytes = 256 << 20;
   Number mbufs = 4096;
@@ -76,6 +76,7 @@ struct BoxPlan {
   Number start_at_us = 0;  ///< the box starts in the middle of things
   Number crash_at_us = 0;
   Number restart_after_us = 0;       ///< 0: it stays away, and frames pass it by
+  Number record = 0;                 ///< it keeps a restart record
   Number dark = 0;                   ///< while it is away frames are lost; else they pass it by
   Number answers_pass_by_at_us = 0;  ///< from then on answers to its host take another path
 };

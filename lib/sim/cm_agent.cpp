@@ -31,6 +31,7 @@ void CmAgent::send(CmAttribute attribute) {
     message.max_cm_retries = static_cast<std::uint8_t>(plan_.tries);
     message.service_id = plan_.service;
   }
+  if (attribute == CmAttribute::dreq) message.remote_qpn = remote_qpn_;
   constexpr std::uint16_t kConsumerReject = 28;
   if (attribute == CmAttribute::rej) message.reject_reason = kConsumerReject;
   std::vector<std::uint8_t> mad(wire::kMadSize);
@@ -73,6 +74,7 @@ void CmAgent::receive(const wire::CmMessage& message, Time now) {
     case CmAttribute::req:
       if (state_ == State::idle) {
         remote_id_ = message.local_comm_id;
+        remote_qpn_ = message.local_qpn;
         transaction_ = message.transaction_id;
         if (plan_.rejects) {
           send(CmAttribute::rej);
@@ -89,6 +91,7 @@ void CmAgent::receive(const wire::CmMessage& message, Time now) {
     case CmAttribute::rep:
       if (state_ == State::req_sent) {
         remote_id_ = message.local_comm_id;
+        remote_qpn_ = message.local_qpn;
         enter(State::established);
       }
       if (state_ == State::established) send(CmAttribute::rtu);

@@ -60,6 +60,7 @@ class CmAgent {
   Outlet& outlet_;
   State state_ = State::idle;
   std::uint32_t remote_id_ = 0;
+  std::uint32_t remote_qpn_ = 0;  ///< the peer says so in its REQ or REP
   std::uint64_t transaction_ = 0;
   wire::CmAttribute waits_with_{};
   unsigned tries_ = 0;

@@ -75,7 +75,10 @@ void draw_responder(HostPlan& host, Random& random) {
 void draw_box(BoxPlan& box, const HostPlan& requester, Random& random) {
   if (random.chance(1, 10)) box.present = 0;
   if (random.chance(1, 4)) box.confirm_cm = 1;
-  if (random.chance(1, 20)) box.policy = 0;
+  if (random.chance(1, 20))
+    box.policy = 0;
+  else if (random.chance(1, 6))
+    box.policy = 2;
   if (random.chance(1, 6)) box.flow_bytes = random.between(0, 20000);
   if (random.chance(1, 10)) box.box_bytes = random.between(0, 30000);
   if (random.chance(1, 10)) box.mbufs = random.below(12);
@@ -92,6 +95,7 @@ void draw_box(BoxPlan& box, const HostPlan& requester, Random& random) {
     box.crash_at_us = random.between(1, span);
     if (random.chance(2, 3)) box.restart_after_us = random.between(1, 50000);
     box.dark = random.chance(1, 2);
+    box.record = random.chance(1, 2);
   }
   if (random.chance(1, 30)) box.answers_pass_by_at_us = random.between(1, span);
 }

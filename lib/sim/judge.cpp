@@ -80,9 +80,11 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   const std::uint64_t print = fingerprint(view.bytes);
   ++ports.came[static_cast<int>(side)][print];
   if (Flow* flow = flow_of(view)) {
-    if (is_answer(view) || side != Side::host) return;
     if (!is_near(*flow, box)) return;
+    if (is_answer(view) && side == Side::wan) note_credits(*flow, view);
+    if (is_answer(view) || side != Side::host) return;
     ports.requests.insert(print);
+    if (flow->failed_at != kNever) flow->asked = std::min(flow->asked, flow->plan.work->position_of(view.psn()));
     note_tail(*flow, view);
     ports.requests_unmarked.insert(fingerprint_without_ack_req(view));
     return;
@@ -137,6 +139,20 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     return;
   }
   made(box, view, now);
+}
+
+void Judge::note_credits(Flow& flow, const View& view) {
+  const auto& opcode = *view.frame.opcode;
+  if (!opcode.has(wire::kHasAeth)) return;
+  const std::uint8_t syndrome = view.frame.aeth().syndrome;
+  const std::int32_t position = flow.plan.work->position_of(view.psn());
+  if (wire::aeth_kind(syndrome) != wire::AethKind::ack) return;
+  if (position < 0 || static_cast<std::uint32_t>(position) >= flow.accepted) return;  // forged
+  flow.credits_known = true;
+  flow.credits = wire::aeth_value(syndrome) != wire::kAckNoCredits;
+  if (!flow.credits) return;
+  const std::uint32_t receives = flow.plan.work->receives_before(static_cast<std::uint32_t>(position) + 1);
+  flow.receive_limit = std::max(flow.receive_limit, receives + kCredits[wire::aeth_value(syndrome)]);
 }
 
 // What is not understood leaves unchanged and in order (rule 3).
@@ -253,6 +269,9 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
   if (acknowledged_signed < 0 || acknowledged_signed > static_cast<std::int32_t>(plan.work->positions()))
     return wrong("PSN");
   const auto acknowledged = static_cast<std::uint32_t>(acknowledged_signed);
+  const bool fatal =
+      !ack && wire::aeth_value(aeth.syndrome) != static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error);
+  if (fatal) return check_syndrome(flow, view, acknowledged, now);
   // Rule 1: nobody holds it.
   advance(flow);
   if (acknowledged > flow.contiguous)
@@ -272,6 +291,13 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
                                 plan.work->psn_at(m.begin), at(flow, view)),
                     now);
   }
+  // Policy window: the end of no message is acknowledged before its responder has accepted it.
+  if (plan.completions_true)
+    for (const Message& m : plan.work->messages())
+      if (m.end <= acknowledged && m.end > flow.accepted)
+        return report(Rule::nothing_lost,
+                      fmt::format("policy window, and message {} completes unanswered: {}", m.number, at(flow, view)),
+                      now);
   const std::uint32_t msn = plan.work->completed_before(acknowledged);
   if (aeth.msn != (msn & 0xffffff)) return wrong(fmt::format("MSN (the responder's would be {})", msn).c_str());
   check_syndrome(flow, view, acknowledged, now);
@@ -287,9 +313,12 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
       if (!flow.credits_known) return;
       if (!flow.credits && value != wire::kAckNoCredits)
         return wrong(Rule::indistinguishable, "credits that the responder does not give");
-      if (flow.credits && (value == wire::kAckNoCredits || aeth.msn + kCredits[value] > flow.credit_limit))
+      // None is the least one can say.
+      if (flow.credits &&
+          (value == wire::kAckNoCredits ||
+           (value != 0 && flow.plan.work->receives_before(acknowledged) + kCredits[value] > flow.receive_limit)))
         return wrong(Rule::indistinguishable,
-                     fmt::format("more credits than the responder gave (limit {})", flow.credit_limit));
+                     fmt::format("more credits than the responder gave (receives: {})", flow.receive_limit));
       return;
     case wire::AethKind::nak:
       if (value == static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error)) {
@@ -297,9 +326,15 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
         return;
       }
       if (flow.failed_at == kNever) return wrong(Rule::fail_loudly, "a fatal NAK though the flow has not failed");
-      if (acknowledged != flow.told)
-        return wrong(Rule::fail_loudly,
-                     fmt::format("a fatal NAK that is not for the oldest unacknowledged position {}", flow.told));
+      {
+        // What its requester asks about has not been acknowledged there, whatever was sent. An ACK that was in the box
+        // when it crashed was promised.
+        const auto oldest = static_cast<std::uint32_t>(std::min(flow.asked, static_cast<std::int32_t>(flow.told)));
+        flow.asked = kNobody;
+        if (acknowledged != oldest && !(flow.remembered && acknowledged > oldest))
+          return wrong(Rule::fail_loudly,
+                       fmt::format("a fatal NAK that is not for the oldest unacknowledged position {}", oldest));
+      }
       return;
     case wire::AethKind::rnr_nak:
     case wire::AethKind::reserved:
@@ -390,6 +425,15 @@ Judge::Flow* Judge::Observer::find(const custody::FlowIdentity& identity) const 
   return found == judge_.by_serial_.end() ? nullptr : found->second;
 }
 
+void Judge::Observer::on_found_in_record(const custody::FlowIdentity& identity, std::uint64_t) {
+  const auto found = judge_.by_requester_.find(identity.requester_qpn);
+  if (found == judge_.by_requester_.end() || !judge_.is_near(*found->second, box_)) return;
+  Flow& flow = *found->second;
+  judge_.by_serial_[{box_, identity.serial}] = &flow;
+  flow.failed_at = flow.started_at;
+  flow.visible = true;
+}
+
 void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std::string_view, std::uint64_t, Time now) {
   if (Flow* flow = find(identity)) {
     flow->failed_at = now;
@@ -408,16 +452,35 @@ void Judge::Observer::on_flow_closed(const custody::FlowIdentity& identity, std:
 
 // ---- boxes as a whole -------------------------------------------------------------------------
 
-void Judge::box_restarted(unsigned box, std::uint64_t owed) {
+void Judge::box_starts(unsigned box, Time now) {
+  forget(box);
+  for (const auto& flow : flows_) {
+    if (!is_near(*flow, box)) continue;
+    flow->started_at = now;
+    // What passed while it was away it cannot know.
+    for (const Message& m : flow->plan.work->messages())
+      if (m.wants_response() && m.end <= flow->accepted) flow->response_next[m.number] = m.end;
+  }
+}
+
+void Judge::box_crashed(unsigned box, std::uint64_t owed, bool remembered) {
+  forget(box);
+  for (const auto& flow : flows_) {
+    if (!is_near(*flow, box)) continue;
+    flow->remembered = remembered;
+    if (!remembered) flow->told = 0;
+    if (owed != 0) flow->box_lost_memory = true;
+  }
+}
+
+void Judge::forget(unsigned box) {
   ports_[box] = Ports{};
   for (const auto& flow : flows_) {
     if (!is_near(*flow, box)) continue;
     std::fill(flow->left.begin(), flow->left.end(), false);
     flow->contiguous = flow->accepted;
-    flow->told = 0;
     flow->credits_known = false;
     flow->closed = false;
-    if (owed != 0) flow->box_lost_memory = true;
   }
 }
 
@@ -461,7 +524,11 @@ void Judge::check_end(unsigned box, Time now) {
   for (const auto& waiting : ports.foreign)
     if (!waiting.empty())
       report(Rule::transparent, fmt::format("box {} kept {} frames that do not concern it", box, waiting.size()), now);
-  if (!ports.dreqs.empty()) report(Rule::fail_loudly, fmt::format("box {} never released a DREQ", box), now);
+  // Of a connection learned from traffic a box cannot tell forged DREQs from true ones, and holds a few at a time.
+  for (const auto& [id, since] : ports.dreqs)
+    for (const auto& flow : flows_)
+      if (is_near(*flow, box) && flow->plan.requester_qpn == id >> 8)
+        report(Rule::fail_loudly, fmt::format("box {} never released a DREQ", box), now);
 }
 
 }  // namespace longhaul::sim

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,6 +37,7 @@ struct FlowPlan {
   std::uint32_t requester_qpn = 0;
   std::uint32_t responder_qpn = 0;
   std::uint16_t p_key = 0xffff;
+  bool completions_true = false;  ///< policy window at its near box
 };
 
 class Judge final : public BoxWatch {
@@ -53,8 +55,11 @@ class Judge final : public BoxWatch {
   void on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) override;
   void on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) override;
 
-  /// The box begins, or has lost its memory. `owed`: bytes acknowledged and not delivered that went with it.
-  void box_restarted(unsigned box, std::uint64_t owed);
+  /// Call before its engine is made.
+  void box_starts(unsigned box, Time now);
+  /// It has lost its memory. `owed`: bytes acknowledged and not delivered that went with it, if nobody will know of
+  /// them; `remembered`: its next life finds them in the restart record.
+  void box_crashed(unsigned box, std::uint64_t owed, bool remembered);
   /// After each call of the engine.
   void check_limits(unsigned box, const engine::Engine& engine, std::uint64_t bytes_limit, Time now);
 
@@ -70,6 +75,7 @@ class Judge final : public BoxWatch {
   bool flow_failed(std::size_t flow) const { return flows_[flow]->failed_at != kNever; }
 
  private:
+  static constexpr std::int32_t kNobody = std::numeric_limits<std::int32_t>::max();
   struct Flow;
   /// The responder of one flow as the judge hears it.
   class Watch final : public ResponderWatch {
@@ -96,10 +102,13 @@ class Judge final : public BoxWatch {
     std::vector<std::uint32_t> asked_from;     ///< by message: where the last repeat of a READ began
     bool credits_known = false;                ///< the near box has seen a real ACK
     bool credits = false;                      ///< and it carried credits
-    std::uint32_t credit_limit = 0;
+    std::uint32_t receive_limit = 0;           ///< receives that it announced, counted from the first message on
     Time failed_at = kNever;
+    Time started_at = 0;           ///< when its near box began
     bool visible = false;          ///< its failure, or what was unconfirmed at its close, was said
     bool closed = false;           ///< at its near box
+    std::int32_t asked = kNobody;  ///< after its failure: the oldest position that came since the last fatal NAK
+    bool remembered = false;       ///< over a crash of its near box: it still knows what it had told
     bool box_lost_memory = false;  ///< with data of some flow that it had acknowledged
   };
   struct Ports {
@@ -114,6 +123,7 @@ class Judge final : public BoxWatch {
   struct Observer final : custody::Observer {
     Observer(Judge& judge, unsigned box) : judge_(judge), box_(box) {}
     void on_flow_learned(const custody::FlowIdentity&, Time) override;
+    void on_found_in_record(const custody::FlowIdentity&, std::uint64_t) override;
     void on_flow_failed(const custody::FlowIdentity&, std::string_view, std::uint64_t, Time) override;
     void on_unconfirmed_at_close(const custody::FlowIdentity&, std::uint64_t, std::uint64_t, Time) override;
     void on_flow_closed(const custody::FlowIdentity&, std::uint64_t, Time) override;
@@ -125,6 +135,8 @@ class Judge final : public BoxWatch {
   };
 
   Flow* flow_of(const View& view) const;
+  void forget(unsigned box);
+  void note_credits(Flow& flow, const View& view);
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
   static bool is_answer(const View& view);
   void note_tail(Flow& flow, const View& view);

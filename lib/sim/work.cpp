@@ -125,6 +125,11 @@ std::uint32_t Work::completed_before(std::uint32_t position) const {
   return static_cast<std::uint32_t>(found - messages_.begin());
 }
 
+std::uint32_t Work::receives_before(std::uint32_t position) const {
+  return static_cast<std::uint32_t>(std::ranges::count_if(
+      messages_, [position](const Message& m) { return m.needs_receive() && m.end <= position; }));
+}
+
 void Work::contents(const Message& message, std::uint32_t offset, std::span<std::uint8_t> out) const {
   fill(plan_.key ^ (std::uint64_t{message.number + 1} << 32), offset, out);
 }

@@ -73,6 +73,8 @@ class Work {
   const Message& at(std::uint32_t position) const;
   /// Messages that end at or before `position`: the MSN of an ACK for position - 1.
   std::uint32_t completed_before(std::uint32_t position) const;
+  /// Receives that messages which end at or before `position` have used up.
+  std::uint32_t receives_before(std::uint32_t position) const;
 
   /// Bytes [offset, offset + out.size()) of what a SEND or WRITE carries.
   void contents(const Message& message, std::uint32_t offset, std::span<std::uint8_t> out) const;

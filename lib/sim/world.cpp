@@ -133,9 +133,9 @@ World::World(const Case& c, const engine::Pools& pools, Trace trace)
     const auto sample = frame_from(h).build();
     vlan = View(sample).frame.vlan;
     hosts_[h] = std::make_unique<Host>(address.ip, vlan);
-    boxes_[h] = std::make_unique<Box>(h, box_settings(plan_of(h)), pools_,
-                                      static_cast<std::uint32_t>(plan_of(h).port_full), c.seed, judge_,
-                                      judge_.observer(h), [this, h](Side out, rte_mbuf* f) { from_box(h, out, f); });
+    boxes_[h] = std::make_unique<Box>(
+        h, box_settings(plan_of(h)), pools_, static_cast<std::uint32_t>(plan_of(h).port_full), plan_of(h).record != 0,
+        c.seed, judge_, judge_.observer(h), [this, h](Side out, rte_mbuf* f) { from_box(h, out, f); });
   }
   for (unsigned n = 0; n < c.connections; ++n) {
     connections_.push_back(nullptr);
@@ -151,7 +151,9 @@ engine::Settings World::box_settings(const BoxPlan& plan) const {
   engine::Settings settings;
   settings.max_connections = 16;
   settings.max_pending_cm = 64;
-  settings.policies.fallback = plan.policy == 0 ? flow::Policy::off : flow::Policy::full;
+  settings.max_candidates = 16;
+  constexpr flow::Policy kPolicies[] = {flow::Policy::off, flow::Policy::full, flow::Policy::window};
+  settings.policies.fallback = kPolicies[plan.policy];
   settings.confirm = plan.confirm_cm != 0 ? engine::Confirm::cm : engine::Confirm::answer;
   settings.wan_rate_bps = plan.wan_mbps * 1'000'000;
   settings.custody_box_bytes = plan.box_bytes;
@@ -252,6 +254,7 @@ void World::connect(unsigned number, unsigned generation, Time when) {
     flow.requester_qpn = qpns[h];
     flow.responder_qpn = qpns[1 - h];
     flow.p_key = static_cast<std::uint16_t>(case_.p_key);
+    flow.completions_true = plan_of(h).policy == 2;
     connection->flow[h] = judge_.add_flow(flow);
   }
   for (unsigned h = 0; h < 2; ++h) {
@@ -358,8 +361,8 @@ void World::plan_timeline() {
 
 void World::start_box(unsigned box) {
   if (boxes_[box]->running()) return;
-  boxes_[box]->start();
-  judge_.box_restarted(box, 0);
+  judge_.box_starts(box, now_);
+  boxes_[box]->start(now_);
 }
 
 void World::crash_box(unsigned box) {
@@ -369,7 +372,9 @@ void World::crash_box(unsigned box) {
   count_engine(box);
   const std::uint64_t owed = boxes_[box]->engine()->unconfirmed_bytes();
   boxes_[box]->crash();
-  judge_.box_restarted(box, owed);
+  // A record that no later process reads tells nobody.
+  const bool remembered = plan_of(box).record != 0 && plan_of(box).restart_after_us != 0;
+  judge_.box_crashed(box, remembered ? 0 : owed, remembered);
 }
 
 // ---- frames on their way ----------------------------------------------------------------------

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The DREQs of one connection that wait for its custody (design section 6), oldest first, linked through their mbufs.
+// RDMA-CM tells its own from forged ones by communication IDs; of a connection learned from traffic nobody can, so
+// several may have to wait, each its own time.
+#pragma once
+
+#include <cstdint>
+
+#include "custody/held.hpp"
+
+namespace longhaul::engine {
+
+class HeldDreqs {
+ public:
+  static constexpr unsigned kMost = 4;
+
+  bool empty() const { return first_ == nullptr; }
+  bool full() const { return count_ == kMost; }
+  unsigned count() const { return count_; }
+  /// When the oldest goes, custody or not.
+  Time deadline() const { return empty() ? kNever : custody::held_in(first_).sent_at; }
+
+  /// One from `sender` (its communication ID) waits, or was the last to be released: CM repeats what it got no answer
+  /// to, and the repeat goes after the first.
+  bool waits(std::uint32_t sender) const {
+    for (const rte_mbuf* mbuf = first_; mbuf != nullptr; mbuf = custody::held_in(mbuf).next)
+      if (custody::held_in(mbuf).psn == sender) return true;
+    return false;
+  }
+  bool was_released(std::uint32_t sender) const { return released_any_ && released_ == sender; }
+
+  /// Takes over one reference to `mbuf`. Not when full.
+  void add(rte_mbuf* mbuf, std::uint32_t sender, Time deadline) {
+    custody::Held& held = custody::held_in(mbuf);
+    held = custody::Held{};
+    held.psn = sender;
+    held.sent_at = deadline;
+    if (last_ != nullptr)
+      custody::held_in(last_).next = mbuf;
+    else
+      first_ = mbuf;
+    last_ = mbuf;
+    ++count_;
+  }
+
+  /// The oldest; the reference is the caller's.
+  rte_mbuf* pop() {
+    rte_mbuf* mbuf = first_;
+    first_ = custody::held_in(mbuf).next;
+    if (first_ == nullptr) last_ = nullptr;
+    --count_;
+    released_ = custody::held_in(mbuf).psn;
+    released_any_ = true;
+    return mbuf;
+  }
+
+ private:
+  rte_mbuf* first_ = nullptr;
+  rte_mbuf* last_ = nullptr;
+  unsigned count_ = 0;
+  std::uint32_t released_ = 0;
+  bool released_any_ = false;
+};
+
+}  // namespace longhaul::engine
