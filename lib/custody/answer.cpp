@@ -19,6 +19,7 @@ using wire::psn_lt;
 Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (flow.phase == Phase::ended || flow.phase == Phase::failed) {
+    if (flow.phase == Phase::failed) follow_failed(flow, frame);
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
   }
@@ -58,6 +59,16 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (flow.record != nullptr && flow.phase != Phase::failed) flow.record->answered(flow.bytes_answered);
   arm(flow, now);
   return verdict;
+}
+
+// A requester that heard the responder itself (while no box was there, or over an answer that was under way) ignores a
+// fatal NAK for what that has acknowledged.
+void NearPart::follow_failed(NearFlow& flow, const wire::Frame& frame) {
+  if (frame.opcode->operation != wire::Operation::acknowledge || psn_lt(frame.psn(), flow.h)) return;
+  if (wire::aeth_kind(frame.aeth().syndrome) != wire::AethKind::ack) return;
+  flow.h = flow.fatal_psn = psn_add(frame.psn(), 1);
+  flow.msn_h = frame.aeth().msn;
+  if (psn_lt(flow.tail, flow.h)) flow.tail = flow.h;
 }
 
 Verdict NearPart::stale(NearFlow& flow, std::uint32_t psn, Counter absorbed) {

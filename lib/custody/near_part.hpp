@@ -140,6 +140,7 @@ class NearPart {
   void start_rejoining(NearFlow& flow, const Span& span);
 
   // answer.cpp
+  static void follow_failed(NearFlow& flow, const wire::Frame& frame);
   Verdict ack(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict psn_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now);

@@ -5,6 +5,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "sim/credits.hpp"
 #include "wire/cm.hpp"
@@ -331,7 +332,8 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
         // when it crashed was promised.
         const auto oldest = static_cast<std::uint32_t>(std::min(flow.asked, static_cast<std::int32_t>(flow.told)));
         flow.asked = kNobody;
-        if (acknowledged != oldest && !(flow.remembered && acknowledged > oldest))
+        // And a requester that went on while the box was away ignores a NAK for what it has long completed.
+        if (acknowledged != oldest && !flow.remembered)
           return wrong(Rule::fail_loudly,
                        fmt::format("a fatal NAK that is not for the oldest unacknowledged position {}", oldest));
       }
@@ -360,7 +362,7 @@ void Judge::dreq_left(unsigned box, std::uint32_t id, Time now) {
                          flow->plan.name, held / 1000, flow->accepted, flow->told),
              now);
   }
-  if (held > dreq_hold_ + milliseconds(200))
+  if (held > dreq_limit_)
     report(Rule::fail_loudly, fmt::format("box {} held a DREQ for {} ms", box, held / 1000000), now);
   ports.dreqs.erase(found);
   ports.dreqs_released.insert(id);
@@ -426,12 +428,16 @@ Judge::Flow* Judge::Observer::find(const custody::FlowIdentity& identity) const 
 }
 
 void Judge::Observer::on_found_in_record(const custody::FlowIdentity& identity, std::uint64_t) {
-  const auto found = judge_.by_requester_.find(identity.requester_qpn);
-  if (found == judge_.by_requester_.end() || !judge_.is_near(*found->second, box_)) return;
-  Flow& flow = *found->second;
-  judge_.by_serial_[{box_, identity.serial}] = &flow;
-  flow.failed_at = flow.started_at;
-  flow.visible = true;
+  // The newest that was there before the crash: its QPNs may be another's already.
+  for (const auto& flow : judge_.flows_ | std::views::reverse) {
+    const FlowPlan& plan = flow->plan;
+    if (!flow->remembered || !judge_.is_near(*flow, box_)) continue;
+    if (plan.requester_qpn != identity.requester_qpn || plan.responder_qpn != identity.responder_qpn) continue;
+    judge_.by_serial_[{box_, identity.serial}] = flow.get();
+    flow->failed_at = flow->started_at;
+    flow->visible = true;
+    return;
+  }
 }
 
 void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std::string_view, std::uint64_t, Time now) {
@@ -457,6 +463,7 @@ void Judge::box_starts(unsigned box, Time now) {
   for (const auto& flow : flows_) {
     if (!is_near(*flow, box)) continue;
     flow->started_at = now;
+    flow->waits_in_record = false;
     // What passed while it was away it cannot know.
     for (const Message& m : flow->plan.work->messages())
       if (m.wants_response() && m.end <= flow->accepted) flow->response_next[m.number] = m.end;
@@ -468,8 +475,9 @@ void Judge::box_crashed(unsigned box, std::uint64_t owed, bool remembered) {
   for (const auto& flow : flows_) {
     if (!is_near(*flow, box)) continue;
     flow->remembered = remembered;
+    flow->waits_in_record = remembered && owed != 0;
     if (!remembered) flow->told = 0;
-    if (owed != 0) flow->box_lost_memory = true;
+    if (owed != 0 && !remembered) flow->box_lost_memory = true;
   }
 }
 
@@ -495,7 +503,7 @@ void Judge::check_limits(unsigned box, const engine::Engine& engine, std::uint64
 
 void Judge::check_end(std::size_t number, const Requester& requester, const Responder& responder, Time now) {
   Flow& flow = *flows_[number];
-  if (requester.succeeded() > flow.delivered && !flow.visible && !flow.box_lost_memory)
+  if (requester.succeeded() > flow.delivered && !flow.visible && !flow.box_lost_memory && !flow.waits_in_record)
     report(Rule::nothing_lost,
            fmt::format("flow {}: {} messages were completed with success, {} arrived, and no counter says so",
                        flow.plan.name, requester.succeeded(), flow.delivered),

@@ -42,8 +42,9 @@ struct FlowPlan {
 
 class Judge final : public BoxWatch {
  public:
-  /// `start`: the time that messages count from.
-  Judge(Time start, Duration dreq_hold) : start_(start), dreq_hold_(dreq_hold), observers_{{*this, 0}, {*this, 1}} {}
+  /// `start`: the time that messages count from. `dreq_limit`: how long a DREQ may take through a box.
+  Judge(Time start, Duration dreq_hold, Duration dreq_limit)
+      : start_(start), dreq_hold_(dreq_hold), dreq_limit_(dreq_limit), observers_{{*this, 0}, {*this, 1}} {}
 
   /// Flows with QPNs of older ones take their places. Returns the number that other calls want.
   std::size_t add_flow(const FlowPlan& plan);
@@ -57,8 +58,8 @@ class Judge final : public BoxWatch {
 
   /// Call before its engine is made.
   void box_starts(unsigned box, Time now);
-  /// It has lost its memory. `owed`: bytes acknowledged and not delivered that went with it, if nobody will know of
-  /// them; `remembered`: its next life finds them in the restart record.
+  /// It has lost its memory. `owed`: bytes acknowledged and not delivered that went with it; `remembered`: its next
+  /// life finds them in the restart record.
   void box_crashed(unsigned box, std::uint64_t owed, bool remembered);
   /// After each call of the engine.
   void check_limits(unsigned box, const engine::Engine& engine, std::uint64_t bytes_limit, Time now);
@@ -109,6 +110,7 @@ class Judge final : public BoxWatch {
     bool closed = false;           ///< at its near box
     std::int32_t asked = kNobody;  ///< after its failure: the oldest position that came since the last fatal NAK
     bool remembered = false;       ///< over a crash of its near box: it still knows what it had told
+    bool waits_in_record = false;  ///< its near box has not started again
     bool box_lost_memory = false;  ///< with data of some flow that it had acknowledged
   };
   struct Ports {
@@ -152,6 +154,7 @@ class Judge final : public BoxWatch {
 
   Time start_;
   Duration dreq_hold_;
+  Duration dreq_limit_;
   std::vector<std::unique_ptr<Flow>> flows_;
   std::map<std::uint32_t, Flow*> by_responder_;
   std::map<std::uint32_t, Flow*> by_requester_;
