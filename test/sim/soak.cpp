@@ -70,6 +70,7 @@ struct Report {
   std::array<std::uint64_t, 16> kinds{};
   std::uint64_t failed_seed = 0;
   bool failed = false;
+  std::uint64_t violations = 0;
 };
 
 constexpr std::string_view kKinds[] = {"lossy",      "rejected",  "box crash",      "box starts in the middle",
@@ -96,6 +97,7 @@ void work(const Options& options, unsigned job, int pipe) {
     report.totals.add(result.totals);
     report.virtual_ms += result.lasted / 1000000;
     ++report.kinds[kind_index(sim::kind_of(c))];
+    if (result.violation) ++report.violations;
     if (result.violation && options.survey) {
       fmt::print("seed {}: {}\n", seed, result.violation->text);
       std::fflush(stdout);
@@ -124,7 +126,7 @@ void write_record(const Options& options, const Report& sum, double took, const 
          "design checked.\n\n"
       << "    " << command << "\n\n"
       << fmt::format("{} cases, seeds {} to {}, {} violations, {:.0f} s on {} jobs, {:.0f} hours of virtual time.\n\n",
-                     sum.cases, options.seed, options.seed + options.cases - 1, sum.failed ? 1 : 0, took, options.jobs,
+                     sum.cases, options.seed, options.seed + options.cases - 1, sum.violations, took, options.jobs,
                      static_cast<double>(sum.virtual_ms) / 3.6e6)
       << "| kind of case | cases |\n|---|---|\n";
   for (std::size_t i = 0; i < std::size(kKinds); ++i) out << fmt::format("| {} | {} |\n", kKinds[i], sum.kinds[i]);
@@ -216,6 +218,7 @@ int soak(const Options& options, const std::string& command) {
       sum.cases += report.cases;
       sum.totals.add(report.totals);
       sum.virtual_ms += report.virtual_ms;
+      sum.violations += report.violations;
       for (std::size_t k = 0; k < sum.kinds.size(); ++k) sum.kinds[k] += report.kinds[k];
       if (report.failed && (!sum.failed || report.failed_seed < sum.failed_seed)) {
         sum.failed = true;
@@ -242,8 +245,8 @@ int soak(const Options& options, const std::string& command) {
   }
   const double took = std::chrono::duration<double>(Clock::now() - begin).count();
   if (terminal) std::cerr << "\n";
-  std::cout << fmt::format("{} cases, seeds {} to {}, {:.1f} s\n", sum.cases, options.seed,
-                           options.seed + options.cases - 1, took);
+  std::cout << fmt::format("{} cases, seeds {} to {}, {} violations, {:.1f} s\n", sum.cases, options.seed,
+                           options.seed + options.cases - 1, sum.violations, took);
   for (std::size_t i = 0; i < std::size(kKinds); ++i)
     std::cout << fmt::format("  {:>10}  {}\n", sum.kinds[i], kKinds[i]);
   sum.totals.each(
@@ -253,7 +256,8 @@ int soak(const Options& options, const std::string& command) {
     std::cerr << "a job died\n";
     return 1;
   }
-  return sum.failed ? explain(sum.failed_seed, options.shrink) : 0;
+  if (sum.failed) return explain(sum.failed_seed, options.shrink);
+  return sum.violations != 0 ? 1 : 0;
 }
 
 }  // namespace
