@@ -27,7 +27,7 @@ void QueuePair::receive(const View& view, Time now) {
   if (cm_) {
     const auto state = cm_->state();
     if (state == CmAgent::State::idle || state == CmAgent::State::req_sent || state == CmAgent::State::refused) return;
-    cm_->traffic_came();
+    if (!is_answer) cm_->traffic_came();
     follow_cm(now);
   }
   if (is_answer)
