@@ -220,7 +220,6 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
     for (const Message& m : flow.plan.work->messages())
       if (m.wants_response() && flow.response_next[m.number] < m.end) completes = std::min(completes, m.begin);
     flow.told = std::max(flow.told, completes);
-    flow.told_by_acks = std::max(flow.told_by_acks, completes);
     flow.responder_said = std::max(flow.responder_said, reached);
     return;
   }
@@ -309,7 +308,6 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
   if (aeth.msn != (msn & 0xffffff)) return wrong(fmt::format("MSN (the responder's would be {})", msn).c_str());
   check_syndrome(flow, view, acknowledged, now);
   flow.told = std::max(flow.told, acknowledged);
-  flow.told_by_acks = std::max(flow.told_by_acks, acknowledged);
 }
 
 void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowledged, Time now) {
@@ -335,14 +333,12 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
       }
       if (flow.failed_at == kNever) return wrong(Rule::fail_loudly, "a fatal NAK though the flow has not failed");
       {
-        // What its requester asks about has not been acknowledged there, whatever was sent. Responses that passed out of
-        // the order of their READs finished nothing for the box.
+        // What its requester asks about has not been acknowledged there, whatever was sent. One that is too old is nothing to
+        // the requester, which then never ends.
         const auto oldest = static_cast<std::uint32_t>(std::min(flow.asked, static_cast<std::int32_t>(flow.told)));
-        const std::uint32_t least = std::min(oldest, flow.told_by_acks);
         flow.asked = kNobody;
-        // An ACK that was in the box when it crashed was promised, and a requester that went on while the box was away
-        // ignores a NAK for what it has long completed.
-        if ((acknowledged > oldest || acknowledged < least) && !flow.remembered)
+        // An ACK that was in the box when it crashed was promised.
+        if (acknowledged > oldest && !flow.remembered)
           return wrong(Rule::fail_loudly,
                        fmt::format("a fatal NAK that is not for the oldest unacknowledged position {}", oldest));
       }
@@ -485,7 +481,7 @@ void Judge::box_crashed(unsigned box, std::uint64_t owed, bool remembered) {
     if (!is_near(*flow, box)) continue;
     flow->remembered = remembered;
     flow->waits_in_record = remembered && owed != 0;
-    if (!remembered) flow->told = flow->told_by_acks = 0;
+    if (!remembered) flow->told = 0;
     if (owed != 0 && !remembered) flow->box_lost_memory = true;
   }
 }

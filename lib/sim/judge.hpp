@@ -98,7 +98,6 @@ class Judge final : public BoxWatch {
     std::vector<bool> left;            ///< by position: the near box's WAN port accepted it, intact
     std::uint32_t contiguous = 0;      ///< all before it left the near box or was accepted
     std::uint32_t told = 0;            ///< first position nobody has acknowledged to the requester through the near box
-    std::uint32_t told_by_acks = 0;    ///< the same, READ and atomic responses left out
     std::uint32_t responder_said = 0;  ///< the same, by ACKs of the responder itself
     std::vector<std::uint32_t> response_next;  ///< by message: next response to leave towards the requester
     std::vector<std::uint32_t> asked_from;     ///< by message: where the last repeat of a READ began

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Time kEpoch = seconds(1000);
 constexpr Duration kHorizon = seconds(7200);
-constexpr std::uint64_t kMaxSteps = 200000;
+constexpr std::uint64_t kMaxSteps = 600000;
 constexpr unsigned kCmTries = 15;
 constexpr Duration kLook = milliseconds(2);  // how often applications look at their connections
 
