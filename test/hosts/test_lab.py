@@ -7,10 +7,12 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import hurt  # noqa: E402
 from lab import perftest, speed  # noqa: E402
 from lab.path import Conditions  # noqa: E402
 from lab.process import LabError, run, spawn, stop  # noqa: E402
 from lab.table import render  # noqa: E402
+from lab.traffic import FAMILIES, TRAFFIC, WRONG_DATA  # noqa: E402
 
 BANDWIDTH = """\
  remote address: LID 0000 QPN 0x0012 PSN 0x46a1c6
@@ -49,6 +51,53 @@ class Perftest(unittest.TestCase):
         exchange_by_tcp = perftest.command("ib_send_bw", 512, 100, connection="UD", cm=False)
         self.assertNotIn("-R", exchange_by_tcp)
         self.assertEqual(exchange_by_tcp[exchange_by_tcp.index("-c") + 1], "UD")
+
+
+class Host:
+    """The two addresses that command lines are made with."""
+    ip, ip6 = "10.9.0.1", "fd00::1"
+
+
+class Hurt(unittest.TestCase):
+    """The matrix of traffic and harm."""
+
+    def test_every_kind_exchange_and_family(self):
+        traffics = TRAFFIC.values()
+        self.assertEqual({(t.exchange, t.family) for t in traffics}, {(e, f) for e in ("cm", "tcp") for f in FAMILIES})
+        for operation in ("write", "send", "read", "atomic"):
+            self.assertEqual({t.exchange for t in traffics if t.operation == operation}, {"cm", "tcp"})
+
+    def test_default_has_each_harm(self):
+        self.assertEqual(set(hurt.BY_DEFAULT) - set(hurt.SCENARIOS), set())
+        for harm in hurt.HARMS:
+            self.assertTrue(any(name.endswith(f"-{harm}") for name in hurt.BY_DEFAULT), harm)
+        for word in ("-cm-", "-tcp-", "-ipv4-", "-ipv6-"):
+            self.assertTrue(any(word in name for name in hurt.BY_DEFAULT), word)
+
+    def test_command_lines(self):
+        for name, of_cm, of_tcp in (("send", ["-R"], ["-x", "2"]), ("atomic", ["-R"], ["-x", "2"])):
+            by_cm, by_tcp = (TRAFFIC[f"{name}-{end}"] for end in ("cm-ipv4", "tcp-ipv6"))
+            _, client = by_cm.commands(by_cm, Host, 10, ())
+            self.assertLessEqual(set(of_cm), set(client))
+            self.assertNotIn("-x", client)
+            server, client = by_tcp.commands(by_tcp, Host, 10, ("-u", 19))
+            words = [str(word) for word in server]
+            self.assertEqual(words[words.index("-x"):][:2], of_tcp)
+            self.assertNotIn("-R", words)
+            self.assertEqual(client[-1], "10.9.0.1")
+        rping = TRAFFIC["rping-cm-ipv6"]
+        self.assertIn("fd00::1", rping.commands(rping, Host, 10, ())[1])
+
+    def test_wrong_data_is_seen(self):
+        for words in ("data mismatch!", "data verification failed byte 7", "invalid data in page 0",
+                      "crc32c: verify failed at file /dev/nvme0n1 offset 4096", "verify: bad magic header 0, wanted acca"):
+            self.assertTrue(WRONG_DATA.search(words), words)
+        for words in ("verify: (g=0): rw=randwrite, bs=(R) 4096B", "ping data: rdma-ping-7: HIJK", "verify data"):
+            self.assertIsNone(WRONG_DATA.search(words), words)
+
+    def test_conditions_name_the_harm(self):
+        self.assertEqual(str(Conditions("100km", loss="1%", reorder="2%", policy="full")),
+                         "100km, 1% loss, 2% reordered, policy full")
 
 
 class Speed(unittest.TestCase):

@@ -4,11 +4,13 @@
 Commands go to its first process (guest_init) as lines of JSON over a socket that the kernel shows there as a console;
 the output of each is a file in the run's directory.
 """
+import contextlib
 import itertools
 import json
 import os
 import pathlib
 import shlex
+import signal
 import socket
 import threading
 
@@ -147,6 +149,24 @@ class Guest:
         if check and command.rc:
             raise LabError(f"{command}: exit code {command.rc}\n{command.output[-2000:]}")
         return command
+
+    @contextlib.contextmanager
+    def throttled(self, runs, rests):
+        """A slower host: for the length of a with block it runs for `runs` seconds, then rests, in turns."""
+        done = threading.Event()
+
+        def duty():
+            while not done.wait(runs):
+                self._process.send_signal(signal.SIGSTOP)
+                done.wait(rests)
+                self._process.send_signal(signal.SIGCONT)
+        thread = threading.Thread(target=duty, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
 
     def stop(self):
         """Powers it off, politely first: a user-mode kernel then ends the processes it is made of."""

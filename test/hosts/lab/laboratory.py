@@ -62,12 +62,16 @@ class Laboratory(contextlib.ExitStack):
         return super().__exit__(kind, error, trace)
 
     @contextlib.contextmanager
-    def session(self, conditions):
-        """Boxes and link under these conditions for the length of a with block; afterwards .counters are known."""
+    def session(self, conditions, may_lose=False):
+        """Boxes and link under these conditions for the length of a with block; afterwards .counters are known.
+
+        `may_lose`: a box that ends with an error (1: it had acknowledged what was not delivered) is left to the
+        scenario's own checks, in .wrong.
+        """
         number = len(self.sessions) + 1
         directory = self.directory / f"session-{number}"
         directory.mkdir()
-        session = Session(self._hosts, conditions, self._progress)
+        session = Session(self._hosts, conditions, self._path, self._progress)
         self.sessions.append(session)
         self._path.start(conditions, directory)
         try:
@@ -77,6 +81,6 @@ class Laboratory(contextlib.ExitStack):
             # The counters of a failed run are worth having, but not worth an error of their own.
             session.counters, _ = self._path.stop(grace=5)
             raise
-        session.counters, wrong = self._path.stop()
-        if wrong:
-            raise LabError("; ".join(wrong))
+        session.counters, session.wrong = self._path.stop()
+        if session.wrong and not may_lose:
+            raise LabError("; ".join(session.wrong))

@@ -9,8 +9,9 @@ PORT = 4420
 DISK = "/dev/nvme0n1"
 
 
-def export(session):
+def export(session, family="ipv4"):
     """The server's RAM disk as a namespace, through configfs."""
+    address = session.server.ip6 if family == "ipv6" else session.server.ip
     session.run(session.server, f"""set -e
 cd /sys/kernel/config/nvmet
 mkdir subsystems/{NQN} && echo 1 > subsystems/{NQN}/attr_allow_any_host
@@ -18,21 +19,26 @@ mkdir subsystems/{NQN}/namespaces/1
 echo -n /dev/ram0 > subsystems/{NQN}/namespaces/1/device_path
 echo 1 > subsystems/{NQN}/namespaces/1/enable
 mkdir ports/1 && cd ports/1
-echo rdma > addr_trtype; echo ipv4 > addr_adrfam; echo {session.server.ip} > addr_traddr; echo {PORT} > addr_trsvcid
+echo rdma > addr_trtype; echo {family} > addr_adrfam; echo {address} > addr_traddr; echo {PORT} > addr_trsvcid
 ln -s /sys/kernel/config/nvmet/subsystems/{NQN} subsystems/{NQN}""")
 
 
-def connect(session):
-    session.run(session.client, ["nvme", "connect", "-t", "rdma", "-a", session.server.ip, "-s", PORT, "-n", NQN,
-                                 "-i", 1, "-Q", 32, "--hostnqn", HOST_NQN, "--hostid", HOST_ID])
+def connect(session, family="ipv4", extra=()):
+    address = session.server.ip6 if family == "ipv6" else session.server.ip
+    session.run(session.client, ["nvme", "connect", "-t", "rdma", "-a", address, "-s", PORT, "-n", NQN,
+                                 "-i", 1, "-Q", 32, "--hostnqn", HOST_NQN, "--hostid", HOST_ID, *extra])
     wait_until(lambda: not session.client.run(["test", "-b", DISK], check=False).rc, 10, f"{DISK} to appear")
 
 
-def fio(session, megabytes, timeout):
+def fio_command(megabytes):
     """Small writes travel inside the command, larger ones are fetched with READ: the range has both."""
-    session.run(session.client, ["fio", "--name=verify", f"--filename={DISK}", "--rw=randwrite", "--bsrange=4k-64k",
-                                 f"--size={megabytes}M", "--ioengine=libaio", "--iodepth=8", "--direct=1",
-                                 "--verify=crc32c", "--verify_fatal=1", "--do_verify=1", "--randrepeat=1"], timeout)
+    return ["fio", "--name=verify", f"--filename={DISK}", "--rw=randwrite", "--bsrange=4k-64k",
+            f"--size={megabytes}M", "--ioengine=libaio", "--iodepth=8", "--direct=1",
+            "--verify=crc32c", "--verify_fatal=1", "--do_verify=1", "--randrepeat=1"]
+
+
+def fio(session, megabytes, timeout):
+    session.run(session.client, fio_command(megabytes), timeout)
 
 
 def disconnect(session):

@@ -2,6 +2,7 @@
 """What lies between the two hosts: box, long link, box; or, for reference, a plain bridge."""
 import dataclasses
 import json
+import signal
 
 from .network import MTU
 from .process import LabError, run, spawn, stop, wait_until
@@ -10,6 +11,7 @@ HOST_INTERFACE = "uml0"
 START_SECONDS = 30
 # Draining waits for answers of the other end, at worst for a connection to be given up (60 s by default).
 STOP_SECONDS = 90
+REORDER_EXTRA = "1ms"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +21,9 @@ class Conditions:
     loss: str = "0%"
     policy: str = "off"
     seed: int = 1
+    duplicate: str = "0%"
+    reorder: str = "0%"  # so many frames arrive REORDER_EXTRA later
+    record: bool = False  # boxes keep a restart record
 
     @property
     def rtt(self):
@@ -30,15 +35,17 @@ class Conditions:
         return float(self.loss.removesuffix("%")) / 100
 
     def __str__(self):
-        loss = f", {self.loss} loss" if self.loss_fraction else ""
-        return f"{self.distance}{loss}, policy {self.policy}"
+        harm = "".join(f", {value} {what}" for value, what in (
+            (self.loss, "loss"), (self.duplicate, "duplicated"), (self.reorder, "reordered")) if value != "0%")
+        return f"{self.distance}{harm}, policy {self.policy}"
 
 
 def _vdev(number, interface):
     return f"net_af_packet{number},iface={interface},framesz=16384,blocksz=1048576,framecnt=1024"
 
 
-def _box_config(name, conditions):
+def _box_config(name, conditions, directory):
+    record = f"restart_record: {directory / name}.record\n" if conditions.record else ""
     return f"""\
 name: {name}
 ports:
@@ -49,10 +56,13 @@ idle: sleep
 wan_rate: 100Gbps
 policy: {{default: {conditions.policy}, rules: []}}
 custody: {{box_limit: 256MiB, flow_limit: 64MiB, mbufs: 16384}}
-"""
+{record}"""
 
 
 def _link_config(conditions):
+    harm = f"loss: {conditions.loss}, duplicate: {conditions.duplicate}"
+    if conditions.reorder != "0%":
+        harm += f", reorder: {{fraction: {conditions.reorder}, extra: {REORDER_EXTRA}}}"
     return f"""\
 ports:
   a: {{vdev: "{_vdev(0, 'a0')}"}}
@@ -60,7 +70,7 @@ ports:
 hugepages: false
 idle: sleep
 seed: {conditions.seed}
-both: {{distance: {conditions.distance}, rate: 100Gbps, queue: 64MiB, loss: {conditions.loss}}}
+both: {{distance: {conditions.distance}, rate: 100Gbps, queue: 64MiB, {harm}}}
 events: []
 """
 
@@ -74,7 +84,8 @@ class Boxes:
     def __init__(self, network, program):
         self._network, self._program = network, program
         self._processes = {}
-        self._stats = {}
+        self._conditions = self._directory = None
+        self._starts = {}
         network.cable(("host-a", HOST_INTERFACE), ("near", "host0"))
         network.cable(("near", "wan0"), ("link", "a0"))
         network.cable(("link", "b0"), ("far", "wan0"))
@@ -82,22 +93,68 @@ class Boxes:
 
     def start(self, conditions, directory):
         """Starts the three processes and waits until all forward."""
-        for name, subcommand, config in (("near", "run", _box_config("near", conditions)),
-                                         ("link", "link", _link_config(conditions)),
-                                         ("far", "run", _box_config("far", conditions))):
-            file = directory / f"{name}.yaml"
-            file.write_text(config, encoding="ascii")
-            self._stats[name] = directory / f"{name}.stats.json"
-            with open(directory / f"{name}.log", "wb") as log:
-                self._processes[name] = (spawn(
-                    [self._program, subcommand, "--config", file, "--stats", self._stats[name]],
-                    namespace=self._network.namespace(name), stdout=log, stderr=log), directory / f"{name}.log")
-        for name, (process, log) in self._processes.items():
-            def up(process=process, log=log, name=name):
-                if process.poll() is not None:
-                    raise LabError(f"{name} ended at start with exit code {process.returncode}:\n{log.read_text()[-2000:]}")
-                return b"ready" in log.read_bytes()
-            wait_until(up, START_SECONDS, f"{name} to say that it is ready (log: {log})")
+        self._conditions, self._directory, self._starts = conditions, directory, {}
+        for name in ("near", "link", "far"):
+            self._launch(name)
+        for name in ("near", "link", "far"):
+            self._wait_ready(name)
+
+    def _launch(self, name):
+        subcommand, config = (("link", _link_config(self._conditions)) if name == "link" else
+                              ("run", _box_config(name, self._conditions, self._directory)))
+        file = self._directory / f"{name}.yaml"
+        file.write_text(config, encoding="ascii")
+        # A process that was ended on purpose and started again does not write over what its predecessor said.
+        number = self._starts[name] = self._starts.get(name, 0) + 1
+        log = self._directory / (f"{name}.log" if number == 1 else f"{name}-{number}.log")
+        with open(log, "wb") as output:
+            self._processes[name] = (spawn(
+                [self._program, subcommand, "--config", file, "--stats", self._stats(name)],
+                namespace=self._network.namespace(name), stdout=output, stderr=output), log)
+
+    def _wait_ready(self, name):
+        process, log = self._processes[name]
+
+        def up():
+            if process.poll() is not None:
+                raise LabError(f"{name} ended at start with exit code {process.returncode}:\n{log.read_text()[-2000:]}")
+            return b"ready" in log.read_bytes()
+        wait_until(up, START_SECONDS, f"{name} to say that it is ready (log: {log})")
+
+    def _stats(self, name):
+        return self._directory / f"{name}.stats.json"
+
+    def snapshot(self, name):
+        """The counters of a running process, as of now."""
+        file = self._stats(name)
+        file.unlink(missing_ok=True)
+        self._processes[name][0].send_signal(signal.SIGUSR1)
+        wait_until(file.exists, 10, f"{name} to write its counters")
+        return json.loads(file.read_text())
+
+    def log(self, name):
+        """What a running process has said since its start."""
+        return self._processes[name][1].read_text(errors="replace")
+
+    def kill_one(self, name):
+        """kill -9, as a failure would."""
+        process, _ = self._processes.pop(name)
+        stop(process, sig=signal.SIGKILL)
+        self._stats(name).unlink(missing_ok=True)
+
+    def start_again(self, name):
+        """A new process for one that was ended, with the same configuration (and restart record)."""
+        self._launch(name)
+        self._wait_ready(name)
+
+    def cut(self):
+        """From now on nothing comes through the long link, and what was under way is lost."""
+        process, _ = self._processes.pop("link")
+        stop(process)
+
+    def mend(self):
+        """The long link is as it was before cut()."""
+        self.start_again("link")
 
     def stop(self, grace=STOP_SECONDS):
         """Stops the boxes first, so that what they drain still finds a link.
@@ -111,7 +168,7 @@ class Boxes:
             process, log = self._processes.pop(name)
             code = stop(process, grace)
             try:
-                counters[name] = json.loads(self._stats[name].read_text())
+                counters[name] = json.loads(self._stats(name).read_text())
             except (OSError, ValueError) as error:
                 wrong.append(f"{name} left no counters ({error})")
             if code:

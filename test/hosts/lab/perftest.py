@@ -40,9 +40,12 @@ def knows_clock(text):
 
 
 def command(tool, size, count, depth=None, connection="RC", cm=True, server=None, extra=()):
-    """The command line of one end; the client's names the server."""
+    """The command line of one end; the client's names the server. Without `cm`, a GID index among `extra` or IPv4's."""
     words = [tool, "-d", DEVICE, "-F", "-p", CM_PORT, "-s", size, "-n", count]
-    words += ["-R"] if cm else ["-x", 1]
+    if cm:
+        words += ["-R"]
+    elif "-x" not in extra:
+        words += ["-x", 1]
     if connection != "RC":
         words += ["-c", connection]
     if "_bw" in tool:

@@ -5,6 +5,7 @@ import pathlib
 
 from . import nvme, perftest
 from .process import LabError, wait_until
+from .transfer import Transfer
 
 GUEST_TCP = pathlib.Path(__file__).resolve().parent.parent / "guest_tcp"
 CONNECT_ATTEMPTS = 8
@@ -14,10 +15,10 @@ CLOCK_ATTEMPTS = 4
 class Session:
     """What a scenario runs between the start and the end of the boxes."""
 
-    def __init__(self, hosts, conditions, progress):
+    def __init__(self, hosts, conditions, path, progress):
         self.client, self.server = hosts
-        self.conditions = conditions
-        self.counters = {}
+        self.conditions, self.path = conditions, path
+        self.counters, self.wrong = {}, []
         self.steps = []
         self._progress = progress
 
@@ -43,6 +44,18 @@ class Session:
             raise LabError(f"{client}: exit code {client.rc}, server's {server.rc}\n{client.output[-1500:]}\n"
                            f"server said:\n{server.output[-1500:]}")
         return client, server, step
+
+    def begin(self, traffic, count, timeout=120, server_extra=(), client_extra=()):
+        """Starts a transfer of lab.traffic and returns it, under way or already over (see Transfer)."""
+        for _ in range(CONNECT_ATTEMPTS):
+            transfer = Transfer(self, traffic, count, timeout, server_extra, client_extra)
+            if not transfer.was_refused():
+                break
+        return transfer
+
+    def transfer(self, traffic, count, **options):
+        """A transfer of lab.traffic, to its end: its Outcome."""
+        return self.begin(traffic, count, **options).finish()
 
     def perftest(self, tool, size, count, *, timeout=120, cm=True, **options):
         """One perftest; the Figures that its client printed."""

@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
-COMMANDS = ("ip", "rdma", "ethtool", "tcpdump", "sysctl", "ib_write_bw", "rping", "nvme", "fio", "ping")
+COMMANDS = ("ip", "rdma", "ethtool", "tcpdump", "sysctl", "ib_write_bw", "rping", "rstream",
+            "ibv_rc_pingpong", "nvme", "fio", "ping")
 
 
 def kernel():

@@ -15,12 +15,13 @@ class Trial:
         self.name = name
         self.has_boxes = through == "boxes"
         self.checks = []
+        self.row = {}
         self._laboratory, self._through = laboratory, through
         self._started = time.monotonic()
 
-    def under(self, **conditions):
+    def under(self, may_lose=False, **conditions):
         """A with block during which the boxes and the link run under these Conditions."""
-        return self._laboratory.session(Conditions(**conditions))
+        return self._laboratory.session(Conditions(**conditions), may_lose)
 
     def check(self, passed, what):
         """Notes a check; the scenario goes on, so that the record shows all that is wrong."""
@@ -40,6 +41,7 @@ class Trial:
             "error": error,
             "seconds": round(time.monotonic() - self._started, 3),
             "through": self._through,
+            "row": self.row,
             "checks": self.checks,
             "sessions": [{"conditions": dataclasses.asdict(session.conditions), "steps": session.steps,
                           "counters": session.counters} for session in self._laboratory.sessions],

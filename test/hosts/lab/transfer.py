@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One transfer between the hosts that something may be done to while it runs."""
+import dataclasses
+import time
+
+from . import nvme, perftest
+from .process import LabError, wait_until
+from .traffic import UNACCELERATED, WRONG_DATA
+
+# A server that only waits for a completion does not learn that its client has failed: not a matter of the path.
+SERVER_GRACE_SECONDS, LEFT_SERVER_GRACE_SECONDS = 20, 3
+HUNG = 124  # guest_init's code for a command that reached its time limit
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """How both ends ended; for NVMe the server's end is its kernel's and always 0."""
+    rc: int
+    server_rc: int
+    server_ended_by_itself: bool
+    seconds: float
+    ended: float  # by time.monotonic()
+    wrong_data: bool
+    output: str
+
+    @property
+    def complete(self):
+        return self.rc == 0 and self.server_rc == 0 and not self.wrong_data
+
+    @property
+    def hung(self):
+        return self.rc == HUNG
+
+    def __str__(self):
+        if self.complete:
+            return "complete"
+        what = "wrong data" if self.wrong_data else f"exit codes {self.rc} and {self.server_rc} (server)"
+        return f"{what} after {self.seconds:.1f} s: {self.output.strip()[-600:]}"
+
+
+class Transfer:
+    """Started when made. finish() waits for both ends."""
+
+    def __init__(self, session, traffic, count, timeout, server_extra, client_extra):
+        self._session, self._traffic = session, traffic
+        self._server = None
+        if traffic.operation == "nvme":
+            self._attach()
+            client = nvme.fio_command(count)
+        else:
+            server, _ = traffic.commands(traffic, session.server, count, server_extra)
+            _, client = traffic.commands(traffic, session.server, count, client_extra)
+            self._server = session.server.start(server, timeout)
+            wait_until(lambda: traffic.listening(session.server) or not self._server.running, 15,
+                       f"{self._server} to listen")
+        self._client = session.client.start(client, timeout)
+
+    def _attach(self):
+        nvme.export(self._session, self._traffic.family)
+        # Both are nvme-cli's options: retry soon, and for longer than any of our outages.
+        nvme.connect(self._session, self._traffic.family, ["--reconnect-delay=2", "--ctrl-loss-tmo=120"])
+
+    @property
+    def running(self):
+        return self._client.running
+
+    def was_refused(self):
+        """Waits a moment; True, with both ends ended, if the client was refused (see perftest.REFUSED)."""
+        end = time.monotonic() + 0.5
+        while self.running and time.monotonic() < end:
+            time.sleep(0.02)
+        refused = not self.running and self._client.rc != 0 and perftest.REFUSED.search(self._client.output)
+        if refused and self._server is not None:
+            self._server.kill()
+        return bool(refused)
+
+    def wait_under_way(self, count=50, of=None, seconds=60):
+        """Until these counters of the near box (by default its pseudo-ACKs, or requests where it may make none) have
+        reached `count`, with the transfer still running."""
+        unaccelerated = self._traffic.operation in UNACCELERATED
+        of = of or (("requests", "requests_unlearned") if unaccelerated else ("pseudo_acks",))
+
+        def seen():
+            if not self.running:
+                raise LabError(f"{self._client}: over before anything could be done to it, exit code "
+                               f"{self._client.rc}\n{self._client.output[-1000:]}")
+            counters = self._session.path.snapshot("near")
+            return sum(counters[name] for name in of) >= count
+        wait_until(seen, seconds, f"{count} {' + '.join(of)} of {self._client}")
+
+    def finish(self):
+        """Waits for the client, then for the server; the Outcome is also a step of the session's record."""
+        self._client.wait()
+        by_itself, ended = True, time.monotonic()
+        if self._server is not None:
+            end = ended + (LEFT_SERVER_GRACE_SECONDS if self._client.rc else SERVER_GRACE_SECONDS)
+            while self._server.running and time.monotonic() < end:
+                time.sleep(0.05)
+            by_itself = not self._server.running
+            self._server.kill()
+        else:
+            nvme.disconnect(self._session)
+        output = self._client.output + (self._server.output if self._server else "")
+        outcome = Outcome(self._client.rc, self._server.rc if self._server else 0, by_itself,
+                          self._client.seconds, ended, WRONG_DATA.search(output) is not None, output)
+        step = {"command": str(self._client), "server_command": str(self._server), "rc": outcome.rc,
+                "server_rc": outcome.server_rc, "server_ended_by_itself": by_itself, "seconds": outcome.seconds,
+                "wrong_data": outcome.wrong_data}
+        if not outcome.complete:
+            step["output"] = output[-4000:]
+        self._session.steps.append(step)
+        return outcome
