@@ -204,6 +204,7 @@ Verdict NearPart::rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   }
   ++counters_[Counter::absorbed_rnr_naks];
   release_before(flow, psn, now);
+  flow.loss_window.on_loss();  // what is behind the request that found no receive was discarded as well
   flow.hold_until = now + kRnrTimer[wire::aeth_value(frame.aeth().syndrome)];
   resend_for_nak(flow, Counter::resends_rnr_nak, now);
   return Verdict::drop;

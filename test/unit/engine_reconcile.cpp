@@ -243,6 +243,22 @@ TEST_CASE("new requests queue behind an RNR wait", "[engine][reconcile]") {
   CHECK(rig.at_host() == Lines{"ack 103 msn 4"});
 }
 
+TEST_CASE("a loss, or an RNR NAK: no more under way than three times what came through", "[engine][reconcile]") {
+  const bool not_ready = GENERATE(true, false);
+  constexpr std::uint32_t kFirst = 101, kCount = 150;
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  for (std::uint32_t i = 0; i < kCount; ++i) rig.host_sends(pair.write(kFirst + i));
+  CHECK(rig.at_wan().size() == kCount);
+  CHECK(rig.at_host().size() == kCount);
+  rig.wan_sends(not_ready ? pair.rnr(kFirst, 1, 1) : pair.nak(kFirst, 1));
+  rig.wait(milliseconds(1));
+  CHECK(rig.at_wan().size() == 64);  // never less
+  rig.wan_sends(pair.ack(kFirst + 39, 41));
+  CHECK(rig.at_wan().size() == kCount - 64);  // 3 x 40 are more than there are
+}
+
 TEST_CASE("RNR NAK at or above h: forwarded, the requester waits and resends", "[engine][reconcile]") {
   Rig rig;
   const Pair pair;
