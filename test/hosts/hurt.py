@@ -104,7 +104,7 @@ def killed(box):
         session.path.kill_one(box)
         began = time.monotonic()
         session.path.start_again(box)
-        outcome = transfer.finish()
+        outcome = transfer.finish(qp_may_fail=True)
         lost = session.path.snapshot(box)["failed_by_restart_bytes"]
         honest(trial, traffic, outcome, lost)
         again(trial, session)

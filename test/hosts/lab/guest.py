@@ -52,6 +52,10 @@ class Command:
             raise LabError(f"{self}: the host no longer answers (log: {self._guest.log})")
         return self
 
+    def ended(self, seconds):
+        """Whether it ends within so many seconds."""
+        return self._done.wait(seconds)
+
     def kill(self):
         """Ends it if it still runs."""
         if self.running:

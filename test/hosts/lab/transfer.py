@@ -9,6 +9,7 @@ from .traffic import UNACCELERATED, WRONG_DATA
 
 # A server that only waits for a completion does not learn that its client has failed: not a matter of the path.
 SERVER_GRACE_SECONDS, LEFT_SERVER_GRACE_SECONDS = 20, 3
+FAILED_QP_SECONDS = 5
 HUNG = 124  # guest_init's code for a command that reached its time limit
 
 
@@ -88,8 +89,24 @@ class Transfer:
             return sum(counters[name] for name in of) >= count
         wait_until(seen, seconds, f"{count} {' + '.join(of)} of {self._client}")
 
-    def finish(self):
+    def _end_who_stays_on_failed_qp(self):
+        """While the client runs: an end whose QP has been in error for a while is ended, which its peer then hears of.
+
+        rstream goes on polling after its QP has failed, for ever; what the path owes it, the error, it has.
+        """
+        since = {}
+        while not self._client.ended(1.0):
+            for host, command in ((self._session.client, self._client), (self._session.server, self._server)):
+                qps = host.run(["rdma", "resource", "show", "qp"], check=False).output
+                if "state ERR" not in qps:
+                    since.pop(host, None)
+                elif time.monotonic() - since.setdefault(host, time.monotonic()) > FAILED_QP_SECONDS:
+                    command.kill()
+
+    def finish(self, qp_may_fail=False):
         """Waits for the client, then for the server; the Outcome is also a step of the session's record."""
+        if qp_may_fail and self._server is not None:
+            self._end_who_stays_on_failed_qp()
         self._client.wait()
         by_itself, ended = True, time.monotonic()
         if self._server is not None:
