@@ -132,8 +132,10 @@ def again(trial, session):
 
 
 def was_killed(trial, session, traffic):
-    """After draining nobody holds anything any more but what is on record."""
+    """After draining nobody holds anything any more but what is on record, which a box tells by exit code 1."""
     del traffic
+    for wrong in session.wrong:
+        trial.check("ended with exit code 1:" in wrong, wrong)
     for name in ("near", "far"):
         left = session.counters[name]["custody_left_packets"]
         trial.check(left == 0, f"{name}: {left} packets in custody after draining")
