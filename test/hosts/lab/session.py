@@ -46,12 +46,8 @@ class Session:
         return client, server, step
 
     def begin(self, traffic, count, timeout=120, server_extra=(), client_extra=()):
-        """Starts a transfer of lab.traffic and returns it, under way or already over (see Transfer)."""
-        for _ in range(CONNECT_ATTEMPTS):
-            transfer = Transfer(self, traffic, count, timeout, server_extra, client_extra)
-            if not transfer.was_refused():
-                break
-        return transfer
+        """Starts a transfer of lab.traffic and returns it (see Transfer)."""
+        return Transfer(self, traffic, count, timeout, server_extra, client_extra)
 
     def transfer(self, traffic, count, **options):
         """A transfer of lab.traffic, to its end: its Outcome."""

@@ -10,6 +10,7 @@ from .traffic import UNACCELERATED, WRONG_DATA
 # A server that only waits for a completion does not learn that its client has failed: not a matter of the path.
 SERVER_GRACE_SECONDS, LEFT_SERVER_GRACE_SECONDS = 20, 3
 FAILED_QP_SECONDS = 5
+MOST_REFUSALS = 8
 HUNG = 124  # guest_init's code for a command that reached its time limit
 
 
@@ -43,18 +44,36 @@ class Transfer:
     """Started when made. finish() waits for both ends."""
 
     def __init__(self, session, traffic, count, timeout, server_extra, client_extra):
-        self._session, self._traffic = session, traffic
+        self._session, self._traffic, self._timeout = session, traffic, timeout
         self._server = None
+        self._refused = 0
         if traffic.operation == "nvme":
             self._attach()
-            client = nvme.fio_command(count)
+            self._words = (None, nvme.fio_command(count))
         else:
             server, _ = traffic.commands(traffic, session.server, count, server_extra)
             _, client = traffic.commands(traffic, session.server, count, client_extra)
-            self._server = session.server.start(server, timeout)
-            wait_until(lambda: traffic.listening(session.server) or not self._server.running, 15,
+            self._words = (server, client)
+        self._start()
+
+    def _start(self):
+        server, client = self._words
+        if server is not None:
+            self._server = self._session.server.start(server, self._timeout)
+            wait_until(lambda: self._traffic.listening(self._session.server) or not self._server.running, 15,
                        f"{self._server} to listen")
-        self._client = session.client.start(client, timeout)
+        self._client = self._session.client.start(client, self._timeout)
+
+    def _again_if_refused(self):
+        """The client has ended. Starts both ends again, and is true, if the client was refused (perftest.REFUSED)."""
+        if self._server is None or self._client.rc == 0 or not perftest.REFUSED.search(self._client.output):
+            return False
+        self._server.kill()
+        self._refused += 1
+        if self._refused > MOST_REFUSALS:
+            return False
+        self._start()
+        return True
 
     def _attach(self):
         nvme.export(self._session, self._traffic.family)
@@ -65,16 +84,6 @@ class Transfer:
     def running(self):
         return self._client.running
 
-    def was_refused(self):
-        """Waits a moment; True, with both ends ended, if the client was refused (see perftest.REFUSED)."""
-        end = time.monotonic() + 0.5
-        while self.running and time.monotonic() < end:
-            time.sleep(0.02)
-        refused = not self.running and self._client.rc != 0 and perftest.REFUSED.search(self._client.output)
-        if refused and self._server is not None:
-            self._server.kill()
-        return bool(refused)
-
     def wait_under_way(self, count=50, of=None, seconds=60):
         """Until these counters of the near box (by default its pseudo-ACKs, or requests where it may make none) have
         reached `count`, with the transfer still running."""
@@ -82,6 +91,8 @@ class Transfer:
         of = of or (("requests", "requests_unlearned") if unaccelerated else ("pseudo_acks",))
 
         def seen():
+            if not self.running and self._again_if_refused():
+                return False
             if not self.running:
                 raise LabError(f"{self._client}: over before anything could be done to it, exit code "
                                f"{self._client.rc}\n{self._client.output[-1000:]}")
@@ -108,6 +119,8 @@ class Transfer:
         if qp_may_fail and self._server is not None:
             self._end_who_stays_on_failed_qp()
         self._client.wait()
+        while self._again_if_refused():
+            self._client.wait()
         by_itself, ended = True, time.monotonic()
         if self._server is not None:
             end = ended + (LEFT_SERVER_GRACE_SECONDS if self._client.rc else SERVER_GRACE_SECONDS)
@@ -122,7 +135,7 @@ class Transfer:
                           self._client.seconds, ended, WRONG_DATA.search(output) is not None, output)
         step = {"command": str(self._client), "server_command": str(self._server), "rc": outcome.rc,
                 "server_rc": outcome.server_rc, "server_ended_by_itself": by_itself, "seconds": outcome.seconds,
-                "wrong_data": outcome.wrong_data}
+                "wrong_data": outcome.wrong_data, "refused": self._refused}
         if not outcome.complete:
             step["output"] = output[-4000:]
         self._session.steps.append(step)
