@@ -13,6 +13,7 @@ import shlex
 import signal
 import socket
 import threading
+import time
 
 from .network import MTU
 from .process import LabError, spawn, stop
@@ -31,6 +32,7 @@ class Command:
         self._done = threading.Event()
         self.rc = None
         self.seconds = None
+        self.ended_at = None  # by time.monotonic()
 
     def __str__(self):
         return f"{self._guest.name}$ {shlex.join(self.argv)}"
@@ -63,7 +65,7 @@ class Command:
         return self.wait()
 
     def finished(self, rc, seconds):
-        self.rc, self.seconds = rc, seconds
+        self.rc, self.seconds, self.ended_at = rc, seconds, time.monotonic()
         self._done.set()
 
 

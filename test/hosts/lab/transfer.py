@@ -10,6 +10,7 @@ from .traffic import UNACCELERATED, WRONG_DATA
 # A server that only waits for a completion does not learn that its client has failed: not a matter of the path.
 SERVER_GRACE_SECONDS, LEFT_SERVER_GRACE_SECONDS = 20, 3
 FAILED_QP_SECONDS = 5
+RETRY_SECONDS = 20  # eight times 2.1 s, what RDMA-CM gives here, and some
 MOST_REFUSALS = 8
 HUNG = 124  # guest_init's code for a command that reached its time limit
 
@@ -21,7 +22,7 @@ class Outcome:
     server_rc: int
     server_ended_by_itself: bool
     seconds: float
-    ended: float  # by time.monotonic()
+    ended: float  # by time.monotonic(); if it failed, when the first end did
     wrong_data: bool
     output: str
 
@@ -100,30 +101,38 @@ class Transfer:
             return sum(counters[name] for name in of) >= count
         wait_until(seen, seconds, f"{count} {' + '.join(of)} of {self._client}")
 
-    def _end_who_stays_on_failed_qp(self):
-        """While the client runs: an end whose QP has been in error for a while is ended, which its peer then hears of.
+    def _end_who_cannot_know(self):
+        """While the client runs: an end whose QP has been in error for a while is ended, which its peer then hears of;
+        and the client, when the server has ended and the client's own retries would have told it.
 
-        rstream goes on polling after its QP has failed, for ever; what the path owes it, the error, it has.
+        rstream goes on polling after its QP has failed, for ever; the error, which the path owes it, it has. Nothing
+        in RDMA tells a client that only waits for a message, without a request of its own, that its server has failed.
         """
         since = {}
+        ends = ((self._session.client, self._client), (self._session.server, self._server))
         while not self._client.ended(1.0):
-            for host, command in ((self._session.client, self._client), (self._session.server, self._server)):
+            now = time.monotonic()
+            for host, command in ends:
                 qps = host.run(["rdma", "resource", "show", "qp"], check=False).output
                 if "state ERR" not in qps:
                     since.pop(host, None)
-                elif time.monotonic() - since.setdefault(host, time.monotonic()) > FAILED_QP_SECONDS:
+                elif now - since.setdefault(host, now) > FAILED_QP_SECONDS:
                     command.kill()
+            if not self._server.running and now - self._server.ended_at > RETRY_SECONDS:
+                self._client.kill()
 
     def finish(self, qp_may_fail=False):
         """Waits for the client, then for the server; the Outcome is also a step of the session's record."""
         if qp_may_fail and self._server is not None:
-            self._end_who_stays_on_failed_qp()
+            self._end_who_cannot_know()
         self._client.wait()
         while self._again_if_refused():
             self._client.wait()
-        by_itself, ended = True, time.monotonic()
+        by_itself, ended = True, self._client.ended_at
         if self._server is not None:
-            end = ended + (LEFT_SERVER_GRACE_SECONDS if self._client.rc else SERVER_GRACE_SECONDS)
+            if self._client.rc and not self._server.running:
+                ended = min(ended, self._server.ended_at)
+            end = time.monotonic() + (LEFT_SERVER_GRACE_SECONDS if self._client.rc else SERVER_GRACE_SECONDS)
             while self._server.running and time.monotonic() < end:
                 time.sleep(0.05)
             by_itself = not self._server.running
