@@ -267,6 +267,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
 void NearPart::advance_h(NearFlow& flow, std::uint32_t psn) {
   if (psn_lt(flow.examined_end, psn)) flow.examined_end = psn;
   if (psn_lt(flow.h, psn)) {
+    flow.reacknowledge = false;  // the answer that says more is on its way
     flow.h = psn;
     flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
   }

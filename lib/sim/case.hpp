@@ -99,6 +99,7 @@ struct Case {
   Number seed = 1;
   Number connected = 0;  ///< QPs stand from the start: no RDMA-CM is seen
   Number connections = 1;
+  Number psns_apart = 4096;  ///< of the starting PSNs of two connections; 0: traffic alone does not tell them apart
   Number reject = 0;
   Number active_b = 0;  ///< host B sends the REQ
   Number close = 1;     ///< 0 nobody, 1 A when both have ended, 2 B then, 3 both then, 4 A early, 5 B early

@@ -110,7 +110,10 @@ Case draw_case(std::uint64_t seed) {
   c.ipv6 = random.chance(1, 5);
   if (random.chance(1, 5)) c.vlans = random.between(1, 2);
   if (random.chance(1, 8)) c.p_key = 0x8001;
-  if (random.chance(1, 6)) c.connections = random.between(2, 3);
+  if (random.chance(1, 6)) {
+    c.connections = random.between(2, 3);
+    if (random.chance(1, 3)) c.psns_apart = random.below(40);
+  }
   if (random.chance(1, 50)) c.reject = 1;
   c.active_b = random.chance(1, 4);
   if (random.chance(1, 10)) c.connected = 1;

@@ -333,8 +333,8 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
       }
       if (flow.failed_at == kNever) return wrong(Rule::fail_loudly, "a fatal NAK though the flow has not failed");
       {
-        // What its requester asks about has not been acknowledged there, whatever was sent. One that is too old is nothing to
-        // the requester, which then never ends.
+        // What its requester asks about has not been acknowledged there, whatever was sent. One that is too old is
+        // nothing to the requester, which then never ends.
         const auto oldest = static_cast<std::uint32_t>(std::min(flow.asked, static_cast<std::int32_t>(flow.told)));
         flow.asked = kNobody;
         // An ACK that was in the box when it crashed was promised.
@@ -537,11 +537,8 @@ void Judge::check_end(unsigned box, Time now) {
   for (const auto& waiting : ports.foreign)
     if (!waiting.empty())
       report(Rule::transparent, fmt::format("box {} kept {} frames that do not concern it", box, waiting.size()), now);
-  // Of a connection learned from traffic a box cannot tell forged DREQs from true ones, and holds a few at a time.
-  for (const auto& [id, since] : ports.dreqs)
-    for (const auto& flow : flows_)
-      if (is_near(*flow, box) && flow->plan.requester_qpn == id >> 8)
-        report(Rule::fail_loudly, fmt::format("box {} never released a DREQ", box), now);
+  if (dreq_limit_ != kNever && !ports.dreqs.empty())
+    report(Rule::fail_loudly, fmt::format("box {} never released a DREQ", box), now);
 }
 
 }  // namespace longhaul::sim

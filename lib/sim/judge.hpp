@@ -42,7 +42,8 @@ struct FlowPlan {
 
 class Judge final : public BoxWatch {
  public:
-  /// `start`: the time that messages count from. `dreq_limit`: how long a DREQ may take through a box.
+  /// `start`: the time that messages count from. `dreq_limit`: how long a DREQ may take through a box; kNever: it may
+  /// stay there.
   Judge(Time start, Duration dreq_hold, Duration dreq_limit)
       : start_(start), dreq_hold_(dreq_hold), dreq_limit_(dreq_limit), observers_{{*this, 0}, {*this, 1}} {}
 

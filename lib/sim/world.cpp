@@ -25,11 +25,11 @@ std::uint8_t timeout_code(Duration timeout) {
 }
 
 // Of a connection learned from traffic a box cannot tell forged DREQs from true ones. When they fill its places, the
-// true one gets in with CM's next try.
+// true one waits for one of CM's next tries, and there may be none.
 Duration dreq_limit(const Case& c) {
   constexpr Duration kMargin = milliseconds(200);
   const bool forged = c.a.forged_us != 0 || c.b.forged_us != 0;
-  return milliseconds(c.dreq_hold_ms) + kMargin + (forged ? microseconds(c.cm_timeout_us) : 0);
+  return forged ? kNever : milliseconds(c.dreq_hold_ms) + kMargin;
 }
 
 }  // namespace
@@ -201,7 +201,7 @@ link::Settings World::segment_settings(unsigned segment) const {
     const unsigned requester = scripted.of_answers != 0 ? to_host : 1 - to_host;
     event.qpn = 0x100 * (to_host + 1) + static_cast<std::uint32_t>(scripted.connection);
     if (scripted.any_psn == 0)
-      event.psn = (host_plan(requester).psn + (scripted.connection << 12) + scripted.position) & 0xffffff;
+      event.psn = (host_plan(requester).psn + scripted.connection * case_.psns_apart + scripted.position) & 0xffffff;
     event.nth = scripted.nth;
     event.count = scripted.count;
     event.action = static_cast<link::Action>(scripted.action % 5);
@@ -238,7 +238,7 @@ std::unique_ptr<Work> World::make_work(unsigned host, unsigned connection, unsig
   work.path_mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(case_.mtu));
   // Generations far apart: a host's own rule for QPNs used again (RFC 6056's reason).
   work.starting_psn =
-      static_cast<std::uint32_t>((plan.psn + (Number{connection} << 12) + Number{generation} * 0x240000) & 0xffffff);
+      static_cast<std::uint32_t>((plan.psn + connection * case_.psns_apart + Number{generation} * 0x240000) & 0xffffff);
   work.mix = static_cast<Mix>(plan.mix);
   return std::make_unique<Work>(work);
 }
