@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The two hosts and the link between them. */
+
+hidden mtype rq_type;
+hidden byte rq_psn, rq_msn, rq_read;
+
+/* Completes everything before `psn`; a READ that is not answered stands in the way: its response was lost, and the
+ * requester goes back to it (IBTA vol. 1, 9.7.5.1.1, implied NAK). */
+inline rq_complete(psn) {
+  first_read_from(rq_una, psn, rq_read);
+  if
+  :: rq_read < psn -> rq_una = rq_read; snd = rq_read
+  :: else -> rq_una = psn; if :: snd < psn -> snd = psn :: else fi
+  fi;
+  check_rule1()
+}
+
+/* An RC requester that goes back: AckReq by kind, retries by timer, a READ's tail asked for alone. */
+proctype Requester() {
+  byte snd = 0;             /* next PSN to send */
+  bool dreq_sent = false;
+#if RETRY_COUNT
+  byte retried = 0, retried_at = N;
+#endif
+
+  do
+  :: atomic { !rq_error && snd < N && room(to_box, QCAP) ->
+       if :: rq_top < after(snd) -> rq_top = after(snd) :: else fi;
+       to_box!REQUEST, snd, (kind[snd] == WRITE);
+       snd = after(snd) }
+  :: atomic { to_requester?rq_type, rq_psn, rq_msn ->
+       if
+       :: rq_type == DREP -> goto over
+       :: rq_type == DREQ ->
+          if :: room(to_box, QCAP) -> to_box!DREP, 0, 0 :: else fi; goto over
+       :: rq_type != DREQ && rq_type != DREP ->
+          if
+          :: rq_error -> skip
+          :: !rq_error && rq_type == RESPONSE ->
+             first_read_from(rq_una, rq_top, rq_read);
+             if
+             :: rq_read == rq_psn -> rq_una = rq_psn + 1; if :: snd < rq_una -> snd = rq_una :: else fi;
+                assert(rq_psn < rp_next);  /* rule 5: only the responder answers a READ */
+                check_rule1(); REACHED(read_completed)
+             :: rq_read < rq_psn -> rq_una = rq_read; snd = rq_read; check_rule1()
+             :: else
+             fi
+          :: !rq_error && rq_type != RESPONSE && rq_una <= rq_psn && rq_psn < rq_top ->
+             if
+             :: rq_type == ACK -> rq_complete(rq_psn + 1)
+             :: rq_type == NAK || rq_type == RNR -> rq_complete(rq_psn); snd = rq_una
+             :: rq_type == FATAL -> rq_complete(rq_psn); rq_error = true; snd = N; REACHED(requester_failed)
+             fi
+          :: else   /* not about anything under way: ignored, as real NICs do */
+          fi
+       fi;
+       rq_type = 0; rq_psn = 0; rq_msn = 0 }
+#if RETRIES
+  :: atomic { ON_TIME(!rq_error && rq_una < rq_top && snd > rq_una && (EARLY || !box_timer)) -> snd = rq_una;
+#if RETRY_COUNT
+       if
+       :: retried == RETRY_COUNT && retried_at == rq_una -> rq_error = true; snd = N
+       :: retried_at != rq_una -> retried_at = rq_una; retried = 1
+       :: else -> retried++
+       fi;
+#endif
+       if :: snd < N && kind[snd] == READ2_END -> REACHED(read_tail_repeated) :: else fi }
+#endif
+#if EXHAUSTS
+  :: atomic { !rq_error && rq_una < rq_top -> rq_error = true; snd = N }
+#endif
+  :: atomic { ON_TIME((rq_una == N || rq_error) && room(to_box, QCAP) &&
+                      (EARLY || !dreq_sent || !(box_timer || dreq_held))) ->
+       if :: rq_una == N -> REACHED(requester_finished) :: else fi;
+       to_box!DREQ, 0, 0; dreq_sent = true }
+  od;
+over:
+  atomic { rq_closed = true; rq_error = (rq_error || rq_una < N); snd = N; dreq_sent = true };
+end_over:
+  do
+  :: atomic { to_requester?rq_type, rq_psn, rq_msn ->
+       if :: rq_type == DREQ && room(to_box, QCAP) -> to_box!DREP, 0, 0 :: else fi }
+  od
+}
+
+hidden mtype rp_type;
+hidden byte rp_psn, rp_ack_req;
+
+/* Repeats and executes [psn, last_of(psn)]: as many responses as there is room for; the rest is as if lost. */
+inline rp_respond(psn) {
+  from_responder!RESPONSE, psn, ends[rp_next];
+  if
+  :: last_of(psn) > psn && room(from_responder, BCAP) -> from_responder!RESPONSE, psn + 1, ends[rp_next]
+  :: else
+  fi
+}
+
+proctype Responder() {
+  bool nak_sent = false;    /* a gap is NAKed once */
+  bool dead = false;        /* its QP is in error */
+  byte rnrs = 0;
+
+end_responder:
+  do
+  :: atomic { len(from_responder) + 2 - EARLY <= BCAP && len(to_responder) > 0 ->
+       to_responder?rp_type, rp_psn, rp_ack_req;
+       if
+       :: rp_type == DREQ -> dead = true; rp_closed = true; from_responder!DREP, 0, 0
+       :: rp_type == DREP -> dead = true; rp_closed = true
+       :: (rp_type == REQUEST || rp_type == HELD) && dead -> skip
+       :: (rp_type == REQUEST || rp_type == HELD) && !dead && rp_psn == rp_next ->
+          if
+          :: RNRS && rnrs < RNRS && !is_read(rp_psn) -> rnrs++; from_responder!RNR, rp_psn, ends[rp_psn]
+          :: FATALS -> dead = true; from_responder!FATAL, rp_psn, ends[rp_psn]
+          :: rp_next = after(rp_psn); nak_sent = false;
+             if
+             :: is_read(rp_psn) -> rp_respond(rp_psn)
+             :: !is_read(rp_psn) && rp_ack_req -> from_responder!ACK, rp_psn, ends[rp_next]
+             :: !is_read(rp_psn) && !rp_ack_req
+             fi
+          fi
+       :: (rp_type == REQUEST || rp_type == HELD) && !dead && rp_psn > rp_next ->
+          if
+          :: !nak_sent -> nak_sent = true; from_responder!NAK, rp_next, ends[rp_next]
+          :: else
+          fi
+       :: (rp_type == REQUEST || rp_type == HELD) && !dead && rp_psn < rp_next ->
+          if
+          :: is_read(rp_psn) -> rp_respond(rp_psn)
+          :: !is_read(rp_psn) -> from_responder!ACK, rp_next - 1, ends[rp_next]
+          :: !is_read(rp_psn) && !rp_ack_req  /* no answer is owed */
+          fi
+       fi;
+       rp_type = 0; rp_psn = 0; rp_ack_req = 0;
+       check_rule1() }
+#if CLOSES
+  :: atomic { !rp_closed && room(from_responder, BCAP) -> dead = true; rp_closed = true; from_responder!DREQ, 0, 0 }
+#endif
+  od
+}
+
+hidden mtype ln_type;
+hidden byte ln_psn, ln_more;
+
+#if LOSSES == FREE
+#define may_lose true
+#define count_loss skip
+#else
+#define may_lose (losses < LOSSES)
+#define count_loss losses++
+#endif
+#if HOST_LOSSES == FREE
+#define may_lose_host true
+#define count_host_loss skip
+#else
+#define may_lose_host (host_losses < HOST_LOSSES)
+#define count_host_loss host_losses++
+#endif
+#if DUPS == FREE
+#define may_duplicate true
+#define count_dup skip
+#else
+#define may_duplicate (dups < DUPS)
+#define count_dup dups++
+#endif
+
+/* The front message repeated behind those after it. */
+inline duplicate(way) {
+  way?<ln_type, ln_psn, ln_more>; way!ln_type, ln_psn, ln_more; ln_type = 0; ln_psn = 0; ln_more = 0
+}
+inline overtake(way) {
+  way?ln_type, ln_psn, ln_more; way!ln_type, ln_psn, ln_more; ln_type = 0; ln_psn = 0; ln_more = 0
+}
+inline lose(way) { way?ln_type, ln_psn, ln_more; ln_type = 0; ln_psn = 0; ln_more = 0 }
+
+proctype Link() {
+  byte losses = 0, host_losses = 0, dups = 0, reorders = 0;
+end_link:
+  do
+  :: false
+#if LOSSES
+#if HELD_LOSS_ONLY
+  :: atomic { may_lose && h > 0 && to_responder?[HELD, eval(h - 1), ln_more] -> count_loss; lose(to_responder) }
+#else
+  :: atomic { may_lose && len(to_responder) > 0 -> count_loss; lose(to_responder) }
+  :: atomic { may_lose && len(from_responder) > 0 -> count_loss; lose(from_responder) }
+#endif
+#endif
+#if HOST_LOSSES
+  :: atomic { may_lose_host && len(to_box) > 0 -> count_host_loss; lose(to_box) }
+  :: atomic { may_lose_host && len(to_requester) > 0 -> count_host_loss; lose(to_requester) }
+#endif
+#if DUPS
+  :: atomic { may_duplicate && len(to_responder) > 0 && room(to_responder, WCAP) -> count_dup; duplicate(to_responder) }
+  :: atomic { may_duplicate && len(from_responder) > 0 && room(from_responder, BCAP) ->
+       count_dup; duplicate(from_responder) }
+#endif
+#if REORDERS
+  :: atomic { reorders < REORDERS && len(to_responder) > 1 -> reorders++; overtake(to_responder) }
+  :: atomic { reorders < REORDERS && len(from_responder) > 1 -> reorders++; overtake(from_responder) }
+#endif
+  od
+}
