@@ -56,7 +56,7 @@ HOLD = [
     hold("failed-ends",
          "a crash, a loss: without a retry count the requester ends all the same, done or by a fatal NAK",
          cycles=True, N=3, CRASHES=1, LOSSES=1, DUPS=0, **ORDERED),
-    hold("three-host-loss", "any three requests, losses on every segment without limit", True, N=3, HOST_LOSSES=ALL,
+    hold("three-host-loss", "three WRITEs, losses on every segment without limit", True, N=3, READS=0, HOST_LOSSES=ALL,
          DUPS=0),
     hold("three-crash-writes", "three WRITEs, a crash, losses on the long haul", True, N=3, READS=0, CRASHES=1, DUPS=0),
     hold("three-custody-limit", "three WRITEs, custody of one packet", True, N=3, READS=0, CUSTODY=1, DUPS=0),
