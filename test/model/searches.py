@@ -59,7 +59,7 @@ HOLD = [
     hold("three-host-loss", "three WRITEs, losses on every segment without limit", True, N=3, READS=0, HOST_LOSSES=ALL,
          DUPS=0),
     hold("three-crash-writes", "three WRITEs, a crash, losses on the long haul", True, N=3, READS=0, CRASHES=1, DUPS=0),
-    hold("three-custody-limit", "three WRITEs, custody of one packet", True, N=3, READS=0, CUSTODY=1, DUPS=0),
+    hold("three-custody-limit", "any three requests, custody of one packet", True, N=3, CUSTODY=1, DUPS=0),
     hold("clean-four", "four requests of any kind, a loss: all arrives", True, N=4, CLEAN=1, LOSSES=1, DUPS=0,
          **ORDERED),
     hold("clean-four-ends", "and nothing repeats for ever", True, True, N=4, CLEAN=1, LOSSES=1, DUPS=0, **ORDERED),
