@@ -46,6 +46,7 @@ hidden byte bx_forward, bx_blocked, bx_cover;
 #define empty_queue (head == tail)
 #define owes (head != tail && una != h)
 #define can_send (unsent < tail && !hold && !(one_probe && probe_out) && room(to_responder, WCAP))
+#define speaks_for_responder (acknowledged_any && !((phase == PLAIN || !trusted || !msn_known) && !owes))
 #define may_nak_gap (phase == CONFIRMED && trusted && !draining)
 /* Something of the box's own is due before any timer of a host. */
 #define box_timer ((hold && !empty_queue) || \
@@ -172,7 +173,7 @@ inline release_head() {
 inline progressed() { hold = false; settle_probe(); try_send() }
 
 inline advance_h(psn) {
-  if :: h < psn -> h = psn; msn_h = msn_base + msn_released :: else fi
+  if :: h < psn -> reacknowledge = false; h = psn; msn_h = msn_base + msn_released :: else fi
 }
 
 /* bx_blocked: an unfinished READ stands before `psn`. */
@@ -195,7 +196,7 @@ inline release_before(psn) {
   if :: una != bx_before -> progressed() :: else fi
 }
 
-inline stale(psn) { bx_forward = (!acknowledged_any || psn >= h) }
+inline stale(psn) { bx_forward = (!speaks_for_responder || psn >= h) }
 
 inline learn_msn(msn) {
   if
@@ -346,7 +347,7 @@ inline repeated(psn) {
   bx_at = psn;
   if :: kind[psn] == READ2_END && psn > head -> bx_at = psn - 1 :: else fi;
   if
-  :: psn < h && !is_read(psn) && acknowledged_any && read_again == NEVER -> reacknowledge = true; bx_forward = false
+  :: psn < h && !is_read(psn) && speaks_for_responder && read_again == NEVER -> reacknowledge = true; bx_forward = false
   :: else ->
      if
      :: psn >= una && bx_at >= head && bx_at < tail && psn >= held_psn(bx_at) ->
