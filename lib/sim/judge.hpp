@@ -38,6 +38,7 @@ struct FlowPlan {
   std::uint32_t responder_qpn = 0;
   std::uint16_t p_key = 0xffff;
   bool completions_true = false;  ///< policy window at its near box
+  bool ports_wait = false;        ///< what its near box makes may leave late
 };
 
 class Judge final : public BoxWatch {
