@@ -170,8 +170,11 @@ void Judge::note_tail(Flow& flow, const View& view) {
   if (view.frame.opcode == nullptr || view.frame.opcode->operation != wire::Operation::read_request) return;
   const std::int32_t position = flow.plan.work->position_of(view.psn());
   if (position < 0 || static_cast<std::uint32_t>(position) >= flow.left.size()) return;
-  std::uint32_t& from = flow.asked_from[flow.plan.work->at(static_cast<std::uint32_t>(position)).number];
-  from = std::max(from, static_cast<std::uint32_t>(position));
+  const std::size_t number = flow.plan.work->at(static_cast<std::uint32_t>(position)).number;
+  const auto begin = static_cast<std::uint32_t>(position);
+  flow.asked_from[number] = std::max(flow.asked_from[number], begin);
+  // It has what is before: some may have passed here out of order and come to it in order.
+  flow.response_next[number] = std::max(flow.response_next[number], begin);
 }
 
 void Judge::request_left(Flow& flow, const View& view) {
