@@ -109,6 +109,7 @@ Engine::Impl::~Impl() {
 
 void Engine::Impl::receive(Side side, std::span<rte_mbuf* const> frames, Time time) {
   now = time;
+  learner.began(now);
   wan_full = false;
   // The mbuf first, then the bytes it points to: the ICRC reads all of them.
   constexpr std::size_t kMbufsAhead = 8;

@@ -79,6 +79,11 @@ void TrafficLearner::Candidate::begin(std::uint32_t psn) {
   skipped = 0;
 }
 
+void TrafficLearner::Candidate::uncounted(std::uint32_t psn) {
+  counting = revealed = false;
+  next = psn;
+}
+
 void TrafficLearner::Candidate::add(const wire::Frame& frame, std::uint32_t psns) {
   const std::uint32_t last = psn_add(next, static_cast<std::int64_t>(psns) - 1);
   next = psn_add(last, 1);
@@ -97,6 +102,12 @@ void TrafficLearner::Candidate::add(const wire::Frame& frame, std::uint32_t psns
 
 bool TrafficLearner::Candidate::outstanding(std::uint32_t psn) const {
   return counting && psn_le(low, psn) && psn_lt(psn, next);
+}
+
+// Also an ACK that is repeated or late, and one for requests that could not be counted.
+bool TrafficLearner::Candidate::may_be_meant(std::uint32_t psn) const {
+  const std::int32_t behind = psn_diff(next, psn);
+  return behind > (counting ? 0 : -kMaxOutstanding) && behind <= 2 * kMaxOutstanding;
 }
 
 std::optional<std::uint32_t> TrafficLearner::Candidate::messages_at(std::uint32_t psn) const {
@@ -119,16 +130,19 @@ void TrafficLearner::Candidate::answered(std::uint32_t psn) {
 
 bool TrafficLearner::request(const wire::Frame& frame, Time now) {
   Candidate* candidate = candidate_of(frame, now);
-  if (candidate == nullptr) return false;
+  if (candidate == nullptr) {
+    blind_until_ = now + kBlind;
+    return false;
+  }
   candidate->last_request = now;
   if (frame.opcode == nullptr) {
-    candidate->counting = false;  // how many messages and PSNs it is, nobody knows
+    candidate->uncounted(frame.psn());  // how many messages and PSNs it is, nobody knows
     return true;
   }
   if (candidate->path_mtu == 0) candidate->path_mtu = wire::path_mtu_shown_by(frame);
   const std::uint32_t psns = wire::psns_of(frame, candidate->path_mtu);
   if (psns == 0) {
-    candidate->counting = false;  // nothing beyond a READ until the path MTU is known
+    candidate->uncounted(frame.psn());  // nothing beyond a READ until the path MTU is known
     return true;
   }
   const std::uint32_t psn = frame.psn();
@@ -213,14 +227,14 @@ TrafficLearner::Fit TrafficLearner::fit(const wire::Frame& answer, Time now) {
     Candidate& candidate = candidates_[index];
     if (now - candidate.last_request > kCandidateLife) continue;
     if (candidate.revealed && candidate.requester_qpn == answer.destination_qpn()) fit.revealed = &candidate;
-    if (!candidate.outstanding(answer.psn())) continue;
-    ++fit.count;
-    fit.only = &candidate;
+    if (candidate.may_be_meant(answer.psn())) ++fit.count;
+    if (candidate.outstanding(answer.psn())) fit.only = &candidate;
   }
   return fit;
 }
 
 TrafficOutcome TrafficLearner::answer(const wire::Frame& frame, Time now) {
+  if (now < began_ + kBlind || now < blind_until_) return {};
   const Fit found = fit(frame, now);
   if (frame.opcode->operation == wire::Operation::acknowledge) {
     if (wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack) return acknowledge(frame, found);
@@ -245,7 +259,7 @@ TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, const Fit& 
   // It fits none, or another than before, or comes for another QPN than before.
   if (fit.revealed != candidate && (fit.revealed != nullptr || candidate->revealed)) {
     for (Candidate* wrong : {fit.revealed, candidate})
-      if (wrong != nullptr) wrong->counting = wrong->revealed = false;
+      if (wrong != nullptr) wrong->uncounted(wrong->next);
     outcome.event = TrafficEvent::contradicted;
     return outcome;
   }
@@ -265,7 +279,7 @@ TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, const Fit& 
   const std::uint32_t counted = *messages - candidate->first_messages;
   if (counted == 0) return outcome;  // within one message an MSN proves nothing
   if (psn_add(candidate->first_msn, counted) != msn) {
-    candidate->counting = candidate->revealed = false;
+    candidate->uncounted(candidate->next);
     outcome.event = TrafficEvent::contradicted;
     return outcome;
   }

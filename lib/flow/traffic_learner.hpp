@@ -2,7 +2,8 @@
 // Learns connections that RDMA-CM did not announce to this box (set up over TCP, or older than the box) from their
 // traffic alone. A request names the responder's QPN only; the requester's stands in the answers. An ACK whose PSN is
 // outstanding in exactly one candidate reveals it, and a second ACK, whose MSN has grown by the messages counted
-// between the two, confirms it. Where two candidates fit, nothing is learned (design section 4).
+// between the two, confirms it. Where two candidates can be meant, nothing is learned (design section 4): some stacks
+// begin all their QPs with the same PSN, and an ACK taken for another QP's would be answered there.
 #pragma once
 
 #include <array>
@@ -42,6 +43,11 @@ class TrafficLearner {
   TrafficLearner(const TrafficLearner&) = delete;
   TrafficLearner& operator=(const TrafficLearner&) = delete;
 
+  /// The box has been looking on since `now`, if not since earlier.
+  void began(Time now) {
+    if (now < began_) began_ = now;
+  }
+
   /// A request from the host side, ICRC verified, of no known connection; `opcode` may be unknown.
   /// False when there is no room to follow it.
   bool request(const wire::Frame& frame, Time now);
@@ -51,6 +57,9 @@ class TrafficLearner {
 
   /// Without a request for so long a candidate no longer counts: its requester has given up.
   static constexpr Duration kCandidateLife = seconds(60);
+
+  /// For so long after it began, or had no room for a candidate, no ACK is used: it may answer what did not pass here.
+  static constexpr Duration kBlind = seconds(1);
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffff;
@@ -85,15 +94,17 @@ class TrafficLearner {
     std::uint32_t next_of_pair = kNone;
 
     void begin(std::uint32_t psn);
+    void uncounted(std::uint32_t psn);
     void add(const wire::Frame& frame, std::uint32_t psns);
     bool outstanding(std::uint32_t psn) const;
+    bool may_be_meant(std::uint32_t psn) const;
     std::optional<std::uint32_t> messages_at(std::uint32_t psn) const;
     void answered(std::uint32_t psn);
   };
   struct Fit {
     Candidate* revealed = nullptr;  ///< the one whose requester QPN the answer names
     Candidate* only = nullptr;      ///< the one that has its PSN outstanding
-    unsigned count = 0;             ///< how many have
+    unsigned count = 0;             ///< how many may be meant
   };
 
   static Key request_key(const Candidate& candidate);
@@ -110,6 +121,8 @@ class TrafficLearner {
   rte_hash* by_request_ = nullptr;
   rte_hash* by_pair_ = nullptr;  ///< to the first of those between two hosts, linked by next_of_pair
   std::uint32_t clock_hand_ = 0;
+  Time began_ = kNever;
+  Time blind_until_ = 0;
 };
 
 }  // namespace longhaul::flow

@@ -322,8 +322,9 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
       if (!flow.credits_known) return;
       if (!flow.credits && value != wire::kAckNoCredits)
         return wrong(Rule::indistinguishable, "credits that the responder does not give");
-      // One that waited for its port may know of no credits yet; and none left is the least one can say.
-      if (value == wire::kAckNoCredits && flow.plan.ports_wait) return;
+      // The box may not have used the answer yet, or made this one before; none left is the least one can say.
+      if (value == wire::kAckNoCredits && !flow.credits_passed_on) return;
+      flow.credits_passed_on = true;
       if (flow.credits &&
           (value == wire::kAckNoCredits ||
            (value != 0 && flow.plan.work->receives_before(acknowledged) + kCredits[value] > flow.receive_limit)))

@@ -38,7 +38,6 @@ struct FlowPlan {
   std::uint32_t responder_qpn = 0;
   std::uint16_t p_key = 0xffff;
   bool completions_true = false;  ///< policy window at its near box
-  bool ports_wait = false;        ///< what its near box makes may leave late
 };
 
 class Judge final : public BoxWatch {
@@ -105,6 +104,7 @@ class Judge final : public BoxWatch {
     std::vector<std::uint32_t> asked_from;     ///< by message: where the last repeat of a READ began
     bool credits_known = false;                ///< the near box has seen a real ACK
     bool credits = false;                      ///< and it carried credits
+    bool credits_passed_on = false;            ///< a pseudo-ACK has carried some
     std::uint32_t receive_limit = 0;           ///< receives that it announced, counted from the first message on
     Time failed_at = kNever;
     Time started_at = 0;           ///< when its near box began

@@ -263,7 +263,6 @@ void World::connect(unsigned number, unsigned generation, Time when) {
     flow.responder_qpn = qpns[1 - h];
     flow.p_key = static_cast<std::uint16_t>(case_.p_key);
     flow.completions_true = plan_of(h).policy == 2;
-    flow.ports_wait = plan_of(h).port_full != 0;
     connection->flow[h] = judge_.add_flow(flow);
   }
   for (unsigned h = 0; h < 2; ++h) {

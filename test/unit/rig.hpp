@@ -19,7 +19,7 @@ namespace longhaul::test {
 /// Defaults of the box, with small tables.
 engine::Settings small_settings();
 
-class Rig final : public engine::Sink {
+class Rig : public engine::Sink {
  public:
   explicit Rig(const engine::Settings& settings = small_settings(), custody::Observer* observer = nullptr);
   ~Rig() override;
