@@ -8,20 +8,8 @@
 #include <ranges>
 
 #include "sim/credits.hpp"
-#include "wire/cm.hpp"
 
 namespace longhaul::sim {
-
-namespace {
-
-std::optional<wire::CmMessage> dreq_in(const View& view) {
-  if (!view.intact) return std::nullopt;
-  auto message = wire::parse_cm(view.frame);
-  if (message && message->attribute != wire::CmAttribute::dreq) message.reset();
-  return message;
-}
-
-}  // namespace
 
 // ---- set-up -----------------------------------------------------------------------------------
 
@@ -58,6 +46,15 @@ std::string Judge::at(const Flow& flow, const View& view) const {
 // ---- which flow a frame is of -----------------------------------------------------------------
 
 bool Judge::is_answer(const View& view) { return view.frame.opcode != nullptr && view.frame.opcode->is_response(); }
+
+// A DREQ between these hosts. With another VLAN ID, which no ICRC covers, it is nobody's.
+std::optional<wire::CmMessage> Judge::dreq_in(const View& view) const {
+  const auto is_here = [&view](const auto& flow) { return flow->plan.vlan == view.frame.vlan; };
+  if (!view.intact || !std::ranges::any_of(flows_, is_here)) return std::nullopt;
+  auto message = wire::parse_cm(view.frame);
+  if (message && message->attribute != wire::CmAttribute::dreq) message.reset();
+  return message;
+}
 
 Judge::Flow* Judge::flow_of(const View& view) const {
   if (!view.intact || !view.reliable()) return nullptr;

@@ -18,6 +18,7 @@
 #include "sim/requester.hpp"
 #include "sim/responder.hpp"
 #include "sim/rules.hpp"
+#include "wire/cm.hpp"
 
 namespace longhaul::sim {
 
@@ -139,6 +140,7 @@ class Judge final : public BoxWatch {
   };
 
   Flow* flow_of(const View& view) const;
+  std::optional<wire::CmMessage> dreq_in(const View& view) const;
   void forget(unsigned box);
   void note_credits(Flow& flow, const View& view);
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }

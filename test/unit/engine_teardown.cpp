@@ -170,3 +170,18 @@ TEST_CASE("nothing is acknowledged after the end, though wanted in the same burs
   CHECK(rig.count(Counter::unconfirmed_at_close_packets) == 1);
   CHECK(rig.at_host().empty());
 }
+
+TEST_CASE("an RNR NAK in the burst that confirms a flow: what is promised behind it is kept", "[engine][teardown]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect(pair);
+  rig.host_sends({pair.write(100), pair.write(101), pair.write(102)});
+  rig.wan_sends({pair.ack(100, 1), pair.rnr(101, 1, 10)});
+  CHECK(rig.at_host() == Lines{"ack 100 msn 1", "rnr10 101 msn 1", "ack 101 msn 2", "ack 102 msn 3"});
+  CHECK(rig.engine->custody_packets() == 2);
+  rig.at_wan();
+  rig.host_sends(pair.dreq(Side::host));
+  CHECK(rig.at_wan().empty());
+  rig.wait(milliseconds(1100));
+  CHECK(rig.at_wan() == Lines{"write_only 101!"});
+}
