@@ -153,7 +153,7 @@ bool NearPart::send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, s
     return false;
   }
   ++counters_[counter];
-  outlet_.send_to_requester(frame, cause);
+  outlet_.send_to_requester(flow, frame, cause);
   return true;
 }
 

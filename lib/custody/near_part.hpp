@@ -31,7 +31,7 @@ class Outlet {
   virtual void settle() = 0;
   /// Sends a frame the box made to the requester. `cause`: when the request it answers was received; kNever for what
   /// had to wait by design.
-  virtual void send_to_requester(rte_mbuf* frame, Time cause) = 0;
+  virtual void send_to_requester(NearFlow& flow, rte_mbuf* frame, Time cause) = 0;
   /// `flow` has packets to send and may_send() said no, or a port refused one: call try_send() when it can.
   virtual void wait_to_send(NearFlow& flow) = 0;
 };

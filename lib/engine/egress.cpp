@@ -53,6 +53,16 @@ void Egress::flush() {
   count_ = 0;
 }
 
+void Egress::drop_made_for(const custody::NearFlow& flow) {
+  flush();
+  std::erase_if(refused_, [&](const Entry& entry) {
+    if (!entry.made || entry.flow != &flow) return false;
+    rte_pktmbuf_free(entry.frame);
+    events_.dropped(out_, true);
+    return true;
+  });
+}
+
 std::uint64_t Egress::waiting() const {
   std::uint64_t frames = 0;
   for (const Entry& entry : refused_)

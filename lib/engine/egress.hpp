@@ -33,11 +33,14 @@ class Egress {
 
   void forward(rte_mbuf* frame) { stage(frame, nullptr, nullptr, false, kNever); }
   /// `cause`: when the burst that caused it was received; kNever when it had been withheld.
-  void send_made(rte_mbuf* frame, Time cause) { stage(frame, nullptr, nullptr, true, cause); }
+  void send_made(custody::NearFlow& flow, rte_mbuf* frame, Time cause) { stage(frame, &flow, nullptr, true, cause); }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) { stage(frame, &flow, held, false, kNever); }
 
   /// Hands everything to the port.
   void flush();
+
+  /// Made frames of `flow` that the port refused go no more: its QPN may have a new owner by then.
+  void drop_made_for(const custody::NearFlow& flow);
 
   bool has_refused() const { return !refused_.empty(); }
   /// Frames received that still wait here.

@@ -81,7 +81,9 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   bool may_send() override { return !wan_full && pacer.may_send(now); }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
   void settle() override { out(Side::wan).flush(); }
-  void send_to_requester(rte_mbuf* frame, Time cause) override { egress[0].send_made(frame, cause); }
+  void send_to_requester(custody::NearFlow& flow, rte_mbuf* frame, Time cause) override {
+    egress[0].send_made(flow, frame, cause);
+  }
   void wait_to_send(custody::NearFlow& flow) override;
 
   // EgressEvents

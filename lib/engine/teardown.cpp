@@ -85,6 +85,7 @@ void Engine::Impl::close(flow::ConnectionIndex index) {
   out(Side::wan).flush();
   release_dreqs(index, kNever);
   near.end(connection.near, now);
+  out(Side::host).drop_made_for(connection.near);
   connection.close_deadline = kNever;
   timers.set(index, kNever);
   tracker.forget(index);

@@ -149,3 +149,22 @@ TEST_CASE("a burst longer than the box's own is one burst all the same", "[engin
   CHECK(rig.host_out.size() == 300);
   CHECK(rig.at_host().back() == "ack 400 msn 301");
 }
+
+TEST_CASE("a pseudo-ACK that its port refused goes no more when its connection has ended", "[engine][ports]") {
+  Rig rig;
+  const Pair old;
+  rig.connect_confirmed(old);
+  rig.at_host();
+  rig.allow(Side::host, 0);
+  rig.host_sends(old.write(101));
+  Pair again = old;  // the same QPNs and PSNs
+  again.transaction = 0x78;
+  again.a_comm = 0xa2;
+  again.b_comm = 0xb2;
+  rig.wan_sends(old.ack(101, 2));
+  rig.connect(again);
+  rig.allow(Side::host, Rig::kUnlimited);
+  rig.wait(milliseconds(1));
+  CHECK(rig.at_host() == Lines{"rep"});
+  CHECK(rig.count(Counter::made_frames_lost) == 1);
+}
