@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <ranges>
 
-#include "sim/credits.hpp"
+#include "wire/credits.hpp"
 
 namespace longhaul::sim {
 
@@ -150,7 +150,7 @@ void Judge::note_credits(Flow& flow, const View& view) {
   flow.credits = wire::aeth_value(syndrome) != wire::kAckNoCredits;
   if (!flow.credits) return;
   const std::uint32_t receives = flow.plan.work->receives_before(static_cast<std::uint32_t>(position) + 1);
-  flow.receive_limit = std::max(flow.receive_limit, receives + kCredits[wire::aeth_value(syndrome)]);
+  flow.receive_limit = std::max(flow.receive_limit, receives + wire::credits_of(wire::aeth_value(syndrome)));
 }
 
 // What is not understood leaves unchanged and in order (rule 3).
@@ -322,9 +322,9 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
       // The box may not have used the answer yet, or made this one before; none left is the least one can say.
       if (value == wire::kAckNoCredits && !flow.credits_passed_on) return;
       flow.credits_passed_on = true;
-      if (flow.credits &&
-          (value == wire::kAckNoCredits ||
-           (value != 0 && flow.plan.work->receives_before(acknowledged) + kCredits[value] > flow.receive_limit)))
+      if (flow.credits && (value == wire::kAckNoCredits ||
+                           (value != 0 && flow.plan.work->receives_before(acknowledged) + wire::credits_of(value) >
+                                              flow.receive_limit)))
         return wrong(Rule::indistinguishable,
                      fmt::format("more credits than the responder gave (receives: {})", flow.receive_limit));
       return;

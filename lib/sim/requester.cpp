@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "custody/rnr_timer.hpp"
-#include "sim/credits.hpp"
+#include "wire/credits.hpp"
 
 namespace longhaul::sim {
 
@@ -210,7 +210,7 @@ void Requester::receive(const View& view, Time now) {
 void Requester::learn_credits(const wire::Aeth& aeth) {
   const std::uint8_t code = wire::aeth_value(aeth.syndrome);
   credits_ = code != wire::kAckNoCredits;
-  if (credits_) credit_limit_ = std::max<std::uint32_t>(credit_limit_, aeth.msn + kCredits[code]);
+  if (credits_) credit_limit_ = std::max<std::uint32_t>(credit_limit_, aeth.msn + wire::credits_of(code));
 }
 
 void Requester::on_ack(std::uint32_t position, const wire::Aeth& aeth, Time now) {

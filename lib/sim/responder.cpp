@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sim/credits.hpp"
+#include "wire/credits.hpp"
 #include "wire/psn.hpp"
 
 namespace longhaul::sim {
@@ -202,9 +202,9 @@ bool Responder::take_receive(Time now) {
 
 std::uint8_t Responder::ack_syndrome(Time now) {
   if (!plan_.credits) return wire::kAckNoCredits;
-  const std::uint8_t code = encode_credits(plan_.receives == 0 ? 1024 : available(now));
+  const std::uint8_t code = wire::credit_code(plan_.receives == 0 ? 1024 : available(now));
   starved_ = code == 0;
-  credit_limit_ = std::max(credit_limit_, msn_ + kCredits[code]);
+  credit_limit_ = std::max(credit_limit_, msn_ + wire::credits_of(code));
   return code;
 }
 
