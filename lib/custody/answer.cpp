@@ -16,6 +16,17 @@ using wire::psn_add;
 using wire::psn_le;
 using wire::psn_lt;
 
+namespace {
+
+// Whether a request may be answered so: a READ by responses of which none but the last ends it, an atomic by its own.
+bool fits(const wire::OpcodeInfo& response, bool last, bool is_atomic) {
+  if (response.operation == wire::Operation::atomic_response) return is_atomic;
+  const bool ends = response.position == wire::Position::last || response.position == wire::Position::only;
+  return !is_atomic && ends == last;
+}
+
+}  // namespace
+
 Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (flow.phase == Phase::ended || flow.phase == Phase::failed) {
@@ -62,9 +73,11 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
 }
 
 // A requester that heard the responder itself (while no box was there, or over an answer that was under way) ignores a
-// fatal NAK for what that has acknowledged.
+// fatal NAK for what that has acknowledged. An ACK for what it has not sent, as far as was seen here, is ignored by it,
+// and would be believed if a fatal NAK repeated it later.
 void NearPart::follow_failed(NearFlow& flow, const wire::Frame& frame) {
-  if (frame.opcode->operation != wire::Operation::acknowledge || psn_lt(frame.psn(), flow.h)) return;
+  if (frame.opcode->operation != wire::Operation::acknowledge) return;
+  if (psn_lt(frame.psn(), flow.h) || psn_le(flow.sent_top, frame.psn())) return;
   if (wire::aeth_kind(frame.aeth().syndrome) != wire::AethKind::ack) return;
   flow.h = flow.fatal_psn = psn_add(frame.psn(), 1);
   flow.msn_h = frame.aeth().msn;
@@ -243,6 +256,10 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   const Held held = held_in(read);
   const std::uint32_t psn = frame.psn();
   if (!held.sent || psn_lt(psn, held.psn) || psn_lt(held.last_psn, psn)) return Verdict::forward;
+  if (!fits(*frame.opcode, psn == held.last_psn, held.is_atomic)) {
+    ++counters_[Counter::responses_unfit];
+    return Verdict::forward;
+  }
 
   // The responder answers in order, so this answers all before the READ.
   release_before(flow, held.psn, now);

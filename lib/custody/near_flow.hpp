@@ -46,7 +46,7 @@ struct NearFlow {
   std::uint32_t una = 0;        ///< first PSN the responder has not answered
   std::uint32_t h = 0;          ///< first PSN that nobody, neither box nor responder, has acknowledged to the requester
   std::uint32_t tail = 0;       ///< first PSN after custody: the next one to take
-  std::uint32_t sent_top = 0;   ///< first PSN never forwarded, with custody or without
+  std::uint32_t sent_top = 0;   ///< first PSN never forwarded, with custody or without; once failed: never seen
   std::uint32_t read_next = 0;  ///< next response expected of the oldest READ in custody
 
   // MSNs. What Held and these two count begins at zero where custody began; plus msn_base it is the responder's.

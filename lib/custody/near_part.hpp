@@ -125,6 +125,7 @@ class NearPart {
     bool known;  ///< false: an opcode that is not known, or a READ whose path MTU is not
   };
   static Span span_of(const NearFlow& flow, const wire::Frame& frame);
+  static void reach_sent_top(NearFlow& flow, const Span& span);
   Verdict in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   Verdict beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span);
   Verdict repeated(NearFlow& flow, const wire::Frame& frame, const Span& span);

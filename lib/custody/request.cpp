@@ -67,6 +67,7 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
     case Phase::failed:
       // Below h a pseudo-ACK was lost: a NAK at h would complete what its requester still waits for.
       if (psn_lt(span.psn, flow.fatal_psn)) flow.fatal_psn = span.psn;
+      reach_sent_top(flow, span);
       flow.fatal_nak_wanted = true;
       ++counters_[Counter::absorbed_failed];
       return Verdict::drop;
@@ -172,9 +173,13 @@ void NearPart::count_new(const NearFlow& flow, const wire::Frame& frame, const S
 Verdict NearPart::pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span) {
   count_new(flow, frame, span);
   ++counters_[Counter::plain_requests];
+  reach_sent_top(flow, span);
+  return Verdict::forward;
+}
+
+void NearPart::reach_sent_top(NearFlow& flow, const Span& span) {
   const std::uint32_t after = psn_add(span.last_psn, 1);
   if (psn_lt(flow.sent_top, after)) flow.sent_top = after;
-  return Verdict::forward;
 }
 
 rte_mbuf* NearPart::small_copy(const rte_mbuf* mbuf) const {
@@ -238,6 +243,7 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
   held.msn = flow.msn_tail;
   held.ack_req = frame.ack_req();
   held.wants_response = frame.opcode->wants_response();
+  held.is_atomic = frame.opcode->operation == wire::Operation::atomic_request;
   held.takes_receive = frame.opcode->takes_receive();
   held.small = small;
   const bool had_read = flow.queue.first_read() != nullptr;

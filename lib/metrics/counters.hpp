@@ -90,6 +90,7 @@ namespace longhaul::metrics {
   X(answers_stale, "real answers older than what has been answered")                                                 \
   X(answers_ignored, "NAKs that changed nothing: repeats during a wait or a resend")                                 \
   X(responses_lost, "real ACKs beyond an unfinished READ or atomic: forwarded")                                      \
+  X(responses_unfit, "READ or atomic responses that cannot answer the request of their PSN: changed nothing")        \
   X(msn_disagreed, "real ACKs whose MSN was not what was counted: their flow is no longer accelerated")              \
   X(credits_seen, "real ACKs that carried end-to-end credits")                                                       \
   X(cnps, "congestion notification packets")                                                                         \

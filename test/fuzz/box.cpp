@@ -198,7 +198,7 @@ void Box::on_flow_learned(const custody::FlowIdentity& identity, Time) {
     learned_from_cm(identity, *roce);
   else
     learned_from_traffic(identity);
-  if (refuses_) flows_.front().judge.port_refuses();
+  if (refuses_) flows_.front().judge.all_may_look_sent();
 }
 
 /// By a REP, which came alone: bursts carry no RDMA-CM.
@@ -290,10 +290,16 @@ void Box::on_pseudo_ack(const custody::FlowIdentity& identity, const custody::Ac
     expect((messages & 0xffffff) == (defect("msn") ? ack.msn + 1 : ack.msn), "a pseudo-ACK's MSN");
 }
 
+/// From here on requests are absorbed, but what the responder acknowledges itself still counts.
+void Box::failed(Flow& flow) {
+  flow.over = true;
+  flow.judge.all_may_look_sent();
+}
+
 void Box::on_flow_failed(const custody::FlowIdentity& identity, std::string_view, std::uint64_t, Time) {
   Flow* flow = by_serial(identity.serial);
   if (flow == nullptr) return;
-  flow->over = true;
+  failed(*flow);
   // Its last progress was at most a resend timeout and an RNR wait after settle() began.
   if (settling_ && now_ > settling_since_ + seconds(10))
     expect(flow->judge.unsure() || flow->too_long, "what was promised is given up, with an honest responder");
@@ -433,7 +439,7 @@ void Box::allow(Side side, std::size_t frames) {
   room_[static_cast<int>(side)] = frames;
   if (side != Side::wan || frames == kUnlimited) return;
   refuses_ = true;
-  for (Flow& flow : flows_) flow.judge.port_refuses();
+  for (Flow& flow : flows_) flow.judge.all_may_look_sent();
 }
 
 void Box::drain(bool on) {
@@ -445,7 +451,7 @@ void Box::restart(std::size_t at, std::uint8_t damage) {
   engine_.reset();
   complete(0);
   for (auto& waiting : plain_) waiting.clear();
-  for (Flow& flow : flows_) flow.over = true;
+  for (Flow& flow : flows_) failed(flow);
   draining_ = false;
   if (damage != 0) {
     const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(record_.data()),

@@ -66,7 +66,7 @@ void FlowJudge::sent(const Roce& request) {
 void FlowJudge::answered(const Roce& answer) {
   const Position at = position(answer.psn);
   Position sent = sent_;
-  if (refuses_) {
+  if (all_may_look_sent_) {
     sent = std::max(sent, whole_);
     if (!beyond_.empty()) sent = std::max(sent, beyond_.rbegin()->second + 1);
   }

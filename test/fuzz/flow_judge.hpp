@@ -29,8 +29,9 @@ class FlowJudge {
   void sent(const Roce& request);
   /// An answer with a good ICRC and good checksums came from the responder.
   void answered(const Roce& answer);
-  /// The WAN port refuses frames at times: what the box has not handed over may look sent to it.
-  void port_refuses() { refuses_ = true; }
+  /// The WAN port refuses frames at times, or the box absorbs them since it has failed the flow: what came from the
+  /// requester may look sent to it.
+  void all_may_look_sent() { all_may_look_sent_ = true; }
   /// The box dropped a request that may come again as another one.
   void forget_order() { ordered_ = false; }
 
@@ -93,7 +94,7 @@ class FlowJudge {
   bool any_answer_ = false;
   bool credits_seen_ = false;
   bool midway_ = false;
-  bool refuses_ = false;
+  bool all_may_look_sent_ = false;
   bool ordered_ = true;  ///< what came first for a position is what the box has
   bool unsure_ = false;
   bool lost_ = false;

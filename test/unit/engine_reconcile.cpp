@@ -338,6 +338,23 @@ TEST_CASE("a READ response answers what was before the READ", "[engine][reconcil
   CHECK(rig.engine->custody_packets() == 1);
 }
 
+TEST_CASE("a response that cannot answer the request of its PSN ends nothing", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.atomic(101), pair.read(102), pair.write(103)});
+  rig.wan_sends({pair.answer("read_only", 101, 2), pair.answer("read_middle", 101, 2)});
+  CHECK(rig.at_host() == Lines{"read_only 101", "read_middle 101"});
+  rig.wan_sends(pair.answer("atomic_answer", 101, 2));
+  CHECK(rig.at_host() == Lines{"atomic_answer 101"});
+  rig.wan_sends({pair.answer("read_first", 102, 3), pair.answer("atomic_answer", 102, 3)});
+  CHECK(rig.at_host() == Lines{"read_first 102", "atomic_answer 102"});
+  CHECK(rig.count(Counter::responses_unfit) == 4);
+  CHECK(rig.engine->custody_packets() == 2);
+  rig.wan_sends(pair.answer("read_only", 102, 3));
+  CHECK(rig.at_host() == Lines{"read_only 102", "ack 103 msn 4"});
+}
+
 TEST_CASE("a lost READ request is the requester's to repeat; what is behind it stays", "[engine][reconcile]") {
   Rig rig;
   const Pair pair;

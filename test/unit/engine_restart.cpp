@@ -158,6 +158,27 @@ TEST_CASE("killed while it owed: both ends and the bytes are told, the next requ
   CHECK(next.rig.at_host() == Lines{"ack 102 msn 3"});
 }
 
+TEST_CASE("a failed flow follows what the responder itself acknowledges of what its requester has sent",
+          "[engine][restart]") {
+  Record record = make_record();
+  const Pair pair;
+  die_owing(record, pair);
+  Process next(record);
+  // While no box was there 103 to 105 passed, and were received.
+  next.rig.host_sends(pair.write(106));
+  CHECK(next.rig.at_host() == Lines{"nak3 103 msn 3"});
+  next.rig.wan_sends(pair.ack(105, 6));
+  CHECK(next.rig.at_host() == Lines{"ack 105 msn 6"});
+  next.rig.host_sends(pair.write(106));
+  CHECK(next.rig.at_host() == Lines{"nak3 106 msn 6"});
+
+  // The requester ignores this one now, and would believe it when it has sent 140 itself.
+  next.rig.wan_sends(pair.ack(140, 9));
+  CHECK(next.rig.at_host() == Lines{"ack 140 msn 9"});
+  next.rig.host_sends({pair.write(107), pair.write(141)});
+  CHECK(next.rig.at_host() == Lines{"nak3 106 msn 6"});
+}
+
 TEST_CASE("killed twice: it is still failed", "[engine][restart]") {
   Record record = make_record();
   const Pair pair;
