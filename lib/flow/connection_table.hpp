@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "flow/connection.hpp"
-
-struct rte_hash;
+#include "flow/key_index.hpp"
 
 namespace longhaul::flow {
 
@@ -21,7 +20,6 @@ class ConnectionTable {
  public:
   /// Throws std::runtime_error when the EAL has no memory for `capacity` connections.
   ConnectionTable(std::uint32_t capacity, const std::string& name);
-  ~ConnectionTable();
   ConnectionTable(const ConnectionTable&) = delete;
   ConnectionTable& operator=(const ConnectionTable&) = delete;
 
@@ -51,18 +49,17 @@ class ConnectionTable {
   std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
 
  private:
-  struct Key;
   struct Slot {
     ConnectionInfo info;
     bool in_use = false;
     bool linked[2] = {false, false};  ///< per side: the key of frames from there is in the hash
   };
-  std::optional<ConnectionIndex> look_up(Side from, const Key& key) const noexcept;
-  static Key key_of(const ConnectionInfo& info, Side from) noexcept;
+  /// Frames from there carry this key.
+  static KeyIndex::Key key_of(const ConnectionInfo& info, Side from) noexcept;
   bool link(ConnectionIndex index, const ConnectionInfo& info);
   void unlink(ConnectionIndex index, Side from) noexcept;
 
-  rte_hash* by_side_[2] = {nullptr, nullptr};
+  KeyIndex by_side_[2];
   std::vector<Slot> slots_;
   std::vector<ConnectionIndex> free_;
 };

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "flow/traffic_learner.hpp"
 
-#include <rte_errno.h>
-#include <rte_hash.h>
-#include <rte_hash_crc.h>
-#include <rte_lcore.h>
-
 #include <algorithm>
-#include <stdexcept>
 
 #include "wire/path_mtu.hpp"
 #include "wire/psn.hpp"
@@ -28,44 +22,16 @@ constexpr std::int32_t kMaxOutstanding = 1 << 16;
 constexpr Duration kIdle = seconds(1);
 constexpr unsigned kIdleSearch = 16;
 
-rte_hash* make_table(const std::string& name, std::uint32_t capacity, std::uint32_t key_bytes) {
-  rte_hash_parameters parameters{};
-  parameters.name = name.c_str();
-  parameters.entries = capacity + capacity / 4 + 8;
-  parameters.key_len = key_bytes;
-  parameters.hash_func = rte_hash_crc;
-  parameters.socket_id = static_cast<int>(rte_socket_id());
-  return rte_hash_create(&parameters);
-}
-
-bool link(rte_hash* table, const void* key, std::uint32_t index) {
-  return rte_hash_add_key_data(table, key, reinterpret_cast<void*>(static_cast<std::uintptr_t>(index))) == 0;
+std::string purpose(std::uint32_t capacity) {
+  return "table for " + std::to_string(capacity) + " connections to be learned from traffic";
 }
 
 }  // namespace
 
-struct TrafficLearner::Key {
-  wire::IpAddress requester;
-  wire::IpAddress responder;
-  wire::VlanKey vlan;
-  std::uint32_t responder_qpn;  // 0 in the key of a pair of hosts
-};
-
-TrafficLearner::TrafficLearner(std::uint32_t capacity, const std::string& name) : candidates_(capacity) {
-  static_assert(sizeof(Key) == 40, "no padding may enter the hash");
-  by_request_ = make_table(name + "_q", capacity, sizeof(Key));
-  by_pair_ = make_table(name + "_p", capacity, sizeof(Key));
-  if (by_request_ != nullptr && by_pair_ != nullptr) return;
-  const std::string why = rte_strerror(rte_errno);
-  rte_hash_free(by_request_);
-  rte_hash_free(by_pair_);
-  throw std::runtime_error("table for " + std::to_string(capacity) + " connections to be learned from traffic: " + why);
-}
-
-TrafficLearner::~TrafficLearner() {
-  rte_hash_free(by_request_);
-  rte_hash_free(by_pair_);
-}
+TrafficLearner::TrafficLearner(std::uint32_t capacity, const std::string& name)
+    : candidates_(capacity),
+      by_request_(capacity, name + "_q", purpose(capacity)),
+      by_pair_(capacity, name + "_p", purpose(capacity)) {}
 
 // ---- a candidate ------------------------------------------------------------------------------
 
@@ -154,24 +120,17 @@ bool TrafficLearner::request(const wire::Frame& frame, Time now) {
   return true;
 }
 
-TrafficLearner::Key TrafficLearner::request_key(const Candidate& candidate) {
+KeyIndex::Key TrafficLearner::request_key(const Candidate& candidate) {
   return {candidate.requester, candidate.responder, candidate.vlan, candidate.responder_qpn};
 }
 
-TrafficLearner::Key TrafficLearner::pair_key(const Candidate& candidate) {
+KeyIndex::Key TrafficLearner::pair_key(const Candidate& candidate) {
   return {candidate.requester, candidate.responder, candidate.vlan, 0};
 }
 
-std::uint32_t TrafficLearner::look_up(const rte_hash* table, const Key& key) {
-  void* data = nullptr;
-  if (rte_hash_lookup_data(table, &key, &data) < 0) return kNone;
-  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(data));
-}
-
 TrafficLearner::Candidate* TrafficLearner::candidate_of(const wire::Frame& frame, Time now) {
-  const std::uint32_t index =
-      look_up(by_request_, {frame.source, frame.destination, frame.vlan, frame.destination_qpn()});
-  return index == kNone ? admit(frame, now) : &candidates_[index];
+  const auto index = by_request_.find({frame.source, frame.destination, frame.vlan, frame.destination_qpn()});
+  return index ? &candidates_[*index] : admit(frame, now);
 }
 
 TrafficLearner::Candidate* TrafficLearner::admit(const wire::Frame& frame, Time now) {
@@ -186,12 +145,12 @@ TrafficLearner::Candidate* TrafficLearner::admit(const wire::Frame& frame, Time 
     candidate.responder = frame.destination;
     candidate.vlan = frame.vlan;
     candidate.responder_qpn = frame.destination_qpn();
-    const Key request = request_key(candidate);
-    const Key pair = pair_key(candidate);
-    candidate.next_of_pair = look_up(by_pair_, pair);
-    if (!link(by_request_, &request, index)) return nullptr;
-    if (!link(by_pair_, &pair, index)) {
-      rte_hash_del_key(by_request_, &request);
+    const KeyIndex::Key request = request_key(candidate);
+    const KeyIndex::Key pair = pair_key(candidate);
+    candidate.next_of_pair = by_pair_.find(pair).value_or(kNone);
+    if (!by_request_.put(request, index)) return nullptr;
+    if (!by_pair_.put(pair, index)) {
+      by_request_.erase(request);
       return nullptr;
     }
     candidate.in_use = true;
@@ -202,18 +161,18 @@ TrafficLearner::Candidate* TrafficLearner::admit(const wire::Frame& frame, Time 
 
 void TrafficLearner::drop(std::uint32_t index) {
   Candidate& candidate = candidates_[index];
-  const Key request = request_key(candidate);
-  const Key pair = pair_key(candidate);
-  rte_hash_del_key(by_request_, &request);
-  const std::uint32_t first = look_up(by_pair_, pair);
+  const KeyIndex::Key request = request_key(candidate);
+  const KeyIndex::Key pair = pair_key(candidate);
+  by_request_.erase(request);
+  const std::uint32_t first = by_pair_.find(pair).value_or(kNone);
   if (first != index) {
     std::uint32_t before = first;
     while (candidates_[before].next_of_pair != index) before = candidates_[before].next_of_pair;
     candidates_[before].next_of_pair = candidate.next_of_pair;
   } else if (candidate.next_of_pair == kNone) {
-    rte_hash_del_key(by_pair_, &pair);
+    by_pair_.erase(pair);
   } else {
-    link(by_pair_, &pair, candidate.next_of_pair);  // an update, which needs no room
+    by_pair_.put(pair, candidate.next_of_pair);  // an update, which needs no room
   }
   candidate.in_use = false;
 }
@@ -222,8 +181,9 @@ void TrafficLearner::drop(std::uint32_t index) {
 
 TrafficLearner::Fit TrafficLearner::fit(const wire::Frame& answer, Time now) {
   Fit fit;
-  const Key pair{answer.destination, answer.source, answer.vlan, 0};
-  for (std::uint32_t index = look_up(by_pair_, pair); index != kNone; index = candidates_[index].next_of_pair) {
+  const KeyIndex::Key pair{answer.destination, answer.source, answer.vlan, 0};
+  for (std::uint32_t index = by_pair_.find(pair).value_or(kNone); index != kNone;
+       index = candidates_[index].next_of_pair) {
     Candidate& candidate = candidates_[index];
     if (now - candidate.last_request > kCandidateLife) continue;
     if (candidate.revealed && candidate.requester_qpn == answer.destination_qpn()) fit.revealed = &candidate;

@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "flow/connection.hpp"
+#include "flow/key_index.hpp"
 #include "flow/time.hpp"
 #include "wire/frame.hpp"
-
-struct rte_hash;
 
 namespace longhaul::flow {
 
@@ -39,7 +38,6 @@ class TrafficLearner {
  public:
   /// Follows up to `capacity` candidates. Throws std::runtime_error when the EAL has no memory for them.
   TrafficLearner(std::uint32_t capacity, const std::string& name);
-  ~TrafficLearner();
   TrafficLearner(const TrafficLearner&) = delete;
   TrafficLearner& operator=(const TrafficLearner&) = delete;
 
@@ -65,7 +63,6 @@ class TrafficLearner {
   static constexpr std::uint32_t kNone = 0xffffffff;
   static constexpr std::size_t kSamples = 64;
 
-  struct Key;
   /// A request that asked for an ACK.
   struct Sample {
     std::uint32_t psn;
@@ -107,9 +104,8 @@ class TrafficLearner {
     unsigned count = 0;             ///< how many may be meant
   };
 
-  static Key request_key(const Candidate& candidate);
-  static Key pair_key(const Candidate& candidate);
-  static std::uint32_t look_up(const rte_hash* table, const Key& key);
+  static KeyIndex::Key request_key(const Candidate& candidate);
+  static KeyIndex::Key pair_key(const Candidate& candidate);
   Candidate* candidate_of(const wire::Frame& request, Time now);
   Candidate* admit(const wire::Frame& request, Time now);
   void drop(std::uint32_t index);
@@ -118,8 +114,8 @@ class TrafficLearner {
   TrafficOutcome learned(Candidate& candidate, std::uint32_t msn);
 
   std::vector<Candidate> candidates_;
-  rte_hash* by_request_ = nullptr;
-  rte_hash* by_pair_ = nullptr;  ///< to the first of those between two hosts, linked by next_of_pair
+  KeyIndex by_request_;
+  KeyIndex by_pair_;  ///< to the first of those between two hosts, linked by next_of_pair
   std::uint32_t clock_hand_ = 0;
   Time began_ = kNever;
   Time blind_until_ = 0;

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A hash from (VLAN tags, two IP addresses, a QPN) to a small number, in DPDK's rte_hash. It never grows; whoever owns
+// the numbered slots owns it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "wire/frame.hpp"
+
+struct rte_hash;
+
+namespace longhaul::flow {
+
+class KeyIndex {
+ public:
+  struct Key {
+    wire::IpAddress first;
+    wire::IpAddress second;
+    wire::VlanKey vlan;
+    std::uint32_t qpn = 0;
+  };
+
+  /// Room for `capacity` keys. `what` is for the message of the std::runtime_error that says why the EAL refused;
+  /// `name` must be unique in the process.
+  KeyIndex(std::uint32_t capacity, const std::string& name, const std::string& what);
+  ~KeyIndex();
+  KeyIndex(const KeyIndex&) = delete;
+  KeyIndex& operator=(const KeyIndex&) = delete;
+
+  std::optional<std::uint32_t> find(const Key& key) const noexcept;
+  /// Adds the key, or gives it another value, for which there always is room. False when there is none.
+  bool put(const Key& key, std::uint32_t value) noexcept;
+  void erase(const Key& key) noexcept;
+
+ private:
+  rte_hash* hash_;
+};
+
+}  // namespace longhaul::flow
