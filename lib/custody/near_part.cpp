@@ -7,12 +7,22 @@
 
 namespace longhaul::custody {
 
+namespace {
+
+// No custody: all before `una` is answered, and what comes from `sent_top` on is new.
+void place(NearFlow& flow, std::uint32_t una, std::uint32_t sent_top) {
+  flow.una = flow.h = flow.tail = flow.examined_end = una;
+  flow.sent_top = flow.late_end = sent_top;
+}
+
+}  // namespace
+
 void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up) {
   flow.phase = settings_.confirm_by_cm ? Phase::confirmed : Phase::unconfirmed;
   flow.was_confirmed = flow.msn_known = settings_.confirm_by_cm;
   // A flow that is only counted must not have its gaps NAKed.
   if (flow.policy == flow::Policy::off) flow.phase = Phase::plain;
-  flow.una = flow.h = flow.tail = flow.sent_top = flow.late_end = flow.examined_end = starting_psn;
+  place(flow, starting_psn, starting_psn);
   flow.give_up = std::max(settings_.give_up, least_give_up);
 }
 
@@ -20,15 +30,14 @@ void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_
 void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn) {
   flow.phase = Phase::plain;
   flow.was_confirmed = true;
-  flow.una = flow.h = flow.tail = flow.examined_end = una;
+  place(flow, una, next_psn);
   flow.msn_h = msn;
-  flow.sent_top = flow.late_end = next_psn;
   flow.give_up = settings_.give_up;
 }
 
 void NearPart::begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes) {
   flow.phase = Phase::failed;
-  flow.una = flow.h = flow.tail = flow.sent_top = flow.late_end = flow.examined_end = promise.h;
+  place(flow, promise.h, promise.h);
   flow.fatal_psn = promise.h;
   flow.msn_h = promise.msn_h;
   flow.lost_bytes = lost_bytes;
