@@ -59,6 +59,8 @@ void FlowJudge::requested(const Roce& request, std::uint64_t content) {
 void FlowJudge::sent(const Roce& request) {
   const Position first = position(request.psn);
   if (lost_ || !plausible(first)) return;
+  // A READ for more than what was sent before under its PSN: its responses could answer what never was.
+  if (first < sent_ && first + span(request) > sent_) unsure_ = true;
   sent_ = std::max(sent_, first + span(request));
   if (sent_ - answered_ > kFar) lost_ = true;
 }
