@@ -137,14 +137,14 @@ rte_mbuf* Box::make(Side side, const Bytes& bytes, bool chained) {
   };
   if (!chained) {
     rte_mbuf* mbuf = one(bytes);
-    known_[mbuf] = {bytes, side, !read_roce(bytes)};
+    known_[mbuf] = {bytes, side, !read_roce(bytes), received_++};
     if (known_[mbuf].plain) plain_[static_cast<int>(side)].push_back(mbuf);
     return mbuf;
   }
   const std::size_t half = bytes.size() / 2;
   rte_mbuf* mbuf = one(std::span(bytes).first(half));
   expect(rte_pktmbuf_chain(mbuf, one(std::span(bytes).subspan(half))) == 0, "chaining");
-  known_[mbuf] = {bytes, side, true};
+  known_[mbuf] = {bytes, side, true, received_++};
   plain_[static_cast<int>(side)].push_back(mbuf);
   return mbuf;
 }
@@ -215,6 +215,7 @@ void Box::learned_from_cm(const custody::FlowIdentity& identity, const Roce& roc
   const std::uint32_t start = current_side_ == Side::wan ? number_at(mad, 44, 3) : matching.front().psn;
   const std::uint8_t mtu = matching.front().mtu;
   flows_.push_front({identity, vids_of(roce), FlowJudge(start, mtu >= 1 && mtu <= 5 ? 128U << mtu : 0)});
+  flows_.front().since = received_;
   // Several REQs with one key: which of them the box took is not certain.
   for (const Req& req : matching)
     if (req.psn != matching.front().psn || req.mtu != mtu) flows_.front().judge.lose();
@@ -336,7 +337,7 @@ void Box::went_out(Side out, rte_mbuf* mbuf) {
   if (out == Side::wan)
     if (const auto roce = read_roce(bytes); roce && is_request(*roce) && good(bytes, *roce))
       if (Flow* flow = by_requests(*roce)) flow->judge.sent(*roce);
-  if (settling_) out_.push_back({out, bytes});
+  if (settling_) out_.push_back({out, bytes, received ? known_.at(mbuf).number : received_});
   in_flight_.push_back({mbuf, std::move(bytes)});
 }
 
@@ -544,7 +545,9 @@ void Box::settle() {
       if (!roce || !roce->known_opcode || !is_request(*roce) || !good(frame.bytes, *roce)) continue;
       if (defect("forgotten")) continue;
       Flow* flow = by_requests(*roce);
-      if (flow != nullptr && !flow->judge.unsure()) answer(*flow, frame.bytes, *roce, answers);
+      // An earlier connection's frame that had to wait for the port is a stray to this one.
+      if (flow != nullptr && frame.number >= flow->since && !flow->judge.unsure())
+        answer(*flow, frame.bytes, *roce, answers);
     }
     now_ += milliseconds(1);
     for (const Bytes& bytes : answers) receive(Side::wan, {bytes});

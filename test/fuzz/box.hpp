@@ -25,6 +25,7 @@ namespace longhaul::fuzz {
 struct Emitted {
   Side out;
   Bytes bytes;
+  std::uint64_t number;  ///< of the frame received; of one that is not in a receive buffer: the next
 };
 
 /// Starts the EAL and makes all pools, once in a process.
@@ -61,7 +62,8 @@ class Box final : public engine::Sink, public custody::Observer {
     custody::FlowIdentity identity;
     std::vector<unsigned> vids;
     FlowJudge judge;
-    bool over = false;  ///< failed or closed: custody may be gone
+    bool over = false;        ///< failed or closed: custody may be gone
+    std::uint64_t since = 0;  ///< number of the first frame that can be its own
     Position expected = 0;
     bool asked_again = false;
     bool too_long = false;  ///< a READ that nobody wants to answer here
@@ -69,7 +71,8 @@ class Box final : public engine::Sink, public custody::Observer {
   struct Known {
     Bytes bytes;
     Side side;
-    bool plain;  ///< not RoCE: goes out in order
+    bool plain;            ///< not RoCE: goes out in order
+    std::uint64_t number;  ///< of all frames received
   };
 
   // engine::Sink, custody::Observer
@@ -109,6 +112,7 @@ class Box final : public engine::Sink, public custody::Observer {
   std::unique_ptr<engine::Engine> engine_;
   Time now_ = seconds(1000);
   std::size_t room_[2] = {kUnlimited, kUnlimited};
+  std::uint64_t received_ = 0;
   bool draining_ = false;
   bool refuses_ = false;  ///< the WAN port has refused frames, or may have
   std::deque<InFlight> in_flight_;

@@ -88,6 +88,7 @@ void FlowJudge::answered(const Roce& answer) {
     std::erase_if(reads_, [at, last](const Read& read) { return read.last < at || (last && read.last == at); });
   }
   answered_ = std::max(answered_, at + (positive ? 1 : 0));
+  if (answered_ > whole_) ordered_ = false;  // answered without having come here
   reach(answered_);
 }
 
