@@ -25,6 +25,7 @@ byte probe_end = 0, resume_psn = 0, resend_end = 0, rewound_to = NEVER;
 bool reacknowledge = false, gap_nak_wanted = false, gap_nak_sent = false;
 bool repair_nak_wanted = false, fatal_nak_wanted = false;
 byte fatal_psn = 0;
+byte failed_h = 0, failed_msn = 0;  /* what the record says of a failed flow */
 byte read_again = NEVER;         /* a READ below una was asked for again: its last PSN */
 bool acknowledged_any = false, trusted = true, draining = false, was_withheld = false;
 
@@ -67,6 +68,7 @@ inline fail() {
   fi;
   fatal_nak_wanted = (h < sent_top || h < tail);
   fatal_psn = h;
+  failed_h = h; failed_msn = msn_h;
   phase = FAILED;
   release_all()
 }
@@ -231,6 +233,15 @@ inline answer_ack(psn, msn) {
   fi
 }
 
+inline follow_failed(psn, msn) {
+  if
+  :: h <= psn && psn < sent_top ->
+     h = psn + 1; msn_h = msn; REACHED(failed_follows);
+     if :: fatal_nak_wanted -> fatal_psn = h :: else fi
+  :: else
+  fi
+}
+
 inline nak_forwarded(psn, msn) {
   release_before(psn);
   if :: !bx_blocked -> msn_h = msn :: else fi;
@@ -377,6 +388,7 @@ inline request(psn) {
      :: psn < h && (!fatal_nak_wanted || psn < fatal_psn) && DEFECT != fatal_nak_at_h -> fatal_psn = psn
      :: else -> if :: !fatal_nak_wanted -> fatal_psn = h :: else fi
      fi;
+     if :: sent_top < after(psn) -> sent_top = after(psn) :: else fi;
      fatal_nak_wanted = true; bx_forward = false
   :: phase == ENDED -> pass_plain(psn)
   :: phase == PLAIN ->
@@ -550,11 +562,11 @@ inline crash() {
   :: phase != FAILED -> forget();
      if
      :: record_owes ->
-        phase = FAILED; h = record_h; msn_h = record_msn;
+        phase = FAILED; h = record_h; msn_h = record_msn; sent_top = h; failed_h = h; failed_msn = msn_h;
         if :: told_h < h -> told_h = h; told = false :: else fi
      :: else -> phase = ENDED; learned = false
      fi
-  :: else -> bx_h = h; bx_msn = msn_h; forget(); h = bx_h; msn_h = bx_msn
+  :: else -> forget(); h = failed_h; msn_h = failed_msn; sent_top = h
   fi;
   record_owes = false; record_h = 0; record_msn = 0
 }
@@ -612,7 +624,10 @@ idle:
           bx_forward = true
        :: bx_type != DREQ && bx_type != DREP ->
           if
-          :: phase == ENDED || phase == FAILED || sent_top <= bx_psn -> bx_forward = true
+          :: phase == FAILED ->
+             if :: bx_type == ACK -> follow_failed(bx_psn, bx_more) :: else fi;
+             bx_forward = true
+          :: phase == ENDED || (phase != FAILED && sent_top <= bx_psn) -> bx_forward = true
           :: else ->
              bx_again = read_again;
              if

@@ -59,6 +59,8 @@ HOLD = [
     hold("three-host-loss", "three WRITEs, losses on every segment without limit", True, N=3, READS=0, HOST_LOSSES=ALL,
          DUPS=0),
     hold("three-crash-writes", "three WRITEs, a crash, losses on the long haul", True, N=3, READS=0, CRASHES=1, DUPS=0),
+    hold("three-crash-any", "any three requests, a crash, two losses on the long haul", True, N=3, CRASHES=1, LOSSES=2, DUPS=0,
+         **ORDERED),
     hold("three-custody-limit", "any three requests, custody of one packet", True, N=3, CUSTODY=1, DUPS=0),
     hold("clean-four", "four requests of any kind, a loss: all arrives", True, N=4, CLEAN=1, LOSSES=1, DUPS=0,
          **ORDERED),
@@ -131,6 +133,7 @@ REACHES = [
     reach("requester_failed", N=3, CRASHES=1, LOSSES=0, READS=0, **ORDERED),
     reach("withheld_then_sent", N=3, WINDOW=1, LOSSES=0, READS=0, **ORDERED),
     reach("loss_told_at_close", N=2, CRASHES=1),
+    reach("failed_follows", N=3, CRASHES=1, LOSSES=2, **ORDERED),
 ]
 
 # A defect's error must be the defect's: the same search without it finds nothing.

@@ -146,6 +146,7 @@
 #define requester_failed 17
 #define withheld_then_sent 18
 #define loss_told_at_close 19
+#define failed_follows 20
 #define read_asked_again 20
 #if REACH
 #define REACHED(state) assert((state) != REACH)
