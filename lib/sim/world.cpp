@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "sim/plans.hpp"
+
 namespace longhaul::sim {
 
 namespace {
@@ -14,15 +16,7 @@ namespace {
 constexpr Time kEpoch = seconds(1000);
 constexpr Duration kHorizon = seconds(7200);
 constexpr std::uint64_t kMaxSteps = 600000;
-constexpr unsigned kCmTries = 15;
 constexpr Duration kLook = milliseconds(2);  // how often applications look at their connections
-
-/// The code whose timeout, 4.096 us * 2^code, is nearest from above.
-std::uint8_t timeout_code(Duration timeout) {
-  std::uint8_t code = 1;
-  while (code < 31 && (Duration{4096} << code) < timeout) ++code;
-  return code;
-}
 
 // Of a connection learned from traffic a box cannot tell forged DREQs from true ones. When they fill its places, the
 // true one waits for one of CM's next tries, and there may be none.
@@ -33,60 +27,6 @@ Duration dreq_limit(const Case& c) {
 }
 
 }  // namespace
-
-void Totals::each(const std::function<void(const char*, std::uint64_t)>& visit) const {
-  visit("frames sent by hosts and boxes", frames);
-  visit("lost at random", lost);
-  visit("lost in bursts", burst_lost);
-  visit("lost in outages", outage_lost);
-  visit("dropped by full queues", queue_dropped);
-  visit("duplicated", duplicated);
-  visit("reordered", reordered);
-  visit("corrupted", corrupted);
-  visit("hit by scripted events", scripted);
-  visit("forged", forged);
-  visit("boxes crashed", crashes);
-  visit("messages completed with success", messages);
-  visit("requesters that ended in an error", failed_requesters);
-  visit("pseudo-ACKs", pseudo_acks);
-  visit("PSN NAKs made by boxes", pseudo_naks);
-  visit("packets sent again from custody", resends);
-  visit("answers and repeats absorbed", absorbed);
-  visit("fatal NAKs made by boxes", fatal_naks);
-  visit("flows failed visibly", flows_failed);
-  visit("packets unconfirmed at close", unconfirmed);
-  visit("DREQs held", dreqs_held);
-  visit("packets refused by custody's limits", refused_custody);
-  visit("returns to custody after plain RoCE", rejoined);
-  visit("events", steps);
-}
-
-void Totals::add(const Totals& other) {
-  frames += other.frames;
-  lost += other.lost;
-  burst_lost += other.burst_lost;
-  outage_lost += other.outage_lost;
-  queue_dropped += other.queue_dropped;
-  duplicated += other.duplicated;
-  reordered += other.reordered;
-  corrupted += other.corrupted;
-  scripted += other.scripted;
-  forged += other.forged;
-  messages += other.messages;
-  failed_requesters += other.failed_requesters;
-  pseudo_acks += other.pseudo_acks;
-  pseudo_naks += other.pseudo_naks;
-  resends += other.resends;
-  absorbed += other.absorbed;
-  fatal_naks += other.fatal_naks;
-  flows_failed += other.flows_failed;
-  unconfirmed += other.unconfirmed;
-  dreqs_held += other.dreqs_held;
-  refused_custody += other.refused_custody;
-  rejoined += other.rejoined;
-  crashes += other.crashes;
-  steps += other.steps;
-}
 
 /// A host's way onto its segment.
 struct World::Port final : Outlet {
@@ -132,18 +72,15 @@ World::World(const Case& c, const engine::Pools& pools, Trace trace)
     Outage outage;
     if (c.outage_us != 0 && c.outage_segment == s)
       outage = {start_ + microseconds(c.outage_at_us), start_ + microseconds(c.outage_at_us + c.outage_us)};
-    segments_[s] = std::make_unique<Segment>(segment_settings(s), bursts, outage, s);
+    segments_[s] = std::make_unique<Segment>(segment_settings(case_, s), bursts, outage, s);
   }
   for (unsigned h = 0; h < 2; ++h) {
     ports_[h] = std::make_unique<Port>(*this, h);
-    const HostAddress address = address_of(h);
-    wire::VlanKey vlan;
-    const auto sample = frame_from(h).build();
-    vlan = View(sample).frame.vlan;
-    hosts_[h] = std::make_unique<Host>(address.ip, vlan);
-    boxes_[h] = std::make_unique<Box>(
-        h, box_settings(plan_of(h)), pools_, static_cast<std::uint32_t>(plan_of(h).port_full), plan_of(h).record != 0,
-        c.seed, judge_, judge_.observer(h), [this, h](Side out, rte_mbuf* f) { from_box(h, out, f); });
+    hosts_[h] = std::make_unique<Host>(address_of(c, h).ip, vlan_of(c));
+    boxes_[h] = std::make_unique<Box>(h, engine_settings(c, h), pools_,
+                                      static_cast<std::uint32_t>(box_plan(case_, h).port_full),
+                                      box_plan(case_, h).record != 0, c.seed, judge_, judge_.observer(h),
+                                      [this, h](Side out, rte_mbuf* f) { from_box(h, out, f); });
   }
   for (unsigned n = 0; n < c.connections; ++n) {
     connections_.push_back(nullptr);
@@ -155,174 +92,29 @@ World::World(const Case& c, const engine::Pools& pools, Trace trace)
 
 World::~World() = default;
 
-engine::Settings World::box_settings(const BoxPlan& plan) const {
-  engine::Settings settings;
-  settings.max_connections = 16;
-  settings.max_pending_cm = 64;
-  settings.max_candidates = 16;
-  constexpr flow::Policy kPolicies[] = {flow::Policy::off, flow::Policy::full, flow::Policy::window};
-  settings.policies.fallback = kPolicies[plan.policy];
-  settings.confirm = plan.confirm_cm != 0 ? engine::Confirm::cm : engine::Confirm::answer;
-  settings.wan_rate_bps = plan.wan_mbps * 1'000'000;
-  settings.custody_box_bytes = plan.box_bytes;
-  settings.custody_flow_bytes = plan.flow_bytes;
-  settings.custody_mbufs = static_cast<std::uint32_t>(plan.mbufs);
-  settings.initial_window_bytes = plan.window_bytes;
-  settings.give_up = milliseconds(case_.give_up_ms);
-  settings.dreq_hold = milliseconds(case_.dreq_hold_ms);
-  return settings;
-}
-
-link::Settings World::segment_settings(unsigned segment) const {
-  link::Settings settings;
-  settings.seed = case_.seed * 3 + segment;
-  const bool wan = segment == 1;
-  for (std::size_t way = 0; way < 2; ++way) {
-    const Harm& harm = case_.harm[segment][way];
-    link::DirectionSettings& direction = settings.directions[way];
-    direction.delay = wan ? microseconds(case_.wan_delay_us) : microseconds(1);
-    direction.jitter = microseconds(harm.jitter_us);
-    direction.loss = static_cast<double>(harm.loss) / 1e4;
-    direction.duplicate = static_cast<double>(harm.duplicate) / 1e4;
-    direction.reorder = static_cast<double>(harm.reorder) / 1e4;
-    direction.reorder_extra = microseconds(harm.reorder_us);
-    direction.corrupt = static_cast<double>(harm.corrupt) / 1e4;
-    if (wan) {
-      direction.rate_bps = case_.wan_mbps * 1'000'000;
-      constexpr std::uint64_t kDeepQueue = 300'000;
-      direction.queue_bytes = case_.wan_queue != 0 ? case_.wan_queue : kDeepQueue;
-    }
-  }
-  for (const ScriptedEvent& scripted : case_.events) {
-    if (scripted.segment != segment) continue;
-    link::Event event;
-    event.way = scripted.way == 0 ? link::Way::a_to_b : link::Way::b_to_a;
-    const unsigned to_host = scripted.way == 0 ? 1 : 0;
-    const unsigned requester = scripted.of_answers != 0 ? to_host : 1 - to_host;
-    event.qpn = 0x100 * (to_host + 1) + static_cast<std::uint32_t>(scripted.connection);
-    if (scripted.any_psn == 0)
-      event.psn = (host_plan(requester).psn + scripted.connection * case_.psns_apart + scripted.position) & 0xffffff;
-    event.nth = scripted.nth;
-    event.count = scripted.count;
-    event.action = static_cast<link::Action>(scripted.action % 5);
-    event.delay = microseconds(scripted.delay_us);
-    settings.events.push_back(event);
-  }
-  return settings;
-}
-
-HostAddress World::address_of(unsigned host) const {
-  HostAddress address;
-  const std::string last = host == 0 ? "1" : "2";
-  address.ip = wire::IpAddress::parse(case_.ipv6 != 0 ? "fd00::" + last : "10.0.0." + last);
-  address.mac = {0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(0xa0 + host)};
-  return address;
-}
-
-wire::PacketBuilder World::frame_from(unsigned host) const {
-  const HostAddress from = address_of(host);
-  const HostAddress to = address_of(1 - host);
-  wire::PacketBuilder builder;
-  builder.ips(from.ip, to.ip).macs(from.mac, to.mac);
-  if (case_.vlans == 2) builder.vlan(300, wire::kEtherTypeQinQ);
-  if (case_.vlans >= 1) builder.vlan(100);
-  return builder;
-}
-
-std::unique_ptr<Work> World::make_work(unsigned host, unsigned connection, unsigned generation) const {
-  const HostPlan& plan = host_plan(host);
-  WorkPlan work;
-  work.key = case_.seed * 1000003 + host * 1000 + connection * 100 + generation;
-  work.messages = static_cast<std::uint32_t>(plan.messages);
-  work.max_bytes = static_cast<std::uint32_t>(plan.max_bytes);
-  work.path_mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(case_.mtu));
-  // Generations far apart: a host's own rule for QPNs used again (RFC 6056's reason).
-  work.starting_psn =
-      static_cast<std::uint32_t>((plan.psn + connection * case_.psns_apart + Number{generation} * 0x240000) & 0xffffff);
-  work.mix = static_cast<Mix>(plan.mix);
-  return std::make_unique<Work>(work);
-}
-
 void World::connect(unsigned number, unsigned generation, Time when) {
   auto connection = std::make_unique<Connection>();
   connection->number = number;
   connection->generation = generation;
-  std::array<HostAddress, 2> addresses = {address_of(0), address_of(1)};
-  std::array<std::uint32_t, 2> qpns = {0x100 + number, 0x200 + number};
-  const auto sample = frame_from(0).build();
-  for (unsigned h = 0; h < 2; ++h) connection->work[h] = make_work(h, number, generation);
+  for (unsigned h = 0; h < 2; ++h)
+    connection->work[h] = std::make_unique<Work>(work_plan(case_, h, number, generation));
   for (unsigned h = 0; h < 2; ++h) {
     FlowPlan flow;
     flow.name = fmt::format("{}{}.{}", h == 0 ? "A>B " : "B>A ", number, generation);
     flow.requester_host = h;
     flow.work = connection->work[h].get();
-    flow.requester = addresses[h];
-    flow.responder = addresses[1 - h];
-    flow.vlan = View(sample).frame.vlan;
-    flow.requester_qpn = qpns[h];
-    flow.responder_qpn = qpns[1 - h];
+    flow.requester = address_of(case_, h);
+    flow.responder = address_of(case_, 1 - h);
+    flow.vlan = vlan_of(case_);
+    flow.requester_qpn = qpn_of(h, number);
+    flow.responder_qpn = qpn_of(1 - h, number);
     flow.p_key = static_cast<std::uint16_t>(case_.p_key);
-    flow.completions_true = plan_of(h).policy == 2;
+    flow.completions_true = box_plan(case_, h).policy == 2;
     connection->flow[h] = judge_.add_flow(flow);
   }
   for (unsigned h = 0; h < 2; ++h) {
-    const HostPlan& plan = host_plan(h);
-    const HostPlan& peer = host_plan(1 - h);
-    QueuePairPlan qp;
-    qp.qpn = qpns[h];
-    qp.remote_qpn = qpns[1 - h];
-    qp.p_key = static_cast<std::uint16_t>(case_.p_key);
-    qp.active = (h == 1) == (case_.active_b != 0);
-    qp.starts_at = when;
-    RequesterPlan& r = qp.requester;
-    r.depth = static_cast<std::uint32_t>(plan.depth);
-    r.window = static_cast<std::uint32_t>(plan.window);
-    r.burst = static_cast<std::uint32_t>(plan.burst);
-    r.pace = microseconds(plan.pace_us);
-    r.ack_habit = static_cast<std::uint32_t>(plan.ack_habit);
-    r.selective = plan.selective != 0;
-    r.ack_timeout = microseconds(plan.ack_timeout_us);
-    r.retry_count = static_cast<std::uint8_t>(plan.retry_count);
-    // A responder that is gone for good, or a fatal NAK for what another path has acknowledged, and a requester that
-    // never gives up: they would not end.
-    r.patient = plan.patient != 0 && peer.dead_at == 0 && !loses_a_box(case_) &&
-                case_.box_a.answers_pass_by_at_us == 0 && case_.box_b.answers_pass_by_at_us == 0;
-    r.rnr_retry = static_cast<std::uint8_t>(plan.rnr_retry);
-    r.initiator_depth = static_cast<std::uint32_t>(plan.initiator_depth);
-    r.tail_repeat = plan.tail_repeat != 0;
-    ResponderPlan& p = qp.responder;
-    p.starting_psn = connection->work[1 - h]->plan().starting_psn;
-    p.path_mtu = connection->work[1 - h]->plan().path_mtu;
-    p.key = connection->work[1 - h]->plan().key;
-    p.receives = static_cast<std::uint32_t>(plan.receives);
-    p.refill = microseconds(plan.refill_us);
-    p.rnr_timer = static_cast<std::uint8_t>(plan.rnr_timer);
-    p.nak_after_rnr = plan.nak_after_rnr != 0;
-    p.ack_every = static_cast<std::uint32_t>(plan.ack_every);
-    p.ack_delay = microseconds(plan.ack_delay_us);
-    p.credits = plan.credits != 0;
-    p.resources = static_cast<std::uint32_t>(peer.initiator_depth);
-    p.fatal_at = static_cast<std::uint32_t>(plan.fatal_at);
-    p.fatal_code = static_cast<std::uint8_t>(plan.fatal_code);
-    p.dead_at = static_cast<std::uint32_t>(plan.dead_at);
-    if (case_.connected == 0) {
-      CmPlan cm;
-      cm.rejects = case_.reject != 0;
-      cm.comm_id = qpns[h] << 8 | generation;
-      cm.transaction = (Number{number} << 8 | generation) + 1;
-      cm.service = cm.transaction;
-      cm.qpn = qpns[h];
-      cm.peer_starting_psn = connection->work[1 - h]->plan().starting_psn;
-      cm.path_mtu = static_cast<std::uint8_t>(case_.mtu);
-      cm.retry_count = static_cast<std::uint8_t>(plan.retry_count);
-      cm.ack_timeout = timeout_code(r.ack_timeout);
-      cm.resources = static_cast<std::uint8_t>(plan.initiator_depth);
-      cm.flow_control = plan.credits != 0;
-      cm.timeout = microseconds(case_.cm_timeout_us);
-      cm.tries = kCmTries;
-      qp.cm = cm;
-    }
-    connection->qp[h] = std::make_shared<QueuePair>(qp, *connection->work[h], frame_from(h), *ports_[h],
+    const QueuePairPlan qp = queue_pair_plan(case_, h, number, generation, when);
+    connection->qp[h] = std::make_shared<QueuePair>(qp, *connection->work[h], frame_from(case_, h), *ports_[h],
                                                     judge_.responder_watch(connection->flow[1 - h]),
                                                     judge_.complainer(connection->flow[h]));
     hosts_[h]->add(connection->qp[h]);
@@ -333,13 +125,13 @@ void World::connect(unsigned number, unsigned generation, Time when) {
 
 void World::make_strays() {
   for (unsigned h = 0; h < 2; ++h) {
-    const HostPlan& plan = host_plan(h);
+    const HostPlan& plan = host_plan(case_, h);
     std::vector<Target> targets;
     for (const auto& connection : connections_)
       targets.push_back({connection->qp[h]->plan().qpn, connection->qp[1 - h]->plan().qpn,
                          connection->work[h]->plan().starting_psn, connection->work[1 - h]->plan().starting_psn});
-    strays_[h] = std::make_unique<Strays>(microseconds(plan.foreign_us), microseconds(plan.forged_us), frame_from(h),
-                                          targets, case_.seed, h, *ports_[h], start_);
+    strays_[h] = std::make_unique<Strays>(microseconds(plan.foreign_us), microseconds(plan.forged_us),
+                                          frame_from(case_, h), targets, case_.seed, h, *ports_[h], start_);
   }
 }
 
@@ -348,7 +140,7 @@ void World::plan_timeline() {
     timeline_.push_back({start_ + microseconds(us), std::move(what)});
   };
   for (unsigned b = 0; b < 2; ++b) {
-    const BoxPlan& plan = plan_of(b);
+    const BoxPlan& plan = box_plan(case_, b);
     if (plan.present == 0) continue;
     if (plan.start_at_us == 0)
       start_box(b);
@@ -381,7 +173,7 @@ void World::crash_box(unsigned box) {
   const std::uint64_t owed = boxes_[box]->engine()->unconfirmed_bytes();
   boxes_[box]->crash();
   // A record that no later process reads tells nobody.
-  const bool remembered = plan_of(box).record != 0 && plan_of(box).restart_after_us != 0;
+  const bool remembered = box_plan(case_, box).record != 0 && box_plan(case_, box).restart_after_us != 0;
   judge_.box_crashed(box, owed, remembered);
 }
 
@@ -416,7 +208,7 @@ void World::deliver(unsigned segment, link::Way way) {
 }
 
 void World::at_box(unsigned box, Side side, std::span<rte_mbuf* const> frames) {
-  const BoxPlan& plan = plan_of(box);
+  const BoxPlan& plan = box_plan(case_, box);
   const bool pass_by =
       plan.answers_pass_by_at_us != 0 && side == Side::wan && now_ >= start_ + microseconds(plan.answers_pass_by_at_us);
   if (boxes_[box]->running() && !pass_by) {
@@ -604,7 +396,7 @@ bool World::quiet() const {
 void World::check_boxes() {
   for (unsigned b = 0; b < 2; ++b) {
     if (!boxes_[b]->running()) continue;
-    const BoxPlan& plan = plan_of(b);
+    const BoxPlan& plan = box_plan(case_, b);
     judge_.check_limits(b, *boxes_[b]->engine(),
                         std::min(plan.box_bytes, plan.flow_bytes * (old_.size() + connections_.size())), now_);
   }

@@ -16,23 +16,9 @@
 #include "sim/judge.hpp"
 #include "sim/segment.hpp"
 #include "sim/strays.hpp"
+#include "sim/totals.hpp"
 
 namespace longhaul::sim {
-
-/// What was done to frames, and what the boxes did, added up.
-struct Totals {
-  std::uint64_t frames = 0;
-  std::uint64_t lost = 0, burst_lost = 0, outage_lost = 0, queue_dropped = 0;
-  std::uint64_t duplicated = 0, reordered = 0, corrupted = 0, scripted = 0, forged = 0;
-  std::uint64_t messages = 0, failed_requesters = 0;
-  std::uint64_t pseudo_acks = 0, pseudo_naks = 0, resends = 0, absorbed = 0, fatal_naks = 0, flows_failed = 0;
-  std::uint64_t unconfirmed = 0, dreqs_held = 0, refused_custody = 0, rejoined = 0, crashes = 0;
-  std::uint64_t steps = 0;
-
-  void add(const Totals& other);
-  /// Calls visit(name, value) for each.
-  void each(const std::function<void(const char*, std::uint64_t)>& visit) const;
-};
 
 struct Result {
   std::optional<Violation> violation;
@@ -60,13 +46,7 @@ class World {
  private:
   struct Port;
   struct Connection;
-  enum class Node : std::uint8_t { host_a, box_a, box_b, host_b };
 
-  engine::Settings box_settings(const BoxPlan& plan) const;
-  link::Settings segment_settings(unsigned segment) const;
-  wire::PacketBuilder frame_from(unsigned host) const;
-  HostAddress address_of(unsigned host) const;
-  std::unique_ptr<Work> make_work(unsigned host, unsigned connection, unsigned generation) const;
   void connect(unsigned connection, unsigned generation, Time when);
   void make_strays();
   void plan_timeline();
@@ -85,8 +65,6 @@ class World {
   void check_boxes();
   void check_end();
   void count_engine(unsigned box);
-  const BoxPlan& plan_of(unsigned box) const { return box == 0 ? case_.box_a : case_.box_b; }
-  const HostPlan& host_plan(unsigned host) const { return host == 0 ? case_.a : case_.b; }
   void tell(const char* where, const rte_mbuf* frame) const;
   std::uint64_t buffers_in_use() const;
 

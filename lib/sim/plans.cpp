@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/plans.hpp"
+
+#include "wire/path_mtu.hpp"
+
+namespace longhaul::sim {
+
+namespace {
+
+/// The code whose timeout, 4.096 us * 2^code, is nearest from above.
+std::uint8_t timeout_code(Duration timeout) {
+  std::uint8_t code = 1;
+  while (code < 31 && (Duration{4096} << code) < timeout) ++code;
+  return code;
+}
+
+}  // namespace
+
+engine::Settings engine_settings(const Case& c, unsigned box) {
+  const BoxPlan& plan = box_plan(c, box);
+  engine::Settings settings;
+  settings.max_connections = 16;
+  settings.max_pending_cm = 64;
+  settings.max_candidates = 16;
+  constexpr flow::Policy kPolicies[] = {flow::Policy::off, flow::Policy::full, flow::Policy::window};
+  settings.policies.fallback = kPolicies[plan.policy];
+  settings.confirm = plan.confirm_cm != 0 ? engine::Confirm::cm : engine::Confirm::answer;
+  settings.wan_rate_bps = plan.wan_mbps * 1'000'000;
+  settings.custody_box_bytes = plan.box_bytes;
+  settings.custody_flow_bytes = plan.flow_bytes;
+  settings.custody_mbufs = static_cast<std::uint32_t>(plan.mbufs);
+  settings.initial_window_bytes = plan.window_bytes;
+  settings.give_up = milliseconds(c.give_up_ms);
+  settings.dreq_hold = milliseconds(c.dreq_hold_ms);
+  return settings;
+}
+
+link::Settings segment_settings(const Case& c, unsigned segment) {
+  link::Settings settings;
+  settings.seed = c.seed * 3 + segment;
+  const bool wan = segment == 1;
+  for (std::size_t way = 0; way < 2; ++way) {
+    const Harm& harm = c.harm[segment][way];
+    link::DirectionSettings& direction = settings.directions[way];
+    direction.delay = wan ? microseconds(c.wan_delay_us) : microseconds(1);
+    direction.jitter = microseconds(harm.jitter_us);
+    direction.loss = static_cast<double>(harm.loss) / 1e4;
+    direction.duplicate = static_cast<double>(harm.duplicate) / 1e4;
+    direction.reorder = static_cast<double>(harm.reorder) / 1e4;
+    direction.reorder_extra = microseconds(harm.reorder_us);
+    direction.corrupt = static_cast<double>(harm.corrupt) / 1e4;
+    if (wan) {
+      direction.rate_bps = c.wan_mbps * 1'000'000;
+      constexpr std::uint64_t kDeepQueue = 300'000;
+      direction.queue_bytes = c.wan_queue != 0 ? c.wan_queue : kDeepQueue;
+    }
+  }
+  for (const ScriptedEvent& scripted : c.events) {
+    if (scripted.segment != segment) continue;
+    link::Event event;
+    event.way = scripted.way == 0 ? link::Way::a_to_b : link::Way::b_to_a;
+    const unsigned to_host = scripted.way == 0 ? 1 : 0;
+    const unsigned requester = scripted.of_answers != 0 ? to_host : 1 - to_host;
+    event.qpn = qpn_of(to_host, static_cast<unsigned>(scripted.connection));
+    if (scripted.any_psn == 0)
+      event.psn = (host_plan(c, requester).psn + scripted.connection * c.psns_apart + scripted.position) & 0xffffff;
+    event.nth = scripted.nth;
+    event.count = scripted.count;
+    event.action = static_cast<link::Action>(scripted.action % 5);
+    event.delay = microseconds(scripted.delay_us);
+    settings.events.push_back(event);
+  }
+  return settings;
+}
+
+HostAddress address_of(const Case& c, unsigned host) {
+  HostAddress address;
+  const std::string last = host == 0 ? "1" : "2";
+  address.ip = wire::IpAddress::parse(c.ipv6 != 0 ? "fd00::" + last : "10.0.0." + last);
+  address.mac = {0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(0xa0 + host)};
+  return address;
+}
+
+wire::PacketBuilder frame_from(const Case& c, unsigned host) {
+  const HostAddress from = address_of(c, host);
+  const HostAddress to = address_of(c, 1 - host);
+  wire::PacketBuilder builder;
+  builder.ips(from.ip, to.ip).macs(from.mac, to.mac);
+  if (c.vlans == 2) builder.vlan(300, wire::kEtherTypeQinQ);
+  if (c.vlans >= 1) builder.vlan(100);
+  return builder;
+}
+
+wire::VlanKey vlan_of(const Case& c) {
+  const auto sample = frame_from(c, 0).build();
+  return View(sample).frame.vlan;
+}
+
+WorkPlan work_plan(const Case& c, unsigned host, unsigned connection, unsigned generation) {
+  const HostPlan& plan = host_plan(c, host);
+  WorkPlan work;
+  work.key = c.seed * 1000003 + host * 1000 + connection * 100 + generation;
+  work.messages = static_cast<std::uint32_t>(plan.messages);
+  work.max_bytes = static_cast<std::uint32_t>(plan.max_bytes);
+  work.path_mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu));
+  // Generations far apart: a host's own rule for QPNs used again (RFC 6056's reason).
+  work.starting_psn =
+      static_cast<std::uint32_t>((plan.psn + connection * c.psns_apart + Number{generation} * 0x240000) & 0xffffff);
+  work.mix = static_cast<Mix>(plan.mix);
+  return work;
+}
+
+QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, unsigned generation, Time when) {
+  const WorkPlan answered = work_plan(c, 1 - host, number, generation);
+  const HostPlan& plan = host_plan(c, host);
+  const HostPlan& peer = host_plan(c, 1 - host);
+  QueuePairPlan qp;
+  qp.qpn = qpn_of(host, number);
+  qp.remote_qpn = qpn_of(1 - host, number);
+  qp.p_key = static_cast<std::uint16_t>(c.p_key);
+  qp.active = (host == 1) == (c.active_b != 0);
+  qp.starts_at = when;
+  RequesterPlan& r = qp.requester;
+  r.depth = static_cast<std::uint32_t>(plan.depth);
+  r.window = static_cast<std::uint32_t>(plan.window);
+  r.burst = static_cast<std::uint32_t>(plan.burst);
+  r.pace = microseconds(plan.pace_us);
+  r.ack_habit = static_cast<std::uint32_t>(plan.ack_habit);
+  r.selective = plan.selective != 0;
+  r.ack_timeout = microseconds(plan.ack_timeout_us);
+  r.retry_count = static_cast<std::uint8_t>(plan.retry_count);
+  // A responder that is gone for good, or a fatal NAK for what another path has acknowledged, and a requester that
+  // never gives up: they would not end.
+  r.patient = plan.patient != 0 && peer.dead_at == 0 && !loses_a_box(c) &&
+              c.box_a.answers_pass_by_at_us == 0 && c.box_b.answers_pass_by_at_us == 0;
+  r.rnr_retry = static_cast<std::uint8_t>(plan.rnr_retry);
+  r.initiator_depth = static_cast<std::uint32_t>(plan.initiator_depth);
+  r.tail_repeat = plan.tail_repeat != 0;
+  ResponderPlan& p = qp.responder;
+  p.starting_psn = answered.starting_psn;
+  p.path_mtu = answered.path_mtu;
+  p.key = answered.key;
+  p.receives = static_cast<std::uint32_t>(plan.receives);
+  p.refill = microseconds(plan.refill_us);
+  p.rnr_timer = static_cast<std::uint8_t>(plan.rnr_timer);
+  p.nak_after_rnr = plan.nak_after_rnr != 0;
+  p.ack_every = static_cast<std::uint32_t>(plan.ack_every);
+  p.ack_delay = microseconds(plan.ack_delay_us);
+  p.credits = plan.credits != 0;
+  p.resources = static_cast<std::uint32_t>(peer.initiator_depth);
+  p.fatal_at = static_cast<std::uint32_t>(plan.fatal_at);
+  p.fatal_code = static_cast<std::uint8_t>(plan.fatal_code);
+  p.dead_at = static_cast<std::uint32_t>(plan.dead_at);
+  if (c.connected == 0) {
+    CmPlan cm;
+    cm.rejects = c.reject != 0;
+    cm.comm_id = qpn_of(host, number) << 8 | generation;
+    cm.transaction = (Number{number} << 8 | generation) + 1;
+    cm.service = cm.transaction;
+    cm.qpn = qpn_of(host, number);
+    cm.peer_starting_psn = answered.starting_psn;
+    cm.path_mtu = static_cast<std::uint8_t>(c.mtu);
+    cm.retry_count = static_cast<std::uint8_t>(plan.retry_count);
+    cm.ack_timeout = timeout_code(r.ack_timeout);
+    cm.resources = static_cast<std::uint8_t>(plan.initiator_depth);
+    cm.flow_control = plan.credits != 0;
+    cm.timeout = microseconds(c.cm_timeout_us);
+    cm.tries = kCmTries;
+    qp.cm = cm;
+  }
+  return qp;
+}
+
+}  // namespace longhaul::sim

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a case asks of each part of its world, in that part's own terms. Hosts and boxes are 0 (A) and 1 (B), segments 0
+// to 2.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "link/settings.hpp"
+#include "sim/case.hpp"
+#include "sim/judge.hpp"
+#include "sim/queue_pair.hpp"
+#include "sim/work.hpp"
+#include "wire/builder.hpp"
+
+namespace longhaul::sim {
+
+/// How often a CM message is sent before its sender gives up.
+inline constexpr unsigned kCmTries = 15;
+
+inline const BoxPlan& box_plan(const Case& c, unsigned box) { return box == 0 ? c.box_a : c.box_b; }
+inline const HostPlan& host_plan(const Case& c, unsigned host) { return host == 0 ? c.a : c.b; }
+
+/// Of the QP that `host` has for a connection; each generation has the same.
+inline std::uint32_t qpn_of(unsigned host, unsigned connection) { return 0x100 * (host + 1) + connection; }
+
+engine::Settings engine_settings(const Case& c, unsigned box);
+link::Settings segment_settings(const Case& c, unsigned segment);
+HostAddress address_of(const Case& c, unsigned host);
+/// Begins a frame of `host` to the other: addresses and VLAN tags.
+wire::PacketBuilder frame_from(const Case& c, unsigned host);
+wire::VlanKey vlan_of(const Case& c);
+/// What `host` posts on a connection.
+WorkPlan work_plan(const Case& c, unsigned host, unsigned connection, unsigned generation);
+QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned connection, unsigned generation, Time when);
+
+}  // namespace longhaul::sim

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/totals.hpp"
+
+namespace longhaul::sim {
+
+namespace {
+
+struct Row {
+  const char* name;
+  std::uint64_t Totals::*value;
+};
+
+constexpr Row kRows[] = {
+    {"frames sent by hosts and boxes", &Totals::frames},
+    {"lost at random", &Totals::lost},
+    {"lost in bursts", &Totals::burst_lost},
+    {"lost in outages", &Totals::outage_lost},
+    {"dropped by full queues", &Totals::queue_dropped},
+    {"duplicated", &Totals::duplicated},
+    {"reordered", &Totals::reordered},
+    {"corrupted", &Totals::corrupted},
+    {"hit by scripted events", &Totals::scripted},
+    {"forged", &Totals::forged},
+    {"boxes crashed", &Totals::crashes},
+    {"messages completed with success", &Totals::messages},
+    {"requesters that ended in an error", &Totals::failed_requesters},
+    {"pseudo-ACKs", &Totals::pseudo_acks},
+    {"PSN NAKs made by boxes", &Totals::pseudo_naks},
+    {"packets sent again from custody", &Totals::resends},
+    {"answers and repeats absorbed", &Totals::absorbed},
+    {"fatal NAKs made by boxes", &Totals::fatal_naks},
+    {"flows failed visibly", &Totals::flows_failed},
+    {"packets unconfirmed at close", &Totals::unconfirmed},
+    {"DREQs held", &Totals::dreqs_held},
+    {"packets refused by custody's limits", &Totals::refused_custody},
+    {"returns to custody after plain RoCE", &Totals::rejoined},
+    {"events", &Totals::steps},
+};
+static_assert(sizeof(kRows) / sizeof(Row) * sizeof(std::uint64_t) == sizeof(Totals), "a total without a name");
+
+}  // namespace
+
+void Totals::add(const Totals& other) {
+  for (const Row& row : kRows) this->*row.value += other.*row.value;
+}
+
+void Totals::each(const std::function<void(const char*, std::uint64_t)>& visit) const {
+  for (const Row& row : kRows) visit(row.name, this->*row.value);
+}
+
+}  // namespace longhaul::sim

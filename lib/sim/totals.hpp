@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace longhaul::sim {
+
+/// What was done to frames in one world or many, and what the boxes did, added up.
+struct Totals {
+  std::uint64_t frames = 0;
+  std::uint64_t lost = 0, burst_lost = 0, outage_lost = 0, queue_dropped = 0;
+  std::uint64_t duplicated = 0, reordered = 0, corrupted = 0, scripted = 0, forged = 0;
+  std::uint64_t messages = 0, failed_requesters = 0;
+  std::uint64_t pseudo_acks = 0, pseudo_naks = 0, resends = 0, absorbed = 0, fatal_naks = 0, flows_failed = 0;
+  std::uint64_t unconfirmed = 0, dreqs_held = 0, refused_custody = 0, rejoined = 0, crashes = 0;
+  std::uint64_t steps = 0;
+
+  void add(const Totals& other);
+  /// Calls visit(name, value) for each.
+  void each(const std::function<void(const char*, std::uint64_t)>& visit) const;
+};
+
+}  // namespace longhaul::sim
