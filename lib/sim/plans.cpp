@@ -131,8 +131,8 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   r.retry_count = static_cast<std::uint8_t>(plan.retry_count);
   // A responder that is gone for good, or a fatal NAK for what another path has acknowledged, and a requester that
   // never gives up: they would not end.
-  r.patient = plan.patient != 0 && peer.dead_at == 0 && !loses_a_box(c) &&
-              c.box_a.answers_pass_by_at_us == 0 && c.box_b.answers_pass_by_at_us == 0;
+  r.patient = plan.patient != 0 && peer.dead_at == 0 && !loses_a_box(c) && c.box_a.answers_pass_by_at_us == 0 &&
+              c.box_b.answers_pass_by_at_us == 0;
   r.rnr_retry = static_cast<std::uint8_t>(plan.rnr_retry);
   r.initiator_depth = static_cast<std::uint32_t>(plan.initiator_depth);
   r.tail_repeat = plan.tail_repeat != 0;

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What responders execute (rule 2), and what the engines tell of their flows.
+#include <fmt/format.h>
+
+#include <ranges>
+
+#include "sim/judge.hpp"
+
+namespace longhaul::sim {
+
+// ---- responders -------------------------------------------------------------------------------
+
+void Judge::Watch::on_accepted(std::uint32_t first_psn, std::uint32_t psns, Time now) {
+  const std::int32_t position = flow_.plan.work->position_of(first_psn);
+  if (position != static_cast<std::int32_t>(flow_.accepted))
+    judge_.report(
+        Rule::exact,
+        fmt::format("flow {}: psn {} was accepted, position {} was next", flow_.plan.name, first_psn, flow_.accepted),
+        now);
+  flow_.accepted += psns;
+}
+
+void Judge::Watch::on_delivered(const Delivered& got, Time now) {
+  const auto& messages = flow_.plan.work->messages();
+  const auto say = [&](const std::string& what) {
+    judge_.report(Rule::exact, fmt::format("flow {}: message {}: {}", flow_.plan.name, flow_.delivered, what), now);
+  };
+  if (flow_.delivered >= messages.size()) return say("nobody posted it");
+  const Message& posted = messages[flow_.delivered];
+  if (got.kind != posted.kind) return say("another kind than what was posted");
+  const bool has_data =
+      posted.kind == Kind::send_imm || posted.kind == Kind::send_inv || posted.kind == Kind::write_imm;
+  if (has_data && got.data != posted.data) return say("wrong immediate data or R_Key");
+  if ((posted.writes() && posted.bytes != 0) || posted.wants_response())
+    if (got.address != posted.address) return say("wrong address");
+  if (posted.kind == Kind::read && got.size != posted.bytes) return say("wrong length");
+  if (posted.atomic() &&
+      (got.operand != posted.operand || (posted.kind == Kind::cmp_swap && got.compare != posted.compare)))
+    return say("wrong operand");
+  if (posted.sends() || posted.writes() || posted.kind == Kind::unknown) {
+    std::vector<std::uint8_t> bytes(posted.bytes);
+    flow_.plan.work->contents(posted, 0, bytes);
+    if (bytes != got.bytes) return say("other bytes than were posted");
+  }
+  ++flow_.delivered;
+}
+
+void Judge::Watch::on_malformed(const std::string& what, Time now) {
+  judge_.report(Rule::exact, fmt::format("flow {}: {}", flow_.plan.name, what), now);
+}
+
+// ---- what the engine tells --------------------------------------------------------------------
+
+void Judge::Observer::on_flow_learned(const custody::FlowIdentity& identity, Time) {
+  const auto found = judge_.by_requester_.find(identity.requester_qpn);
+  if (found == judge_.by_requester_.end() || !judge_.is_near(*found->second, box_) ||
+      found->second->plan.responder_qpn != identity.responder_qpn)
+    return;
+  judge_.by_serial_[{box_, identity.serial}] = found->second;
+  // The box may have met its RDMA-CM messages before, and follows it anew.
+  found->second->failed_at = kNever;
+  found->second->closed = false;
+}
+
+Judge::Flow* Judge::Observer::find(const custody::FlowIdentity& identity) const {
+  const auto found = judge_.by_serial_.find({box_, identity.serial});
+  return found == judge_.by_serial_.end() ? nullptr : found->second;
+}
+
+void Judge::Observer::on_found_in_record(const custody::FlowIdentity& identity, std::uint64_t) {
+  // The newest that was there before the crash: its QPNs may be another's already.
+  for (const auto& flow : judge_.flows_ | std::views::reverse) {
+    const FlowPlan& plan = flow->plan;
+    if (!flow->remembered || !judge_.is_near(*flow, box_)) continue;
+    if (plan.requester_qpn != identity.requester_qpn || plan.responder_qpn != identity.responder_qpn) continue;
+    judge_.by_serial_[{box_, identity.serial}] = flow.get();
+    flow->failed_at = flow->started_at;
+    flow->visible = true;
+    return;
+  }
+}
+
+void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std::string_view, std::uint64_t, Time now) {
+  if (Flow* flow = find(identity)) {
+    flow->failed_at = now;
+    flow->visible = true;
+  }
+}
+
+void Judge::Observer::on_unconfirmed_at_close(const custody::FlowIdentity& identity, std::uint64_t, std::uint64_t,
+                                              Time) {
+  if (Flow* flow = find(identity)) flow->visible = true;
+}
+
+void Judge::Observer::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t, Time) {
+  if (Flow* flow = find(identity)) flow->closed = true;
+}
+
+}  // namespace longhaul::sim

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a box says in a responder's name (rules 1, 4, 5 and 6).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/judge.hpp"
+#include "wire/credits.hpp"
+
+namespace longhaul::sim {
+
+void Judge::made(unsigned box, const View& view, Time now) {
+  ++made_frames_;
+  const auto found = by_requester_.find(view.qpn());
+  if (found == by_requester_.end() || !is_near(*found->second, box)) {
+    report(Rule::transparent, fmt::format("box {} made a frame for nobody: {}", box, describe(view)), now);
+    return;
+  }
+  // A box that was not told of the end of an older connection may still speak for that: PSNs tell them apart.
+  Flow* flow = found->second;
+  const auto plausible = [&view](const Flow& f) {
+    const std::int32_t position = f.plan.work->position_of(view.psn());
+    return position >= -1 && position <= static_cast<std::int32_t>(f.plan.work->positions());
+  };
+  if (!plausible(*flow))
+    for (const auto& older : flows_)
+      if (older->plan.requester_qpn == view.qpn() && plausible(*older)) flow = older.get();
+  check_made(*flow, view, now);
+}
+
+void Judge::check_made(Flow& flow, const View& view, Time now) {
+  const FlowPlan& plan = flow.plan;
+  if (view.frame.opcode == nullptr || view.frame.opcode->operation != wire::Operation::acknowledge)
+    return report(Rule::never_invented, "an answer that the responder did not give: " + at(flow, view), now);
+
+  const auto& ethernet = *reinterpret_cast<const wire::EthernetHeader*>(view.frame.data);
+  const auto wrong = [&](const char* what) {
+    report(Rule::indistinguishable, fmt::format("wrong {}: {}", what, at(flow, view)), now);
+  };
+  if (!view.intact) return wrong("ICRC or checksum");
+  if (ethernet.source != plan.responder.mac || ethernet.destination != plan.requester.mac) return wrong("MAC address");
+  if (!(view.frame.vlan == plan.vlan)) return wrong("VLAN");
+  if (!(view.frame.source == plan.responder.ip) || !(view.frame.destination == plan.requester.ip))
+    return wrong("IP address");
+  if (view.frame.bth().p_key != plan.p_key) return wrong("P_Key");
+  if (view.frame.ack_req() || (view.frame.bth().flags & ~wire::kBthMigReq) != 0) return wrong("BTH flag");
+
+  const std::int32_t position = plan.work->position_of(view.psn());
+  const wire::Aeth& aeth = view.frame.aeth();
+  const bool ack = wire::aeth_kind(aeth.syndrome) == wire::AethKind::ack;
+  const std::int32_t acknowledged_signed = ack ? position + 1 : position;
+  if (acknowledged_signed < 0 || acknowledged_signed > static_cast<std::int32_t>(plan.work->positions()))
+    return wrong("PSN");
+  const auto acknowledged = static_cast<std::uint32_t>(acknowledged_signed);
+  const bool fatal =
+      !ack && wire::aeth_value(aeth.syndrome) != static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error);
+  if (fatal) return check_syndrome(flow, view, acknowledged, now);
+  // Rule 1: nobody holds it.
+  advance(flow);
+  if (acknowledged > flow.contiguous)
+    return report(Rule::nothing_lost,
+                  fmt::format("acknowledged up to position {}, but only {} left the box or arrived: {}", acknowledged,
+                              flow.contiguous, at(flow, view)),
+                  now);
+  // Rule 5: beyond a READ or atomic whose answer has not passed.
+  for (const Message& m : plan.work->messages()) {
+    if (m.begin >= acknowledged) break;
+    // The responder itself may have said so already.
+    // Or the requester has the part before: it asked for the rest.
+    if (m.wants_response() && flow.response_next[m.number] < m.end && flow.responder_said <= m.begin &&
+        acknowledged > flow.asked_from[m.number])
+      return report(Rule::never_invented,
+                    fmt::format("it says that the answer of READ or atomic {} at psn {} is lost: {}", m.number,
+                                plan.work->psn_at(m.begin), at(flow, view)),
+                    now);
+  }
+  // Policy window: the end of no message is acknowledged before its responder has accepted it.
+  if (plan.completions_true)
+    for (const Message& m : plan.work->messages())
+      if (m.end <= acknowledged && m.end > flow.accepted)
+        return report(Rule::nothing_lost,
+                      fmt::format("policy window, and message {} completes unanswered: {}", m.number, at(flow, view)),
+                      now);
+  const std::uint32_t msn = plan.work->completed_before(acknowledged);
+  if (aeth.msn != (msn & 0xffffff)) return wrong(fmt::format("MSN (the responder's would be {})", msn).c_str());
+  check_syndrome(flow, view, acknowledged, now);
+  flow.told = std::max(flow.told, acknowledged);
+}
+
+void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowledged, Time now) {
+  const wire::Aeth& aeth = view.frame.aeth();
+  const std::uint8_t value = wire::aeth_value(aeth.syndrome);
+  const auto wrong = [&](Rule rule, const std::string& what) { report(rule, what + ": " + at(flow, view), now); };
+  switch (wire::aeth_kind(aeth.syndrome)) {
+    case wire::AethKind::ack:
+      if (!flow.credits_known) return;
+      if (!flow.credits && value != wire::kAckNoCredits)
+        return wrong(Rule::indistinguishable, "credits that the responder does not give");
+      // The box may not have used the answer yet, or made this one before; none left is the least one can say.
+      if (value == wire::kAckNoCredits && !flow.credits_passed_on) return;
+      flow.credits_passed_on = true;
+      if (flow.credits && (value == wire::kAckNoCredits ||
+                           (value != 0 && flow.plan.work->receives_before(acknowledged) + wire::credits_of(value) >
+                                              flow.receive_limit)))
+        return wrong(Rule::indistinguishable,
+                     fmt::format("more credits than the responder gave (receives: {})", flow.receive_limit));
+      return;
+    case wire::AethKind::nak:
+      if (value == static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error)) {
+        if (acknowledged < flow.told) return wrong(Rule::indistinguishable, "a PSN NAK for what was acknowledged");
+        return;
+      }
+      if (flow.failed_at == kNever) return wrong(Rule::fail_loudly, "a fatal NAK though the flow has not failed");
+      {
+        // What its requester asks about has not been acknowledged there, whatever was sent. One that is too old is
+        // nothing to the requester, which then never ends.
+        const auto oldest = static_cast<std::uint32_t>(std::min(flow.asked, static_cast<std::int32_t>(flow.told)));
+        flow.asked = kNobody;
+        // An ACK that was in the box when it crashed was promised.
+        if (acknowledged > oldest && !flow.remembered)
+          return wrong(Rule::fail_loudly,
+                       fmt::format("a fatal NAK that is not for the oldest unacknowledged position {}", oldest));
+      }
+      return;
+    case wire::AethKind::rnr_nak:
+    case wire::AethKind::reserved:
+      return wrong(Rule::indistinguishable, "an answer that boxes do not make");
+  }
+}
+
+}  // namespace longhaul::sim
