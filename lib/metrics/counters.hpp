@@ -127,4 +127,12 @@ inline constexpr std::array<CounterInfo, kCounterCount> kCounterInfo = {{
 #undef LONGHAUL_COUNTER_INFO
 }};
 
+/// The frames that came in and did not leave: frames in = forwarded + these + waiting, at any time.
+inline constexpr std::array kNotForwarded = {
+    Counter::absorbed_acks,       Counter::absorbed_psn_naks,   Counter::absorbed_rnr_naks,
+    Counter::absorbed_fatal_naks, Counter::absorbed_duplicates, Counter::absorbed_queued_duplicates,
+    Counter::absorbed_failed,     Counter::dropped_beyond_gap,  Counter::dropped_port_full,
+    Counter::absorbed_dreqs,      Counter::dropped_unsent,      Counter::dropped_behind_backlog,
+};
+
 }  // namespace longhaul::metrics

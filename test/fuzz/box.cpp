@@ -93,13 +93,6 @@ void tell(Time now, std::string_view what, const Bytes& bytes) {
                static_cast<int>(what.size()), what.data(), line.c_str());
 }
 
-constexpr std::array kNotForwarded = {
-    Counter::absorbed_acks,       Counter::absorbed_psn_naks,   Counter::absorbed_rnr_naks,
-    Counter::absorbed_fatal_naks, Counter::absorbed_duplicates, Counter::absorbed_queued_duplicates,
-    Counter::absorbed_failed,     Counter::dropped_beyond_gap,  Counter::dropped_port_full,
-    Counter::absorbed_dreqs,      Counter::dropped_unsent,      Counter::dropped_behind_backlog,
-};
-
 }  // namespace
 
 void prepare_box() { (void)memory(); }
@@ -407,7 +400,7 @@ void Box::check() {
   const std::uint64_t in = counters[Counter::frames_host] + counters[Counter::frames_wan];
   std::uint64_t accounted =
       counters[Counter::forwarded_host] + counters[Counter::forwarded_wan] + engine_->waiting_frames();
-  for (const Counter counter : kNotForwarded) accounted += counters[counter];
+  for (const Counter counter : metrics::kNotForwarded) accounted += counters[counter];
   expect(in == accounted + (defect("sum") ? 1 : 0), "frames in = forwarded + dropped by name + waiting");
   const std::string_view broken = engine_->inconsistency();
   expect(broken.empty(), broken);

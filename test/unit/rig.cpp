@@ -49,13 +49,6 @@ std::vector<unsigned> in_use() {
   return counts;
 }
 
-constexpr std::array kNotForwarded = {
-    Counter::absorbed_acks,       Counter::absorbed_psn_naks,   Counter::absorbed_rnr_naks,
-    Counter::absorbed_fatal_naks, Counter::absorbed_duplicates, Counter::absorbed_queued_duplicates,
-    Counter::absorbed_failed,     Counter::dropped_beyond_gap,  Counter::dropped_port_full,
-    Counter::absorbed_dreqs,      Counter::dropped_unsent,      Counter::dropped_behind_backlog,
-};
-
 }  // namespace
 
 engine::Settings small_settings() {
@@ -119,7 +112,7 @@ void Rig::complete(std::size_t left) {
 void Rig::check_sum() {
   const std::uint64_t in = count(Counter::frames_host) + count(Counter::frames_wan);
   std::uint64_t accounted = count(Counter::forwarded_host) + count(Counter::forwarded_wan) + engine->waiting_frames();
-  for (const Counter counter : kNotForwarded) accounted += count(counter);
+  for (const Counter counter : metrics::kNotForwarded) accounted += count(counter);
   if (in != accounted) FAIL("frames in: " << in << ", accounted for: " << accounted);
   const std::string_view broken = engine->inconsistency();
   if (!broken.empty()) FAIL("the engine's state: " << broken);
