@@ -273,6 +273,7 @@ void Engine::Impl::schedule(flow::ConnectionIndex index) {
 
 void Engine::Impl::poll(Time time, bool answers_waiting) {
   now = time;
+  learner.began(now);
   wan_full = false;
   run_timers(answers_waiting ? now - std::min(now, kTimerPatience) : now);
   end_of_burst();
