@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "test/bench/workload/workload.hpp"
+
+#include <stdexcept>
+#include <string_view>
+
+#include "test/bench/workload/parts.hpp"
+
+namespace longhaul::bench {
+
+namespace {
+
+constexpr std::string_view kNames[] = {"write",           "ack",           "read_response", "far_write", "foreign",
+                                       "unknown_request", "unknown_answer"};
+
+std::unique_ptr<Workload> make_cold(const WorkloadSpec& spec, const engine::Pools& pools) {
+  switch (spec.kind) {
+    case Kind::write:
+      return make_writes(spec, pools, Side::host);
+    case Kind::ack:
+      return make_acks(spec, pools);
+    case Kind::read_response:
+      return make_read_responses(spec, pools);
+    case Kind::far_write:
+      return make_writes(spec, pools, Side::wan);
+    case Kind::foreign:
+      return make_foreign(spec, pools);
+    case Kind::unknown_request:
+      return make_unknown(spec, pools, false);
+    case Kind::unknown_answer:
+      return make_unknown(spec, pools, true);
+  }
+  throw std::logic_error("no such workload");
+}
+
+}  // namespace
+
+Workload::~Workload() = default;
+
+std::string WorkloadSpec::name() const {
+  std::string name(kNames[static_cast<std::size_t>(kind)]);
+  if (payload != 0) name += "_" + std::to_string(payload);
+  return name + "/" + std::to_string(flows);
+}
+
+std::vector<WorkloadSpec> workloads() {
+  std::vector<WorkloadSpec> all;
+  for (const std::uint32_t flows : {64u, 4096u})
+    for (const auto& [kind, payload] : {std::pair{Kind::write, 64u},
+                                        {Kind::write, 512u},
+                                        {Kind::write, 1024u},
+                                        {Kind::write, 4096u},
+                                        {Kind::ack, 0u},
+                                        {Kind::read_response, 1024u},
+                                        {Kind::far_write, 512u},
+                                        {Kind::foreign, 0u},
+                                        {Kind::unknown_request, 512u},
+                                        {Kind::unknown_answer, 0u}})
+      all.push_back({kind, payload, flows});
+  return all;
+}
+
+std::unique_ptr<Workload> Workload::make(const WorkloadSpec& spec, const engine::Pools& pools) {
+  auto workload = make_cold(spec, pools);
+  for (int round = 0; round < 2; ++round) {
+    workload->prepare(kDepth);
+    workload->run();
+    workload->check();
+  }
+  return workload;
+}
+
+}  // namespace longhaul::bench
