@@ -53,7 +53,7 @@ def count(program, packets, directory, only=None):
 def read(path, packets):
     """One file of callgrind's, as the options above let it be written."""
     own, inclusive = collections.Counter(), collections.Counter()
-    icrc = total = 0
+    icrc = total = collected = 0
     library = chain = None
     called = False  # the next line is what a call cost, which stands with the callee again
     with open(path, errors="replace") as lines:
@@ -61,8 +61,9 @@ def read(path, packets):
             if line.startswith("ob="):
                 library = os.path.basename(line[3:].strip())
             elif line.startswith("fn="):
-                chain = [readable(name, library if at == 0 else None)
-                         for at, name in enumerate(line[3:].strip().split("'"))]
+                # "'2" is what callgrind calls a function within itself.
+                names = [name for name in line[3:].strip().split("'") if not name.isdigit()]
+                chain = [readable(names[0], library)] + [readable(name, None) for name in names[1:]]
             elif line.startswith("calls="):
                 called = True
             elif line[0].isdigit():
@@ -75,9 +76,10 @@ def read(path, packets):
                     own[chain[0]] += cost
                     for function in set(chain) - NOT_THE_ENGINE:
                         inclusive[function] += cost
-    summary = [int(line.split()[1]) for line in open(path, errors="replace") if line.startswith("totals:")]
-    if summary != [total]:
-        raise RuntimeError(f"{path}: callgrind counted {summary}, its functions have {total}")
+            elif line.startswith("totals:"):
+                collected = int(line.split()[1])
+    if collected != total:
+        raise RuntimeError(f"{path}: callgrind collected {collected} instructions, its functions have {total}")
     functions = {name: Cost(inclusive[name] / packets, own[name] / packets) for name in inclusive}
     return Count((total - icrc) / packets, icrc / packets, functions)
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The whole engine, per packet of each workload.
+#include "test/bench/micro/micro.hpp"
+#include "test/bench/workload/workload.hpp"
+
+namespace longhaul::bench {
+
+namespace {
+
+// More than the second-level cache holds, as when they come from a NIC.
+constexpr std::uint32_t kPackets = 1024;
+
+void engine(benchmark::State& state, const WorkloadSpec& spec) {
+  const auto workload = Workload::make(spec, pools());
+  Stopwatch watch(state);
+  for (auto _ : state) {
+    workload->prepare(kPackets);
+    watch.begin();
+    workload->run();
+    watch.end();
+    workload->check();
+  }
+  per_packet(state, kPackets);
+}
+
+}  // namespace
+
+void register_engine_benchmarks() {
+  for (const WorkloadSpec& spec : workloads())
+    benchmark::RegisterBenchmark(("engine/" + spec.name()).c_str(), engine, spec)->UseManualTime();
+}
+
+}  // namespace longhaul::bench

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Parsing and the ICRC.
+#include <rte_mbuf.h>
+
+#include <random>
+
+#include "test/bench/micro/micro.hpp"
+#include "test/bench/workload/flows.hpp"
+#include "test/bench/workload/parts.hpp"
+#include "wire/icrc.hpp"
+
+namespace longhaul::bench {
+
+namespace {
+
+/// `count` frames of `size` bytes of payload, each with its own, in mbufs as they come from a port.
+class Frames {
+ public:
+  Frames(std::size_t count, std::uint32_t size, std::uint8_t opcode, bool ipv6 = false) {
+    std::mt19937 random(1);
+    const auto flows = make_flows(static_cast<std::uint32_t>(count));
+    std::vector<std::uint8_t> payload(size);
+    for (const FlowEnds& ends : flows) {
+      for (auto& byte : payload) byte = static_cast<std::uint8_t>(random());
+      auto builder = ends.request().opcode(opcode).psn(ends.start_psn).payload(payload);
+      if (ipv6) builder.ips("fd00::" + std::to_string(ends.requester_qpn), "fd00::2");
+      mbufs_.push_back(to_mbuf(pools(), builder.build()));
+    }
+  }
+  ~Frames() {
+    for (rte_mbuf* mbuf : mbufs_) rte_pktmbuf_free(mbuf);
+  }
+  Frames(const Frames&) = delete;
+  Frames& operator=(const Frames&) = delete;
+
+  std::size_t size() const { return mbufs_.size(); }
+  wire::ParseStatus parse(std::size_t i, wire::Frame& frame) const {
+    return wire::parse({rte_pktmbuf_mtod(mbufs_[i], const std::uint8_t*), mbufs_[i]->data_len}, frame);
+  }
+
+ private:
+  std::vector<rte_mbuf*> mbufs_;
+};
+
+// Frames that stay in the first-level cache, and as many as a NIC's ring has.
+constexpr std::int64_t kHot = 256;
+constexpr std::int64_t kRing = 4096;
+
+void parse(benchmark::State& state, std::uint8_t opcode, std::uint32_t payload, bool ipv6) {
+  const Frames frames(static_cast<std::size_t>(state.range(0)), payload, opcode, ipv6);
+  std::size_t i = 0;
+  for (auto _ : state) {
+    wire::Frame frame;
+    if (frames.parse(i, frame) != wire::ParseStatus::roce) state.SkipWithError("a frame does not parse");
+    benchmark::DoNotOptimize(frame);
+    if (++i == frames.size()) i = 0;
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK_CAPTURE(parse, write, wire::kRcWriteOnly, 512, false)->ArgName("frames")->Arg(kHot)->Arg(kRing);
+BENCHMARK_CAPTURE(parse, write_ipv6, wire::kRcWriteOnly, 512, true)->ArgName("frames")->Arg(kHot)->Arg(kRing);
+BENCHMARK_CAPTURE(parse, ack, wire::kRcAcknowledge, 0, false)->ArgName("frames")->Arg(kHot)->Arg(kRing);
+
+void verify_icrc(benchmark::State& state) {
+  const Frames frames(static_cast<std::size_t>(state.range(1)), static_cast<std::uint32_t>(state.range(0)),
+                      wire::kRcWriteOnly);
+  std::vector<wire::Frame> parsed(frames.size());
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < parsed.size(); ++i) {
+    if (frames.parse(i, parsed[i]) != wire::ParseStatus::roce) state.SkipWithError("a frame does not parse");
+    bytes += parsed[i].icrc_offset - parsed[i].ip_offset;
+  }
+  std::size_t i = 0;
+  for (auto _ : state) {
+    if (!wire::verify_icrc(parsed[i])) state.SkipWithError("an ICRC is wrong");
+    if (++i == parsed.size()) i = 0;
+  }
+  state.SetItemsProcessed(state.iterations());
+  state.SetBytesProcessed(state.iterations() * (bytes / static_cast<std::int64_t>(parsed.size())));
+}
+BENCHMARK(verify_icrc)
+    ->ArgNames({"payload", "frames"})
+    ->ArgsProduct({{64, 128, 256, 512, 1024, 2048, 4096}, {kHot, kRing}});
+
+}  // namespace
+
+}  // namespace longhaul::bench
