@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "wire/frame.hpp"
 
+#include <cstring>
 #include <limits>
 
 namespace longhaul::wire {
@@ -192,8 +193,18 @@ std::uint16_t ipv4_checksum(std::span<const std::uint8_t> header) noexcept {
 
 bool verify_ipv4_checksum(const Frame& frame) noexcept {
   if (frame.ipv6) return true;
-  const auto size = static_cast<std::size_t>(frame.udp_offset - frame.ip_offset);
-  return ipv4_checksum({frame.data + frame.ip_offset, size}) == view<Ipv4Header>(frame.data, frame.ip_offset).checksum;
+  // The sum with the checksum in it is 0xffff in any byte order (RFC 1071), and the header is whole 32-bit words.
+  std::uint64_t sum = 0;
+  for (const std::uint8_t* at = frame.data + frame.ip_offset; at != frame.data + frame.udp_offset; at += 4) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, at, sizeof(word));
+    sum += word;
+  }
+  sum = (sum >> 32) + (sum & 0xffffffff);
+  sum = (sum >> 16) + (sum & 0xffff);
+  sum = (sum >> 16) + (sum & 0xffff);
+  sum = (sum >> 16) + (sum & 0xffff);
+  return sum == 0xffff;
 }
 
 }  // namespace longhaul::wire
