@@ -19,6 +19,10 @@ Header& at(std::uint8_t* bytes, std::size_t offset) {
   return *reinterpret_cast<Header*>(bytes + offset);
 }
 
+// What differs from ACK to ACK: the BTH's last word with the PSN, and the AETH.
+constexpr std::size_t kPsnInBth = offsetof(wire::Bth, ack_req);
+constexpr std::size_t kFromPsn = sizeof(wire::Bth) - kPsnInBth + sizeof(wire::Aeth);
+
 // A congestion mark on the packet learned from was that packet's own: back to ECT(0).
 std::uint8_t without_congestion_mark(std::uint8_t traffic_class) {
   return (traffic_class & 0x3) == 0x3 ? static_cast<std::uint8_t>((traffic_class & ~0x3) | 0x2) : traffic_class;
@@ -88,6 +92,14 @@ void AckTemplate::finish() {
         static_cast<std::uint16_t>(~rte_raw_cksum(&ip, static_cast<std::size_t>(udp_offset_ - ip_offset_)));
     std::memcpy(bytes_.data() + ip_offset_ + offsetof(wire::Ipv4Header, checksum), &sum, sizeof(sum));
   }
+
+  wire::Frame frame;
+  frame.data = bytes_.data();
+  frame.ip_offset = ip_offset_;
+  frame.udp_offset = udp_offset_;
+  frame.bth_offset = bth_offset_;
+  frame.ipv6 = ipv6_;
+  icrc_before_psn_ = wire::icrc_before(frame, bth_offset_ + kPsnInBth);
 }
 
 rte_mbuf* AckTemplate::make(rte_mempool* pool, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome) const {
@@ -108,15 +120,8 @@ rte_mbuf* AckTemplate::make(rte_mempool* pool, std::uint32_t psn, std::uint32_t 
   aeth.syndrome = syndrome;
   aeth.msn = msn;
 
-  wire::Frame frame;
-  frame.data = bytes;
-  frame.size = size_;
-  frame.ip_offset = ip_offset_;
-  frame.udp_offset = udp_offset_;
-  frame.bth_offset = bth_offset_;
-  frame.icrc_offset = static_cast<std::uint16_t>(size_ - wire::kIcrcSize);
-  frame.ipv6 = ipv6_;
-  wire::store_icrc(bytes + frame.icrc_offset, wire::compute_icrc(frame));
+  const std::uint32_t icrc = wire::continue_icrc(icrc_before_psn_, {bytes + bth_offset_ + kPsnInBth, kFromPsn});
+  wire::store_icrc(bytes + bth_offset_ + kPsnInBth + kFromPsn, icrc);
   return mbuf;
 }
 

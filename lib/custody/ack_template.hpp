@@ -43,6 +43,7 @@ class AckTemplate {
   std::uint16_t udp_offset_ = 0;
   std::uint16_t bth_offset_ = 0;
   bool ipv6_ = false;
+  std::uint32_t icrc_before_psn_ = 0;  ///< the ICRC of all that is the same in each ACK
   bool from_responder_ = false;
 };
 

@@ -55,6 +55,19 @@ std::uint32_t compute_icrc(const Frame& frame) noexcept {
   return copied == size ? crc : crc32(crc, ip + copied, size - copied);
 }
 
+std::uint32_t icrc_before(const Frame& frame, std::size_t end) noexcept {
+  std::uint8_t masked[kMaxPseudoHeader];
+  const std::size_t size = end - frame.ip_offset;
+  std::memcpy(masked, frame.data + frame.ip_offset, size);
+  mask(masked, frame.ipv6, static_cast<std::size_t>(frame.udp_offset - frame.ip_offset),
+       static_cast<std::size_t>(frame.bth_offset - frame.ip_offset));
+  return crc32(kCrcOfOnes, masked, size);
+}
+
+std::uint32_t continue_icrc(std::uint32_t icrc, std::span<const std::uint8_t> bytes) noexcept {
+  return crc32(icrc, bytes.data(), bytes.size());
+}
+
 std::uint32_t stored_icrc(const Frame& frame) noexcept {
   const std::uint8_t* at = frame.data + frame.icrc_offset;
   return static_cast<std::uint32_t>(at[0]) | static_cast<std::uint32_t>(at[1]) << 8 |
