@@ -1,17 +1,42 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "flow/key_index.hpp"
 
+#ifdef __SSE4_2__
+#include <nmmintrin.h>
+#endif
 #include <rte_errno.h>
 #include <rte_hash.h>
 #include <rte_hash_crc.h>
 #include <rte_lcore.h>
 
+#include <array>
+#include <bit>
 #include <stdexcept>
 
 namespace longhaul::flow {
 
+namespace {
+
+// CRC-32C as rte_hash_crc_8byte() has it, which asks for each word what the processor can do.
+inline std::uint32_t add_word(std::uint64_t word, std::uint32_t hash) {
+#ifdef __SSE4_2__
+  return static_cast<std::uint32_t>(_mm_crc32_u64(hash, word));
+#else
+  return rte_hash_crc_8byte(word, hash);
+#endif
+}
+
+inline std::uint32_t hash_of(const KeyIndex::Key& key) {
+  std::uint32_t hash = 0;
+  for (const std::uint64_t word : std::bit_cast<std::array<std::uint64_t, sizeof(key) / 8>>(key))
+    hash = add_word(word, hash);
+  return hash;
+}
+
+}  // namespace
+
 KeyIndex::KeyIndex(std::uint32_t capacity, const std::string& name, const std::string& what) {
-  static_assert(sizeof(Key) == 40, "no padding may enter the hash");
+  static_assert(sizeof(Key) == 48, "no padding may enter the hash");
   rte_hash_parameters parameters{};
   parameters.name = name.c_str();
   // Cuckoo buckets of eight: a table of exactly `capacity` refuses keys a little before it is full.
@@ -27,14 +52,15 @@ KeyIndex::~KeyIndex() { rte_hash_free(hash_); }
 
 std::optional<std::uint32_t> KeyIndex::find(const Key& key) const noexcept {
   void* data = nullptr;
-  if (rte_hash_lookup_data(hash_, &key, &data) < 0) return std::nullopt;
+  if (rte_hash_lookup_with_hash_data(hash_, &key, hash_of(key), &data) < 0) return std::nullopt;
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(data));
 }
 
 bool KeyIndex::put(const Key& key, std::uint32_t value) noexcept {
-  return rte_hash_add_key_data(hash_, &key, reinterpret_cast<void*>(static_cast<std::uintptr_t>(value))) == 0;
+  return rte_hash_add_key_with_hash_data(hash_, &key, hash_of(key),
+                                         reinterpret_cast<void*>(static_cast<std::uintptr_t>(value))) == 0;
 }
 
-void KeyIndex::erase(const Key& key) noexcept { rte_hash_del_key(hash_, &key); }
+void KeyIndex::erase(const Key& key) noexcept { rte_hash_del_key_with_hash(hash_, &key, hash_of(key)); }
 
 }  // namespace longhaul::flow

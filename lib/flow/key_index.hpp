@@ -20,6 +20,7 @@ class KeyIndex {
     wire::IpAddress second;
     wire::VlanKey vlan;
     std::uint32_t qpn = 0;
+    std::uint64_t unused = 0;  ///< 48 bytes, which rte_hash compares three vectors at a time
   };
 
   /// Room for `capacity` keys. `what` is for the message of the std::runtime_error that says why the EAL refused;
