@@ -32,12 +32,16 @@ std::string allowed_processors() {
 
 std::vector<std::string> Eal::arguments(const EalOptions& options) {
   std::vector<std::string> args{options.program};
-  // One worker, lcore 0. EAL always pins it; a set of all processors is the way to say "not pinned".
-  args.push_back(options.core ? fmt::format("--lcores=0@{}", *options.core)
-                              : fmt::format("--lcores=0@({})", allowed_processors()));
-  // Nothing is shared with secondary processes, and boxes on one machine must not collide in /var/run/dpdk.
-  // --no-huge means the legacy memory layout, which --in-memory excludes.
-  if (options.hugepages) {
+  // The calling thread is lcore 0. EAL always pins it; a set of all processors is the way to say "not pinned".
+  std::string lcores = options.core ? fmt::format("0@{}", *options.core) : fmt::format("0@({})", allowed_processors());
+  for (std::size_t i = 0; i < options.workers.size(); ++i) lcores += fmt::format(",{}@{}", i + 1, options.workers[i]);
+  args.push_back("--lcores=" + lcores);
+  // Unless asked for, nothing is shared with secondary processes, and boxes on one machine must not collide in
+  // /var/run/dpdk. --no-huge means the legacy memory layout, which --in-memory excludes.
+  if (!options.shared_as.empty()) {
+    args.push_back("--file-prefix=" + options.shared_as);
+    if (!options.huge_dir.empty()) args.push_back("--huge-dir=" + options.huge_dir);
+  } else if (options.hugepages) {
     args.emplace_back("--in-memory");
   } else {
     args.emplace_back("--no-huge");
@@ -58,11 +62,12 @@ std::vector<std::string> Eal::arguments(const EalOptions& options) {
 
 Eal::Eal(const EalOptions& options) {
   // EAL's own answer would be its whole usage text.
-  if (const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-      options.core && static_cast<long>(*options.core) >= processors) {
-    throw std::runtime_error(
-        fmt::format("core {}: this machine has processors 0 to {}", *options.core, processors - 1));
-  }
+  const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  std::vector<unsigned> wanted = options.workers;
+  if (options.core) wanted.push_back(*options.core);
+  for (const unsigned core : wanted)
+    if (static_cast<long>(core) >= processors)
+      throw std::runtime_error(fmt::format("core {}: this machine has processors 0 to {}", core, processors - 1));
   const std::vector<std::string> args = arguments(options);
   std::vector<char*> argv;
   for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));

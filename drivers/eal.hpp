@@ -13,7 +13,12 @@ struct EalOptions {
   std::string program = "longhaul";  ///< argv[0] in DPDK's messages
   bool hugepages = true;             ///< false: ordinary memory, for labs
   std::uint64_t memory_bytes = 0;    ///< needed without hugepages; with them 0 means: grow as needed
-  std::optional<unsigned> core;  ///< processor that the worker (the calling thread) is pinned to; absent: not pinned
+  std::optional<unsigned> core;   ///< processor that the worker (the calling thread) is pinned to; absent: not pinned
+  std::vector<unsigned> workers;  ///< processors of further workers, lcores 1, 2, ...; several may share one
+  /// Other DPDK processes may attach under this name (--file-prefix). Needs hugepages, `memory_bytes` (all is taken at
+  /// the start) and a mounted hugetlbfs. Empty: none may.
+  std::string shared_as;
+  std::string huge_dir;          ///< where hugetlbfs is mounted, if `shared_as` is to use that and no other
   std::vector<std::string> pci;  ///< PCI addresses of the NICs to use; none: PCI is not scanned
 };
 

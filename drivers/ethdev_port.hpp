@@ -18,7 +18,7 @@ namespace longhaul::drivers {
 /// Which device; exactly one of `pci` and `vdev` is not empty.
 struct EthdevSpec {
   std::string label;  ///< "host", "wan", "a", "b": for messages
-  std::string pci;    ///< "0000:01:00.0"; must have been allowed when the EAL started
+  std::string pci;    ///< "0000:01:00.0", allowed when the EAL started; or the name of any device that is there already
   std::string vdev;   ///< "net_af_packet0,iface=veth0,framesz=16384,..."
 };
 

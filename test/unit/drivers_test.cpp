@@ -210,6 +210,17 @@ TEST_CASE("the EAL is told what the options mean") {
   const auto huge = Eal::arguments(options);
   CHECK(huge == std::vector<std::string>{"longhaul", "--lcores=0@3", "--in-memory", "--no-telemetry",
                                          "--allow=0000:01:00.0", "--force-max-simd-bitwidth=512", "--log-level=error"});
+
+  EalOptions shared;
+  shared.core = 1;
+  shared.workers = {0, 0};
+  shared.memory_bytes = 64ull << 20;
+  shared.shared_as = "bench";
+  shared.huge_dir = "/mnt/huge";
+  CHECK(Eal::arguments(shared) == std::vector<std::string>{"longhaul", "--lcores=0@1,1@0,2@0", "--file-prefix=bench",
+                                                           "--huge-dir=/mnt/huge", "--no-telemetry", "-m", "64",
+                                                           "--no-pci", "--force-max-simd-bitwidth=512",
+                                                           "--log-level=error"});
 }
 
 TEST_CASE("the clock runs forward, in nanoseconds") {
