@@ -7,8 +7,9 @@
 #include <array>
 #include <stdexcept>
 
+#include "test/bench/cm_exchange.hpp"
+#include "test/bench/frame_template.hpp"
 #include "wire/builder.hpp"
-#include "wire/cm.hpp"
 #include "wire/icrc.hpp"
 #include "wire/psn.hpp"
 
@@ -25,24 +26,11 @@ std::string requester_ip() { return "10.1.0.1"; }
 std::string responder_ip() { return "10.2.0.1"; }
 
 struct Flow {
-  FrameTemplate request;
-  FrameTemplate ack;
   std::uint32_t start;         // PSN of the first request
   std::uint64_t sent = 0;      // requests offered
   std::uint64_t arrived = 0;   // requests at the responder
   std::uint64_t answered = 0;  // pseudo-ACKs or real ACKs at the requester, cumulative
 };
-
-std::vector<std::uint8_t> cm_frame(bool from_requester, const wire::CmMessage& message) {
-  std::array<std::uint8_t, wire::kMadSize> mad{};
-  wire::write_cm(message, mad);
-  wire::PacketBuilder builder;
-  if (from_requester)
-    builder.ips(requester_ip(), responder_ip());
-  else
-    builder.ips(responder_ip(), requester_ip());
-  return builder.opcode(wire::kUdSendOnly).qpn(wire::kGsiQpn).deth(0x80010000, 1).payload(mad).build();
-}
 
 rte_mbuf* to_mbuf(rte_mempool* pool, const std::vector<std::uint8_t>& bytes) {
   rte_mbuf* mbuf = rte_pktmbuf_alloc(pool);
@@ -56,8 +44,14 @@ class Traffic {
  public:
   Traffic(const TrafficOptions& options, drivers::Port& host, drivers::Port& wan, rte_mempool* pool,
           const drivers::Clock& clock)
-      : options_(options), host_(host), wan_(wan), pool_(pool), clock_(clock) {
-    for (std::uint32_t i = 0; i < options.flows; ++i) flows_.push_back(make_flow(i));
+      : options_(options),
+        host_(host),
+        wan_(wan),
+        pool_(pool),
+        clock_(clock),
+        request_(request_template()),
+        ack_(ack_template()) {
+    for (std::uint32_t i = 0; i < options.flows; ++i) flows_.push_back(Flow{start_of(i)});
   }
 
   TrafficResult run() {
@@ -71,46 +65,29 @@ class Traffic {
   // PSNs start near the wrap for every other flow.
   static std::uint32_t start_of(std::uint32_t i) { return i % 2 == 0 ? 1000 * i : wire::kPsnMask - 1000; }
 
-  Flow make_flow(std::uint32_t i) const {
-    return Flow{FrameTemplate(wire::PacketBuilder()
-                                  .ips(requester_ip(), responder_ip())
-                                  .opcode(wire::kRcWriteOnly)
-                                  .qpn(kResponderQpn + i)
-                                  .ack_req()
-                                  .reth(0x10000, 7, options_.payload)
-                                  .payload_size(options_.payload)
-                                  .build()),
-                FrameTemplate(wire::PacketBuilder()
-                                  .ips(responder_ip(), requester_ip())
-                                  .opcode(wire::kRcAcknowledge)
-                                  .qpn(kRequesterQpn + i)
-                                  .aeth(wire::kAckNoCredits, 0)
-                                  .build()),
-                start_of(i)};
+  FrameTemplate request_template() const {
+    return FrameTemplate(wire::PacketBuilder()
+                             .ips(requester_ip(), responder_ip())
+                             .opcode(wire::kRcWriteOnly)
+                             .ack_req()
+                             .reth(0x10000, 7, options_.payload)
+                             .payload_size(options_.payload)
+                             .build());
+  }
+  static FrameTemplate ack_template() {
+    return FrameTemplate(wire::PacketBuilder()
+                             .ips(responder_ip(), requester_ip())
+                             .opcode(wire::kRcAcknowledge)
+                             .aeth(wire::kAckNoCredits, 0)
+                             .build());
   }
 
   void connect() {
     for (std::uint32_t i = 0; i < options_.flows; ++i) {
-      wire::CmMessage req;
-      req.attribute = wire::CmAttribute::req;
-      req.transaction_id = 100 + i;
-      req.local_comm_id = 1000 + i;
-      req.local_qpn = kRequesterQpn + i;
-      req.starting_psn = 1;
-      req.reliable_connected = true;
-      req.path_mtu = 5;
-      req.retry_count = 7;
-      req.local_ack_timeout = 19;
-      send(host_, to_mbuf(pool_, cm_frame(true, req)));
+      const CmExchange exchange{i, requester_ip(), responder_ip(), kRequesterQpn + i, kResponderQpn + i, start_of(i)};
+      send(host_, to_mbuf(pool_, cm_request(exchange)));
       wait_for(wan_);
-      wire::CmMessage rep;
-      rep.attribute = wire::CmAttribute::rep;
-      rep.transaction_id = req.transaction_id;
-      rep.local_comm_id = 2000 + i;
-      rep.remote_comm_id = req.local_comm_id;
-      rep.local_qpn = kResponderQpn + i;
-      rep.starting_psn = start_of(i);
-      send(wan_, to_mbuf(pool_, cm_frame(false, rep)));
+      send(wan_, to_mbuf(pool_, cm_reply(exchange)));
       wait_for(host_);
     }
   }
@@ -159,7 +136,10 @@ class Traffic {
 
   void offer_one(std::uint32_t index) {
     Flow& flow = flows_[index];
-    send(host_, flow.request.make(pool_, wire::psn_add(flow.start, static_cast<std::int64_t>(flow.sent)), 0));
+    const std::uint32_t psn = wire::psn_add(flow.start, static_cast<std::int64_t>(flow.sent));
+    const auto size = static_cast<std::uint16_t>(options_.payload);
+    send(host_,
+         request_.make(pool_, {.qpn = kResponderQpn + index, .psn = psn, .payload = payloads_.at(index, psn, size)}));
     ++flow.sent;
   }
 
@@ -171,7 +151,7 @@ class Traffic {
     while (!in_flight_.empty() && in_flight_.front().due <= now) {
       const Answer answer = in_flight_.front();
       in_flight_.pop_front();
-      send(wan_, flows_[answer.flow].ack.make(pool_, answer.psn, answer.msn));
+      send(wan_, ack_.make(pool_, {.qpn = kRequesterQpn + answer.flow, .psn = answer.psn, .msn = answer.msn}));
     }
     count = host_.receive(frames.data(), kBurst);
     for (std::uint16_t i = 0; i < count; ++i) at_requester(frames[i]);
@@ -254,32 +234,15 @@ class Traffic {
   drivers::Port& wan_;
   rte_mempool* pool_;
   const drivers::Clock& clock_;
+  FrameTemplate request_;
+  FrameTemplate ack_;
+  Payloads payloads_;
   std::vector<Flow> flows_;
   std::deque<Answer> in_flight_;
   TrafficResult result_;
 };
 
 }  // namespace
-
-FrameTemplate::FrameTemplate(std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)) {
-  if (wire::parse(bytes_, frame_) != wire::ParseStatus::roce) throw std::logic_error("a template must be RoCE");
-}
-
-rte_mbuf* FrameTemplate::make(rte_mempool* pool, std::uint32_t psn, std::uint32_t msn) const {
-  rte_mbuf* mbuf = rte_pktmbuf_alloc(pool);
-  if (mbuf == nullptr) return nullptr;
-  auto* bytes = reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes_.size())));
-  std::copy(bytes_.begin(), bytes_.end(), bytes);
-  wire::Frame frame = frame_;
-  frame.data = bytes;
-  reinterpret_cast<wire::Bth*>(bytes + frame.bth_offset)->psn = psn;
-  if (frame.opcode->has(wire::kHasAeth))
-    reinterpret_cast<wire::Aeth*>(bytes + frame.extended_offset(wire::kHasAeth))->msn = msn;
-  for (std::uint16_t i = 0; i < std::min<std::uint16_t>(frame.payload_size, 4); ++i)
-    bytes[frame.payload_offset + i] = static_cast<std::uint8_t>(psn >> (8 * i));
-  wire::store_icrc(bytes + frame.icrc_offset, wire::compute_icrc(frame));
-  return mbuf;
-}
 
 TrafficResult run_traffic(const TrafficOptions& options, drivers::Port& host_end, drivers::Port& wan_end,
                           rte_mempool* pool, const drivers::Clock& clock) {

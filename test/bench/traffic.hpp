@@ -11,24 +11,10 @@
 #include "drivers/clock.hpp"
 #include "drivers/port.hpp"
 #include "flow/time.hpp"
-#include "wire/frame.hpp"
 
-struct rte_mbuf;
 struct rte_mempool;
 
 namespace longhaul::bench {
-
-/// A frame whose PSN (and first payload bytes) change from copy to copy.
-class FrameTemplate {
- public:
-  explicit FrameTemplate(std::vector<std::uint8_t> bytes);
-  /// A copy in a new mbuf, or null when `pool` is empty. `msn` is for ACKs.
-  rte_mbuf* make(rte_mempool* pool, std::uint32_t psn, std::uint32_t msn) const;
-
- private:
-  std::vector<std::uint8_t> bytes_;
-  wire::Frame frame_;
-};
 
 struct TrafficOptions {
   std::uint32_t flows = 16;

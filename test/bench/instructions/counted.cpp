@@ -8,14 +8,14 @@
 #include <exception>
 #include <string>
 
-#include "test/bench/workload/workload.hpp"
+#include "test/bench/engine_load/engine_load.hpp"
 
 namespace {
 
 using namespace longhaul;
 
-void count(const bench::WorkloadSpec& spec, const engine::Pools& pools, std::uint32_t packets) {
-  const auto workload = bench::Workload::make(spec, pools);
+void count(const bench::EngineLoadSpec& spec, const engine::Pools& pools, std::uint32_t packets) {
+  const auto workload = bench::EngineLoad::make(spec, pools);
   workload->prepare(packets);
   // All that precedes runs many times faster without.
   CALLGRIND_START_INSTRUMENTATION;
@@ -33,8 +33,8 @@ int main(int argc, char** argv) {
       "Sends packets of each workload through an engine, for callgrind to count. Use test/bench/instructions/run."};
   std::uint32_t packets = 4096;
   std::string only;
-  app.add_option("--packets", packets, "of each workload, a multiple of " + std::to_string(bench::Workload::kStep))
-      ->check(CLI::Range(bench::Workload::kStep, 8192u))
+  app.add_option("--packets", packets, "of each workload, a multiple of " + std::to_string(bench::EngineLoad::kStep))
+      ->check(CLI::Range(bench::EngineLoad::kStep, 8192u))
       ->capture_default_str();
   app.add_option("--only", only, "the workload of this name");
   CLI11_PARSE(app, argc, argv);
@@ -42,13 +42,13 @@ int main(int argc, char** argv) {
   fmt::print(stderr, "counted: compiled without optimization or with sanitizers, its count would mean nothing\n");
   return 2;
 #endif
-  if (packets % bench::Workload::kStep != 0) {
-    fmt::print(stderr, "counted: --packets {}: must be a multiple of {}\n", packets, bench::Workload::kStep);
+  if (packets % bench::EngineLoad::kStep != 0) {
+    fmt::print(stderr, "counted: --packets {}: must be a multiple of {}\n", packets, bench::EngineLoad::kStep);
     return 2;
   }
   try {
     const bench::Memory memory("counted");
-    for (const bench::WorkloadSpec& spec : bench::workloads()) {
+    for (const bench::EngineLoadSpec& spec : bench::engine_loads()) {
       if (!only.empty() && spec.name() != only) continue;
       count(spec, memory.pools(), packets);
       fmt::print("{} {}\n", spec.name(), packets);

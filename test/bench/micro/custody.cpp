@@ -6,8 +6,8 @@
 
 #include "custody/ack_template.hpp"
 #include "custody/near_part.hpp"
+#include "test/bench/engine_load/parts.hpp"
 #include "test/bench/micro/micro.hpp"
-#include "test/bench/workload/parts.hpp"
 
 namespace longhaul::bench {
 
@@ -146,7 +146,7 @@ void custody(benchmark::State& state, Part part) {
     for (const auto& burst : answers) custody.release(burst);
     if (part == Part::release) watch.end();
   };
-  for (std::uint32_t i = 0; i < Workload::kDepth / kPackets; ++i) append();
+  for (std::uint32_t i = 0; i < EngineLoad::kDepth / kPackets; ++i) append();
   for (auto _ : state) {
     append();
     release();

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "flow/connection_table.hpp"
+#include "test/bench/engine_load/flows.hpp"
 #include "test/bench/micro/micro.hpp"
-#include "test/bench/workload/flows.hpp"
 
 namespace longhaul::bench {
 

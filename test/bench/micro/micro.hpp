@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/pools.hpp"
-#include "test/bench/workload/bed.hpp"
+#include "test/bench/engine_load/bed.hpp"
 #include "wire/frame.hpp"
 
 namespace longhaul::bench {

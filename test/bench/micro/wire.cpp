@@ -4,9 +4,9 @@
 
 #include <random>
 
+#include "test/bench/engine_load/flows.hpp"
+#include "test/bench/engine_load/parts.hpp"
 #include "test/bench/micro/micro.hpp"
-#include "test/bench/workload/flows.hpp"
-#include "test/bench/workload/parts.hpp"
 #include "wire/icrc.hpp"
 
 namespace longhaul::bench {

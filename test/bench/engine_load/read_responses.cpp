@@ -3,7 +3,7 @@
 #include <array>
 #include <bit>
 
-#include "test/bench/workload/parts.hpp"
+#include "test/bench/engine_load/parts.hpp"
 #include "wire/psn.hpp"
 
 namespace longhaul::bench {
@@ -19,7 +19,7 @@ std::uint8_t path_mtu_code(std::uint32_t bytes) { return static_cast<std::uint8_
 
 class ReadResponses final : public Connected {
  public:
-  ReadResponses(const WorkloadSpec& spec, const engine::Pools& pools)
+  ReadResponses(const EngineLoadSpec& spec, const engine::Pools& pools)
       : Connected(spec, pools, Side::host, path_mtu_code(spec.payload)) {
     for (const FlowEnds& ends : schedule_.flows()) {
       requests_.emplace_back(
@@ -72,7 +72,7 @@ class ReadResponses final : public Connected {
 
 }  // namespace
 
-std::unique_ptr<Workload> make_read_responses(const WorkloadSpec& spec, const engine::Pools& pools) {
+std::unique_ptr<EngineLoad> make_read_responses(const EngineLoadSpec& spec, const engine::Pools& pools) {
   return std::make_unique<ReadResponses>(spec, pools);
 }
 

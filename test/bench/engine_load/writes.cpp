@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // WRITEs one way, and the responder's ACKs the other way when kDepth more have been sent.
-#include "test/bench/workload/parts.hpp"
+#include "test/bench/engine_load/parts.hpp"
 #include "wire/psn.hpp"
 
 namespace longhaul::bench {
@@ -11,7 +11,7 @@ constexpr std::uint8_t kPathMtu4096 = 5;
 
 class Writes : public Connected {
  public:
-  Writes(const WorkloadSpec& spec, const engine::Pools& pools, Side requester)
+  Writes(const EngineLoadSpec& spec, const engine::Pools& pools, Side requester)
       : Connected(spec, pools, requester, kPathMtu4096), passed_(spec.flows) {
     for (const FlowEnds& ends : schedule_.flows()) {
       requests_.push_back(write_of(ends, spec.payload));
@@ -83,7 +83,7 @@ class Writes : public Connected {
 
 class Acks final : public Writes {
  public:
-  Acks(const WorkloadSpec& spec, const engine::Pools& pools) : Writes(spec, pools, Side::host) {}
+  Acks(const EngineLoadSpec& spec, const engine::Pools& pools) : Writes(spec, pools, Side::host) {}
 
   void prepare(std::uint32_t packets) override {
     while (sent_ < answered_ + kDepth + packets) add_request();
@@ -95,11 +95,11 @@ class Acks final : public Writes {
 
 }  // namespace
 
-std::unique_ptr<Workload> make_writes(const WorkloadSpec& spec, const engine::Pools& pools, Side requester) {
+std::unique_ptr<EngineLoad> make_writes(const EngineLoadSpec& spec, const engine::Pools& pools, Side requester) {
   return std::make_unique<Writes>(spec, pools, requester);
 }
 
-std::unique_ptr<Workload> make_acks(const WorkloadSpec& spec, const engine::Pools& pools) {
+std::unique_ptr<EngineLoad> make_acks(const EngineLoadSpec& spec, const engine::Pools& pools) {
   return std::make_unique<Acks>(spec, pools);
 }
 

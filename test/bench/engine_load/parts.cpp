@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "test/bench/workload/parts.hpp"
+#include "test/bench/engine_load/parts.hpp"
 
 #include <rte_mbuf.h>
 
@@ -25,12 +25,12 @@ rte_mbuf* to_mbuf(const engine::Pools& pools, std::span<const std::uint8_t> byte
 }
 
 rte_mbuf* stamped(const FrameTemplate& frame, const engine::Pools& pools, std::uint32_t psn, std::uint32_t msn) {
-  rte_mbuf* mbuf = frame.make(pools.frames, psn, msn);
+  rte_mbuf* mbuf = frame.make(pools.frames, {.qpn = frame.frame().destination_qpn(), .psn = psn, .msn = msn});
   require(mbuf != nullptr, "no mbuf is left");
   return mbuf;
 }
 
-engine::Settings settings_for(const WorkloadSpec& spec) {
+engine::Settings settings_for(const EngineLoadSpec& spec) {
   engine::Settings settings;
   settings.max_connections = std::max(settings.max_connections, spec.flows);
   settings.confirm = engine::Confirm::cm;
@@ -74,8 +74,8 @@ Schedule::Place Schedule::place(std::uint64_t i, std::uint32_t psns) const {
   return {flow, wire::psn_add(flows_[flow].start_psn, nth * psns), wire::psn_add(1, nth)};
 }
 
-Connected::Connected(const WorkloadSpec& spec, const engine::Pools& pools, Side requester, std::uint8_t path_mtu)
-    : Workload(settings_for(spec), pools), requester_(requester), schedule_(make_flows(spec.flows)) {
+Connected::Connected(const EngineLoadSpec& spec, const engine::Pools& pools, Side requester, std::uint8_t path_mtu)
+    : EngineLoad(settings_for(spec), pools), requester_(requester), schedule_(make_flows(spec.flows)) {
   for (std::uint32_t i = 0; i < spec.flows; ++i) {
     const FlowEnds& ends = schedule_.flows()[i];
     turns_.add(requester, to_mbuf(pools, cm_req(ends, i, path_mtu)));

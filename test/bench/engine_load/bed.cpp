@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "test/bench/workload/bed.hpp"
+#include "test/bench/engine_load/bed.hpp"
 
 #include <rte_mbuf.h>
 #include <valgrind/callgrind.h>

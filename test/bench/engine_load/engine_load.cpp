@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "test/bench/workload/workload.hpp"
+#include "test/bench/engine_load/engine_load.hpp"
 
 #include <stdexcept>
 #include <string_view>
 
-#include "test/bench/workload/parts.hpp"
+#include "test/bench/engine_load/parts.hpp"
 
 namespace longhaul::bench {
 
@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kNames[] = {"write",           "ack",           "read_response", "far_write", "foreign",
                                        "unknown_request", "unknown_answer"};
 
-std::unique_ptr<Workload> make_cold(const WorkloadSpec& spec, const engine::Pools& pools) {
+std::unique_ptr<EngineLoad> make_cold(const EngineLoadSpec& spec, const engine::Pools& pools) {
   switch (spec.kind) {
     case Kind::write:
       return make_writes(spec, pools, Side::host);
@@ -35,16 +35,16 @@ std::unique_ptr<Workload> make_cold(const WorkloadSpec& spec, const engine::Pool
 
 }  // namespace
 
-Workload::~Workload() = default;
+EngineLoad::~EngineLoad() = default;
 
-std::string WorkloadSpec::name() const {
+std::string EngineLoadSpec::name() const {
   std::string name(kNames[static_cast<std::size_t>(kind)]);
   if (payload != 0) name += "_" + std::to_string(payload);
   return name + "/" + std::to_string(flows);
 }
 
-std::vector<WorkloadSpec> workloads() {
-  std::vector<WorkloadSpec> all;
+std::vector<EngineLoadSpec> engine_loads() {
+  std::vector<EngineLoadSpec> all;
   for (const std::uint32_t flows : {64u, 4096u})
     for (const auto& [kind, payload] : {std::pair{Kind::write, 64u},
                                         {Kind::write, 512u},
@@ -60,7 +60,7 @@ std::vector<WorkloadSpec> workloads() {
   return all;
 }
 
-std::unique_ptr<Workload> Workload::make(const WorkloadSpec& spec, const engine::Pools& pools) {
+std::unique_ptr<EngineLoad> EngineLoad::make(const EngineLoadSpec& spec, const engine::Pools& pools) {
   auto workload = make_cold(spec, pools);
   for (int round = 0; round < 2; ++round) {
     workload->prepare(kDepth);

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "test/bench/workload/flows.hpp"
-#include "test/bench/workload/workload.hpp"
+#include "test/bench/engine_load/engine_load.hpp"
+#include "test/bench/engine_load/flows.hpp"
 #include "wire/frame.hpp"
 
 namespace longhaul::bench {
@@ -21,7 +21,7 @@ rte_mbuf* to_mbuf(const engine::Pools& pools, std::span<const std::uint8_t> byte
 rte_mbuf* stamped(const FrameTemplate& frame, const engine::Pools& pools, std::uint32_t psn, std::uint32_t msn = 0);
 
 /// A box's defaults, with room for the flows; they need no first answer to be confirmed.
-engine::Settings settings_for(const WorkloadSpec& spec);
+engine::Settings settings_for(const EngineLoadSpec& spec);
 
 /// A WRITE Only with AckReq and a payload of the flow's own, and an ACK without credits.
 FrameTemplate write_of(const FlowEnds& ends, std::uint32_t payload);
@@ -65,18 +65,18 @@ class Schedule {
 };
 
 /// Between connections that RDMA-CM has announced to the box.
-class Connected : public Workload {
+class Connected : public EngineLoad {
  protected:
-  Connected(const WorkloadSpec& spec, const engine::Pools& pools, Side requester, std::uint8_t path_mtu);
+  Connected(const EngineLoadSpec& spec, const engine::Pools& pools, Side requester, std::uint8_t path_mtu);
 
   const Side requester_;
   const Schedule schedule_;
 };
 
-std::unique_ptr<Workload> make_writes(const WorkloadSpec& spec, const engine::Pools& pools, Side requester);
-std::unique_ptr<Workload> make_acks(const WorkloadSpec& spec, const engine::Pools& pools);
-std::unique_ptr<Workload> make_read_responses(const WorkloadSpec& spec, const engine::Pools& pools);
-std::unique_ptr<Workload> make_foreign(const WorkloadSpec& spec, const engine::Pools& pools);
-std::unique_ptr<Workload> make_unknown(const WorkloadSpec& spec, const engine::Pools& pools, bool answers);
+std::unique_ptr<EngineLoad> make_writes(const EngineLoadSpec& spec, const engine::Pools& pools, Side requester);
+std::unique_ptr<EngineLoad> make_acks(const EngineLoadSpec& spec, const engine::Pools& pools);
+std::unique_ptr<EngineLoad> make_read_responses(const EngineLoadSpec& spec, const engine::Pools& pools);
+std::unique_ptr<EngineLoad> make_foreign(const EngineLoadSpec& spec, const engine::Pools& pools);
+std::unique_ptr<EngineLoad> make_unknown(const EngineLoadSpec& spec, const engine::Pools& pools, bool answers);
 
 }  // namespace longhaul::bench

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "flow/side.hpp"
-#include "test/bench/traffic.hpp"
+#include "test/bench/frame_template.hpp"
 #include "wire/builder.hpp"
 
 namespace longhaul::bench {

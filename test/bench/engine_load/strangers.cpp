@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <array>
 
-#include "test/bench/workload/parts.hpp"
+#include "test/bench/engine_load/parts.hpp"
 
 namespace longhaul::bench {
 
 namespace {
 
 /// Each frame must come out as it went in.
-class PassThrough : public Workload {
+class PassThrough : public EngineLoad {
  public:
   void check() override {
     for (const Side side : {Side::host, Side::wan}) {
@@ -26,7 +26,7 @@ class PassThrough : public Workload {
   }
 
  protected:
-  PassThrough(const WorkloadSpec& spec, const engine::Pools& pools) : Workload(settings_for(spec), pools) {}
+  PassThrough(const EngineLoadSpec& spec, const engine::Pools& pools) : EngineLoad(settings_for(spec), pools) {}
 
   void pass(Side from, rte_mbuf* mbuf) {
     const auto* bytes = rte_pktmbuf_mtod(mbuf, const std::uint8_t*);
@@ -40,7 +40,7 @@ class PassThrough : public Workload {
 
 class Foreign final : public PassThrough {
  public:
-  Foreign(const WorkloadSpec& spec, const engine::Pools& pools) : PassThrough(spec, pools) {
+  Foreign(const EngineLoadSpec& spec, const engine::Pools& pools) : PassThrough(spec, pools) {
     const auto flows = make_flows(spec.flows);
     for (const std::uint32_t i : shuffled(spec.flows)) frames_.push_back(tcp(flows[i], kSizes[i % kSizes.size()]));
   }
@@ -87,7 +87,7 @@ std::vector<FlowEnds> alike(std::uint32_t count) {
 
 class Unknown final : public PassThrough {
  public:
-  Unknown(const WorkloadSpec& spec, const engine::Pools& pools, bool answers)
+  Unknown(const EngineLoadSpec& spec, const engine::Pools& pools, bool answers)
       : PassThrough(spec, pools), answers_wanted_(answers), schedule_(alike(spec.flows)) {
     for (const FlowEnds& ends : schedule_.flows()) {
       requests_.push_back(write_of(ends, spec.payload));
@@ -133,11 +133,11 @@ class Unknown final : public PassThrough {
 
 }  // namespace
 
-std::unique_ptr<Workload> make_foreign(const WorkloadSpec& spec, const engine::Pools& pools) {
+std::unique_ptr<EngineLoad> make_foreign(const EngineLoadSpec& spec, const engine::Pools& pools) {
   return std::make_unique<Foreign>(spec, pools);
 }
 
-std::unique_ptr<Workload> make_unknown(const WorkloadSpec& spec, const engine::Pools& pools, bool answers) {
+std::unique_ptr<EngineLoad> make_unknown(const EngineLoadSpec& spec, const engine::Pools& pools, bool answers) {
   return std::make_unique<Unknown>(spec, pools, answers);
 }
 

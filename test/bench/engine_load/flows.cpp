@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "test/bench/workload/flows.hpp"
+#include "test/bench/engine_load/flows.hpp"
 
 #include <algorithm>
 #include <array>

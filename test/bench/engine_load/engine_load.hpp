@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/pools.hpp"
-#include "test/bench/workload/bed.hpp"
+#include "test/bench/engine_load/bed.hpp"
 
 namespace longhaul::bench {
 
@@ -24,7 +24,7 @@ enum class Kind : std::uint8_t {
   unknown_answer,   ///< an ACK of such a connection; it fits each of those between its two hosts
 };
 
-struct WorkloadSpec {
+struct EngineLoadSpec {
   Kind kind;
   std::uint32_t payload;  ///< bytes; 0 where it has no meaning
   std::uint32_t flows;    ///< that the packets come from in turn, in shuffled order
@@ -34,9 +34,9 @@ struct WorkloadSpec {
 };
 
 /// All that is measured.
-std::vector<WorkloadSpec> workloads();
+std::vector<EngineLoadSpec> engine_loads();
 
-class Workload {
+class EngineLoad {
  public:
   /// `packets` of prepare() must be a multiple of this.
   static constexpr std::uint32_t kStep = 128;
@@ -44,10 +44,10 @@ class Workload {
   static constexpr std::uint32_t kDepth = 8192;
 
   /// Connections are set up, what happens once in their lives has happened, custody is as deep as it gets.
-  static std::unique_ptr<Workload> make(const WorkloadSpec& spec, const engine::Pools& pools);
-  virtual ~Workload();
-  Workload(const Workload&) = delete;
-  Workload& operator=(const Workload&) = delete;
+  static std::unique_ptr<EngineLoad> make(const EngineLoadSpec& spec, const engine::Pools& pools);
+  virtual ~EngineLoad();
+  EngineLoad(const EngineLoad&) = delete;
+  EngineLoad& operator=(const EngineLoad&) = delete;
 
   /// Makes the frames of the next `packets` packets. What must precede them and is not to be measured goes through the
   /// box now.
@@ -60,7 +60,7 @@ class Workload {
   virtual void check() = 0;
 
  protected:
-  Workload(const engine::Settings& settings, const engine::Pools& pools) : bed_(settings, pools), pools_(pools) {}
+  EngineLoad(const engine::Settings& settings, const engine::Pools& pools) : bed_(settings, pools), pools_(pools) {}
 
   Bed bed_;
   const engine::Pools& pools_;

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "test/bench/devices.hpp"
+
+#include <fmt/format.h>
+#include <rte_ether.h>
+#include <rte_launch.h>
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <stdexcept>
+
+#include "wire/icrc.hpp"
+
+namespace longhaul::bench {
+
+namespace {
+
+constexpr std::uint16_t kBurst = app::BoxLoop::kBurst;
+
+// Without --eth-peer testpmd sends to 02:00:00:00:00:PORT, and a ring port's own address is zero.
+constexpr std::uint8_t kPeerMac[] = {0x02, 0, 0, 0, 0};
+
+}  // namespace
+
+// ---- loops ------------------------------------------------------------------------------------
+
+LoopDevice::LoopDevice(RingPorts& ports, unsigned lcore, bool share)
+    : metered_{{ports.port(Side::host), meter_}, {ports.port(Side::wan), meter_}}, lcore_(lcore), share_(share) {
+  meter_.set_yielding(share);
+}
+
+int LoopDevice::run(void* self) {
+  static_cast<LoopDevice*>(self)->loop();
+  return 0;
+}
+
+void LoopDevice::launch() {
+  if (rte_eal_remote_launch(&LoopDevice::run, this, lcore_) != 0)
+    throw std::runtime_error(fmt::format("lcore {} is not there or busy", lcore_));
+}
+
+void LoopDevice::stop() {
+  ask_to_stop();
+  resume();
+  rte_eal_wait_lcore(lcore_);
+}
+
+std::optional<Device::Work> LoopDevice::done() {
+  const auto reading = meter_.reading();
+  if (!reading) return std::nullopt;
+  return Work{reading->busy};
+}
+
+// ---- the box ----------------------------------------------------------------------------------
+
+BoxDevice::BoxDevice(RingPorts& ports, unsigned lcore, bool share, const engine::Settings& settings,
+                     const engine::Pools& pools, const drivers::Clock& clock)
+    : LoopDevice(ports, lcore, share),
+      sink_(ports.port(Side::host), ports.port(Side::wan)),
+      engine_(settings, pools, sink_),
+      box_loop_(engine_, port(Side::host), port(Side::wan), clock, {}) {
+  launch();
+}
+
+void BoxDevice::ask_to_stop() {
+  requests_.stops.store(2);  // at once
+}
+
+std::string BoxDevice::complaint() const {
+  if (engine_.custody_packets() != 0)
+    return fmt::format("the box holds {} packets though all were answered", engine_.custody_packets());
+  for (const Counter counter :
+       {Counter::icrc_bad, Counter::header_checksum_bad, Counter::resends, Counter::pseudo_acks_withheld,
+        Counter::pseudo_acks_repeated, Counter::pseudo_naks, Counter::plain_requests, Counter::made_frames_lost,
+        Counter::small_buffers_exhausted, Counter::dropped_port_full})
+    if (engine_.counters()[counter] != 0)
+      return fmt::format("the box counted {} {}", engine_.counters()[counter],
+                         metrics::kCounterInfo[static_cast<std::size_t>(counter)].name);
+  return {};
+}
+
+// ---- the references ---------------------------------------------------------------------------
+
+void ForwardingDevice::loop() {
+  std::array<rte_mbuf*, kBurst> frames;
+  while (!stops_.load(std::memory_order_relaxed)) {
+    for (const Side in : {Side::host, Side::wan}) {
+      const Side out = other(in);
+      std::uint16_t count = port(in).receive(frames.data(), kBurst);
+      if (count == 0) continue;
+      count = treat(out, frames.data(), count);
+      const std::uint16_t sent = port(out).transmit(frames.data(), count);
+      if (sent < count) rte_pktmbuf_free_bulk(frames.data() + sent, count - sent);
+    }
+  }
+}
+
+FloorDevice::FloorDevice(RingPorts& ports, unsigned lcore, bool share) : ForwardingDevice(ports, lcore, share) {
+  launch();
+}
+
+std::uint16_t FloorDevice::treat(Side, rte_mbuf** frames, std::uint16_t count) {
+  // As far ahead as the engine fetches.
+  constexpr std::uint16_t kMbufsAhead = 8;
+  constexpr std::uint16_t kAhead = 3;
+  constexpr std::uint32_t kBytes = 10 * RTE_CACHE_LINE_SIZE;
+  for (std::uint16_t i = 0; i < std::min(count, kMbufsAhead); ++i) rte_prefetch0(frames[i]);
+  for (std::uint16_t i = 0; i < count; ++i) {
+    if (i + kMbufsAhead < count) rte_prefetch0(frames[i + kMbufsAhead]);
+    if (i + kAhead < count) {
+      const char* bytes = rte_pktmbuf_mtod(frames[i + kAhead], const char*);
+      const std::uint32_t end = std::min<std::uint32_t>(frames[i + kAhead]->data_len, kBytes);
+      for (std::uint32_t offset = 0; offset < end; offset += RTE_CACHE_LINE_SIZE) rte_prefetch0(bytes + offset);
+    }
+    wire::Frame frame;
+    if (wire::parse({rte_pktmbuf_mtod(frames[i], const std::uint8_t*), frames[i]->data_len}, frame) ==
+            wire::ParseStatus::roce &&
+        !wire::verify_icrc(frame))
+      ++wrong_;
+  }
+  return count;
+}
+
+std::string FloorDevice::complaint() const {
+  return wrong_ == 0 ? std::string() : fmt::format("the floor met {} wrong ICRCs", wrong_);
+}
+
+MacDevice::MacDevice(RingPorts& ports, unsigned lcore, bool share, Mode mode)
+    : ForwardingDevice(ports, lcore, share), mode_(mode) {
+  launch();
+}
+
+std::uint16_t MacDevice::treat(Side out, rte_mbuf** frames, std::uint16_t count) {
+  constexpr std::uint16_t kAhead = 4;
+  for (std::uint16_t i = 0; i < std::min(count, kAhead); ++i) rte_prefetch0(rte_pktmbuf_mtod(frames[i], void*));
+  for (std::uint16_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) rte_prefetch0(rte_pktmbuf_mtod(frames[i + kAhead], void*));
+    rewrite(mode_, out, rte_pktmbuf_mtod(frames[i], std::uint8_t*));
+    frames[i]->l2_len = sizeof(rte_ether_hdr);
+    frames[i]->l3_len = sizeof(std::uint32_t) * 5;
+  }
+  return count;
+}
+
+void MacDevice::rewrite(Mode mode, Side out, std::uint8_t* frame) {
+  auto* ethernet = reinterpret_cast<rte_ether_hdr*>(frame);
+  if (mode == Mode::swap) {
+    const rte_ether_addr source = ethernet->src_addr;
+    ethernet->src_addr = ethernet->dst_addr;
+    ethernet->dst_addr = source;
+  } else {
+    std::memcpy(&ethernet->dst_addr, kPeerMac, sizeof(kPeerMac));
+    ethernet->dst_addr.addr_bytes[5] = static_cast<std::uint8_t>(out);
+    ethernet->src_addr = {};
+  }
+}
+
+}  // namespace longhaul::bench

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The devices that run in this process, each on a worker lcore of its own: the box, the floor, macswap and mac.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "app/box_loop.hpp"
+#include "drivers/clock.hpp"
+#include "engine/engine.hpp"
+#include "test/bench/device.hpp"
+#include "test/bench/meter.hpp"
+#include "test/bench/ring_ports.hpp"
+
+namespace longhaul::bench {
+
+/// A device that is a loop over two drivers::Port.
+class LoopDevice : public Device {
+ public:
+  /// `share`: its lcore's processor is also that of the thread that hands out chunks.
+  LoopDevice(RingPorts& ports, unsigned lcore, bool share);
+
+  bool shares_processor() const override { return share_; }
+  void resume() override { meter_.resume(); }
+  void pause() override { meter_.pause(); }
+  void offered(std::uint64_t frames) override { meter_.offered(frames); }
+  std::optional<Work> done() override;
+  bool preempted() const override { return meter_.reading()->preempted; }
+
+ protected:
+  /// Runs until ask_to_stop(). Called on the lcore.
+  virtual void loop() = 0;
+  virtual void ask_to_stop() = 0;
+
+  // A derived class calls these at the end of its constructor and at the beginning of its destructor.
+  void launch();
+  void stop();
+
+  drivers::Port& port(Side side) { return metered_[static_cast<std::size_t>(side)]; }
+
+ private:
+  static int run(void* self);
+
+  Meter meter_;
+  MeteredPort metered_[2];
+  unsigned lcore_;
+  bool share_;
+};
+
+/// longhaul itself: the real engine run by the real loop.
+class BoxDevice final : public LoopDevice {
+ public:
+  BoxDevice(RingPorts& ports, unsigned lcore, bool share, const engine::Settings& settings, const engine::Pools& pools,
+            const drivers::Clock& clock);
+  ~BoxDevice() override { stop(); }
+
+  std::string name() const override { return "box"; }
+  bool accelerates() const override { return true; }
+  std::string complaint() const override;
+  const engine::Engine& engine() const { return engine_; }
+
+ private:
+  void loop() override { box_loop_.run(requests_); }
+  void ask_to_stop() override;
+
+  app::PortSink sink_;
+  engine::Engine engine_;
+  app::Requests requests_;
+  app::BoxLoop box_loop_;
+};
+
+/// Receives a burst, does something to it, sends it, in both directions. In testpmd's words: forwarding.
+class ForwardingDevice : public LoopDevice {
+ public:
+  ForwardingDevice(RingPorts& ports, unsigned lcore, bool share) : LoopDevice(ports, lcore, share) {}
+
+ protected:
+  /// What is done to each burst: frames in, frames to send out. Returns how many of them are left.
+  virtual std::uint16_t treat(Side out, rte_mbuf** frames, std::uint16_t count) = 0;
+
+ private:
+  void loop() final;
+  void ask_to_stop() override { stops_.store(true); }
+
+  std::atomic<bool> stops_{false};
+};
+
+/// The least that any box which looks at its frames does: it checks the ICRC of each by the engine's own routine.
+class FloorDevice final : public ForwardingDevice {
+ public:
+  FloorDevice(RingPorts& ports, unsigned lcore, bool share);
+  ~FloorDevice() override { stop(); }
+  std::string name() const override { return "floor"; }
+  std::string complaint() const override;
+
+ private:
+  std::uint16_t treat(Side out, rte_mbuf** frames, std::uint16_t count) override;
+  std::uint64_t wrong_ = 0;  ///< frames whose ICRC was wrong
+};
+
+/// dpdk-testpmd's forwarding modes in this process, for where the program itself cannot run.
+class MacDevice final : public ForwardingDevice {
+ public:
+  enum class Mode : std::uint8_t {
+    swap,  ///< "macswap": exchanges source and destination
+    set,   ///< "mac": writes both, as testpmd does without --eth-peer
+  };
+  MacDevice(RingPorts& ports, unsigned lcore, bool share, Mode mode);
+  ~MacDevice() override { stop(); }
+  std::string name() const override { return mode_ == Mode::swap ? "macswap" : "mac"; }
+  void rewrite(Side out, std::uint8_t* frame) const override { rewrite(mode_, out, frame); }
+
+  /// The same for whoever does as testpmd does.
+  static void rewrite(Mode mode, Side out, std::uint8_t* frame);
+
+ private:
+  std::uint16_t treat(Side out, rte_mbuf** frames, std::uint16_t count) override;
+  Mode mode_;
+};
+
+}  // namespace longhaul::bench

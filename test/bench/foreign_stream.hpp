@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// TCP and UDP that is not RoCE, from both sides of a device: it must come out as it went in, in order.
+#pragma once
+
+#include <vector>
+
+#include "test/bench/device.hpp"
+#include "test/bench/frame_template.hpp"
+#include "test/bench/stream.hpp"
+#include "test/bench/workload.hpp"
+
+namespace longhaul::bench {
+
+class ForeignStream final : public Stream {
+ public:
+  /// All references must outlive it.
+  ForeignStream(const Point& point, rte_mempool* pool, const Device& device, const Payloads& payloads, Errors& errors);
+
+  void offer(Part part, std::size_t budget, Offer& offer) override;
+  bool take(Side out, wire::ParseStatus status, const wire::Frame& parsed, const rte_mbuf* mbuf) override;
+  void after_chunk() override;
+
+ private:
+  std::uint16_t size_of(std::uint32_t number) const;
+  void write(Side from, std::uint32_t number, std::uint8_t* to) const;
+
+  Point point_;
+  rte_mempool* pool_;
+  const Device& device_;
+  const Payloads& payloads_;
+  Errors& errors_;
+  std::uint32_t sent_[2] = {0, 0};     ///< frames, by the side they come from
+  std::uint32_t arrived_[2] = {0, 0};  ///< of those
+  std::vector<std::uint8_t> scratch_;
+};
+
+}  // namespace longhaul::bench

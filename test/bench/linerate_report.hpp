@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What linerate says: one JSON document, and a line a point while it runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/report.hpp"
+#include "test/bench/trial.hpp"
+
+namespace longhaul::bench {
+
+/// Processor, DPDK, memory.
+app::Json describe_machine(bool hugepages, unsigned generator_core, unsigned device_core);
+
+/// How it was measured, in words and numbers.
+app::Json describe_method(const TrialOptions& options, const RingPorts& ports);
+
+/// One point: each device's figures, the ratios between devices of the same round, what is wrong.
+app::Json describe(const Point& point, const TrialOptions& options, const std::vector<DeviceResult>& results);
+
+/// The head of the table, and a row of it made from describe()'s result.
+std::string table_head();
+std::string table_row(const app::Json& point);
+
+}  // namespace longhaul::bench

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// linerate measures what works: a few thousand packets of each workload with all its checks; and the checks find what
+// does not work. No timing is judged.
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+
+#include <rte_mbuf.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "drivers/eal.hpp"
+#include "test/bench/devices.hpp"
+#include "test/bench/trial.hpp"
+#include "wire/icrc.hpp"
+
+using namespace longhaul;
+using namespace longhaul::bench;
+
+namespace {
+
+constexpr unsigned kDevices = 4;
+// Also where there are enough: others may be using them.
+constexpr bool kShare = true;
+
+TrialOptions few_packets() {
+  TrialOptions options;
+  options.rounds = 2;
+  options.packets = 1500;
+  options.chunks.frames = 96;
+  return options;
+}
+
+std::vector<DeviceResult> run(const Point& point, const std::vector<DeviceMaker>& makers,
+                              const TrialOptions& options = few_packets()) {
+  RingPorts ports(128, 512);
+  const drivers::Clock clock;
+  return run_trial(point, options, makers, ports, clock);
+}
+
+std::string first_error(const std::vector<DeviceResult>& results) {
+  for (const DeviceResult& result : results)
+    if (!result.errors.empty()) return result.name + ": " + result.errors.front();
+  return "none";
+}
+
+using Treatment = std::function<std::uint16_t(Side out, rte_mbuf** frames, std::uint16_t count)>;
+
+/// Forwards, but for what `treatment` does.
+class Faulty final : public ForwardingDevice {
+ public:
+  Faulty(const Bench& bench, Treatment treatment)
+      : ForwardingDevice(bench.ports, bench.lcore, kShare), treatment_(std::move(treatment)) {
+    launch();
+  }
+  ~Faulty() override { stop(); }
+  std::string name() const override { return "faulty"; }
+
+ private:
+  std::uint16_t treat(Side out, rte_mbuf** frames, std::uint16_t count) override {
+    return treatment_(out, frames, count);
+  }
+  Treatment treatment_;
+};
+
+std::string error_of(const char* name, const Treatment& treatment) {
+  return first_error(run({&workload(name), 16, 0.02},
+                         {[&](const Bench& bench) { return std::make_unique<Faulty>(bench, treatment); }}));
+}
+
+/// The 700th frame to `side` comes.
+std::function<bool(Side)> late(Side side) {
+  return [side, seen = 0](Side out) mutable { return out == side && ++seen == 700; };
+}
+
+}  // namespace
+
+TEST_CASE("every workload passes through every device, and all that comes out is right") {
+  const std::vector<DeviceMaker> makers = {
+      [](const Bench& b) {
+        return std::make_unique<BoxDevice>(b.ports, b.lcore, kShare, b.settings, b.pools, b.clock);
+      },
+      [](const Bench& b) { return std::make_unique<FloorDevice>(b.ports, b.lcore, kShare); },
+      [](const Bench& b) { return std::make_unique<MacDevice>(b.ports, b.lcore, kShare, MacDevice::Mode::swap); },
+      [](const Bench& b) { return std::make_unique<MacDevice>(b.ports, b.lcore, kShare, MacDevice::Mode::set); }};
+  REQUIRE(makers.size() == kDevices);
+  for (const Workload& row : workloads())
+    for (const std::uint32_t flows : {1u, 150u}) {
+      CAPTURE(row.name, flows);
+      TrialOptions options = few_packets();
+      options.chunks.cold = flows == 1;
+      const auto results = run({&row, flows, 0.02}, makers, options);
+      for (const DeviceResult& result : results) {
+        CAPTURE(result.name);
+        CHECK(result.errors == std::vector<std::string>{});
+        REQUIRE(result.rounds.size() == 2);
+        for (const Round& round : result.rounds) {
+          std::uint64_t packets = 0;
+          for (const Round::Chunk& chunk : round.chunks) {
+            packets += chunk.packets;
+            CHECK(chunk.busy.value() > 0);
+          }
+          CHECK(packets >= few_packets().packets);
+        }
+      }
+    }
+}
+
+TEST_CASE("a device that loses a frame is found") {
+  for (const char* name : {"write512", "imix"}) {
+    const auto treatment = [is_due = late(Side::wan)](Side out, rte_mbuf** frames, std::uint16_t count) mutable {
+      std::uint16_t left = 0;
+      for (std::uint16_t i = 0; i < count; ++i)
+        if (is_due(out))
+          rte_pktmbuf_free(frames[i]);
+        else
+          frames[left++] = frames[i];
+      return left;
+    };
+    CHECK_THAT(error_of(name, treatment),
+               Catch::Contains("came out") || Catch::Contains("did not come out") || Catch::Contains("after a loss"));
+  }
+}
+
+TEST_CASE("a device that exchanges two frames is found") {
+  for (const char* name : {"send64", "foreign64"}) {
+    const auto treatment = [bursts = 0](Side out, rte_mbuf** frames, std::uint16_t count) mutable {
+      if (out == Side::wan && count > 17 && ++bursts == 20) std::swap(frames[0], frames[16]);  // of one connection
+      return count;
+    };
+    CHECK_THAT(error_of(name, treatment), Catch::Contains("out of order"));
+  }
+}
+
+TEST_CASE("a device that alters a payload and makes the ICRC right again is found") {
+  const auto treatment = [](Side out, rte_mbuf** frames, std::uint16_t count) {
+    for (std::uint16_t i = 0; out == Side::wan && i < count; ++i) {
+      auto* bytes = rte_pktmbuf_mtod(frames[i], std::uint8_t*);
+      if (frames[i]->data_len < 512) continue;  // RDMA-CM
+      bytes[200] ^= 1;
+      wire::refresh_icrc({bytes, frames[i]->data_len});
+    }
+    return count;
+  };
+  CHECK_THAT(error_of("write512", treatment), Catch::Contains("with other bytes"));
+}
+
+TEST_CASE("a device that gives one ACK a wrong MSN is found") {
+  const auto treatment = [is_due = late(Side::host)](Side out, rte_mbuf** frames, std::uint16_t count) mutable {
+    for (std::uint16_t i = 0; i < count; ++i) {
+      if (!is_due(out)) continue;
+      auto* bytes = rte_pktmbuf_mtod(frames[i], std::uint8_t*);
+      bytes[frames[i]->data_len - wire::kIcrcSize - 1] ^= 1;  // the AETH's last byte
+      wire::refresh_icrc({bytes, frames[i]->data_len});
+    }
+    return count;
+  };
+  CHECK_THAT(error_of("write64", treatment), Catch::Contains("with a wrong MSN"));
+}
+
+TEST_CASE("a device that says an ACK twice is found") {
+  const auto treatment = [is_due = late(Side::host)](Side out, rte_mbuf** frames, std::uint16_t count) mutable {
+    for (std::uint16_t i = 1; i < count; ++i) {
+      if (!is_due(out)) continue;
+      rte_pktmbuf_free(frames[i]);
+      rte_mbuf_refcnt_update(frames[i - 1], 1);
+      frames[i] = frames[i - 1];
+    }
+    return count;
+  };
+  CHECK_THAT(error_of("write64", treatment), Catch::Contains("out of order, twice") || Catch::Contains("nobody asked"));
+}
+
+TEST_CASE("a box that does not acknowledge is found") {
+  const auto maker = [](const Bench& bench) {
+    engine::Settings settings = bench.settings;
+    settings.policies.fallback = flow::Policy::off;
+    return std::make_unique<BoxDevice>(bench.ports, bench.lcore, kShare, settings, bench.pools, bench.clock);
+  };
+  CHECK_THAT(first_error(run({&workload("write64"), 16, 0.02}, {maker})), Catch::Contains("not acknowledged at once"));
+}
+
+int main(int argc, char** argv) {
+  drivers::EalOptions options;
+  options.program = "linerate_test";
+  options.hugepages = false;
+  options.memory_bytes = 512ull << 20;
+  options.workers.assign(kDevices, 0);
+  options.core = std::thread::hardware_concurrency() > 1 ? 1 : 0;
+  const drivers::Eal eal(options);
+  return Catch::Session().run(argc, argv);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The two ports of a device under test, made of rings in memory (net_ring): no kernel, no copy, and the content is
+// real.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "drivers/ethdev_port.hpp"
+#include "flow/side.hpp"
+
+struct rte_mbuf;
+struct rte_mempool;
+struct rte_ring;
+
+namespace longhaul::bench {
+
+/// Host port and WAN port as DPDK devices, and the other ends of their rings. Other processes may attach to the devices
+/// if the EAL allows it. One at a time in a process.
+class RingPorts {
+ public:
+  /// A port holds `in_frames` received frames, as a NIC has descriptors, and `out_frames` sent ones until they are
+  /// taken; powers of two. Throws std::runtime_error.
+  RingPorts(std::uint32_t in_frames, std::uint32_t out_frames);
+  ~RingPorts();
+  RingPorts(const RingPorts&) = delete;
+  RingPorts& operator=(const RingPorts&) = delete;
+
+  /// What a device under test in this process uses: the same class as the box in production.
+  drivers::Port& port(Side side) { return *ports_[static_cast<std::size_t>(side)]; }
+
+  /// Makes the device receive `frames`, all of them. Throws std::runtime_error when they do not fit.
+  void put(Side side, std::span<rte_mbuf* const> frames);
+  /// What the device has sent since the last call.
+  std::span<rte_mbuf*> take(Side side);
+  /// Frames that take() would give now.
+  std::size_t sent(Side side) const;
+
+  std::uint32_t in_frames() const { return in_frames_; }
+  std::uint32_t out_frames() const { return out_frames_; }
+
+ private:
+  struct Wire {
+    rte_ring* in = nullptr;
+    rte_ring* out = nullptr;
+  };
+  Wire& wire(Side side) { return wires_[static_cast<std::size_t>(side)]; }
+
+  std::uint32_t in_frames_;
+  std::uint32_t out_frames_;
+  rte_mempool* pool_ = nullptr;  ///< devices want one; ring ports take nothing from it
+  Wire wires_[2];
+  std::unique_ptr<drivers::EthdevPort> ports_[2];
+  std::vector<rte_mbuf*> taken_;
+};
+
+}  // namespace longhaul::bench

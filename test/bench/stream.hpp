@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What goes through a device and is checked where it comes out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flow/side.hpp"
+#include "wire/frame.hpp"
+
+struct rte_mbuf;
+struct rte_mempool;
+
+namespace longhaul::bench {
+
+class Device;
+
+/// The first few things that were wrong.
+class Errors {
+ public:
+  void add(const std::string& what) {
+    if (list_.size() < kMost) list_.push_back(what);
+  }
+  bool empty() const { return list_.empty(); }
+  const std::vector<std::string>& list() const { return list_; }
+
+ private:
+  static constexpr std::size_t kMost = 10;
+  std::vector<std::string> list_;
+};
+
+/// Frames to be put into a device's ports.
+struct Offer {
+  std::vector<rte_mbuf*> frames[2];  ///< by the side where they go in
+  std::uint64_t packets = 0;         ///< of these, what counts as the workload's packets
+  std::uint64_t bytes = 0;           ///< of those
+  void clear();
+  std::uint64_t size() const { return frames[0].size() + frames[1].size(); }
+};
+
+enum class Part : std::uint8_t { all, requests, answers };
+
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  /// Adds up to `budget` frames to each side of `offer`. Throws std::runtime_error when the pool is empty.
+  virtual void offer(Part part, std::size_t budget, Offer& offer) = 0;
+  /// A frame left the device by `out`; `parsed` is what wire::parse() says. False when it is not this stream's. The
+  /// mbuf stays the caller's.
+  virtual bool take(Side out, wire::ParseStatus status, const wire::Frame& parsed, const rte_mbuf* mbuf) = 0;
+  /// The device is done with everything it was given: says to the errors what should have come out and has not.
+  virtual void after_chunk() = 0;
+
+  /// Packets that have passed and whose answers have not been offered yet.
+  virtual std::uint64_t pending() const { return 0; }
+  /// How many of those are kept back: the long haul.
+  virtual void set_lag(std::uint64_t packets) {}
+  /// Packets whose sender has not heard of them yet.
+  virtual std::uint64_t unanswered() const { return 0; }
+};
+
+}  // namespace longhaul::bench

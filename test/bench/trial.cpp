@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "test/bench/trial.hpp"
+
+#include <fmt/format.h>
+#include <rte_mempool.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+namespace longhaul::bench {
+
+namespace {
+
+constexpr std::uint32_t kFrameBytes = 4352;   // path MTU 4096, all headers, two tags
+constexpr std::uint32_t kSpareFrames = 3072;  // lcores' caches of the pool
+constexpr std::uint32_t kSpareSmall = 8192;
+constexpr Duration kNoTimeout = seconds(3600);
+constexpr std::uint64_t kUnlimited = 1ull << 40;
+
+std::uint32_t most_in_custody(const Point& point, const TrialOptions& options) {
+  // Several packets of unfinished messages of each connection, and what a chunk adds.
+  std::uint32_t longest = 1;
+  for (const Script& script : point.workload->scripts)
+    for (const MessageKind& kind : script) longest = std::max<std::uint32_t>(longest, kind.packets);
+  return point.custody_packets() + point.flows * longest + 2 * options.chunks.frames;
+}
+
+double total(const Round& round, bool inside) {
+  return std::accumulate(round.chunks.begin(), round.chunks.end(), 0.0, [&](double sum, const Round::Chunk& chunk) {
+    return sum + static_cast<double>(inside ? chunk.busy.value() : chunk.outside);
+  });
+}
+
+void expect_full(const rte_mempool* pool, std::vector<std::string>& errors) {
+  const unsigned missing = rte_mempool_in_use_count(pool);
+  if (missing != 0) errors.push_back(fmt::format("{} buffers of {} were lost", missing, pool->name));
+}
+
+}  // namespace
+
+engine::PoolPlan pools_for(const Point& point, const TrialOptions& options) {
+  engine::PoolPlan plan;
+  plan.name = "linerate";
+  plan.frame_bytes = kFrameBytes;
+  // Input and output of both ports. Not more than is needed: receive buffers come round again as a NIC's do.
+  plan.frames = 4 * options.chunks.frames + kSpareFrames;
+  bool large = false;
+  for (const Script& script : point.workload->scripts)
+    for (const MessageKind& kind : script)
+      large = large || kind.payload > engine::Pools::kSmallBytes.back() - 128;  // less its headers
+  if (large) plan.frames += most_in_custody(point, options);
+  plan.small_frames = most_in_custody(point, options) + kSpareSmall;
+  return plan;
+}
+
+engine::Settings settings_for(const Point& point, const engine::PoolPlan& plan, const TrialOptions& options) {
+  engine::Settings settings;
+  settings.custody_box_bytes = settings.custody_flow_bytes = settings.initial_window_bytes = kUnlimited;
+  settings.custody_mbufs = plan.frames;
+  settings.max_connections = 2 * point.flows + 1;
+  settings.rto_initial = settings.rto_min = settings.rto_max = kNoTimeout;
+  settings.give_up = 24 * kNoTimeout;
+  return settings;
+}
+
+std::vector<DeviceResult> run_trial(const Point& point, const TrialOptions& options,
+                                    const std::vector<DeviceMaker>& makers, RingPorts& ports,
+                                    const drivers::Clock& clock) {
+  const engine::PoolPlan plan = pools_for(point, options);
+  const engine::Settings settings = settings_for(point, plan, options);
+  engine::Pools pools = engine::Pools::create(plan);
+  std::vector<DeviceResult> results;
+  {
+    const Payloads payloads;
+    std::vector<std::unique_ptr<Device>> devices;
+    std::vector<std::unique_ptr<Session>> sessions;
+    for (std::size_t i = 0; i < makers.size(); ++i) {
+      devices.push_back(makers[i]({ports, settings, pools, clock, static_cast<unsigned>(i + 1)}));
+      sessions.push_back(
+          std::make_unique<Session>(point, options.chunks, *devices.back(), ports, pools.frames, payloads));
+      results.push_back({devices.back()->name(), {}, {}});
+      devices.back()->resume();
+      sessions.back()->set_up();
+      devices.back()->pause();
+    }
+    const std::uint64_t packets = std::max<std::uint64_t>(options.packets, 2 * point.flows);
+    for (unsigned round = 0; round < options.rounds; ++round)
+      for (std::size_t i = 0; i < makers.size(); ++i) {
+        devices[i]->resume();
+        results[i].rounds.push_back(sessions[i]->measure(packets));
+        devices[i]->pause();
+      }
+    for (std::size_t i = 0; i < makers.size(); ++i) {
+      devices[i]->resume();
+      sessions[i]->finish();
+      devices[i]->pause();
+      results[i].errors = sessions[i]->errors().list();
+    }
+    sessions.clear();
+    devices.clear();
+  }
+  for (const rte_mempool* pool : {pools.frames, pools.small[0], pools.small[1]})
+    expect_full(pool, results.back().errors);
+  pools.destroy();
+  return results;
+}
+
+double cycles_per_packet(const Round& round, bool inside) {
+  const auto spoilt = [inside](const Round::Chunk& chunk) { return chunk.preempted || (!inside && chunk.unseen); };
+  const bool all = std::all_of(round.chunks.begin(), round.chunks.end(), spoilt);
+  std::vector<double> values;
+  for (const Round::Chunk& chunk : round.chunks)
+    if (all || !spoilt(chunk))
+      values.push_back(static_cast<double>(inside ? chunk.busy.value() : chunk.outside) /
+                       static_cast<double>(chunk.packets));
+  return median(std::move(values));
+}
+
+double mean_cycles_per_packet(const Round& round, bool inside) {
+  double packets = 0;
+  for (const Round::Chunk& chunk : round.chunks) packets += static_cast<double>(chunk.packets);
+  return total(round, inside) / packets;
+}
+
+bool has_busy(const DeviceResult& result) {
+  return !result.rounds.empty() && !result.rounds.front().chunks.empty() &&
+         result.rounds.front().chunks.front().busy.has_value();
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+}  // namespace longhaul::bench

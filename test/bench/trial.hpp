@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One point of the table on several devices in turn: A B C A B C ..., and what that comes to.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "drivers/clock.hpp"
+#include "engine/pools.hpp"
+#include "engine/settings.hpp"
+#include "test/bench/device.hpp"
+#include "test/bench/session.hpp"
+
+namespace longhaul::bench {
+
+struct TrialOptions {
+  unsigned rounds = 5;
+  std::uint64_t packets = 100'000;  ///< of each device in each round; at least two for each connection
+  Chunks chunks;
+};
+
+/// What a device gets to be made of.
+struct Bench {
+  RingPorts& ports;
+  const engine::Settings& settings;
+  const engine::Pools& pools;
+  const drivers::Clock& clock;
+  unsigned lcore;  ///< for a device in this process
+};
+using DeviceMaker = std::function<std::unique_ptr<Device>(const Bench&)>;
+
+struct DeviceResult {
+  std::string name;
+  std::vector<Round> rounds;
+  std::vector<std::string> errors;
+};
+
+/// Pools with buffers for `point`: those of a box with ports for path MTU 4096, the same for every device.
+engine::PoolPlan pools_for(const Point& point, const TrialOptions& options);
+/// A box that holds what `point` asks for. No resend timer runs out while other devices have their turn.
+engine::Settings settings_for(const Point& point, const engine::PoolPlan& plan, const TrialOptions& options);
+
+/// Measures; nothing is left in ports or pools. Throws std::runtime_error when it cannot go on; what came out wrong
+/// stands in the errors.
+std::vector<DeviceResult> run_trial(const Point& point, const TrialOptions& options,
+                                    const std::vector<DeviceMaker>& makers, RingPorts& ports,
+                                    const drivers::Clock& clock);
+
+/// Cycles per packet of one round: the median of its chunks, without those in which the kernel preempted the device
+/// unless it did in all. (What a hypervisor takes shows nowhere; the median bears it in less than half of the chunks.)
+/// `inside`: the device's own busy time; otherwise as seen from outside.
+double cycles_per_packet(const Round& round, bool inside);
+/// The same as a mean over the whole round, preemptions included.
+double mean_cycles_per_packet(const Round& round, bool inside);
+/// The device was asked for its busy time.
+bool has_busy(const DeviceResult& result);
+
+double median(std::vector<double> values);
+
+}  // namespace longhaul::bench

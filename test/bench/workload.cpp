@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "test/bench/workload.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "wire/headers.hpp"
+
+namespace longhaul::bench {
+
+namespace {
+
+using wire::Operation;
+
+constexpr double k100G = 100e9;
+constexpr double kMostPerSecond = 15e6;
+
+constexpr std::uint32_t kHeaders =
+    sizeof(wire::EthernetHeader) + sizeof(wire::Ipv4Header) + sizeof(wire::UdpHeader) + sizeof(wire::Bth);
+
+// IP packets of 40, 576 and 1500 bytes, 7 : 4 : 1 ("simple IMIX"), the smallest padded by Ethernet.
+const std::vector<std::uint16_t> kImix = {60, 60, 590, 60, 60, 590, 60, 590, 60, 60, 590, 1514};
+
+MessageKind write(std::uint16_t payload, std::uint16_t packets = 1) { return {Operation::write, payload, packets}; }
+MessageKind send(std::uint16_t payload, std::uint16_t packets = 1) { return {Operation::send, payload, packets}; }
+MessageKind read(std::uint16_t payload, std::uint16_t packets = 1) {
+  return {Operation::read_request, payload, packets};
+}
+
+const std::vector<Workload>& table() {
+  static const std::vector<Workload> rows = {
+      {"write64", "WRITEs of 64 B, each with its ACK", {{write(64)}}, {}},
+      {"write512", "WRITEs of 512 B, each with its ACK", {{write(512)}}, {}},
+      {"write1024", "WRITEs of 1 KiB, each with its ACK", {{write(1024)}}, {}},
+      {"write4096", "WRITEs of 4 KiB, each with its ACK", {{write(4096)}}, {}},
+      {"write64k", "WRITEs of 64 KiB in 16 packets, an ACK for each message", {{write(4096, 16)}}, {}},
+      {"send64", "SENDs of 64 B, each with its ACK", {{send(64)}}, {}},
+      {"send1024", "SENDs of 1 KiB, each with its ACK", {{send(1024)}}, {}},
+      {"read1024", "READs of 1 KiB: the responses count", {{read(1024)}}, {}},
+      {"read64k", "READs of 64 KiB in 16 responses: those count", {{read(4096, 16)}}, {}},
+      {"mixed",
+       "a third WRITE connections (64 B, 16 KiB), a third SEND (512 B, 2 KiB), a third READ, WRITE and SEND in turn",
+       {{write(64), write(1024, 16)}, {send(512), send(1024, 2)}, {read(1024), write(512), send(64), read(1024, 4)}},
+       {}},
+      {"acks", "only the responder's ACKs, for WRITEs of 64 B that passed before", {{write(64)}}, {}, false, true},
+      {"both1024", "WRITEs of 1 KiB in both directions at once, with their ACKs", {{write(1024)}}, {}, true},
+      {"foreign64", "TCP and UDP, frames of 64 B with FCS, from both sides", {}, {60}},
+      {"foreign1518", "TCP and UDP, frames of 1518 B with FCS, from both sides", {}, {1514}},
+      {"imix", "TCP and UDP, simple IMIX, from both sides", {}, kImix},
+  };
+  return rows;
+}
+
+}  // namespace
+
+double Workload::frame_bytes() const {
+  if (acks_only) return kHeaders + sizeof(wire::Aeth) + wire::kIcrcSize;
+  double bytes = std::accumulate(foreign_sizes.begin(), foreign_sizes.end(), 0.0);
+  auto frames = static_cast<double>(foreign_sizes.size());
+  // Connections take turns packet by packet: a long message has as many turns as packets.
+  for (const Script& script : scripts)
+    for (const MessageKind& kind : script) {
+      double headers = kHeaders + wire::kIcrcSize;
+      if (kind.operation == Operation::write) headers += static_cast<double>(sizeof(wire::Reth)) / kind.packets;
+      if (kind.operation == Operation::read_request)  // AETH in the first and the last response
+        headers += static_cast<double>(sizeof(wire::Aeth)) * std::min<int>(kind.packets, 2) / kind.packets;
+      bytes += kind.packets * (headers + kind.payload);
+      frames += kind.packets;
+    }
+  return bytes / frames;
+}
+
+std::span<const Workload> workloads() { return table(); }
+
+const Workload& workload(std::string_view name) {
+  const auto found =
+      std::find_if(table().begin(), table().end(), [&](const Workload& row) { return row.name == name; });
+  if (found == table().end())
+    throw std::invalid_argument("no workload \"" + std::string(name) + "\"; --list shows them");
+  return *found;
+}
+
+double line_rate_100g(double bytes) { return k100G / 8 / (bytes + kLineOverhead); }
+
+double Point::custody_rate() const { return std::min(kMostPerSecond, line_rate_100g(workload->frame_bytes())); }
+
+std::uint32_t Point::custody_packets() const { return static_cast<std::uint32_t>(custody_rate() * custody_ms / 1e3); }
+
+std::vector<Point> default_points() {
+  std::vector<Point> points;
+  const auto add = [&](std::string_view name, std::initializer_list<std::uint32_t> flows,
+                       std::initializer_list<double> custody_ms) {
+    for (const std::uint32_t flow_count : flows)
+      for (const double ms : custody_ms) points.push_back({&workload(name), flow_count, ms});
+  };
+  for (const char* size : {"write64", "write512", "write1024", "write4096"}) add(size, {64}, {0, 1, 10});
+  add("write512", {1, 4096, 65536}, {1});
+  for (const char* name : {"write64k", "send64", "send1024", "read1024", "read64k", "mixed", "acks", "both1024"})
+    add(name, {64}, {1});
+  for (const char* name : {"foreign64", "foreign1518", "imix"}) add(name, {64}, {0});
+  return points;
+}
+
+}  // namespace longhaul::bench

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What linerate can send through a device, as a table.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "wire/opcode.hpp"
+
+namespace longhaul::bench {
+
+/// One message of a connection: a SEND or WRITE in so many packets, the last of which asks for an ACK, or a READ that
+/// is answered in so many.
+struct MessageKind {
+  wire::Operation operation;  ///< send, write or read_request
+  std::uint16_t payload;      ///< bytes of each packet; a multiple of 4
+  std::uint16_t packets;      ///< more than one: `payload` is the path MTU
+};
+
+/// What a connection sends, over and over; connection f begins with message f.
+using Script = std::vector<MessageKind>;
+
+struct Workload {
+  std::string_view name;
+  std::string_view what;
+  std::vector<Script> scripts;               ///< connection f has script f modulo their number; none: no RoCE
+  std::vector<std::uint16_t> foreign_sizes;  ///< bytes of frames that are not RoCE, in turn, from both sides
+  bool both_ways = false;                    ///< connections in the other direction too, as many
+  bool acks_only = false;                    ///< requests pass unmeasured; then their answers, measured
+
+  /// Mean bytes of the frames that count as packets, FCS not included: requests with data, READ responses, ACKs when
+  /// acks_only, all that is not RoCE.
+  double frame_bytes() const;
+};
+
+/// All of them. Names are unique.
+std::span<const Workload> workloads();
+/// Throws std::invalid_argument when there is none of that name.
+const Workload& workload(std::string_view name);
+
+/// A workload and how much of it.
+struct Point {
+  const Workload* workload = nullptr;
+  std::uint32_t flows = 64;  ///< connections, of each direction; for frames that are not RoCE: 5-tuples
+  double custody_ms = 0;     ///< of requests without an answer, at the rate of custody_rate()
+
+  /// Packets per second that custody_ms stands for: 100 Gbit/s of such frames, 15 M/s at most.
+  double custody_rate() const;
+  std::uint32_t custody_packets() const;
+};
+
+/// What is measured unless told otherwise.
+std::vector<Point> default_points();
+
+/// Bytes that a frame takes on the line beside itself: FCS, preamble, start delimiter, gap.
+inline constexpr std::uint32_t kLineOverhead = 4 + 8 + 12;
+
+/// Frames of `bytes` that 100 Gbit/s carries in a second.
+double line_rate_100g(double bytes);
+
+}  // namespace longhaul::bench
