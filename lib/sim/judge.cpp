@@ -229,8 +229,6 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
   flow.told = std::max(flow.told, std::min(position, flow.accepted));
 }
 
-// ---- what a box makes -------------------------------------------------------------------------
-
 // ---- DREQs ------------------------------------------------------------------------------------
 
 void Judge::dreq_left(unsigned box, std::uint32_t id, Time now) {

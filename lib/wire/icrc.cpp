@@ -41,22 +41,8 @@ void mask(std::uint8_t* ip, bool ipv6, std::size_t udp, std::size_t bth) noexcep
 
 }  // namespace
 
-std::uint32_t compute_icrc(const Frame& frame) noexcept {
-  const std::uint8_t* ip = frame.data + frame.ip_offset;
-  const auto udp = static_cast<std::size_t>(frame.udp_offset - frame.ip_offset);
-  const auto bth = static_cast<std::size_t>(frame.bth_offset - frame.ip_offset);
-  const auto size = static_cast<std::size_t>(frame.icrc_offset - frame.ip_offset);
-  const std::size_t copied = size <= kOnePiece ? size : bth + sizeof(Bth);
-
-  std::uint8_t masked[kOnePiece];
-  std::memcpy(masked, ip, copied);
-  mask(masked, frame.ipv6, udp, bth);
-  const std::uint32_t crc = crc32(kCrcOfOnes, masked, copied);
-  return copied == size ? crc : crc32(crc, ip + copied, size - copied);
-}
-
 std::uint32_t icrc_before(const Frame& frame, std::size_t end) noexcept {
-  std::uint8_t masked[kMaxPseudoHeader];
+  std::uint8_t masked[kOnePiece];
   const std::size_t size = end - frame.ip_offset;
   std::memcpy(masked, frame.data + frame.ip_offset, size);
   mask(masked, frame.ipv6, static_cast<std::size_t>(frame.udp_offset - frame.ip_offset),
@@ -66,6 +52,13 @@ std::uint32_t icrc_before(const Frame& frame, std::size_t end) noexcept {
 
 std::uint32_t continue_icrc(std::uint32_t icrc, std::span<const std::uint8_t> bytes) noexcept {
   return crc32(icrc, bytes.data(), bytes.size());
+}
+
+std::uint32_t compute_icrc(const Frame& frame) noexcept {
+  const std::size_t size = static_cast<std::size_t>(frame.icrc_offset - frame.ip_offset);
+  if (size <= kOnePiece) return icrc_before(frame, frame.icrc_offset);
+  const std::size_t rest = frame.bth_offset + sizeof(Bth);
+  return continue_icrc(icrc_before(frame, rest), {frame.data + rest, frame.icrc_offset - rest});
 }
 
 std::uint32_t stored_icrc(const Frame& frame) noexcept {

@@ -20,8 +20,8 @@ std::uint32_t stored_icrc(const Frame& frame) noexcept;
 
 inline bool verify_icrc(const Frame& frame) noexcept { return compute_icrc(frame) == stored_icrc(frame); }
 
-/// The ICRC of what stands before offset `end` of the frame, which lies behind the BTH's Destination QP; frames that
-/// differ only from there on share it.
+/// The ICRC of what stands before offset `end` of the frame, which lies behind the BTH's Destination QP and at most
+/// 384 bytes behind the start of the IP header; frames that differ only from there on share it.
 std::uint32_t icrc_before(const Frame& frame, std::size_t end) noexcept;
 
 /// The ICRC of what `icrc` was computed of and the bytes that follow it.

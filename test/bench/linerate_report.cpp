@@ -39,26 +39,16 @@ app::Json summary(const std::vector<double>& values) {
   return json;
 }
 
-double bytes_per_packet(const DeviceResult& result) {
-  double bytes = 0;
+/// The sum of `what` over all chunks, for each packet.
+double per_packet(const DeviceResult& result, std::uint64_t Round::Chunk::*what) {
+  double sum = 0;
   double packets = 0;
   for (const Round& round : result.rounds)
     for (const Round::Chunk& chunk : round.chunks) {
-      bytes += static_cast<double>(chunk.bytes);
+      sum += static_cast<double>(chunk.*what);
       packets += static_cast<double>(chunk.packets);
     }
-  return packets > 0 ? bytes / packets : 0;
-}
-
-double frames_per_packet(const DeviceResult& result) {
-  double frames = 0;
-  double packets = 0;
-  for (const Round& round : result.rounds)
-    for (const Round::Chunk& chunk : round.chunks) {
-      frames += static_cast<double>(chunk.frames);
-      packets += static_cast<double>(chunk.packets);
-    }
-  return packets > 0 ? frames / packets : 0;
+  return packets > 0 ? sum / packets : 0;
 }
 
 app::Json describe_device(const DeviceResult& result) {
@@ -66,7 +56,7 @@ app::Json describe_device(const DeviceResult& result) {
   const bool busy = has_busy(result);
   const auto cycles = by_round(result, [&](const Round& round) { return cycles_per_packet(round, busy); });
   const double hz = static_cast<double>(rte_get_tsc_hz());
-  const double bytes = bytes_per_packet(result);
+  const double bytes = per_packet(result, &Round::Chunk::bytes);
   const double pps = median(cycles) > 0 ? hz / median(cycles) : 0;
   std::uint64_t packets = 0;
   std::uint64_t chunks = 0;
@@ -164,9 +154,9 @@ app::Json describe(const Point& point, const TrialOptions& options, const std::v
   json["flows"] = point.flows;
   json["custody_ms"] = point.custody_ms;
   json["custody_packets"] = point.custody_packets();
-  const double bytes = bytes_per_packet(results.front());
+  const double bytes = per_packet(results.front(), &Round::Chunk::bytes);
   json["frame_bytes"] = rounded(bytes);
-  json["frames_in_per_packet"] = rounded(frames_per_packet(results.front()));
+  json["frames_in_per_packet"] = rounded(per_packet(results.front(), &Round::Chunk::frames));
   json["line_rate_100g_mpps"] = bytes > 0 ? rounded(line_rate_100g(bytes) / 1e6) : 0;
   const engine::PoolPlan plan = pools_for(point, options);
   json["mbufs"] = plan.frames;

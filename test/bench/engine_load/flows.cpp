@@ -2,7 +2,6 @@
 #include "test/bench/engine_load/flows.hpp"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <random>
 
@@ -16,19 +15,6 @@ namespace {
 constexpr std::uint32_t kHosts = 16;  // a side
 constexpr std::uint32_t kFirstRequesterQpn = 0x1000;
 constexpr std::uint32_t kFirstResponderQpn = 0x210000;
-constexpr std::uint32_t kFirstCommId = 1000;
-
-std::vector<std::uint8_t> cm_frame(const std::string& from, const std::string& to, const wire::CmMessage& message) {
-  std::array<std::uint8_t, wire::kMadSize> mad{};
-  wire::write_cm(message, mad);
-  return wire::PacketBuilder()
-      .ips(from, to)
-      .opcode(wire::kUdSendOnly)
-      .qpn(wire::kGsiQpn)
-      .deth(0x80010000, 1)
-      .payload(mad)
-      .build();
-}
 
 }  // namespace
 
@@ -50,29 +36,14 @@ std::vector<FlowEnds> make_flows(std::uint32_t count) {
   return flows;
 }
 
-std::vector<std::uint8_t> cm_req(const FlowEnds& flow, std::uint32_t i, std::uint8_t path_mtu) {
-  wire::CmMessage message;
-  message.attribute = wire::CmAttribute::req;
-  message.transaction_id = i + 1;
-  message.local_comm_id = kFirstCommId + i;
-  message.local_qpn = flow.requester_qpn;
-  message.starting_psn = 1;
-  message.reliable_connected = true;
-  message.path_mtu = path_mtu;
-  message.retry_count = 7;
-  message.local_ack_timeout = 19;
-  return cm_frame(flow.requester_ip, flow.responder_ip, message);
-}
-
-std::vector<std::uint8_t> cm_rep(const FlowEnds& flow, std::uint32_t i) {
-  wire::CmMessage message;
-  message.attribute = wire::CmAttribute::rep;
-  message.transaction_id = i + 1;
-  message.local_comm_id = 2 * kFirstCommId + 0x100000 + i;
-  message.remote_comm_id = kFirstCommId + i;
-  message.local_qpn = flow.responder_qpn;
-  message.starting_psn = flow.start_psn;
-  return cm_frame(flow.responder_ip, flow.requester_ip, message);
+CmExchange exchange_of(const FlowEnds& flow, std::uint32_t i, std::uint8_t path_mtu) {
+  return {i,
+          flow.requester_ip,
+          flow.responder_ip,
+          flow.requester_qpn,
+          flow.responder_qpn,
+          flow.start_psn,
+          wire::path_mtu_bytes(path_mtu)};
 }
 
 std::vector<std::uint32_t> shuffled(std::uint32_t count) {

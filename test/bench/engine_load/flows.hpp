@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connections of many hosts through one box: their addresses, QPNs, PSNs, and the frames that set them up.
+// Connections of many hosts through one box: their addresses, QPNs, PSNs and how they are set up.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flow/side.hpp"
+#include "test/bench/cm_exchange.hpp"
 #include "test/bench/frame_template.hpp"
 #include "wire/builder.hpp"
 
@@ -28,9 +29,8 @@ struct FlowEnds {
 /// `count` flows between up to 16 requesters and 16 responders; in 1 of 16 the PSNs wrap within the first 4096.
 std::vector<FlowEnds> make_flows(std::uint32_t count);
 
-/// The RDMA-CM REQ that flow number `i` begins with, from its requester, and the REP to it. `path_mtu` encoded, 1 to 5.
-std::vector<std::uint8_t> cm_req(const FlowEnds& flow, std::uint32_t i, std::uint8_t path_mtu);
-std::vector<std::uint8_t> cm_rep(const FlowEnds& flow, std::uint32_t i);
+/// The RDMA-CM exchange that flow number `i` begins with. `path_mtu` encoded, 1 to 5.
+CmExchange exchange_of(const FlowEnds& flow, std::uint32_t i, std::uint8_t path_mtu);
 
 /// The numbers 0 to count-1, shuffled, the same each time.
 std::vector<std::uint32_t> shuffled(std::uint32_t count);

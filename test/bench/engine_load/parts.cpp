@@ -78,9 +78,10 @@ Connected::Connected(const EngineLoadSpec& spec, const engine::Pools& pools, Sid
     : EngineLoad(settings_for(spec), pools), requester_(requester), schedule_(make_flows(spec.flows)) {
   for (std::uint32_t i = 0; i < spec.flows; ++i) {
     const FlowEnds& ends = schedule_.flows()[i];
-    turns_.add(requester, to_mbuf(pools, cm_req(ends, i, path_mtu)));
+    const CmExchange exchange = exchange_of(ends, i, path_mtu);
+    turns_.add(requester, to_mbuf(pools, cm_request(exchange)));
     run();
-    turns_.add(other(requester), to_mbuf(pools, cm_rep(ends, i)));
+    turns_.add(other(requester), to_mbuf(pools, cm_reply(exchange)));
     run();
   }
   const Out at_host(bed_.take(Side::host));
