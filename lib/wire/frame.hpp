@@ -93,8 +93,9 @@ struct Frame {
   bool ipv6 = false;
 
   const Bth& bth() const noexcept { return at<Bth>(bth_offset); }
-  std::uint32_t psn() const noexcept { return bth().psn; }
-  std::uint32_t destination_qpn() const noexcept { return bth().destination_qpn; }
+  // As words with the byte before them: one load each.
+  std::uint32_t psn() const noexcept { return at<Be32>(bth_offset + offsetof(Bth, ack_req)) & kLow24; }
+  std::uint32_t destination_qpn() const noexcept { return at<Be32>(bth_offset + offsetof(Bth, reserved)) & kLow24; }
   bool ack_req() const noexcept { return (bth().ack_req & kBthAckReq) != 0; }
   /// Bytes up to and including the ICRC, as the IP length gives them.
   std::uint32_t roce_size() const noexcept { return icrc_offset + static_cast<std::uint32_t>(kIcrcSize); }
@@ -114,6 +115,8 @@ struct Frame {
   std::uint16_t extended_offset(ExtendedHeader header) const noexcept;
 
  private:
+  static constexpr std::uint32_t kLow24 = 0xffffff;
+
   template <typename Header>
   const Header& at(std::size_t offset) const noexcept {
     static_assert(alignof(Header) == 1);

@@ -20,6 +20,8 @@ static_assert(kMaxPseudoHeader >= sizeof(Ipv6Header) + sizeof(UdpHeader) + sizeo
 constexpr std::size_t kOnePiece = 384;
 static_assert(kOnePiece >= kMaxPseudoHeader);
 
+constexpr std::size_t kUsualHeaders = sizeof(Ipv4Header) + sizeof(UdpHeader) + sizeof(Bth);
+
 std::uint32_t crc32(std::uint32_t seed, const std::uint8_t* bytes, std::size_t size) noexcept {
   return crc32_gzip_refl(seed, bytes, size);
 }
@@ -44,7 +46,10 @@ void mask(std::uint8_t* ip, bool ipv6, std::size_t udp, std::size_t bth) noexcep
 std::uint32_t icrc_before(const Frame& frame, std::size_t end) noexcept {
   std::uint8_t masked[kOnePiece];
   const std::size_t size = end - frame.ip_offset;
-  std::memcpy(masked, frame.data + frame.ip_offset, size);
+  if (size == kUsualHeaders)
+    std::memcpy(masked, frame.data + frame.ip_offset, kUsualHeaders);  // in line
+  else
+    std::memcpy(masked, frame.data + frame.ip_offset, size);
   mask(masked, frame.ipv6, static_cast<std::size_t>(frame.udp_offset - frame.ip_offset),
        static_cast<std::size_t>(frame.bth_offset - frame.ip_offset));
   return crc32(kCrcOfOnes, masked, size);
