@@ -31,9 +31,10 @@ std::uint8_t without_congestion_mark(std::uint8_t traffic_class) {
 }  // namespace
 
 void AckTemplate::take_headers(const wire::Frame& frame) {
-  ip_offset_ = frame.ip_offset;
-  udp_offset_ = frame.udp_offset;
-  bth_offset_ = frame.bth_offset;
+  // None is beyond kMaxBytes.
+  ip_offset_ = static_cast<std::uint8_t>(frame.ip_offset);
+  udp_offset_ = static_cast<std::uint8_t>(frame.udp_offset);
+  bth_offset_ = static_cast<std::uint8_t>(frame.bth_offset);
   ipv6_ = frame.ipv6;
   std::memcpy(bytes_.data(), frame.data, bth_offset_ + sizeof(wire::Bth));
 }
@@ -72,7 +73,7 @@ void AckTemplate::finish() {
   bth.ack_req = 0;
 
   const std::size_t icrc_offset = bth_offset_ + sizeof(wire::Bth) + sizeof(wire::Aeth);
-  size_ = static_cast<std::uint16_t>(icrc_offset + wire::kIcrcSize);
+  size_ = static_cast<std::uint8_t>(icrc_offset + wire::kIcrcSize);
   auto& udp = at<wire::UdpHeader>(bytes_.data(), udp_offset_);
   udp.length = static_cast<std::uint16_t>(size_ - udp_offset_);
   udp.checksum = 0;  // IBTA Annex A17.3.1: zero; the ICRC protects the packet
@@ -102,19 +103,12 @@ void AckTemplate::finish() {
   icrc_before_psn_ = wire::icrc_before(frame, bth_offset_ + kPsnInBth);
 }
 
-rte_mbuf* AckTemplate::make(rte_mempool* pool, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome) const {
-  rte_mbuf* mbuf = rte_pktmbuf_alloc(pool);
+rte_mbuf* AckTemplate::make(BufferStash& buffers, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome) const {
+  rte_mbuf* mbuf = buffers.frame(size_);
   if (mbuf == nullptr) return nullptr;
-  // Ethernet's least frame, FCS not counted.
-  const auto frame_size = std::max<std::uint16_t>(size_, 60);
-  char* room = rte_pktmbuf_append(mbuf, frame_size);
-  if (room == nullptr) {
-    rte_pktmbuf_free(mbuf);
-    return nullptr;
-  }
-  auto* bytes = reinterpret_cast<std::uint8_t*>(room);
-  std::memcpy(bytes, bytes_.data(), size_);
-  std::memset(bytes + size_, 0, static_cast<std::size_t>(frame_size - size_));
+  auto* bytes = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
+  std::memcpy(bytes, bytes_.data(), kBlock);
+  if (size_ > kBlock) std::memcpy(bytes + kBlock, bytes_.data() + kBlock, kBlock);
   at<wire::Bth>(bytes, bth_offset_).psn = psn;
   auto& aeth = at<wire::Aeth>(bytes, bth_offset_ + sizeof(wire::Bth));
   aeth.syndrome = syndrome;

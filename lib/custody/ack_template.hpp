@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "custody/buffers.hpp"
 #include "wire/frame.hpp"
 
 struct rte_mbuf;
@@ -17,6 +18,7 @@ class AckTemplate {
  public:
   /// Ethernet with two VLAN tags, IPv4 with options or IPv6, UDP, BTH, AETH, ICRC.
   static constexpr std::size_t kMaxBytes = 14 + 8 + 60 + 8 + 12 + 4 + 4;
+  static_assert(14 + 20 + 8 + 12 + 4 + 4 >= 60, "never shorter than Ethernet's least frame, FCS not counted");
 
   bool empty() const { return size_ == 0; }
   /// Learned from the responder already, over the same Ethernet addresses as `answer` (a router may have changed).
@@ -27,8 +29,10 @@ class AckTemplate {
   /// Learns from a request: addresses exchanged, `requester_qpn` as destination.
   void learn_from_request(const wire::Frame& request, std::uint32_t requester_qpn);
 
-  /// A frame in a new mbuf of `pool`, or null when the pool is empty.
-  rte_mbuf* make(rte_mempool* pool, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome) const;
+  /// Buffers must have room for so many bytes.
+  static constexpr std::size_t kRoom = 128;
+  /// A frame in a buffer of `buffers`, or null when there is none.
+  rte_mbuf* make(BufferStash& buffers, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome) const;
 
   std::uint16_t p_key() const;
   std::uint32_t destination_qpn() const;
@@ -37,14 +41,18 @@ class AckTemplate {
   void take_headers(const wire::Frame& frame);
   void finish();
 
-  std::array<std::uint8_t, kMaxBytes> bytes_{};
-  std::uint16_t size_ = 0;
-  std::uint16_t ip_offset_ = 0;
-  std::uint16_t udp_offset_ = 0;
-  std::uint16_t bth_offset_ = 0;
-  bool ipv6_ = false;
   std::uint32_t icrc_before_psn_ = 0;  ///< the ICRC of all that is the same in each ACK
+  std::uint8_t size_ = 0;
+  std::uint8_t ip_offset_ = 0;
+  std::uint8_t udp_offset_ = 0;
+  std::uint8_t bth_offset_ = 0;
+  bool ipv6_ = false;
   bool from_responder_ = false;
+  // Copied in blocks, so up to a whole one.
+  static constexpr std::size_t kBlock = 64;
+  static constexpr std::size_t kBlocks = kRoom / kBlock;
+  static_assert(kMaxBytes <= kBlock * kBlocks);
+  std::array<std::uint8_t, kBlock * kBlocks> bytes_{};
 };
 
 }  // namespace longhaul::custody

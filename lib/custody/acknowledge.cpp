@@ -86,7 +86,9 @@ void NearPart::examine(NearFlow& flow, Time now) {
 
 // A limit on unanswered bytes, or the responder's receives used up: it waits for a real answer.
 bool NearPart::is_withheld(NearFlow& flow, const Held& held, Time now) {
-  const bool beyond_window = held.end_bytes - flow.bytes_answered > window_of(flow, now);
+  const std::uint64_t unanswered = held.end_bytes - flow.bytes_answered;
+  // No window is less than half the initial one.
+  const bool beyond_window = unanswered > least_window_ && unanswered > window_of(flow, now);
   const bool no_receive = flow.credits_used && held.takes_receive && flow.receives_examined + 1 >= flow.receive_limit;
   if (beyond_window) flow.window.on_limited();
   const bool withheld = beyond_window || no_receive;
@@ -146,7 +148,7 @@ void NearPart::promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h, std
 
 bool NearPart::send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter,
                          Time cause) {
-  rte_mbuf* frame = flow.ack.make(pools_.pools.front(), psn, msn, syndrome);
+  rte_mbuf* frame = flow.ack.make(made_, psn, msn, syndrome);
   if (frame == nullptr) {
     // As if lost on the way: the requester asks again.
     ++counters_[Counter::made_frames_lost];

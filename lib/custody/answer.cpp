@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "custody/buffers.hpp"
 #include "custody/near_part.hpp"
 #include "custody/rnr_timer.hpp"
 #include "wire/credits.hpp"
@@ -68,7 +69,7 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (verdict == Verdict::forward) ++counters_[Counter::answers_forwarded];
   // What a failed flow let go of was not answered.
   if (flow.record != nullptr && flow.phase != Phase::failed) flow.record->answered(flow.bytes_answered);
-  arm(flow, now);
+  if (armed_late(flow, now)) arm(flow, now);
   return verdict;
 }
 
@@ -336,14 +337,16 @@ void NearPart::release_head(NearFlow& flow) {
   if (!held.sent) ++counters_[Counter::dropped_unsent];
   flow.msn_released = held.msn;
   flow.bytes_answered = held.end_bytes;
-  if (held.takes_receive) ++flow.receives_released;
-  flow.receives_examined = std::max(flow.receives_examined, flow.receives_released);
+  if (held.takes_receive) {
+    ++flow.receives_released;
+    flow.receives_examined = std::max(flow.receives_examined, flow.receives_released);
+  }
   budget_.bytes -= mbuf->pkt_len;
   --budget_.packets;
   if (!held.small) --budget_.large_mbufs;
   if (const rte_mbuf* read = flow.queue.first_read(); read != nullptr && held.wants_response)
     flow.read_next = held_in(read).psn;
-  rte_pktmbuf_free(mbuf);
+  free_frame(mbuf);
 }
 
 void NearPart::release_all(NearFlow& flow) {

@@ -27,10 +27,11 @@ struct Held {
   bool takes_receive : 1 = false;   ///< ends a message that uses up one of the responder's receives
   bool small : 1 = false;           ///< in a small buffer of custody's own, not in a receive buffer
 };
-static_assert(sizeof(Held) <= 48, "one packet's bookkeeping stays within a cache line");
+static_assert(sizeof(Held) <= RTE_CACHE_LINE_MIN_SIZE, "one packet's bookkeeping stays within a cache line");
 
-/// Private area that every pool of mbufs must have, bytes.
-inline constexpr std::uint16_t kMbufPrivateSize = RTE_ALIGN(sizeof(Held), RTE_MBUF_PRIV_ALIGN);
+/// Private area that every pool of mbufs must have, bytes: a whole line, so that frames begin with one.
+inline constexpr std::uint16_t kMbufPrivateSize = RTE_CACHE_LINE_MIN_SIZE;
+static_assert((sizeof(rte_mbuf) + kMbufPrivateSize + RTE_PKTMBUF_HEADROOM) % RTE_CACHE_LINE_MIN_SIZE == 0);
 
 inline Held& held_in(rte_mbuf* mbuf) { return *static_cast<Held*>(rte_mbuf_to_priv(mbuf)); }
 inline const Held& held_in(const rte_mbuf* mbuf) {

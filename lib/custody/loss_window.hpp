@@ -15,28 +15,28 @@ class LossWindow {
   static constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
   /// The responder answered another packet.
-  void on_delivered() { ++run_; }
+  void on_delivered() { run_ = std::min(run_ + 1, kMostCounted); }
 
   /// Something was lost: custody is sent again.
   void on_loss() {
-    average_ = lossy_ ? (average_ + run_) / 2 : run_;
-    lossy_ = true;
+    average_ = average_ == kNoLoss ? run_ : (average_ + run_) / 2;
     run_ = 0;
   }
 
   /// Three times the packets that come through between two losses: with random losses, 95 % of what an unlimited window
   /// would deliver.
   std::uint64_t packets() const {
-    if (!lossy_) return kUnlimited;
-    return std::max<std::uint64_t>(kLeast, 3 * std::max(average_, run_));
+    if (average_ == kNoLoss) return kUnlimited;
+    return std::max(kLeast, 3 * std::uint64_t{std::max(average_, run_)});
   }
 
  private:
   static constexpr std::uint64_t kLeast = 64;
+  static constexpr std::uint32_t kNoLoss = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t kMostCounted = 1 << 24;  // more than any custody has
 
-  std::uint64_t run_ = 0;      // packets answered since the last loss
-  std::uint64_t average_ = 0;  // of the runs before, the newest counting half
-  bool lossy_ = false;
+  std::uint32_t run_ = 0;            // packets answered since the last loss
+  std::uint32_t average_ = kNoLoss;  // of the runs before, the newest counting half
 };
 
 }  // namespace longhaul::custody

@@ -2,6 +2,7 @@
 // The state of one accelerated flow in its near box: the requests of one host towards one responder QP.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "custody/ack_template.hpp"
@@ -35,85 +36,98 @@ enum class Phase : std::uint8_t {
 
 class RecordSlot;
 
-struct NearFlow {
-  FlowIdentity identity;
-  flow::Policy policy = flow::Policy::off;
-  Phase phase = Phase::unconfirmed;
-  std::uint32_t path_mtu = 0;  ///< bytes
-  Duration give_up = 0;
-
+/// Laid out by cache lines: a request touches kRequestBytes of it, an answer kAnswerBytes, and the rest is for what is
+/// rare. With tens of thousands of flows each line is one from memory.
+struct alignas(64) NearFlow {
+  // ---- line 0: where the flow stands
   // PSNs. una <= h always; custody holds [una, tail) but while rejoining, when it begins later.
-  std::uint32_t una = 0;        ///< first PSN the responder has not answered
-  std::uint32_t h = 0;          ///< first PSN that nobody, neither box nor responder, has acknowledged to the requester
-  std::uint32_t tail = 0;       ///< first PSN after custody: the next one to take
-  std::uint32_t sent_top = 0;   ///< first PSN never forwarded, with custody or without; once failed: never seen
-  std::uint32_t read_next = 0;  ///< next response expected of the oldest READ in custody
-
+  std::uint32_t una = 0;       ///< first PSN the responder has not answered
+  std::uint32_t h = 0;         ///< first PSN that nobody, neither box nor responder, has acknowledged to the requester
+  std::uint32_t tail = 0;      ///< first PSN after custody: the next one to take
+  std::uint32_t sent_top = 0;  ///< first PSN never forwarded, with custody or without; once failed: never seen
   // MSNs. What Held and these two count begins at zero where custody began; plus msn_base it is the responder's.
   std::uint32_t msn_base = 0;
   std::uint32_t msn_tail = 0;      ///< messages completed before tail
   std::uint32_t msn_released = 0;  ///< messages completed before una
-  bool msn_known = false;          ///< msn_base is: what is in custody may be acknowledged
   std::uint32_t msn_h = 0;         ///< the responder's MSN of an ACK for h - 1
+  std::uint32_t path_mtu = 0;      ///< bytes
+  std::uint32_t late_end = 0;      ///< packets before it were held back by design: their pseudo-ACKs measure no delay
 
-  // End-to-end credits (IBTA vol. 1, 9.7.7.2). Receives are counted as messages are: from where custody began.
-  bool credits_used = false;            ///< the last real ACK carried credits
-  std::uint64_t receive_limit = 0;      ///< receives that the responder has announced
-  std::uint64_t receives_released = 0;  ///< receives used up by messages before una
-  std::uint64_t receives_examined = 0;  ///< by messages before queue.to_acknowledge()
-
-  PacketQueue queue;
-  AckTemplate ack;
-  RttEstimator rtt;
-  UnansweredWindow window;
-  LossWindow loss_window;
-
-  std::uint64_t bytes_taken = 0;     ///< frame bytes ever taken into custody
-  std::uint64_t bytes_answered = 0;  ///< of those, answered by the responder
-  RecordSlot* record = nullptr;      ///< what a restart must know of this flow; null: nothing is written down
-
-  // Resending
-  Time unanswered_since = 0;     ///< when the oldest unanswered packet became that: the last progress
-  Time hold_until = 0;           ///< RNR: nothing is sent before
-  Time deadline = kNever;        ///< when on_timer() has something to do
-  std::uint8_t backoff = 0;      ///< resends by timer since the last progress
-  bool one_probe = false;        ///< after a timeout: one packet, then wait for its answer
-  bool probe_out = false;        ///< that packet is out
-  std::uint32_t probe_end = 0;   ///< first PSN after the probe
-  std::uint32_t resume_psn = 0;  ///< where sending stood before the probe
-  std::uint32_t resend_end = 0;  ///< first PSN after the packets that are being sent again
-  bool resending = false;        ///< unsent has not reached resend_end yet
-  std::uint32_t rewound_to = 0;  ///< PSN of the last rewind
-  Time rewound_at = 0;           ///< and when; 0: never
-
+  Phase phase = Phase::unconfirmed;
+  flow::Policy policy = flow::Policy::off;
+  bool msn_known = false;         ///< msn_base is: what is in custody may be acknowledged
+  bool trusted = true;            ///< false: MSN disagreed or no answers come; nothing more is acknowledged
+  bool was_confirmed = false;     ///< a real answer has agreed once
+  bool acknowledged_any = false;  ///< a pseudo-ACK was made: answers below h are the box's to deal with
+  bool credits_used = false;      ///< the last real ACK carried credits
+  bool withheld = false;          ///< the packet at to_acknowledge was counted as withheld
+  bool in_backlog = false;        ///< the engine's list of flows with something to send
   // Set by a packet, acted on at the end of its burst
   bool reacknowledge = false;   ///< a repeated request below h came: tell the requester h - 1 again
   bool gap_nak_wanted = false;  ///< requests beyond a gap were dropped
   bool gap_nak_sent = false;    ///< once per gap
   bool repair_nak_wanted = false;
   bool fatal_nak_wanted = false;
+  bool ack_asked = false;  ///< policy window: a packet below examined_end had AckReq
+  /// A READ that is no longer in custody was asked for again: nothing is acknowledged past it (design rule 5) until an
+  /// ACK of the responder from there on has passed.
+  bool read_again = false;
+  // Resending
+  bool one_probe = false;    ///< after a timeout: one packet, then wait for its answer
+  bool probe_out = false;    ///< that packet is out
+  bool resending = false;    ///< unsent has not reached resend_end yet
+  std::uint8_t backoff = 0;  ///< resends by timer since the last progress
+
+  // ---- lines 1 and 2: custody
+  PacketQueue queue;
+  std::uint64_t bytes_taken = 0;     ///< frame bytes ever taken into custody
+  std::uint64_t bytes_answered = 0;  ///< of those, answered by the responder
+  RecordSlot* record = nullptr;      ///< what a restart must know of this flow; null: nothing is written down
+  Time unanswered_since = 0;         ///< when the oldest unanswered packet became that: the last progress
+  Time hold_until = 0;               ///< RNR: nothing is sent before
+  Time deadline = kNever;            ///< when on_timer() has something to do
+  LossWindow loss_window;
+
+  // ---- lines 3 and 4: what is said to the requester (with IPv6 or VLAN tags, 5 too)
+  AckTemplate ack;
+
+  // ---- what only answers move
+  alignas(64) RttEstimator rtt;
+  UnansweredWindow window;
+
+  // ---- what is rare
+  FlowIdentity identity;
+  Duration give_up = 0;
+  std::uint32_t read_next = 0;  ///< next response expected of the oldest READ in custody
+
+  // End-to-end credits (IBTA vol. 1, 9.7.7.2). Receives are counted as messages are: from where custody began.
+  std::uint64_t receive_limit = 0;      ///< receives that the responder has announced
+  std::uint64_t receives_released = 0;  ///< receives used up by messages before una
+  std::uint64_t receives_examined = 0;  ///< by messages before queue.to_acknowledge()
+
+  std::uint32_t probe_end = 0;   ///< first PSN after the probe
+  std::uint32_t resume_psn = 0;  ///< where sending stood before the probe
+  std::uint32_t resend_end = 0;  ///< first PSN after the packets that are being sent again
+  std::uint32_t rewound_to = 0;  ///< PSN of the last rewind
+  Time rewound_at = 0;           ///< and when; 0: never
+
   std::uint32_t fatal_psn = 0;  ///< of a failed flow: what its requester has not seen acknowledged
   wire::NakCode fatal_code = wire::NakCode::remote_operational_error;
-  std::uint64_t lost_bytes = 0;  ///< of a failed flow: acknowledged and not delivered
   bool told = false;             ///< of a failed flow: a fatal NAK was made
+  std::uint64_t lost_bytes = 0;  ///< of a failed flow: acknowledged and not delivered
 
-  // A READ that is no longer in custody was asked for again: nothing is acknowledged past it (design rule 5) until an
-  // ACK of the responder from there on has passed.
-  bool read_again = false;
-  std::uint32_t read_again_last = 0;  ///< PSN of its last response
-
-  bool acknowledged_any = false;     ///< a pseudo-ACK was made: answers below h are the box's to deal with
-  bool was_confirmed = false;        ///< a real answer has agreed once
-  bool trusted = true;               ///< false: MSN disagreed or no answers come; nothing more is acknowledged
-  bool ack_asked = false;            ///< policy window: a packet below examined_end had AckReq
-  std::uint32_t examined_end = 0;    ///< policy window: first PSN after those that may be acknowledged; never before h
-  std::uint64_t examined_bytes = 0;  ///< bytes_taken up to there
-  bool withheld = false;             ///< the packet at to_acknowledge was counted as withheld
-  std::uint32_t late_end = 0;        ///< packets before it were held back by design: their pseudo-ACKs measure no delay
-  bool in_backlog = false;           ///< the engine's list of flows with something to send
+  std::uint32_t read_again_last = 0;  ///< PSN of the last response of the READ that was asked for again
+  std::uint32_t examined_end = 0;     ///< policy window: first PSN after those that may be acknowledged; never before h
+  std::uint64_t examined_bytes = 0;   ///< bytes_taken up to there
 
   /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.
   bool owes() const { return !queue.empty() && una != h; }
+
+  static constexpr std::size_t kRequestBytes = 5 * 64;
+  static constexpr std::size_t kAnswerBytes = 8 * 64;
 };
+static_assert(offsetof(NearFlow, queue) == 64 && offsetof(NearFlow, ack) == 3 * 64,
+              "what requests touch is in as many cache lines as it fits in");
+static_assert(offsetof(NearFlow, rtt) == 6 * 64 && offsetof(NearFlow, identity) >= NearFlow::kAnswerBytes - 64);
 
 }  // namespace longhaul::custody

@@ -4,10 +4,12 @@
 // answer.cpp, resend.cpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
 #include "custody/budget.hpp"
+#include "custody/buffers.hpp"
 #include "custody/near_flow.hpp"
 #include "custody/restart_record.hpp"
 #include "metrics/counter_set.hpp"
@@ -41,6 +43,7 @@ enum class Verdict : std::uint8_t {
   forward,  ///< send it on, unaltered
   drop,     ///< counted by name already; free it
   taken,    ///< in custody: its transmission is custody's affair; free this reference
+  sent,     ///< in custody and on its way: this reference has been given to the port
 };
 
 struct NearSettings {
@@ -64,8 +67,10 @@ class NearPart {
   NearPart(const NearSettings& settings, const Budget& limits, const SmallPools& pools, Counters& counters,
            Outlet& outlet, Observer* observer)
       : settings_(settings),
+        least_window_(std::min(settings.initial_window_bytes / 2, limits.flow_bytes_limit)),
         budget_(limits),
         pools_(pools),
+        made_(pools.pools.front()),
         counters_(counters),
         outlet_(outlet),
         observer_(observer) {}
@@ -134,6 +139,7 @@ class NearPart {
   bool may_nak_gap(const NearFlow& flow) const;
   static bool speaks_for_responder(const NearFlow& flow);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
+  bool sends_newest(const NearFlow& flow, Time now) const;
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
   static rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);
   void enter_plain(NearFlow& flow);
@@ -180,12 +186,15 @@ class NearPart {
   void give_up(NearFlow& flow, Time now);
   void fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now);
   void arm(NearFlow& flow, Time now);
+  bool armed_late(const NearFlow& flow, Time now) const;
   Duration timeout_of(const NearFlow& flow) const;
   rte_mbuf* with_ack_req(rte_mbuf* held) const;
 
   NearSettings settings_;
+  std::uint64_t least_window_;  ///< bytes that no flow's window goes below
   Budget budget_;
   SmallPools pools_;
+  BufferStash made_;  ///< for frames of the box's own
   Counters& counters_;
   Outlet& outlet_;
   Observer* observer_;

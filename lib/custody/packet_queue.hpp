@@ -8,6 +8,8 @@
 // A resend is `unsent` put back to head; new packets then queue behind it by themselves.
 #pragma once
 
+#include <rte_prefetch.h>
+
 #include <cstdint>
 
 #include "custody/held.hpp"
@@ -24,16 +26,60 @@ class PacketQueue {
   std::uint64_t large_mbufs() const { return large_mbufs_; }
 
   rte_mbuf* head() const { return head_; }
+  rte_mbuf* newest() const { return tail_; }
   rte_mbuf* unsent() const { return unsent_; }
   rte_mbuf* to_acknowledge() const { return to_acknowledge_; }
   /// The oldest READ or atomic request; nothing behind it may be acknowledged. Null when there is none.
   rte_mbuf* first_read() const { return first_read_; }
 
   /// Takes over one reference to `mbuf`, whose Held is filled in but for `next`.
-  void append(rte_mbuf* mbuf);
+  void append(rte_mbuf* mbuf) {
+    Held& held = held_in(mbuf);
+    held.next = nullptr;
+    if (tail_ != nullptr)
+      held_in(tail_).next = mbuf;
+    else
+      head_ = mbuf;
+    tail_ = mbuf;
+    if (unsent_ == nullptr) unsent_ = mbuf;
+    if (to_acknowledge_ == nullptr) to_acknowledge_ = mbuf;
+    if (first_read_ == nullptr && held.wants_response) first_read_ = mbuf;
+    ++packets_;
+    bytes_ += mbuf->pkt_len;
+    if (!held.small) ++large_mbufs_;
+  }
 
   /// Removes the head and returns it; the caller owns the reference.
-  rte_mbuf* pop();
+  rte_mbuf* pop() {
+    rte_mbuf* mbuf = head_;
+    const Held& held = held_in(mbuf);
+    head_ = held.next;
+    if (head_ == nullptr) tail_ = nullptr;
+    if (unsent_ == mbuf)
+      unsent_ = held.next;
+    else
+      --under_way_;
+    if (to_acknowledge_ == mbuf) to_acknowledge_ = held.next;
+    if (found_ == mbuf) found_ = nullptr;
+    // Each packet is passed over once in the life of the queue, so this stays linear.
+    if (first_read_ == mbuf) seek_first_read(held.next);
+    prefetch_behind(head_);
+    --packets_;
+    bytes_ -= mbuf->pkt_len;
+    if (!held.small) --large_mbufs_;
+    return mbuf;
+  }
+
+  /// Custody is as old as the round trip is long, and cold: fetches what pop() will need after `mbuf` (may be null),
+  /// which was fetched before.
+  static void prefetch_behind(const rte_mbuf* mbuf) {
+    if (mbuf == nullptr) return;
+    if (const rte_mbuf* after = held_in(mbuf).next) prefetch(after);
+  }
+  static void prefetch(const rte_mbuf* mbuf) {
+    rte_prefetch0(mbuf);
+    rte_prefetch0(&held_in(mbuf));
+  }
 
   void mark_sent() {
     unsent_ = held_in(unsent_).next;
@@ -63,11 +109,11 @@ class PacketQueue {
   rte_mbuf* unsent_ = nullptr;
   rte_mbuf* to_acknowledge_ = nullptr;
   rte_mbuf* first_read_ = nullptr;
-  rte_mbuf* found_ = nullptr;  ///< by the last find(); null when it has been popped since
-  std::uint64_t packets_ = 0;
   std::uint64_t bytes_ = 0;
-  std::uint64_t under_way_ = 0;
-  std::uint64_t large_mbufs_ = 0;
+  std::uint32_t packets_ = 0;
+  std::uint32_t under_way_ = 0;
+  std::uint32_t large_mbufs_ = 0;
+  rte_mbuf* found_ = nullptr;  ///< by the last find(); null when it has been popped since
 };
 
 }  // namespace longhaul::custody

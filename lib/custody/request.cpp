@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What comes from the requester: new packets into custody, gaps, repeats.
 #include <rte_mbuf.h>
-#include <rte_memcpy.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "custody/buffers.hpp"
 #include "custody/near_part.hpp"
 #include "wire/path_mtu.hpp"
 #include "wire/psn.hpp"
@@ -110,8 +111,21 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
     return pass_plain(flow, frame, span);
   }
   count_new(flow, frame, span);
+  if (sends_newest(flow, now)) {
+    // The frame itself goes, and custody keeps its copy or a reference of its own.
+    rte_mbuf* held = flow.queue.unsent();
+    flow.queue.mark_sent();
+    outlet_.send_held(flow, held, mbuf);
+    return Verdict::sent;
+  }
   try_send(flow, now);
   return Verdict::taken;
+}
+
+// What was taken last is all that waits, and nothing holds it back.
+bool NearPart::sends_newest(const NearFlow& flow, Time now) const {
+  return flow.queue.unsent() == flow.queue.newest() && !flow.resending && !flow.one_probe && now >= flow.hold_until &&
+         flow.queue.under_way() < flow.loss_window.packets() && outlet_.may_send();
 }
 
 bool NearPart::may_nak_gap(const NearFlow& flow) const {
@@ -142,7 +156,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
     // It may ask for the tail of its range only. The copy is custody's own unless small buffers had run out.
     if (held.small && rte_mbuf_refcnt_read(held_mbuf) == 1 && span.last_psn == held.last_psn &&
         held_mbuf->pkt_len == frame.size) {
-      rte_memcpy(rte_pktmbuf_mtod(held_mbuf, void*), frame.data, frame.size);
+      std::memcpy(rte_pktmbuf_mtod(held_mbuf, void*), frame.data, frame.size);
       held.psn = span.psn;
       held.ack_req = frame.ack_req();
       held.resent = true;
@@ -190,14 +204,10 @@ rte_mbuf* NearPart::small_copy(const rte_mbuf* mbuf) const {
 }
 
 rte_mbuf* NearPart::copy_into(rte_mempool* pool, const rte_mbuf* mbuf) {
-  rte_mbuf* copy = rte_pktmbuf_alloc(pool);
+  const auto size = static_cast<std::uint16_t>(mbuf->pkt_len);
+  rte_mbuf* copy = frame_from(pool, size);
   if (copy == nullptr) return nullptr;
-  void* room = rte_pktmbuf_append(copy, static_cast<std::uint16_t>(mbuf->pkt_len));
-  if (room == nullptr) {
-    rte_pktmbuf_free(copy);
-    return nullptr;
-  }
-  rte_memcpy(room, rte_pktmbuf_mtod(mbuf, const void*), mbuf->pkt_len);
+  std::memcpy(rte_pktmbuf_mtod(copy, void*), rte_pktmbuf_mtod(mbuf, const void*), size);
   return copy;
 }
 
@@ -215,15 +225,17 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
     ++counters_[Counter::custody_refused_box];
     return false;
   }
-  // 64 bytes that pin a receive buffer of 9.5 KB would empty the pool: small frames move into small buffers.
-  rte_mbuf* held_mbuf = small_copy(mbuf);
+  // A copy goes through memory that no cache has seen since the round trip before, so a reference is much cheaper; but
+  // 64 bytes that pin a receive buffer of 9.5 KB can empty the pool. And a READ request may have to be altered.
+  const bool plentiful = budget_.large_mbufs < budget_.plentiful_mbufs() && !frame.opcode->wants_response();
+  rte_mbuf* held_mbuf = plentiful ? nullptr : small_copy(mbuf);
   const bool small = held_mbuf != nullptr;
   if (!small) {
     if (budget_.large_mbufs + 1 > budget_.large_mbufs_limit) {
       ++counters_[Counter::custody_refused_mbufs];
       return false;
     }
-    if (bytes <= pools_.bytes.back()) ++counters_[Counter::small_buffers_exhausted];
+    if (!plentiful && bytes <= pools_.bytes.back()) ++counters_[Counter::small_buffers_exhausted];
     held_mbuf = mbuf;
     rte_mbuf_refcnt_update(mbuf, 1);
     ++budget_.large_mbufs;

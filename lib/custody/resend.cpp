@@ -130,6 +130,13 @@ void NearPart::arm(NearFlow& flow, Time now) {
   flow.deadline = timeout_starts(flow, now) + timeout_of(flow);
 }
 
+// Progress moves the deadline away, and on_timer() finds out when the old one comes; only one that is to come earlier,
+// or none at all, must be said at once.
+bool NearPart::armed_late(const NearFlow& flow, Time now) const {
+  if (flow.queue.empty() || flow.hold_until != 0) return true;
+  return flow.deadline > now + flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
+}
+
 // Each progress starts the timer anew (RFC 6298, 5.3).
 Time NearPart::timeout_starts(const NearFlow& flow, Time now) {
   const Held& head = held_in(flow.queue.head());

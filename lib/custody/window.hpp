@@ -27,9 +27,10 @@ class UnansweredWindow {
     const auto per_rtt = static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(rtt) /
                                                     static_cast<double>(now - round_start_));
     // A round that no limit held back says nothing about what the path can carry, unless it carried more.
-    if (limited_ || per_rtt >= best()) {
+    if (limited_ || per_rtt >= best_) {
       recent_[next_] = per_rtt;
       next_ = (next_ + 1) % kRounds;
+      best_ = *std::max_element(recent_, recent_ + kRounds);
     }
     limited_ = false;
     round_start_ = now;
@@ -43,21 +44,21 @@ class UnansweredWindow {
   void on_congestion(Time until) { congested_until_ = until; }
 
   std::uint64_t bytes(std::uint64_t initial, Time now) const {
-    const std::uint64_t window = std::max(initial, 2 * best());
+    const std::uint64_t window = std::max(initial, 2 * best_);
     return now < congested_until_ ? window / 2 : window;
   }
 
  private:
   static constexpr unsigned kRounds = 8;
 
-  std::uint64_t best() const { return *std::max_element(recent_, recent_ + kRounds); }
-
-  std::uint64_t recent_[kRounds] = {};  // bytes delivered per least round trip
-  unsigned next_ = 0;
-  bool limited_ = false;
+  // What each answer looks at comes first.
   Time round_start_ = 0;
   std::uint64_t round_delivered_ = 0;
+  std::uint64_t best_ = 0;  // of recent_
   Time congested_until_ = 0;
+  unsigned next_ = 0;
+  bool limited_ = false;
+  std::uint64_t recent_[kRounds] = {};  // bytes delivered per least round trip
 };
 
 }  // namespace longhaul::custody

@@ -3,41 +3,45 @@
 // send again, in order, up to a limit.
 #pragma once
 
+#include <rte_mbuf.h>
+
 #include <array>
 #include <cstdint>
 #include <deque>
 
 #include "custody/near_flow.hpp"
+#include "engine/engine.hpp"
 #include "flow/side.hpp"
-
-struct rte_mbuf;
 
 namespace longhaul::engine {
 
-class Sink;
-
-/// What becomes of frames handed to an Egress.
-class EgressEvents {
- public:
-  virtual ~EgressEvents() = default;
-  virtual void held_sent(custody::NearFlow& flow, rte_mbuf* held) = 0;
-  virtual void held_refused(custody::NearFlow& flow, rte_mbuf* held) = 0;
-  virtual void forwarded(Side out) = 0;           ///< a received frame went out
-  virtual void made_sent(Time cause) = 0;         ///< a frame of the box's own went out
-  virtual void dropped(Side out, bool made) = 0;  ///< the port refused for too long
-};
-
+/// `Events` hears what becomes of the frames handed to an Egress; a template, because it hears of each. The engine is
+/// the one it is made for (egress.cpp).
+///
+///   void forwarded(Side out, std::uint64_t frames);                  received frames went out
+///   void held_sent(custody::NearFlow& flow, rte_mbuf* held);
+///   void held_refused(custody::NearFlow& flow, rte_mbuf* held);
+///   void made_sent(Time cause);                                      a frame of the box's own went out
+///   void dropped(Side out, bool made);                               the port refused for too long
+template <typename Events>
 class Egress {
  public:
-  Egress(Side out, Sink& sink, EgressEvents& events) : out_(out), sink_(sink), events_(events) {}
+  Egress(Side out, Sink& sink, Events& events) : out_(out), sink_(sink), events_(events) {}
 
-  void forward(rte_mbuf* frame) { stage(frame, nullptr, nullptr, false, kNever); }
+  void forward(rte_mbuf* frame) { stage(frame, Kind::forwarded, nullptr, {}); }
   /// `cause`: when the burst that caused it was received; kNever when it had been withheld.
-  void send_made(custody::NearFlow& flow, rte_mbuf* frame, Time cause) { stage(frame, &flow, nullptr, true, cause); }
-  void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) { stage(frame, &flow, held, false, kNever); }
+  void send_made(custody::NearFlow& flow, rte_mbuf* frame, Time cause) {
+    stage(frame, Kind::made, &flow, {.cause = cause});
+  }
+  void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) {
+    stage(frame, Kind::held, &flow, {.held = held});
+  }
 
   /// Hands everything to the port.
-  void flush();
+  void flush() {
+    if (!refused_.empty()) retry_refused();
+    if (count_ != 0) flush_burst();
+  }
 
   /// Made frames of `flow` that the port refused go no more: its QPN may have a new owner by then.
   void drop_made_for(const custody::NearFlow& flow);
@@ -48,34 +52,46 @@ class Egress {
   void discard();
 
  private:
+  enum class Kind : std::uint8_t { forwarded, held, made };
+  union About {
+    rte_mbuf* held;  ///< of Kind::held
+    Time cause;      ///< of Kind::made
+  };
   struct Entry {
     rte_mbuf* frame;
     custody::NearFlow* flow;
-    rte_mbuf* held;
-    bool made;
-    Time cause;
+    About about;
+    Kind kind;
   };
   static constexpr std::size_t kBurst = 64;
   static constexpr std::size_t kMaxRefused = 1024;
 
-  // Field by field: to build an Entry and copy it in wider pieces would wait for every store before it.
-  void stage(rte_mbuf* frame, custody::NearFlow* flow, rte_mbuf* held, bool made, Time cause) {
-    Entry& entry = burst_[count_++];
-    entry.frame = frame;
-    entry.flow = flow;
-    entry.held = held;
-    entry.made = made;
-    entry.cause = cause;
-    if (count_ == kBurst) flush();
+  void stage(rte_mbuf* frame, Kind kind, custody::NearFlow* flow, About about) {
+    frames_[count_] = frame;
+    kinds_[count_] = kind;
+    if (kind != Kind::forwarded) {
+      flows_[count_] = flow;
+      abouts_[count_] = about;
+      all_forwarded_ = false;
+    }
+    if (++count_ == kBurst) flush();
   }
-  void settle_sent(const Entry& entry);
+  Entry entry(std::size_t i) const { return {frames_[i], flows_[i], abouts_[i], kinds_[i]}; }
+  void flush_burst();
+  void settle_sent(Kind kind, custody::NearFlow* flow, About about);
+  void settle_refused(std::size_t i);
   void retry_refused();
 
   Side out_;
   Sink& sink_;
-  EgressEvents& events_;
-  std::array<Entry, kBurst> burst_;
+  Events& events_;
   std::size_t count_ = 0;
+  bool all_forwarded_ = true;
+  // The burst, field by field: the port wants the first alone, and frames that only pass have no more than two.
+  std::array<rte_mbuf*, kBurst> frames_;
+  std::array<Kind, kBurst> kinds_;
+  std::array<custody::NearFlow*, kBurst> flows_{};
+  std::array<About, kBurst> abouts_{};
   std::deque<Entry> refused_;
 };
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <string>
 
+#include "custody/buffers.hpp"
 #include "engine/engine_impl.hpp"
 #include "wire/cm.hpp"
 #include "wire/icrc.hpp"
@@ -22,7 +23,7 @@ namespace {
 // A port that refused a frame is asked again after this.
 constexpr Duration kRetry = microseconds(20);
 
-// Pseudo-ACKs whose delay is recorded together: more than any burst causes.
+// Bursts whose pseudo-ACKs' delay is recorded together: more than one call acknowledges.
 constexpr std::size_t kMaxAccepted = 8192;
 
 std::string unique_name(const std::string& what) {
@@ -51,12 +52,20 @@ custody::Budget budget_of(const Settings& settings) {
 
 custody::SmallPools small_pools(const Pools& pools) { return {pools.small, Pools::kSmallBytes, pools.frames}; }
 
+bool is_roce(wire::ParseStatus status) {
+  return status == wire::ParseStatus::roce || status == wire::ParseStatus::unknown_opcode;
+}
+
+void prefetch_headers(const rte_mbuf* mbuf) { rte_prefetch0(rte_pktmbuf_mtod(mbuf, const char*)); }
+
 // The first lines; the processor's own prefetcher goes on from there.
 void prefetch_bytes(const rte_mbuf* mbuf) {
   constexpr std::uint32_t kBytes = 10 * RTE_CACHE_LINE_SIZE;
   const char* bytes = rte_pktmbuf_mtod(mbuf, const char*);
+  // The headers have been read already.
   const std::uint32_t end = std::min<std::uint32_t>(mbuf->data_len, kBytes);
-  for (std::uint32_t offset = 0; offset < end; offset += RTE_CACHE_LINE_SIZE) rte_prefetch0(bytes + offset);
+  for (std::uint32_t offset = RTE_CACHE_LINE_SIZE; offset < end; offset += RTE_CACHE_LINE_SIZE)
+    rte_prefetch0(bytes + offset);
 }
 
 bool congestion_experienced(const wire::Frame& frame) {
@@ -85,7 +94,7 @@ bool header_checksums_good(const wire::Frame& frame) {
 Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custody::Observer* watcher)
     : settings(given),
       observer(watcher),
-      egress{Egress(Side::host, sink, *this), Egress(Side::wan, sink, *this)},
+      egress{{Side::host, sink, *this}, {Side::wan, sink, *this}},
       pacer(given.wan_rate_bps),
       near(near_settings(given), budget_of(given), small_pools(pools), counters, *this, watcher),
       table(given.max_connections, unique_name("conn")),
@@ -98,7 +107,7 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
 }
 
 Engine::Impl::~Impl() {
-  for (Egress& way : egress) way.discard();
+  for (Egress<Impl>& way : egress) way.discard();
   for (Connection& connection : connections) {
     near.discard(connection.near);
     while (!connection.dreqs.empty()) rte_pktmbuf_free(connection.dreqs.pop());
@@ -111,47 +120,131 @@ void Engine::Impl::receive(Side side, std::span<rte_mbuf* const> frames, Time ti
   now = time;
   learner.began(now);
   wan_full = false;
-  // The mbuf first, then the bytes it points to: the ICRC reads all of them.
-  constexpr std::size_t kMbufsAhead = 8;
-  constexpr std::size_t kAhead = 3;
-  for (std::size_t i = 0; i < std::min(frames.size(), kMbufsAhead); ++i) rte_prefetch0(frames[i]);
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    if (i + kMbufsAhead < frames.size()) rte_prefetch0(frames[i + kMbufsAhead]);
-    if (i + kAhead < frames.size()) prefetch_bytes(frames[i + kAhead]);
-    frame(side, frames[i]);
-  }
+  for (; !frames.empty(); frames = frames.subspan(std::min(frames.size(), kBurst)))
+    burst(side, frames.first(std::min(frames.size(), kBurst)));
   end_of_burst();
 }
 
-void Engine::Impl::frame(Side side, rte_mbuf* mbuf) {
-  ++counters[side == Side::host ? Counter::frames_host : Counter::frames_wan];
-  counters[side == Side::host ? Counter::bytes_host : Counter::bytes_wan] += mbuf->pkt_len;
-  if (mbuf->nb_segs != 1) {
-    ++counters[Counter::mbuf_chained];
-    forward(other(side), mbuf);
+// First all are taken apart, then their connections looked up together, then each is dealt with in turn while what the
+// next ones need comes from memory.
+void Engine::Impl::burst(Side side, std::span<rte_mbuf* const> frames) {
+  // So many frames before its turn: an answer's connection tells what of custody it will release.
+  constexpr std::size_t kConnection = 12;
+  constexpr std::size_t kContents = 6;
+  if (!take_apart(side, frames)) {
+    for (rte_mbuf* mbuf : frames) forward(other(side), mbuf);
     return;
   }
-  wire::Frame parsed;
-  const wire::ParseStatus status = wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, parsed);
-  ++counters.parsed[static_cast<std::size_t>(status)];
-  Verdict verdict = Verdict::forward;
-  if (status == wire::ParseStatus::roce || status == wire::ParseStatus::unknown_opcode)
-    verdict = roce(side, parsed, mbuf);
-  if (verdict == Verdict::forward)
-    forward(other(side), mbuf);
-  else
-    rte_pktmbuf_free(mbuf);
+  look_up(side, frames.size());
+  const std::size_t count = frames.size();
+  for (std::size_t i = 0; i < std::min(count, kConnection); ++i) prefetch_connection(side, arrivals[i]);
+  for (std::size_t i = 0; i < std::min(count, kContents); ++i) prefetch_contents(side, arrivals[i]);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + kConnection < count) prefetch_connection(side, arrivals[i + kConnection]);
+    if (i + kContents < count) prefetch_contents(side, arrivals[i + kContents]);
+    frame(side, arrivals[i]);
+  }
 }
 
-Verdict Engine::Impl::roce(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
+// False when none is RoCE.
+bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
+  // The mbuf first, then the bytes it points to.
+  constexpr std::size_t kMbufsAhead = 12;
+  constexpr std::size_t kHeadersAhead = 6;
+  for (std::size_t i = 0; i < std::min(frames.size(), kMbufsAhead); ++i) rte_prefetch0(frames[i]);
+  for (std::size_t i = 0; i < std::min(frames.size(), kHeadersAhead); ++i) prefetch_headers(frames[i]);
+  std::uint64_t bytes = 0;
+  bool any_roce = false;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (i + kMbufsAhead < frames.size()) rte_prefetch0(frames[i + kMbufsAhead]);
+    if (i + kHeadersAhead < frames.size()) prefetch_headers(frames[i + kHeadersAhead]);
+    rte_mbuf* mbuf = frames[i];
+    Arrival& arrival = arrivals[i];
+    arrival.mbuf = mbuf;
+    bytes += mbuf->pkt_len;
+    if (mbuf->nb_segs != 1) [[unlikely]] {
+      ++counters[Counter::mbuf_chained];
+      arrival.status = wire::ParseStatus::not_ip;  // nothing that would be looked at
+      continue;
+    }
+    arrival.status = wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, arrival.frame);
+    ++counters.parsed[static_cast<std::size_t>(arrival.status)];
+    any_roce = any_roce || is_roce(arrival.status);
+  }
+  counters[side == Side::host ? Counter::frames_host : Counter::frames_wan] += frames.size();
+  counters[side == Side::host ? Counter::bytes_host : Counter::bytes_wan] += bytes;
+  return any_roce;
+}
+
+void Engine::Impl::look_up(Side side, std::size_t count) {
+  static_assert(kBurst <= flow::ConnectionTable::kMostAtOnce);
+  std::array<const wire::Frame*, kBurst> frames;
+  std::array<flow::ConnectionIndex, kBurst> found;
+  std::array<Arrival*, kBurst> sought;
+  std::size_t wanted = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    arrivals[i].connection = flow::ConnectionTable::kNone;
+    if (!is_roce(arrivals[i].status)) continue;
+    sought[wanted] = &arrivals[i];
+    frames[wanted++] = &arrivals[i].frame;
+  }
+  table.find(side, {frames.data(), wanted}, found.data());
+  for (std::size_t i = 0; i < wanted; ++i) sought[i]->connection = found[i];
+  looked_up_at = table.changes();
+}
+
+void Engine::Impl::prefetch_connection(Side side, const Arrival& arrival) const {
+  if (arrival.connection == flow::ConnectionTable::kNone) return;
+  const char* bytes = reinterpret_cast<const char*>(&connections[arrival.connection]);
+  const auto prefetch = [bytes](std::size_t from, std::size_t end) {
+#pragma GCC unroll 16
+    for (std::size_t offset = from; offset < end; offset += RTE_CACHE_LINE_SIZE) rte_prefetch0(bytes + offset);
+  };
+  constexpr std::size_t kByRequests = Connection::hot_bytes(Side::host);
+  prefetch(0, kByRequests);
+  if (side == Side::wan) prefetch(kByRequests, Connection::hot_bytes(Side::wan));
+}
+
+// The bytes, for the ICRC, and custody's bookkeeping: of a request that comes, of what an answer will release.
+void Engine::Impl::prefetch_contents(Side side, const Arrival& arrival) const {
+  if (arrival.connection == flow::ConnectionTable::kNone) return;
+  prefetch_bytes(arrival.mbuf);
+  if (side == Side::host)
+    rte_prefetch0(&custody::held_in(arrival.mbuf));
+  else if (const rte_mbuf* head = connections[arrival.connection].near.queue.head())
+    custody::PacketQueue::prefetch(head);
+}
+
+flow::ConnectionIndex Engine::Impl::connection_of(Side side, const Arrival& arrival) const {
+  if (looked_up_at == table.changes()) [[likely]]
+    return arrival.connection;
+  return table.find(side, arrival.frame).value_or(flow::ConnectionTable::kNone);
+}
+
+void Engine::Impl::frame(Side side, const Arrival& arrival) {
+  const Verdict verdict = is_roce(arrival.status) ? roce(side, arrival) : Verdict::forward;
+  switch (verdict) {
+    case Verdict::forward:
+      forward(other(side), arrival.mbuf);
+      return;
+    case Verdict::drop:
+    case Verdict::taken:
+      custody::free_frame(arrival.mbuf);
+      return;
+    case Verdict::sent:
+      return;
+  }
+}
+
+Verdict Engine::Impl::roce(Side side, const Arrival& arrival) {
   constexpr unsigned kServiceShift = 5;
-  if (frame.opcode == nullptr)
-    return frame.bth().opcode >> kServiceShift == 0 ? rc(side, frame, mbuf) : Verdict::forward;
+  const wire::Frame& frame = arrival.frame;
+  if (frame.opcode == nullptr) return frame.bth().opcode >> kServiceShift == 0 ? rc(side, arrival) : Verdict::forward;
   switch (frame.opcode->service) {
     case wire::Service::rc:
-      return rc(side, frame, mbuf);
+      return rc(side, arrival);
     case wire::Service::ud:
-      if (frame.destination_qpn() == wire::kGsiQpn) return cm(side, frame, mbuf);
+      if (frame.destination_qpn() == wire::kGsiQpn) return cm(side, frame, arrival.mbuf);
       ++counters[Counter::unreliable];
       return Verdict::forward;
     case wire::Service::uc:
@@ -160,9 +253,9 @@ Verdict Engine::Impl::roce(Side side, const wire::Frame& frame, rte_mbuf* mbuf) 
     case wire::Service::cnp:
       ++counters[Counter::cnps];
       if (side == Side::wan)
-        if (const auto index = table.find(side, frame); index && intact(frame)) {
-          near.congestion(connections[*index].near, now);
-          touch(*index);
+        if (const auto index = connection_of(side, arrival); index != flow::ConnectionTable::kNone && intact(frame)) {
+          near.congestion(connections[index].near, now);
+          touch(index);
         }
       return Verdict::forward;
     case wire::Service::rd:
@@ -172,15 +265,16 @@ Verdict Engine::Impl::roce(Side side, const wire::Frame& frame, rte_mbuf* mbuf) 
   return Verdict::forward;
 }
 
-Verdict Engine::Impl::rc(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
+Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
+  const wire::Frame& frame = arrival.frame;
   const bool is_answer = frame.opcode != nullptr && frame.opcode->is_response();
-  const auto index = table.find(side, frame);
-  if (!index) {
+  const flow::ConnectionIndex index = connection_of(side, arrival);
+  if (index == flow::ConnectionTable::kNone) {
     ++counters[is_answer ? Counter::responses_unlearned : Counter::requests_unlearned];
     learn_from_traffic(side, frame);
     return Verdict::forward;
   }
-  Connection& connection = connections[*index];
+  Connection& connection = connections[index];
   connection.last_seen = now;
   if (congestion_experienced(frame)) ++counters[Counter::ecn_marked];
 
@@ -196,13 +290,13 @@ Verdict Engine::Impl::rc(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
   }
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
-    verdict = near.request(connection.near, frame, mbuf, now);
+    verdict = near.request(connection.near, frame, arrival.mbuf, now);
   } else {
     // An answer may release what waits in the burst: that must be out before.
     out(Side::wan).flush();
     verdict = near.answer(connection.near, frame, now);
   }
-  touch(*index);
+  touch(index);
   return verdict;
 }
 
@@ -226,8 +320,9 @@ void Engine::Impl::forward(Side to, rte_mbuf* mbuf) {
 // ---- the end of each call ---------------------------------------------------------------------
 
 void Engine::Impl::touch(flow::ConnectionIndex index) {
-  if (connections[index].touched) return;
-  connections[index].touched = true;
+  Connection& connection = connections[index];
+  if (connection.touched) return;
+  connection.touched = true;
   touched.push_back(index);
 }
 
@@ -306,10 +401,12 @@ Time Engine::Impl::next_deadline() const {
 
 // ---- what the near part and the ports say ---------------------------------------------------------
 
+const Connection& Engine::Impl::connection_of(const custody::NearFlow& flow) {
+  return *reinterpret_cast<const Connection*>(reinterpret_cast<const char*>(&flow) - offsetof(Connection, near));
+}
+
 flow::ConnectionIndex Engine::Impl::index_of(const custody::NearFlow& flow) const {
-  const auto* connection =
-      reinterpret_cast<const Connection*>(reinterpret_cast<const char*>(&flow) - offsetof(Connection, near));
-  return static_cast<flow::ConnectionIndex>(connection - connections.data());
+  return static_cast<flow::ConnectionIndex>(&connection_of(flow) - connections.data());
 }
 
 void Engine::Impl::send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) {
@@ -325,7 +422,7 @@ void Engine::Impl::wait_to_send(custody::NearFlow& flow) {
 
 void Engine::Impl::held_sent(custody::NearFlow& flow, rte_mbuf* held) {
   near.on_sent(flow, held, now);
-  touch(index_of(flow));
+  if (!connection_of(flow).touched) touch(index_of(flow));
 }
 
 void Engine::Impl::held_refused(custody::NearFlow& flow, rte_mbuf* held) {
@@ -333,12 +430,16 @@ void Engine::Impl::held_refused(custody::NearFlow& flow, rte_mbuf* held) {
   near.on_refused(flow, held);
 }
 
-void Engine::Impl::forwarded(Side to) {
-  ++counters[to == Side::host ? Counter::forwarded_host : Counter::forwarded_wan];
+void Engine::Impl::forwarded(Side to, std::uint64_t frames) {
+  counters[to == Side::host ? Counter::forwarded_host : Counter::forwarded_wan] += frames;
 }
 
 void Engine::Impl::made_sent(Time cause) {
-  if (cause != kNever && accepted.size() < accepted.capacity()) accepted.push_back(cause);
+  if (cause == kNever) return;
+  if (!accepted.empty() && accepted.back().cause == cause)
+    ++accepted.back().frames;
+  else if (accepted.size() < accepted.capacity())
+    accepted.push_back({cause, 1});
 }
 
 void Engine::Impl::dropped(Side, bool made) {
@@ -381,7 +482,7 @@ const metrics::Histogram& Engine::wan_rtt() const { return impl_->near.wan_rtt()
 bool Engine::has_accepted_acks() const { return !impl_->accepted.empty(); }
 
 void Engine::acks_accepted(Time now) {
-  for (const Time cause : impl_->accepted) impl_->pseudo_ack_delay.record(now - cause);
+  for (const auto& [cause, frames] : impl_->accepted) impl_->pseudo_ack_delay.record(now - cause, frames);
   impl_->accepted.clear();
 }
 

@@ -3,6 +3,7 @@
 // restart.cpp: what is written down for a later process, and what an earlier one left.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <optional>
 #include <vector>
@@ -22,16 +23,32 @@ namespace longhaul::engine {
 
 /// What the engine keeps beside a connection's entry in the table. Its one near flow is the requests of its
 /// host-side end; the other end's requests are the other box's near flow.
-struct Connection {
-  custody::NearFlow near;
-  HeldDreqs dreqs;
-  Time close_deadline = kNever;  ///< when a connection with a DREQ but no DREP is taken as closed
+struct alignas(64) Connection {
   Time last_seen = 0;
+  Time close_deadline = kNever;  ///< when a connection with a DREQ but no DREP is taken as closed
+  HeldDreqs dreqs;
   bool from_traffic = false;  ///< not by RDMA-CM: its communication IDs are not known
   bool touched = false;       ///< stands in the list of this burst
+  custody::NearFlow near;
+
+  /// What a frame from that side touches, from the beginning on.
+  static constexpr std::size_t hot_bytes(Side from) {
+    constexpr std::size_t kOwn = 64;
+    return kOwn + (from == Side::host ? custody::NearFlow::kRequestBytes : custody::NearFlow::kAnswerBytes);
+  }
+};
+static_assert(offsetof(Connection, near) == 64, "the connection's own state is one cache line");
+static_assert(Connection::hot_bytes(Side::host) == 6 * 64 && Connection::hot_bytes(Side::wan) == 9 * 64);
+
+/// A frame of the burst that is being dealt with.
+struct Arrival {
+  rte_mbuf* mbuf;
+  wire::Frame frame;  ///< as `status` says
+  wire::ParseStatus status;
+  flow::ConnectionIndex connection;  ///< or ConnectionTable::kNone
 };
 
-struct Engine::Impl final : custody::Outlet, EgressEvents {
+struct Engine::Impl final : custody::Outlet {
   Impl(const Settings& settings, const Pools& pools, Sink& sink, custody::Observer* observer);
   ~Impl() override;
 
@@ -41,9 +58,15 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   Time next_deadline() const;
   std::uint64_t waiting_frames() const;
 
-  void frame(Side side, rte_mbuf* mbuf);
-  custody::Verdict roce(Side side, const wire::Frame& frame, rte_mbuf* mbuf);
-  custody::Verdict rc(Side side, const wire::Frame& frame, rte_mbuf* mbuf);
+  void burst(Side side, std::span<rte_mbuf* const> frames);
+  bool take_apart(Side side, std::span<rte_mbuf* const> frames);
+  void look_up(Side side, std::size_t count);
+  void prefetch_connection(Side side, const Arrival& arrival) const;
+  void prefetch_contents(Side side, const Arrival& arrival) const;
+  void frame(Side side, const Arrival& arrival);
+  custody::Verdict roce(Side side, const Arrival& arrival);
+  custody::Verdict rc(Side side, const Arrival& arrival);
+  flow::ConnectionIndex connection_of(Side side, const Arrival& arrival) const;
   bool intact(const wire::Frame& frame);
   void end_of_burst();
   void service_backlog();
@@ -51,6 +74,7 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   void touch(flow::ConnectionIndex index);
   void schedule(flow::ConnectionIndex index);
   void forward(Side out, rte_mbuf* mbuf);
+  static const Connection& connection_of(const custody::NearFlow& flow);
   flow::ConnectionIndex index_of(const custody::NearFlow& flow) const;
 
   // learn.cpp
@@ -86,19 +110,19 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   }
   void wait_to_send(custody::NearFlow& flow) override;
 
-  // EgressEvents
-  void held_sent(custody::NearFlow& flow, rte_mbuf* held) override;
-  void held_refused(custody::NearFlow& flow, rte_mbuf* held) override;
-  void forwarded(Side out) override;
-  void made_sent(Time cause) override;
-  void dropped(Side out, bool made) override;
+  // Events of Egress
+  void held_sent(custody::NearFlow& flow, rte_mbuf* held);
+  void held_refused(custody::NearFlow& flow, rte_mbuf* held);
+  void forwarded(Side out, std::uint64_t frames);
+  void made_sent(Time cause);
+  void dropped(Side out, bool made);
 
-  Egress& out(Side side) { return egress[static_cast<int>(side)]; }
+  Egress<Impl>& out(Side side) { return egress[static_cast<int>(side)]; }
 
   const Settings settings;
   Counters counters;
   custody::Observer* observer;
-  Egress egress[2];
+  Egress<Impl> egress[2];
   Pacer pacer;
   custody::NearPart near;
   flow::ConnectionTable table;
@@ -111,8 +135,16 @@ struct Engine::Impl final : custody::Outlet, EgressEvents {
   std::deque<flow::ConnectionIndex> backlog;
   metrics::Histogram pseudo_ack_delay;
   Time now = 0;
-  bool wan_full = false;                 ///< the WAN port refused a frame during this call
-  std::vector<Time> accepted;            ///< causes of the made frames that the host port accepted, not recorded yet
+  bool wan_full = false;  ///< the WAN port refused a frame during this call
+  /// Made frames that the host port accepted, not recorded yet; those of one burst have the same cause.
+  struct Accepted {
+    Time cause;
+    std::uint64_t frames;
+  };
+  std::vector<Accepted> accepted;
+  static constexpr std::size_t kBurst = 32;
+  std::array<Arrival, kBurst> arrivals;
+  std::uint64_t looked_up_at = 0;        ///< table.changes() when the connections of `arrivals` were looked up
   flow::ConnectionIndex clock_hand = 0;  ///< where the search for an idle connection goes on
 };
 

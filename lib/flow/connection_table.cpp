@@ -2,6 +2,7 @@
 #include "flow/connection_table.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace longhaul::flow {
 
@@ -43,6 +44,7 @@ bool ConnectionTable::insert_at(ConnectionIndex index, const ConnectionInfo& inf
 }
 
 bool ConnectionTable::link(ConnectionIndex index, const ConnectionInfo& info) {
+  ++changes_;
   Slot& slot = slots_[index];
   slot.info = info;
   for (const Side side : {Side::host, Side::wan}) {
@@ -61,6 +63,16 @@ std::optional<ConnectionIndex> ConnectionTable::find(Side from, const wire::Fram
   return by_side_[static_cast<int>(from)].find({frame.source, frame.destination, frame.vlan, destination_qpn});
 }
 
+void ConnectionTable::find(Side from, std::span<const wire::Frame* const> frames,
+                           ConnectionIndex* connections) const noexcept {
+  std::array<KeyIndex::Key, kMostAtOnce> keys;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const wire::Frame& frame = *frames[i];
+    keys[i] = {frame.source, frame.destination, frame.vlan, frame.destination_qpn()};
+  }
+  by_side_[static_cast<int>(from)].find({keys.data(), frames.size()}, connections);
+}
+
 std::optional<ConnectionIndex> ConnectionTable::holder(const ConnectionInfo& info, Side from) const noexcept {
   return by_side_[static_cast<int>(from)].find(key_of(info, from));
 }
@@ -75,6 +87,7 @@ void ConnectionTable::unlink(ConnectionIndex index, Side from) noexcept {
 void ConnectionTable::release(ConnectionIndex index) {
   Slot& slot = slots_[index];
   if (!slot.in_use) return;
+  ++changes_;
   unlink(index, Side::host);
   unlink(index, Side::wan);
   slot.in_use = false;

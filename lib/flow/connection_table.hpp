@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,14 @@ class ConnectionTable {
   std::optional<ConnectionIndex> find(Side from, const wire::Frame& frame,
                                       std::uint32_t destination_qpn) const noexcept;
 
+  static constexpr ConnectionIndex kNone = KeyIndex::kNone;
+  static constexpr std::size_t kMostAtOnce = KeyIndex::kMostAtOnce;
+  /// The connections of up to kMostAtOnce frames that came in on `from`, kNone where there is none; for as long as
+  /// changes() stays. `connections` has room for all.
+  void find(Side from, std::span<const wire::Frame* const> frames, ConnectionIndex* connections) const noexcept;
+  /// Counts on with each connection that comes or goes.
+  std::uint64_t changes() const noexcept { return changes_; }
+
   void release(ConnectionIndex index);
 
   const ConnectionInfo& operator[](ConnectionIndex index) const noexcept { return slots_[index].info; }
@@ -62,6 +71,7 @@ class ConnectionTable {
   KeyIndex by_side_[2];
   std::vector<Slot> slots_;
   std::vector<ConnectionIndex> free_;
+  std::uint64_t changes_ = 0;
 };
 
 }  // namespace longhaul::flow

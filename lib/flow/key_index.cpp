@@ -56,6 +56,21 @@ std::optional<std::uint32_t> KeyIndex::find(const Key& key) const noexcept {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(data));
 }
 
+void KeyIndex::find(std::span<const Key> keys, std::uint32_t* values) const noexcept {
+  std::array<const void*, kMostAtOnce> wanted;
+  std::array<hash_sig_t, kMostAtOnce> hashes;
+  std::array<void*, kMostAtOnce> data;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    wanted[i] = &keys[i];
+    hashes[i] = hash_of(keys[i]);
+  }
+  std::uint64_t hits = 0;
+  rte_hash_lookup_with_hash_bulk_data(hash_, wanted.data(), hashes.data(), static_cast<std::uint32_t>(keys.size()),
+                                      &hits, data.data());
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    values[i] = (hits >> i & 1) != 0 ? static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(data[i])) : kNone;
+}
+
 bool KeyIndex::put(const Key& key, std::uint32_t value) noexcept {
   return rte_hash_add_key_with_hash_data(hash_, &key, hash_of(key),
                                          reinterpret_cast<void*>(static_cast<std::uintptr_t>(value))) == 0;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "wire/frame.hpp"
@@ -31,6 +32,14 @@ class KeyIndex {
   KeyIndex& operator=(const KeyIndex&) = delete;
 
   std::optional<std::uint32_t> find(const Key& key) const noexcept;
+
+  /// A number that no key has.
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr std::size_t kMostAtOnce = 64;
+  /// The values of up to kMostAtOnce keys, kNone for those that are not there: the memory of one is on its way while
+  /// others are looked at. `values` has room for all.
+  void find(std::span<const Key> keys, std::uint32_t* values) const noexcept;
+
   /// Adds the key, or gives it another value, for which there always is room. False when there is none.
   bool put(const Key& key, std::uint32_t value) noexcept;
   void erase(const Key& key) noexcept;

@@ -15,10 +15,11 @@ class Histogram {
   static constexpr unsigned kSubBits = 4;
   static constexpr std::size_t kBuckets = (64 - kSubBits) << kSubBits;
 
-  void record(std::uint64_t value) noexcept {
-    ++buckets_[index_of(value)];
-    ++count_;
-    sum_ += value;
+  /// `value` came `times` times.
+  void record(std::uint64_t value, std::uint64_t times = 1) noexcept {
+    buckets_[index_of(value)] += times;
+    count_ += times;
+    sum_ += value * times;
     if (value > max_) max_ = value;
   }
 

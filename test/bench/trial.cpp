@@ -43,14 +43,14 @@ engine::PoolPlan pools_for(const Point& point, const TrialOptions& options) {
   engine::PoolPlan plan;
   plan.name = "linerate";
   plan.frame_bytes = kFrameBytes;
-  // Input and output of both ports. Not more than is needed: receive buffers come round again as a NIC's do.
-  plan.frames = 4 * options.chunks.frames + kSpareFrames;
-  bool large = false;
+  // Input and output of both ports. Not more than is needed: receive buffers come round again as a NIC's do. And
+  // custody, which holds receive buffers up to three quarters of those it may have.
+  plan.frames = 4 * options.chunks.frames + kSpareFrames + most_in_custody(point, options) * 3 / 2;
+  // Made frames on their way, and READ requests in custody.
+  bool reads = false;
   for (const Script& script : point.workload->scripts)
-    for (const MessageKind& kind : script)
-      large = large || kind.payload > engine::Pools::kSmallBytes.back() - 128;  // less its headers
-  if (large) plan.frames += most_in_custody(point, options);
-  plan.small_frames = most_in_custody(point, options) + kSpareSmall;
+    for (const MessageKind& kind : script) reads = reads || kind.operation == wire::Operation::read_request;
+  plan.small_frames = kSpareSmall + (reads ? most_in_custody(point, options) : 0);
   return plan;
 }
 

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Buffers of the box's own, taken and given back without the work that chained or borrowed ones would need.
+#pragma once
+
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+#include <cstdint>
+
+#include "custody/held.hpp"
+
+namespace longhaul::custody {
+
+/// Makes what came out of a pool a frame of `size` bytes. It has one reference and one segment there; all else that a
+/// frame needs is set here, without the second cache line of the mbuf.
+inline void make_frame(rte_mbuf* mbuf, std::uint16_t size) {
+  mbuf->data_off = RTE_PKTMBUF_HEADROOM;
+  mbuf->ol_flags = 0;
+  mbuf->packet_type = 0;
+  mbuf->port = RTE_MBUF_PORT_INVALID;
+  mbuf->pkt_len = size;
+  mbuf->data_len = size;
+}
+
+/// A buffer of `pool`, which has room for them, for a frame of `size` bytes; null when the pool is empty.
+inline rte_mbuf* frame_from(rte_mempool* pool, std::uint16_t size) {
+  rte_mbuf* mbuf = rte_mbuf_raw_alloc(pool);
+  if (mbuf != nullptr) make_frame(mbuf, size);
+  return mbuf;
+}
+
+/// Gives back one reference to a frame of one segment.
+inline void free_frame(rte_mbuf* mbuf) {
+  if (rte_mbuf_refcnt_read(mbuf) == 1 && RTE_MBUF_DIRECT(mbuf) && mbuf->nb_segs == 1) [[likely]]
+    rte_mbuf_raw_free(mbuf);  // without a look at the segment after it, which is in another line
+  else
+    rte_pktmbuf_free(mbuf);
+}
+
+/// Some buffers of a pool, taken before they are wanted: whoever had them last may be another core, and until they are
+/// wanted their memory is on its way.
+class BufferStash {
+ public:
+  explicit BufferStash(rte_mempool* pool) : pool_(pool) {}
+  ~BufferStash() {
+    if (count_ != 0) rte_mempool_put_bulk(pool_, reinterpret_cast<void**>(buffers_), count_);
+  }
+  BufferStash(const BufferStash&) = delete;
+  BufferStash& operator=(const BufferStash&) = delete;
+
+  /// As frame_from().
+  rte_mbuf* frame(std::uint16_t size) {
+    if (count_ == 0 && !refill()) return nullptr;
+    rte_mbuf* mbuf = buffers_[--count_];
+    make_frame(mbuf, size);
+    return mbuf;
+  }
+
+ private:
+  static constexpr unsigned kMost = 32;
+
+  bool refill() {
+    for (unsigned wanted : {kMost, 1u}) {
+      if (rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(buffers_), wanted) != 0) continue;
+      count_ = wanted;
+      for (unsigned i = 0; i < count_; ++i) {
+        rte_prefetch0(buffers_[i]);
+        rte_prefetch0(reinterpret_cast<const char*>(buffers_[i]) + sizeof(rte_mbuf) + kMbufPrivateSize +
+                      RTE_PKTMBUF_HEADROOM);
+      }
+      return true;
+    }
+    return false;
+  }
+
+  rte_mempool* pool_;
+  unsigned count_ = 0;
+  rte_mbuf* buffers_[kMost];
+};
+
+}  // namespace longhaul::custody
