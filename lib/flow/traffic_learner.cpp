@@ -18,6 +18,10 @@ namespace {
 // No requester has more PSNs under way: what is older has been answered, on another path or unseen.
 constexpr std::int32_t kMaxOutstanding = 1 << 16;
 
+// An ACK for `psn` may mean a candidate whose next PSN is within (psn + kMeantFrom, psn + kMeantTo].
+constexpr std::int32_t kMeantFrom = -kMaxOutstanding;
+constexpr std::int32_t kMeantTo = 2 * kMaxOutstanding;
+
 // A candidate silent for so long makes room for another.
 constexpr Duration kIdle = seconds(1);
 constexpr unsigned kIdleSearch = 16;
@@ -30,25 +34,16 @@ std::string purpose(std::uint32_t capacity) {
 
 TrafficLearner::TrafficLearner(std::uint32_t capacity, const std::string& name)
     : candidates_(capacity),
+      pairs_(capacity),
       by_request_(capacity, name + "_q", purpose(capacity)),
-      by_pair_(capacity, name + "_p", purpose(capacity)) {}
+      by_answer_(capacity, name + "_a", purpose(capacity)),
+      by_pair_(capacity, name + "_p", purpose(capacity)) {
+  static_assert(kMeantTo - kMeantFrom <= 1 << kStretchBits, "two neighbouring stretches have all that may be meant");
+  free_pairs_.reserve(capacity);
+  for (std::uint32_t i = capacity; i-- > 0;) free_pairs_.push_back(i);
+}
 
 // ---- a candidate ------------------------------------------------------------------------------
-
-void TrafficLearner::Candidate::begin(std::uint32_t psn) {
-  counting = true;
-  revealed = false;
-  low = next = psn;
-  messages = 0;
-  sample_count = 0;
-  stride = 1;
-  skipped = 0;
-}
-
-void TrafficLearner::Candidate::uncounted(std::uint32_t psn) {
-  counting = revealed = false;
-  next = psn;
-}
 
 void TrafficLearner::Candidate::add(const wire::Frame& frame, std::uint32_t psns) {
   const std::uint32_t last = psn_add(next, static_cast<std::int64_t>(psns) - 1);
@@ -73,7 +68,7 @@ bool TrafficLearner::Candidate::outstanding(std::uint32_t psn) const {
 // Also an ACK that is repeated or late, and one for requests that could not be counted.
 bool TrafficLearner::Candidate::may_be_meant(std::uint32_t psn) const {
   const std::int32_t behind = psn_diff(next, psn);
-  return behind > (counting ? 0 : -kMaxOutstanding) && behind <= 2 * kMaxOutstanding;
+  return behind > (counting ? 0 : kMeantFrom) && behind <= kMeantTo;
 }
 
 std::optional<std::uint32_t> TrafficLearner::Candidate::messages_at(std::uint32_t psn) const {
@@ -94,6 +89,25 @@ void TrafficLearner::Candidate::answered(std::uint32_t psn) {
 
 // ---- requests ---------------------------------------------------------------------------------
 
+inline void TrafficLearner::follow(Candidate& candidate, const wire::Frame& frame) {
+  const std::uint32_t psn = frame.psn();
+  if (frame.opcode == nullptr) {
+    uncounted(candidate, psn);  // how many messages and PSNs it is, nobody knows
+    return;
+  }
+  if (candidate.path_mtu == 0) candidate.path_mtu = wire::path_mtu_shown_by(frame);
+  const std::uint32_t psns = wire::psns_of(frame, candidate.path_mtu);
+  if (psns == 0) {
+    uncounted(candidate, psn);  // nothing beyond a READ until the path MTU is known
+    return;
+  }
+  if (!candidate.counting) begin(candidate, psn);
+  const std::int32_t ahead = psn_diff(psn, candidate.next);
+  if (ahead < 0 && ahead >= -kMaxOutstanding) return;  // a repeat
+  if (ahead != 0) begin(candidate, psn);               // something in between did not pass here
+  candidate.add(frame, psns);
+}
+
 bool TrafficLearner::request(const wire::Frame& frame, Time now) {
   Candidate* candidate = candidate_of(frame, now);
   if (candidate == nullptr) {
@@ -101,27 +115,35 @@ bool TrafficLearner::request(const wire::Frame& frame, Time now) {
     return false;
   }
   candidate->last_request = now;
-  if (frame.opcode == nullptr) {
-    candidate->uncounted(frame.psn());  // how many messages and PSNs it is, nobody knows
-    return true;
-  }
-  if (candidate->path_mtu == 0) candidate->path_mtu = wire::path_mtu_shown_by(frame);
-  const std::uint32_t psns = wire::psns_of(frame, candidate->path_mtu);
-  if (psns == 0) {
-    candidate->uncounted(frame.psn());  // nothing beyond a READ until the path MTU is known
-    return true;
-  }
-  const std::uint32_t psn = frame.psn();
-  if (!candidate->counting) candidate->begin(psn);
-  const std::int32_t ahead = psn_diff(psn, candidate->next);
-  if (ahead < 0 && ahead >= -kMaxOutstanding) return true;  // a repeat
-  if (ahead != 0) candidate->begin(psn);                    // something in between did not pass here
-  candidate->add(frame, psns);
+  follow(*candidate, frame);
+  place(*candidate);
   return true;
 }
 
+void TrafficLearner::begin(Candidate& candidate, std::uint32_t psn) {
+  conceal(candidate);
+  candidate.counting = true;
+  candidate.low = candidate.next = psn;
+  candidate.messages = 0;
+  candidate.sample_count = 0;
+  candidate.stride = 1;
+  candidate.skipped = 0;
+}
+
+void TrafficLearner::uncounted(Candidate& candidate, std::uint32_t psn) {
+  conceal(candidate);
+  candidate.counting = false;
+  candidate.next = psn;
+}
+
+// ---- where candidates are found ---------------------------------------------------------------
+
 KeyIndex::Key TrafficLearner::request_key(const Candidate& candidate) {
   return {candidate.requester, candidate.responder, candidate.vlan, candidate.responder_qpn};
+}
+
+KeyIndex::Key TrafficLearner::answer_key(const Candidate& candidate) {
+  return {candidate.responder, candidate.requester, candidate.vlan, candidate.requester_qpn};
 }
 
 KeyIndex::Key TrafficLearner::pair_key(const Candidate& candidate) {
@@ -139,18 +161,15 @@ TrafficLearner::Candidate* TrafficLearner::admit(const wire::Frame& frame, Time 
     clock_hand_ = (clock_hand_ + 1) % static_cast<std::uint32_t>(candidates_.size());
     Candidate& candidate = candidates_[index];
     if (candidate.in_use && now - candidate.last_request < kIdle) continue;
-    if (candidate.in_use) drop(index);
+    if (candidate.in_use) drop(candidate);
     candidate = Candidate{};
     candidate.requester = frame.source;
     candidate.responder = frame.destination;
     candidate.vlan = frame.vlan;
     candidate.responder_qpn = frame.destination_qpn();
-    const KeyIndex::Key request = request_key(candidate);
-    const KeyIndex::Key pair = pair_key(candidate);
-    candidate.next_of_pair = by_pair_.find(pair).value_or(kNone);
-    if (!by_request_.put(request, index)) return nullptr;
-    if (!by_pair_.put(pair, index)) {
-      by_request_.erase(request);
+    if (!enter_pair(candidate)) return nullptr;
+    if (!by_request_.put(request_key(candidate), index)) {
+      leave_pair(candidate);
       return nullptr;
     }
     candidate.in_use = true;
@@ -159,67 +178,136 @@ TrafficLearner::Candidate* TrafficLearner::admit(const wire::Frame& frame, Time 
   return nullptr;
 }
 
-void TrafficLearner::drop(std::uint32_t index) {
-  Candidate& candidate = candidates_[index];
-  const KeyIndex::Key request = request_key(candidate);
-  const KeyIndex::Key pair = pair_key(candidate);
-  by_request_.erase(request);
-  const std::uint32_t first = by_pair_.find(pair).value_or(kNone);
-  if (first != index) {
-    std::uint32_t before = first;
-    while (candidates_[before].next_of_pair != index) before = candidates_[before].next_of_pair;
-    candidates_[before].next_of_pair = candidate.next_of_pair;
-  } else if (candidate.next_of_pair == kNone) {
-    by_pair_.erase(pair);
-  } else {
-    by_pair_.put(pair, candidate.next_of_pair);  // an update, which needs no room
-  }
+void TrafficLearner::drop(Candidate& candidate) {
+  conceal(candidate);
+  displace(candidate);
+  leave_pair(candidate);
+  by_request_.erase(request_key(candidate));
   candidate.in_use = false;
+}
+
+bool TrafficLearner::enter_pair(Candidate& candidate) {
+  const KeyIndex::Key key = pair_key(candidate);
+  auto index = by_pair_.find(key);
+  if (!index) {
+    // There are as many as candidates.
+    index = free_pairs_.back();
+    if (!by_pair_.put(key, *index)) return false;
+    free_pairs_.pop_back();
+    pairs_[*index].first.fill(kNone);
+  }
+  candidate.pair = *index;
+  ++pairs_[*index].candidates;
+  return true;
+}
+
+void TrafficLearner::leave_pair(Candidate& candidate) {
+  if (--pairs_[candidate.pair].candidates > 0) return;
+  by_pair_.erase(pair_key(candidate));
+  free_pairs_.push_back(candidate.pair);
+}
+
+// Into the list where ACKs for it look.
+void TrafficLearner::place(Candidate& candidate) {
+  const std::uint32_t stretch = candidate.next >> kStretchBits;
+  if (candidate.stretch == stretch) return;
+  displace(candidate);
+  std::uint32_t& first = pairs_[candidate.pair].first[stretch];
+  candidate.stretch = stretch;
+  candidate.before = kNone;
+  candidate.after = first;
+  if (first != kNone) candidates_[first].before = index_of(candidate);
+  first = index_of(candidate);
+}
+
+void TrafficLearner::displace(Candidate& candidate) {
+  if (candidate.stretch == kNone) return;
+  if (candidate.before != kNone)
+    candidates_[candidate.before].after = candidate.after;
+  else
+    pairs_[candidate.pair].first[candidate.stretch] = candidate.after;
+  if (candidate.after != kNone) candidates_[candidate.after].before = candidate.before;
+  candidate.stretch = kNone;
+}
+
+// False when there is no room.
+bool TrafficLearner::reveal(Candidate& candidate, std::uint32_t requester_qpn) {
+  candidate.requester_qpn = requester_qpn;
+  const KeyIndex::Key key = answer_key(candidate);
+  // Whoever has it has been silent for so long that its requester has given up.
+  if (const auto silent = by_answer_.find(key)) uncounted(candidates_[*silent], candidates_[*silent].next);
+  candidate.revealed = by_answer_.put(key, index_of(candidate));
+  return candidate.revealed;
+}
+
+void TrafficLearner::conceal(Candidate& candidate) {
+  if (candidate.revealed) by_answer_.erase(answer_key(candidate));
+  candidate.revealed = false;
 }
 
 // ---- answers ----------------------------------------------------------------------------------
 
-TrafficLearner::Fit TrafficLearner::fit(const wire::Frame& answer, Time now) {
+TrafficLearner::Candidate* TrafficLearner::revealed_by(const wire::Frame& answer, Time now) {
+  const auto index = by_answer_.find({answer.source, answer.destination, answer.vlan, answer.destination_qpn()});
+  if (!index || now - candidates_[*index].last_request > kCandidateLife) return nullptr;
+  return &candidates_[*index];
+}
+
+TrafficLearner::Fit TrafficLearner::fit_of(const wire::Frame& answer, Time now) {
   Fit fit;
-  const KeyIndex::Key pair{answer.destination, answer.source, answer.vlan, 0};
-  for (std::uint32_t index = by_pair_.find(pair).value_or(kNone); index != kNone;
-       index = candidates_[index].next_of_pair) {
-    Candidate& candidate = candidates_[index];
-    if (now - candidate.last_request > kCandidateLife) continue;
-    if (candidate.revealed && candidate.requester_qpn == answer.destination_qpn()) fit.revealed = &candidate;
-    if (candidate.may_be_meant(answer.psn())) ++fit.count;
-    if (candidate.outstanding(answer.psn())) fit.only = &candidate;
+  const auto pair = by_pair_.find({answer.destination, answer.source, answer.vlan, 0});
+  if (!pair) return fit;
+  const std::uint32_t psn = answer.psn();
+  const std::uint32_t last = psn_add(psn, kMeantTo) >> kStretchBits;
+  std::uint32_t stretch = psn_add(psn, kMeantFrom + 1) >> kStretchBits;
+  for (;; stretch = (stretch + 1) % kStretches) {
+    unsigned looks = 0;
+    for (std::uint32_t index = pairs_[*pair].first[stretch]; index != kNone; ++looks) {
+      if (looks == kLooks) {
+        fit.count = 2;  // a crowd
+        return fit;
+      }
+      Candidate& candidate = candidates_[index];
+      index = candidate.after;
+      if (now - candidate.last_request > kCandidateLife) {
+        displace(candidate);  // until its next request
+        continue;
+      }
+      if (candidate.outstanding(psn)) fit.only = &candidate;
+      if (candidate.may_be_meant(psn) && ++fit.count == 2) return fit;
+    }
+    if (stretch == last) return fit;
   }
-  return fit;
 }
 
 TrafficOutcome TrafficLearner::answer(const wire::Frame& frame, Time now) {
   if (now < began_ + kBlind || now < blind_until_) return {};
-  const Fit found = fit(frame, now);
   if (frame.opcode->operation == wire::Operation::acknowledge) {
-    if (wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack) return acknowledge(frame, found);
-  } else if (found.revealed != nullptr && found.revealed->path_mtu == 0) {
-    found.revealed->path_mtu = wire::path_mtu_shown_by(frame);
+    if (wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack) return acknowledge(frame, now);
+  } else if (Candidate* candidate = revealed_by(frame, now); candidate != nullptr && candidate->path_mtu == 0) {
+    candidate->path_mtu = wire::path_mtu_shown_by(frame);
   }
   return {};
 }
 
-TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, const Fit& fit) {
+TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   TrafficOutcome outcome;
+  const Fit fit = fit_of(frame, now);
   if (fit.count > 1) {
     outcome.event = TrafficEvent::ambiguous;
     return outcome;
   }
   Candidate* candidate = fit.only;
-  if (candidate == nullptr && fit.revealed != nullptr) {
-    const std::int32_t behind = psn_diff(fit.revealed->low, psn);
+  Candidate* revealed = revealed_by(frame, now);
+  if (candidate == nullptr && revealed != nullptr) {
+    const std::int32_t behind = psn_diff(revealed->low, psn);
     if (behind > 0 && behind <= kMaxOutstanding) return outcome;  // a repeat
   }
   // It fits none, or another than before, or comes for another QPN than before.
-  if (fit.revealed != candidate && (fit.revealed != nullptr || candidate->revealed)) {
-    for (Candidate* wrong : {fit.revealed, candidate})
-      if (wrong != nullptr) wrong->uncounted(wrong->next);
+  if (revealed != candidate && (revealed != nullptr || candidate->revealed)) {
+    for (Candidate* wrong : {revealed, candidate})
+      if (wrong != nullptr) uncounted(*wrong, wrong->next);
     outcome.event = TrafficEvent::contradicted;
     return outcome;
   }
@@ -230,8 +318,7 @@ TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, const Fit& 
   if (!messages) return outcome;
   const std::uint32_t msn = frame.aeth().msn;
   if (!candidate->revealed) {
-    candidate->revealed = true;
-    candidate->requester_qpn = frame.destination_qpn();
+    if (!reveal(*candidate, frame.destination_qpn())) return outcome;
     candidate->first_msn = msn;
     candidate->first_messages = *messages;
     return outcome;
@@ -239,7 +326,7 @@ TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, const Fit& 
   const std::uint32_t counted = *messages - candidate->first_messages;
   if (counted == 0) return outcome;  // within one message an MSN proves nothing
   if (psn_add(candidate->first_msn, counted) != msn) {
-    candidate->uncounted(candidate->next);
+    uncounted(*candidate, candidate->next);
     outcome.event = TrafficEvent::contradicted;
     return outcome;
   }
@@ -258,7 +345,7 @@ TrafficOutcome TrafficLearner::learned(Candidate& candidate, std::uint32_t msn) 
   outcome.una = candidate.low;
   outcome.msn = msn;
   outcome.next_psn = candidate.next;
-  drop(static_cast<std::uint32_t>(&candidate - candidates_.data()));
+  drop(candidate);
   return outcome;
 }
 

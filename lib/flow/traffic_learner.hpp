@@ -4,6 +4,10 @@
 // outstanding in exactly one candidate reveals it, and a second ACK, whose MSN has grown by the messages counted
 // between the two, confirms it. Where two candidates can be meant, nothing is learned (design section 4): some stacks
 // begin all their QPs with the same PSN, and an ACK taken for another QP's would be answered there.
+//
+// Anyone can make candidates, so what a frame costs must not grow with them. The candidates of two hosts lie in lists
+// by where on the circle of PSNs they are, in stretches of 2^18; those that an ACK may mean lie in two neighbouring
+// stretches, and of each at most kLooks are looked at: where more crowd, the ACK counts as ambiguous.
 #pragma once
 
 #include <array>
@@ -62,6 +66,9 @@ class TrafficLearner {
  private:
   static constexpr std::uint32_t kNone = 0xffffffff;
   static constexpr std::size_t kSamples = 64;
+  static constexpr unsigned kStretchBits = 18;  ///< PSNs of a stretch: 2^18
+  static constexpr std::size_t kStretches = std::size_t{1} << (24 - kStretchBits);
+  static constexpr unsigned kLooks = 8;  ///< candidates of a stretch that an ACK is compared with
 
   /// A request that asked for an ACK.
   struct Sample {
@@ -69,16 +76,23 @@ class TrafficLearner {
     std::uint32_t messages;  ///< completed with it, counted from where the candidate began
   };
   struct Candidate {
+    // What an ACK is compared with stands together.
+    Time last_request = 0;
+    std::uint32_t low = 0;  ///< [low, next) is outstanding
+    std::uint32_t next = 0;
+    bool counting = false;  ///< low, next and messages mean something
+    bool revealed = false;  ///< requester_qpn, first_msn and first_messages do
+    bool in_use = false;
+    std::uint32_t after = kNone;  ///< neighbours in the list of its stretch
+    std::uint32_t before = kNone;
+    std::uint32_t stretch = kNone;  ///< kNone: in no list
+    std::uint32_t pair = kNone;
+
     wire::IpAddress requester;
     wire::IpAddress responder;
     wire::VlanKey vlan;
     std::uint32_t responder_qpn = 0;
     std::uint32_t path_mtu = 0;
-    bool in_use = false;
-    bool counting = false;  ///< low, next and messages mean something
-    bool revealed = false;  ///< requester_qpn, first_msn and first_messages do
-    std::uint32_t low = 0;  ///< [low, next) is outstanding
-    std::uint32_t next = 0;
     std::uint32_t messages = 0;
     std::uint32_t requester_qpn = 0;
     std::uint32_t first_msn = 0;
@@ -87,35 +101,52 @@ class TrafficLearner {
     std::uint32_t skipped = 0;
     std::array<Sample, kSamples> samples;  ///< by PSN
     std::size_t sample_count = 0;
-    Time last_request = 0;
-    std::uint32_t next_of_pair = kNone;
 
-    void begin(std::uint32_t psn);
-    void uncounted(std::uint32_t psn);
     void add(const wire::Frame& frame, std::uint32_t psns);
     bool outstanding(std::uint32_t psn) const;
     bool may_be_meant(std::uint32_t psn) const;
     std::optional<std::uint32_t> messages_at(std::uint32_t psn) const;
     void answered(std::uint32_t psn);
   };
+  /// Two hosts, and the candidates between them by the stretch that `next` lies in.
+  struct Pair {
+    std::array<std::uint32_t, kStretches> first;  ///< of each list
+    std::uint32_t candidates = 0;
+  };
   struct Fit {
-    Candidate* revealed = nullptr;  ///< the one whose requester QPN the answer names
-    Candidate* only = nullptr;      ///< the one that has its PSN outstanding
-    unsigned count = 0;             ///< how many may be meant
+    Candidate* only = nullptr;  ///< the one that has the PSN outstanding
+    unsigned count = 0;         ///< how many may be meant; beyond 2 nobody counts
   };
 
   static KeyIndex::Key request_key(const Candidate& candidate);
+  static KeyIndex::Key answer_key(const Candidate& candidate);
   static KeyIndex::Key pair_key(const Candidate& candidate);
   Candidate* candidate_of(const wire::Frame& request, Time now);
   Candidate* admit(const wire::Frame& request, Time now);
-  void drop(std::uint32_t index);
-  Fit fit(const wire::Frame& answer, Time now);
-  TrafficOutcome acknowledge(const wire::Frame& frame, const Fit& fit);
+  bool enter_pair(Candidate& candidate);
+  void leave_pair(Candidate& candidate);
+  void place(Candidate& candidate);
+  void displace(Candidate& candidate);
+  void drop(Candidate& candidate);
+  void follow(Candidate& candidate, const wire::Frame& request);
+  void begin(Candidate& candidate, std::uint32_t psn);
+  void uncounted(Candidate& candidate, std::uint32_t psn);
+  bool reveal(Candidate& candidate, std::uint32_t requester_qpn);
+  void conceal(Candidate& candidate);
+  Candidate* revealed_by(const wire::Frame& answer, Time now);
+  Fit fit_of(const wire::Frame& answer, Time now);
+  TrafficOutcome acknowledge(const wire::Frame& frame, Time now);
   TrafficOutcome learned(Candidate& candidate, std::uint32_t msn);
+  std::uint32_t index_of(const Candidate& candidate) const {
+    return static_cast<std::uint32_t>(&candidate - candidates_.data());
+  }
 
   std::vector<Candidate> candidates_;
+  std::vector<Pair> pairs_;
+  std::vector<std::uint32_t> free_pairs_;
   KeyIndex by_request_;
-  KeyIndex by_pair_;  ///< to the first of those between two hosts, linked by next_of_pair
+  KeyIndex by_answer_;  ///< the revealed ones, by what answers to them carry
+  KeyIndex by_pair_;
   std::uint32_t clock_hand_ = 0;
   Time began_ = kNever;
   Time blind_until_ = 0;

@@ -10,8 +10,8 @@ namespace longhaul::bench {
 
 namespace {
 
-constexpr std::string_view kNames[] = {"write",           "ack",           "read_response", "far_write", "foreign",
-                                       "unknown_request", "unknown_answer"};
+constexpr std::string_view kNames[] = {
+    "write", "ack", "read_response", "far_write", "foreign", "unknown_request", "unknown_answer", "stray_answer"};
 
 std::unique_ptr<EngineLoad> make_cold(const EngineLoadSpec& spec, const engine::Pools& pools) {
   switch (spec.kind) {
@@ -26,9 +26,9 @@ std::unique_ptr<EngineLoad> make_cold(const EngineLoadSpec& spec, const engine::
     case Kind::foreign:
       return make_foreign(spec, pools);
     case Kind::unknown_request:
-      return make_unknown(spec, pools, false);
     case Kind::unknown_answer:
-      return make_unknown(spec, pools, true);
+    case Kind::stray_answer:
+      return make_unknown(spec, pools);
   }
   throw std::logic_error("no such workload");
 }
@@ -57,6 +57,9 @@ std::vector<EngineLoadSpec> engine_loads() {
                                         {Kind::unknown_request, 512u},
                                         {Kind::unknown_answer, 0u}})
       all.push_back({kind, payload, flows});
+  // What an ACK of nobody's costs must not depend on how many there are whose it could be: anyone can make them.
+  for (const std::uint32_t flows : {1u, 1024u}) all.push_back({Kind::unknown_answer, 0, flows});
+  for (const std::uint32_t flows : {1u, 64u, 1024u}) all.push_back({Kind::stray_answer, 0, flows});
   return all;
 }
 

@@ -22,6 +22,7 @@ enum class Kind : std::uint8_t {
   foreign,          ///< TCP, in both directions
   unknown_request,  ///< a WRITE of a connection that the box does not know
   unknown_answer,   ///< an ACK of such a connection; it fits each of those between its two hosts
+  stray_answer,     ///< an ACK that fits none of those, though all have PSNs near its own
 };
 
 struct EngineLoadSpec {

@@ -77,6 +77,6 @@ std::unique_ptr<EngineLoad> make_writes(const EngineLoadSpec& spec, const engine
 std::unique_ptr<EngineLoad> make_acks(const EngineLoadSpec& spec, const engine::Pools& pools);
 std::unique_ptr<EngineLoad> make_read_responses(const EngineLoadSpec& spec, const engine::Pools& pools);
 std::unique_ptr<EngineLoad> make_foreign(const EngineLoadSpec& spec, const engine::Pools& pools);
-std::unique_ptr<EngineLoad> make_unknown(const EngineLoadSpec& spec, const engine::Pools& pools, bool answers);
+std::unique_ptr<EngineLoad> make_unknown(const EngineLoadSpec& spec, const engine::Pools& pools);
 
 }  // namespace longhaul::bench

@@ -87,10 +87,13 @@ std::vector<FlowEnds> alike(std::uint32_t count) {
 
 class Unknown final : public PassThrough {
  public:
-  Unknown(const EngineLoadSpec& spec, const engine::Pools& pools, bool answers)
-      : PassThrough(spec, pools), answers_wanted_(answers), schedule_(alike(spec.flows)) {
+  Unknown(const EngineLoadSpec& spec, const engine::Pools& pools)
+      : PassThrough(spec, pools),
+        answers_wanted_(spec.kind != Kind::unknown_request),
+        astray_(spec.kind == Kind::stray_answer ? kAstray : 0),
+        schedule_(alike(spec.flows)) {
     for (const FlowEnds& ends : schedule_.flows()) {
-      requests_.push_back(write_of(ends, spec.payload));
+      requests_.push_back(answers_wanted_ ? unasking_write_of(ends) : write_of(ends, spec.payload));
       answers_.push_back(ack_of(ends));
     }
     // The box believes no ACK in its first second.
@@ -109,7 +112,7 @@ class Unknown final : public PassThrough {
       run();
       for (std::uint32_t i = 0; i < packets; ++i) {
         const auto place = schedule_.place(sent_ + i);
-        pass(Side::wan, stamped(answers_[place.flow], pools_, place.psn, place.msn));
+        pass(Side::wan, stamped(answers_[place.flow], pools_, place.psn + astray_, place.msn));
       }
     }
     sent_ += packets;
@@ -124,7 +127,16 @@ class Unknown final : public PassThrough {
   }
 
  private:
+  // Further than what is sent, and not so far that nobody there could be meant.
+  static constexpr std::uint32_t kAstray = 1 << 16;
+
+  // It asks for no ACK, so the ACK that it gets teaches nothing, also when no other connection is there.
+  static FrameTemplate unasking_write_of(const FlowEnds& ends) {
+    return FrameTemplate(ends.request().opcode(wire::kRcWriteOnly).reth(0x10000, 7, 0).build());
+  }
+
   const bool answers_wanted_;
+  const std::uint32_t astray_;  // added to the PSNs of answers
   const Schedule schedule_;
   std::vector<FrameTemplate> requests_;  // by flow
   std::vector<FrameTemplate> answers_;
@@ -137,8 +149,8 @@ std::unique_ptr<EngineLoad> make_foreign(const EngineLoadSpec& spec, const engin
   return std::make_unique<Foreign>(spec, pools);
 }
 
-std::unique_ptr<EngineLoad> make_unknown(const EngineLoadSpec& spec, const engine::Pools& pools, bool answers) {
-  return std::make_unique<Unknown>(spec, pools, answers);
+std::unique_ptr<EngineLoad> make_unknown(const EngineLoadSpec& spec, const engine::Pools& pools) {
+  return std::make_unique<Unknown>(spec, pools);
 }
 
 }  // namespace longhaul::bench
