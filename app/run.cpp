@@ -11,6 +11,7 @@
 #include "app/command_guard.hpp"
 #include "app/commands.hpp"
 #include "app/flow_log.hpp"
+#include "app/memory_report.hpp"
 #include "app/port_checks.hpp"
 #include "app/report.hpp"
 #include "app/runtime.hpp"
@@ -26,6 +27,7 @@ struct Options {
   std::string config;
   std::string stats;
   bool check = false;
+  bool json = false;
 };
 
 void print_summary(const config::BoxConfig& config, Runtime& runtime, const engine::Engine& engine,
@@ -65,16 +67,22 @@ void tell_of_record(const engine::Engine& engine, const std::string& path) {
 int run(const Options& options) {
   const config::BoxConfig config = config::load_box(options.config);
   for (const config::PortConfig* port : {&config.host, &config.wan}) check_arguments(*port);
+  const drivers::EthdevSpec host{"host", config.host.pci, config.host.vdev};
+  const drivers::EthdevSpec wan{"wan", config.wan.pci, config.wan.vdev};
   if (options.check) {
-    fmt::print("longhaul run: {}: {} is valid\n", config.name, options.config);
+    const MemoryReport report = report_memory(config, host, wan);
+    if (options.json)
+      fmt::print("{}\n", report.json.dump(2));
+    else
+      fmt::print("longhaul run: {}: {} is valid\n{}", config.name, options.config, report.text);
     return 0;
   }
   // Before anything slow, so that a signal during the start is not lost.
   Requests& requests = requests_by_signal();
   for (const config::PortConfig* port : {&config.host, &config.wan}) check_presence(*port);
   const auto record = open_record(config);
-  Runtime runtime(config.process, config.pools, {"host", config.host.pci, config.host.vdev},
-                  {"wan", config.wan.pci, config.wan.vdev});
+  Runtime runtime(config.process, config.pools, host, wan,
+                  engine::plan_memory(config.engine, config.pools, config.promise).dpdk_bytes_of_tables());
   PortSink sink(runtime.first(), runtime.second());
   FlowLog flow_log;
   engine::Engine engine(config.engine, runtime.pools(), sink, &flow_log);
@@ -142,7 +150,9 @@ void add_run(CLI::App& app, int& exit_code) {
   command->add_option("--config", options->config, "configuration of the box (YAML)")->required();
   command->add_option("--stats", options->stats,
                       "write what was counted to this file (JSON) at the end and at SIGUSR1");
-  command->add_flag("--check", options->check, "check the configuration and do nothing else");
+  CLI::Option* check = command->add_flag("--check", options->check,
+                                         "check the configuration, show what memory it needs, and do nothing else");
+  command->add_flag("--json", options->json, "with --check: what memory it needs as JSON")->needs(check);
   command->callback([options, &exit_code] { exit_code = guarded("run", [&] { return run(*options); }); });
 }
 

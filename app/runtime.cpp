@@ -2,43 +2,58 @@
 #include "app/runtime.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
+#include "config/config_error.hpp"
 #include "drivers/mtu.hpp"
+#include "drivers/system_memory.hpp"
 
 namespace longhaul::app {
 namespace {
 
-// Beside the pools: DPDK itself, the ports' rings, the engine's tables.
-constexpr std::uint64_t kMemoryBesidesPools = 192ull << 20;
+// Beside pools and tables: DPDK itself, the ports' rings. Ordinary memory is sized beforehand, so generously.
+constexpr std::uint64_t kDpdkItself = 32ull << 20;
+constexpr std::uint64_t kDpdkItselfAndRoom = 192ull << 20;
 
-/// Frame bytes an mbuf must hold for either port. Ports that are not open yet cannot be asked for their MTU, so without
-/// a configured one an interface's own or the default is assumed.
-std::uint32_t frame_bytes(const config::ProcessConfig& process, const drivers::EthdevSpec& first,
-                          const drivers::EthdevSpec& second) {
+std::string mib(std::uint64_t bytes) { return fmt::format("{}MiB", (bytes + (1 << 20) - 1) >> 20); }
+
+}  // namespace
+
+void fit_to_ports(engine::PoolPlan& plan, const config::ProcessConfig& process, const drivers::EthdevSpec& first,
+                  const drivers::EthdevSpec& second) {
+  constexpr std::uint64_t kSmallestHugepage = 2 << 20;
+  if (process.hugepages) plan.page_bytes = kSmallestHugepage;
   std::uint32_t bytes = 0;
   for (const drivers::EthdevSpec* spec : {&first, &second}) {
     const auto af_packet = drivers::parse_af_packet(spec->vdev);
     const std::uint32_t own = af_packet ? drivers::interface_mtu(af_packet->interface) : drivers::kDefaultMtu;
     bytes = std::max(bytes, drivers::mbuf_bytes_for(*spec, process.mtu.value_or(own)));
   }
-  return bytes;
+  plan.frame_bytes = bytes;
 }
 
-}  // namespace
-
 Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, const drivers::EthdevSpec& first,
-                 const drivers::EthdevSpec& second) {
-  plan.frame_bytes = frame_bytes(process, first, second);
+                 const drivers::EthdevSpec& second, std::uint64_t table_bytes) {
+  fit_to_ports(plan, process, first, second);
 
   drivers::EalOptions options;
   options.hugepages = process.hugepages;
   options.core = process.core;
   options.memory_bytes = process.memory_bytes;
+  const std::uint64_t planned = engine::Pools::bytes_needed(plan) + table_bytes;
   // With hugepages DPDK takes what it needs when it needs it; ordinary memory must be sized beforehand.
-  if (options.memory_bytes == 0 && !process.hugepages)
-    options.memory_bytes = engine::Pools::bytes_needed(plan) + kMemoryBesidesPools;
+  if (options.memory_bytes == 0 && !process.hugepages) options.memory_bytes = planned + kDpdkItselfAndRoom;
+  const std::uint64_t needed = planned + kDpdkItself;
+  if (!process.hugepages && options.memory_bytes < needed)
+    throw config::ConfigError(
+        fmt::format("memory: {} are too little for pools and tables: {} would do, as would no "
+                    "`memory` at all",
+                    mib(options.memory_bytes), mib(needed)));
+  const std::string missing =
+      drivers::shortage(drivers::SystemMemory::read(), std::max(needed, options.memory_bytes), process.hugepages);
+  if (!missing.empty()) throw std::runtime_error(missing);
   for (const drivers::EthdevSpec* spec : {&first, &second}) {
     if (!spec->pci.empty()) options.pci.push_back(spec->pci);
   }

@@ -14,12 +14,19 @@
 
 namespace longhaul::app {
 
+/// Sets page_bytes, and frame_bytes to what an mbuf must hold for either port. Ports that are not open yet cannot be
+/// asked for their MTU, so without a configured one an interface's own or the default is assumed. Throws
+/// std::runtime_error when an interface is missing.
+void fit_to_ports(engine::PoolPlan& plan, const config::ProcessConfig& process, const drivers::EthdevSpec& first,
+                  const drivers::EthdevSpec& second);
+
 /// Two ports that are open; everything is given back in the right order when this ends.
 class Runtime {
  public:
-  /// `plan.frame_bytes` is computed from the ports. Throws std::runtime_error.
+  /// `plan` is fitted to the ports; `table_bytes` of DPDK's memory are for others. Throws
+  /// std::runtime_error, with the command that reserves it when memory is missing.
   Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, const drivers::EthdevSpec& first,
-          const drivers::EthdevSpec& second);
+          const drivers::EthdevSpec& second, std::uint64_t table_bytes = 0);
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;

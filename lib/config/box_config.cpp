@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "config/box_config.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace longhaul::config {
 namespace {
 
-// Frames that are not in custody: both ports' rings (1024 each way), bursts, packets that wait.
-constexpr std::uint32_t kFramesBesidesCustody = 8192;
+constexpr std::uint64_t kLeastCustody = 64 << 10;
+constexpr std::uint64_t kMostCustody = 1ull << 40;
+constexpr std::uint64_t kMostBuffers = 1u << 24;
 
 constexpr Duration kLongest = seconds(24 * 3600);
 
@@ -37,12 +40,78 @@ flow::PolicyTable read_policy(const Value& value) {
   return out;
 }
 
+/// "375000000 bytes (100 Gbit/s for 30 ms)".
+struct Promised {
+  std::string words;
+  Value value;  ///< the key that promises
+};
+
+// What custody promises to hold: rate times round trip, or box_limit if only a smallest frame was named.
+std::optional<Promised> read_promise(const Map& map, const std::optional<Value>& box_limit, BoxConfig& out) {
+  const auto round_trip = map.find("round_trip");
+  const auto rate = map.find("rate");
+  const auto least_frame = map.find("least_frame");
+  if (rate && !round_trip) rate->fail("says nothing without custody.round_trip: custody is rate times round trip");
+  if (least_frame) out.promise.least_frame = static_cast<std::uint32_t>(least_frame->size(64, 9216));
+  if (round_trip) {
+    const Duration time = round_trip->duration(microseconds(1), seconds(60));
+    const std::uint64_t bits = rate ? rate->rate() : out.engine.wan_rate_bps;
+    if (bits == 0) (rate ? *rate : *round_trip).fail("needs a rate: custody.rate, or wan_rate, such as 100Gbps");
+    out.promise.bytes = engine::CustodyPromise::bytes_under_way(bits, time);
+    std::string words = fmt::format("{} bytes ({:g} Gbit/s for {:g} ms)", out.promise.bytes,
+                                    static_cast<double>(bits) / 1e9, static_cast<double>(time) / 1e6);
+    if (out.promise.bytes < kLeastCustody || out.promise.bytes > kMostCustody)
+      round_trip->fail(fmt::format("{} are promised; expected {} to {}", words, kLeastCustody, kMostCustody));
+    if (box_limit && out.engine.custody_box_bytes < out.promise.bytes)
+      box_limit->fail(fmt::format("{} bytes cannot hold what custody.round_trip promises, {}: {}B would do",
+                                  out.engine.custody_box_bytes, words, out.promise.bytes));
+    if (!box_limit) out.engine.custody_box_bytes = out.promise.bytes;
+    return Promised{std::move(words), *round_trip};
+  }
+  if (!least_frame) return std::nullopt;
+  out.promise.bytes = out.engine.custody_box_bytes;
+  return Promised{fmt::format("{} bytes (box_limit)", out.promise.bytes), *least_frame};
+}
+
+// The buffers that a promise needs: taken where the configuration names no number, else compared with it.
+void size_buffers(const Promised& promised, const std::optional<Value>& mbufs, const std::optional<Value>& small_mbufs,
+                  BoxConfig& out) {
+  const auto classes = engine::Pools::classes(out.pools);
+  const auto needs = engine::buffers_needed(out.promise, classes);
+  const auto check = [&](const engine::BufferNeed& need, std::uint64_t there, std::uint64_t wanted,
+                         const std::optional<Value>& key, const char* name) {
+    if (wanted > kMostBuffers)
+      promised.value.fail(
+          fmt::format("{} in frames of {} bytes need {} {}, more than the {} there can be: promise "
+                      "less, or a larger custody.least_frame",
+                      promised.words, need.least_frame, wanted, name, kMostBuffers));
+    if (key && there < wanted)
+      key->fail(
+          fmt::format("{} buffers cannot hold what is promised, {} in frames of {} bytes: {} would do (or no "
+                      "{} at all, or a larger custody.least_frame, now {})",
+                      there, promised.words, need.least_frame, wanted, name, out.promise.least_frame));
+  };
+  for (std::size_t i = 0; i + 1 < needs.size(); ++i) {
+    if (needs[i].least_frame == 0) continue;
+    check(needs[i], out.pools.small_frames, needs[i].buffers, small_mbufs, "small_mbufs");
+    out.pools.small_frames = std::max(out.pools.small_frames, static_cast<std::uint32_t>(needs[i].buffers));
+  }
+  const std::uint64_t large = needs.back().buffers - out.pools.frames_reserve;
+  check(needs.back(), out.engine.custody_mbufs, large, mbufs, "mbufs");
+  if (!mbufs) out.engine.custody_mbufs = std::max<std::uint32_t>(64, static_cast<std::uint32_t>(large));
+}
+
 void read_custody(const Value& value, BoxConfig& out) {
-  const Map map = value.map({"box_limit", "flow_limit", "mbufs", "small_mbufs", "initial_window"});
+  const Map map = value.map(
+      {"round_trip", "rate", "least_frame", "box_limit", "flow_limit", "mbufs", "small_mbufs", "initial_window"});
   engine::Settings& engine = out.engine;
-  if (const auto v = map.find("box_limit")) engine.custody_box_bytes = v->size(64 << 10, 1ull << 40);
+  const auto box_limit = map.find("box_limit");
+  if (box_limit) engine.custody_box_bytes = box_limit->size(kLeastCustody, kMostCustody);
+  const auto promised = read_promise(map, box_limit, out);
   const auto flow_limit = map.find("flow_limit");
-  if (flow_limit) engine.custody_flow_bytes = flow_limit->size(16 << 10, 1ull << 40);
+  // One flow may fill the path that the box was planned for.
+  if (promised) engine.custody_flow_bytes = out.promise.bytes;
+  if (flow_limit) engine.custody_flow_bytes = flow_limit->size(16 << 10, kMostCustody);
   if (engine.custody_flow_bytes > engine.custody_box_bytes) {
     if (flow_limit)
       flow_limit->fail(fmt::format("{} bytes for one flow exceed box_limit, {} bytes for all",
@@ -50,16 +119,18 @@ void read_custody(const Value& value, BoxConfig& out) {
     engine.custody_flow_bytes = engine.custody_box_bytes;
   }
   const auto window = map.find("initial_window");
-  if (window) engine.initial_window_bytes = window->size(4 << 10, 1ull << 40);
+  if (window) engine.initial_window_bytes = window->size(4 << 10, kMostCustody);
   if (engine.initial_window_bytes > engine.custody_flow_bytes) {
     if (window)
       window->fail(
           fmt::format("{} bytes exceed flow_limit, {} bytes", engine.initial_window_bytes, engine.custody_flow_bytes));
     engine.initial_window_bytes = engine.custody_flow_bytes;
   }
-  if (const auto v = map.find("mbufs")) engine.custody_mbufs = static_cast<std::uint32_t>(v->integer(64, 1u << 24));
-  if (const auto v = map.find("small_mbufs"))
-    out.pools.small_frames = static_cast<std::uint32_t>(v->integer(1024, 1u << 24));
+  const auto mbufs = map.find("mbufs");
+  if (mbufs) engine.custody_mbufs = static_cast<std::uint32_t>(mbufs->integer(64, kMostBuffers));
+  const auto small_mbufs = map.find("small_mbufs");
+  if (small_mbufs) out.pools.small_frames = static_cast<std::uint32_t>(small_mbufs->integer(1024, kMostBuffers));
+  if (promised) size_buffers(*promised, mbufs, small_mbufs, out);
 }
 
 void read_timers(const Value& value, BoxConfig& out) {
@@ -107,7 +178,7 @@ BoxConfig read_box(const Value& top) {
     if (out.restart_record.front() != '/' || out.restart_record.back() == '/')
       v->fail_expected("an absolute path of a file such as /run/longhaul/box.record");
   }
-  out.pools.frames = out.engine.custody_mbufs + kFramesBesidesCustody;
+  out.pools.frames = out.engine.custody_mbufs + out.pools.frames_reserve;
   return out;
 }
 

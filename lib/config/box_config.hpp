@@ -5,6 +5,7 @@
 #include <string>
 
 #include "config/process_config.hpp"
+#include "engine/memory_plan.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
 
@@ -17,6 +18,7 @@ struct BoxConfig {
   ProcessConfig process;
   engine::Settings engine;
   engine::PoolPlan pools;               ///< frame_bytes is left to whoever knows the ports
+  engine::CustodyPromise promise;       ///< what the pools are sized for; already checked against them
   std::string restart_record;           ///< absolute path of the restart record; empty: none is kept
   std::string restart_record_position;  ///< "FILE:LINE:COL: restart_record", for messages about the file itself
   Duration drain = seconds(10);         ///< how long SIGTERM waits for custody to empty

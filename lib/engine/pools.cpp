@@ -20,24 +20,33 @@ std::uint16_t room_of(std::uint32_t frame_bytes) {
   return static_cast<std::uint16_t>(room);
 }
 
-// mempool header and alignment per element, generously.
-constexpr std::uint64_t kElementOverhead = 192;
-
-std::uint64_t pool_bytes(std::uint64_t count, std::uint32_t frame_bytes) {
-  return count * (sizeof(rte_mbuf) + custody::kMbufPrivateSize + room_of(frame_bytes) + kElementOverhead);
+// With DPDK's header, its padding for memory channels, what the end of a page leaves unused (an element begins a page
+// or lies within one), and its place in the pool's stack. Needs no EAL.
+std::uint64_t buffer_bytes(std::uint32_t frame_bytes, std::uint64_t page_bytes) {
+  rte_mempool_objsz size{};
+  const std::uint32_t mbuf = sizeof(rte_mbuf) + custody::kMbufPrivateSize + room_of(frame_bytes);
+  const std::uint64_t element = rte_mempool_calc_obj_size(mbuf, 0, &size);
+  const std::uint64_t taken =
+      element <= page_bytes ? page_bytes / (page_bytes / element) : RTE_ALIGN_CEIL(element, page_bytes);
+  return taken + sizeof(void*);
 }
+
+// The pool itself, with a cache for each processor that DPDK could have.
+constexpr std::uint64_t kPoolBytes = 2 << 20;
 
 unsigned cache_for(std::uint32_t count) { return std::min<unsigned>(RTE_MEMPOOL_CACHE_MAX_SIZE / 2, count / 4); }
 
-rte_mempool* make(const std::string& name, std::uint32_t count, std::uint32_t frame_bytes, int socket) {
+rte_mempool* make(const PoolPlan& plan, const std::string& what, std::uint32_t count, std::uint32_t frame_bytes) {
+  const std::string name = plan.name + "_" + what;
   // Last in, first out: DPDK's default, a ring, hands out the buffer that no cache has seen for the longest.
   constexpr const char* kOps = "stack";
-  rte_mempool* pool = rte_pktmbuf_pool_create_by_ops(name.c_str(), count, cache_for(count), custody::kMbufPrivateSize,
-                                                     room_of(frame_bytes), socket < 0 ? SOCKET_ID_ANY : socket, kOps);
+  rte_mempool* pool =
+      rte_pktmbuf_pool_create_by_ops(name.c_str(), count, cache_for(count), custody::kMbufPrivateSize,
+                                     room_of(frame_bytes), plan.socket < 0 ? SOCKET_ID_ANY : plan.socket, kOps);
   if (pool == nullptr)
     throw std::runtime_error("mbuf pool " + name + ": " + std::to_string(count) + " buffers of " +
                              std::to_string(frame_bytes) + " bytes (" +
-                             std::to_string(pool_bytes(count, frame_bytes) >> 20) +
+                             std::to_string((count * buffer_bytes(frame_bytes, plan.page_bytes) + kPoolBytes) >> 20) +
                              " MiB) do not fit the memory given to DPDK: " + rte_strerror(rte_errno));
   return pool;
 }
@@ -47,10 +56,9 @@ rte_mempool* make(const std::string& name, std::uint32_t count, std::uint32_t fr
 Pools Pools::create(const PoolPlan& plan) {
   Pools pools;
   try {
-    pools.frames = make(plan.name + "_frames", plan.frames, plan.frame_bytes, plan.socket);
+    pools.frames = make(plan, "frames", plan.frames, plan.frame_bytes);
     for (std::size_t i = 0; i < kSmallBytes.size(); ++i)
-      pools.small[i] =
-          make(plan.name + "_" + std::to_string(kSmallBytes[i]), plan.small_frames, kSmallBytes[i], plan.socket);
+      pools.small[i] = make(plan, std::to_string(kSmallBytes[i]), plan.small_frames, kSmallBytes[i]);
   } catch (...) {
     pools.destroy();
     throw;
@@ -59,9 +67,19 @@ Pools Pools::create(const PoolPlan& plan) {
 }
 
 std::uint64_t Pools::bytes_needed(const PoolPlan& plan) {
-  std::uint64_t bytes = pool_bytes(plan.frames, plan.frame_bytes);
-  for (const std::uint32_t size : kSmallBytes) bytes += pool_bytes(plan.small_frames, size);
+  std::uint64_t bytes = 0;
+  for (const BufferClass& buffers : classes(plan)) bytes += buffers.buffers * buffers.buffer_bytes + kPoolBytes;
   return bytes;
+}
+
+std::vector<BufferClass> Pools::classes(const PoolPlan& plan) {
+  std::vector<BufferClass> all;
+  for (const std::uint32_t size : kSmallBytes)
+    all.push_back({"small_" + std::to_string(size), size, plan.small_frames, all.empty() ? plan.small_reserve : 0,
+                   buffer_bytes(size, plan.page_bytes)});
+  all.push_back(
+      {"receive", plan.frame_bytes, plan.frames, plan.frames_reserve, buffer_bytes(plan.frame_bytes, plan.page_bytes)});
+  return all;
 }
 
 void Pools::destroy() noexcept {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 struct rte_mempool;
 
@@ -17,6 +18,20 @@ struct PoolPlan {
   std::uint32_t frames = 32768;        ///< mbufs for received frames: custody, rings and bursts
   std::uint32_t small_frames = 65536;  ///< small buffers: copies of small frames in custody, and made frames
   int socket = -1;                     ///< NUMA socket, -1 for any
+
+  std::uint64_t page_bytes = 4096;  ///< of the memory given to DPDK: 2 MiB and more with hugepages
+
+  std::uint32_t frames_reserve = 8192;  ///< of `frames`, not for custody: both ports' rings, bursts, what waits
+  std::uint32_t small_reserve = 4096;   ///< of the smallest ones, not for custody: ACKs and NAKs that the box makes
+};
+
+/// Buffers of one size.
+struct BufferClass {
+  std::string name;                ///< "receive", "small_256"
+  std::uint32_t frame_bytes = 0;   ///< largest frame that fits
+  std::uint32_t buffers = 0;       ///< all of them
+  std::uint32_t reserve = 0;       ///< of these, not for custody
+  std::uint64_t buffer_bytes = 0;  ///< memory that one takes, bookkeeping included
 };
 
 /// Owned by the EAL; freed with destroy().
@@ -29,6 +44,9 @@ struct Pools {
   static Pools create(const PoolPlan& plan);
   /// Bytes that create() will take from the EAL, to size its memory beforehand.
   static std::uint64_t bytes_needed(const PoolPlan& plan);
+  /// The pools as create() will make them, in the order in which custody tries them for a frame: each holds what fits
+  /// and did not fit the one before. The last is what ports receive into.
+  static std::vector<BufferClass> classes(const PoolPlan& plan);
   void destroy() noexcept;
 };
 

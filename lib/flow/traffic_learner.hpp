@@ -113,6 +113,12 @@ class TrafficLearner {
     std::array<std::uint32_t, kStretches> first;  ///< of each list
     std::uint32_t candidates = 0;
   };
+
+ public:
+  /// Ordinary memory of each of `capacity`, beside three KeyIndex entries.
+  static constexpr std::size_t kBytesPerCandidate = sizeof(Candidate) + sizeof(Pair) + sizeof(std::uint32_t);
+
+ private:
   struct Fit {
     Candidate* only = nullptr;  ///< the one that has the PSN outstanding
     unsigned count = 0;         ///< how many may be meant; beyond 2 nobody counts

@@ -25,6 +25,9 @@ TEST_CASE("the examples in config/ are valid") {
   const BoxConfig lab = load_box(root + "box-lab.yaml");
   CHECK_FALSE(lab.process.hugepages);
   CHECK(lab.process.sleep_when_idle);
+  const BoxConfig far = load_box(root + "box-100g-3000km.yaml");
+  CHECK(far.engine.max_connections == 65536);
+  CHECK(far.promise.bytes == 375'000'000);
   const LinkConfig line = load_link(root + "link-1000km.yaml");
   CHECK(line.link.directions[0].delay == milliseconds(5));
   CHECK(line.link.directions[1].delay == milliseconds(5));
@@ -74,6 +77,30 @@ TEST_CASE("a restart record is kept where the configuration says, else nowhere")
   CHECK(config.restart_record_position == "box.yaml:4:17: restart_record");
 }
 
+TEST_CASE("custody is promised by rate and round trip, or by bytes and a smallest frame; buffers follow") {
+  const BoxConfig config = box("wan_rate: 100Gbps\ncustody: {round_trip: 30ms, least_frame: 4KiB}");
+  CHECK(config.promise.bytes == 375'000'000);
+  CHECK(config.engine.custody_box_bytes == 375'000'000);
+  CHECK(config.engine.custody_flow_bytes == 375'000'000);  // one flow may fill the path
+  CHECK(config.engine.custody_mbufs == 91'553);
+  CHECK(config.pools.frames == 91'553 + config.pools.frames_reserve);
+  CHECK(config.pools.small_frames == engine::PoolPlan().small_frames);
+
+  // A rate of its own goes before wan_rate; what is named and is enough stays.
+  const BoxConfig named = box(
+      "wan_rate: 100Gbps\ncustody: {round_trip: 30ms, rate: 10Gbps, least_frame: 4KiB, mbufs: 10000, box_limit: 64MiB, "
+      "flow_limit: 1MiB}");
+  CHECK(named.promise.bytes == 37'500'000);
+  CHECK(named.engine.custody_box_bytes == 64u << 20);
+  CHECK(named.engine.custody_flow_bytes == 1u << 20);
+  CHECK(named.engine.custody_mbufs == 10000);
+
+  const BoxConfig bytes = box("custody: {box_limit: 64MiB, least_frame: 4KiB}");
+  CHECK(bytes.promise.bytes == 64u << 20);
+  CHECK(bytes.engine.custody_mbufs == 16384);
+  CHECK(box("custody: {box_limit: 64MiB}").promise.bytes == 0);
+}
+
 TEST_CASE("errors of a box name place and remedy") {
   struct Row {
     const char* yaml;
@@ -96,7 +123,27 @@ TEST_CASE("errors of a box name place and remedy") {
       {"timers: {rto_min: 5}", "box.yaml:4:19: timers.rto_min: expected a duration"},
       {"timers: {rto_min: 5s}", "timers.rto_min: rto_min exceeds rto_max"},
       {"custody: {flow_limit: 1GiB}", "custody.flow_limit: 1073741824 bytes for one flow exceed box_limit"},
-      {"custody: []", "box.yaml:4:10: custody: expected a mapping of box_limit, "},
+      {"custody: {rate: 1Gbps}", "box.yaml:4:17: custody.rate: says nothing without custody.round_trip"},
+      {"custody: {round_trip: 1ms}", "box.yaml:4:23: custody.round_trip: needs a rate: custody.rate, or wan_rate"},
+      {"custody: {round_trip: 30ms, rate: 100Gbps, box_limit: 256MiB}",
+       "box.yaml:4:55: custody.box_limit: 268435456 bytes cannot hold what custody.round_trip promises, 375000000 "
+       "bytes "
+       "(100 Gbit/s for 30 ms): 375000000B would do"},
+      {"custody: {round_trip: 1us, rate: 1Gbps}", "custody.round_trip: 125 bytes (1 Gbit/s for 0.001 ms) are promised"},
+      {"custody: {round_trip: 30ms, rate: 100Gbps, least_frame: 4KiB, mbufs: 16384}",
+       "box.yaml:4:70: custody.mbufs: 16384 buffers cannot hold what is promised, 375000000 bytes (100 Gbit/s for 30 "
+       "ms) in frames of 4096 bytes: 91553 would do (or no mbufs at all, or a larger custody.least_frame, now 4096)"},
+      {"custody: {box_limit: 256MiB, least_frame: 4KiB, mbufs: 16384}",
+       "custody.mbufs: 16384 buffers cannot hold what is promised, 268435456 bytes (box_limit) in frames of 4096 "
+       "bytes: "
+       "65536 would do"},
+      {"custody: {round_trip: 30ms, rate: 100Gbps, least_frame: 64B, small_mbufs: 65536}",
+       "custody.small_mbufs: 65536 buffers cannot hold what is promised, 375000000 bytes (100 Gbit/s for 30 ms) in "
+       "frames of 64 bytes: 5863471 would do"},
+      {"custody: {round_trip: 10s, rate: 800Gbps}",
+       "custody.round_trip: 1000000000000 bytes (800 Gbit/s for 10000 ms) "
+       "in frames of "},
+      {"custody: []", "box.yaml:4:10: custody: expected a mapping of round_trip, "},
       {"policy: {rules: [{match: 10.9.0.0/99, policy: off}]}", "box.yaml:4:26: policy.rules[0].match: "},
       {"policy: {rules: [{policy: off}]}", "policy.rules[0]: the key \"match\" is missing"},
       {"policy: {default: fast}", "policy.default: expected off or window or full, got \"fast\""},

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "app/memory_report.hpp"
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/runtime.hpp"
+#include "drivers/mtu.hpp"
+#include "engine/memory_plan.hpp"
+
+namespace longhaul::app {
+namespace {
+
+using engine::MemoryPlan;
+
+// Ethernet, IPv4, UDP, BTH, ICRC.
+constexpr std::uint32_t kLeastFrame = 14 + 20 + 8 + 12 + 4;
+
+double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+std::string items_text(std::string_view title, std::span<const MemoryPlan::Item> items) {
+  std::string out;
+  std::uint64_t sum = 0;
+  for (const MemoryPlan::Item& item : items) {
+    out += fmt::format("  {:<28} {:>9} x {:>7} B {:>10.1f} MiB\n", item.what, item.count,
+                       item.count == 0 ? 0 : (item.bytes + item.count - 1) / item.count, mib(item.bytes));
+    sum += item.bytes;
+  }
+  return fmt::format("{:<53} {:>10.1f} MiB\n", title, mib(sum)) + out;
+}
+
+std::string custody_text(const config::BoxConfig& config, const MemoryPlan& plan) {
+  const engine::Settings& engine = config.engine;
+  std::string out = fmt::format("custody: limit {} bytes, {} bytes a connection; ", engine.custody_box_bytes,
+                                engine.custody_flow_bytes);
+  if (plan.needs.empty())
+    out += "no promise (custody.round_trip or custody.least_frame makes one)\n";
+  else
+    out += fmt::format("promised {} bytes in any frames of {} bytes or more\n", config.promise.bytes,
+                       config.promise.least_frame);
+  std::uint32_t least = kLeastFrame;
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    const engine::BufferClass& buffers = plan.buffers[i];
+    if (least > buffers.frame_bytes) continue;
+    const std::uint64_t ours = buffers.buffers - buffers.reserve;
+    if (!plan.needs.empty()) least = std::max(least, plan.needs[i].least_frame);
+    out += fmt::format("  frames of {:>4} to {:>4} B: {:>8} buffers of {} bytes hold {} bytes at least", least,
+                       buffers.frame_bytes, ours, buffers.buffer_bytes, ours * least);
+    if (!plan.needs.empty() && plan.needs[i].least_frame != 0)
+      out += fmt::format("; {} needed", plan.needs[i].buffers - buffers.reserve);
+    out += '\n';
+    least = buffers.frame_bytes + 1;
+  }
+  const engine::BufferClass& receive = plan.buffers.back();
+  const std::uint64_t most = std::uint64_t{receive.buffers - receive.reserve} * receive.frame_bytes;
+  if (most < engine.custody_box_bytes)
+    out += fmt::format("  the limit is out of reach for large frames: {} buffers hold {} bytes at most\n",
+                       receive.buffers - receive.reserve, most);
+  return out;
+}
+
+Json items_json(std::span<const MemoryPlan::Item> items) {
+  Json out = Json::array();
+  for (const MemoryPlan::Item& item : items)
+    out.push_back({{"what", item.what}, {"count", item.count}, {"bytes", item.bytes}});
+  return out;
+}
+
+Json to_json(const config::BoxConfig& config, const MemoryPlan& plan) {
+  Json out;
+  out["name"] = config.name;
+  out["dpdk_bytes"] = plan.dpdk_bytes();
+  out["ordinary_bytes"] = plan.ordinary_bytes();
+  out["bytes_per_connection"] = plan.bytes_per_connection;
+  out["custody_limit_bytes"] = config.engine.custody_box_bytes;
+  out["promised_bytes"] = config.promise.bytes;
+  out["promised_least_frame"] = config.promise.least_frame;
+  out["buffers"] = Json::array();
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    const engine::BufferClass& buffers = plan.buffers[i];
+    Json row = {{"name", buffers.name},
+                {"frame_bytes", buffers.frame_bytes},
+                {"buffer_bytes", buffers.buffer_bytes},
+                {"buffers", buffers.buffers},
+                {"reserve", buffers.reserve}};
+    if (!plan.needs.empty()) row["needed"] = plan.needs[i].buffers;
+    out["buffers"].push_back(std::move(row));
+  }
+  out["dpdk"] = items_json(plan.dpdk);
+  out["ordinary"] = items_json(plan.ordinary);
+  out["file"] = items_json(plan.file);
+  return out;
+}
+
+}  // namespace
+
+MemoryReport report_memory(const config::BoxConfig& config, const drivers::EthdevSpec& host,
+                           const drivers::EthdevSpec& wan) {
+  engine::PoolPlan pools = config.pools;
+  try {
+    fit_to_ports(pools, config.process, host, wan);
+  } catch (const std::runtime_error&) {
+    const std::uint32_t mtu = config.process.mtu.value_or(drivers::kDefaultMtu);
+    pools.frame_bytes = std::max(drivers::mbuf_bytes_for(host, mtu), drivers::mbuf_bytes_for(wan, mtu));
+  }
+  const MemoryPlan plan = engine::plan_memory(config.engine, pools, config.promise);
+  return {items_text(config.process.hugepages ? "from hugepages" : "from ordinary memory, by DPDK", plan.dpdk) +
+              items_text("from ordinary memory, when all connections are there", plan.ordinary) +
+              (config.restart_record.empty() ? "" : items_text("in " + config.restart_record, plan.file)) +
+              fmt::format("a connection: {} bytes\n", plan.bytes_per_connection) + custody_text(config, plan),
+          to_json(config, plan)};
+}
+
+}  // namespace longhaul::app

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/system_memory.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace longhaul::drivers {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kKiB = 1024;
+
+/// 0 when the file is not there.
+std::uint64_t number_in(const fs::path& path) {
+  std::uint64_t number = 0;
+  std::ifstream(path) >> number;
+  return number;
+}
+
+/// "HugePages_Free:    12 kB" of /proc/meminfo.
+std::uint64_t meminfo(const std::string& root, const std::string& key) {
+  std::ifstream file(root + "/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key + ":")) continue;
+    const std::size_t digits = line.find_first_of("0123456789");
+    if (digits == std::string::npos) return 0;
+    std::uint64_t number = 0;
+    std::from_chars(line.data() + digits, line.data() + line.size(), number);
+    return number;
+  }
+  return 0;
+}
+
+std::string mib(std::uint64_t bytes) { return fmt::format("{} MiB", (bytes + (kKiB * kKiB) - 1) / (kKiB * kKiB)); }
+
+}  // namespace
+
+SystemMemory SystemMemory::read(const std::string& root) {
+  SystemMemory memory;
+  memory.available_bytes = meminfo(root, "MemAvailable") * kKiB;
+  memory.default_page_bytes = meminfo(root, "Hugepagesize") * kKiB;
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root + "/sys/kernel/mm/hugepages", none)) {
+    constexpr std::string_view kPrefix = "hugepages-";
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(kPrefix)) continue;
+    std::uint64_t kib = 0;
+    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), kib);
+    memory.hugepages.push_back(
+        {kib * kKiB, number_in(entry.path() / "nr_hugepages"), number_in(entry.path() / "free_hugepages")});
+  }
+  std::ranges::sort(memory.hugepages, {}, &Hugepages::page_bytes);
+  return memory;
+}
+
+std::uint64_t SystemMemory::free_hugepage_bytes() const {
+  return std::accumulate(hugepages.begin(), hugepages.end(), std::uint64_t{0},
+                         [](std::uint64_t bytes, const Hugepages& of) { return bytes + of.free * of.page_bytes; });
+}
+
+std::string shortage(const SystemMemory& memory, std::uint64_t needed, bool hugepages) {
+  if (!hugepages) {
+    // Where the kernel does not say, DPDK finds out.
+    if (memory.available_bytes == 0 || needed <= memory.available_bytes) return "";
+    return fmt::format("{} of ordinary memory are needed, {} are available: fewer connections or less custody need less",
+                       mib(needed), mib(memory.available_bytes));
+  }
+  const std::uint64_t there = memory.free_hugepage_bytes();
+  if (needed <= there) return "";
+  // More pages of the size of which most is reserved, else of the kernel's own choice.
+  Hugepages best{memory.default_page_bytes};
+  for (const Hugepages& of : memory.hugepages)
+    if (of.total * of.page_bytes > best.total * best.page_bytes) best = of;
+  std::string text = fmt::format("{} of hugepages are needed, {} are free", mib(needed), mib(there));
+  if (best.page_bytes == 0) return text + ": this kernel has none (`hugepages: false` takes ordinary memory)";
+  const std::uint64_t pages = best.total + (needed - there + best.page_bytes - 1) / best.page_bytes;
+  return text + fmt::format(
+                    ". Reserve them: echo {} > /sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages (for a lab, "
+                    "`hugepages: false` takes ordinary memory)",
+                    pages, best.page_bytes / kKiB);
+}
+
+}  // namespace longhaul::drivers

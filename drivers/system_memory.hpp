@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether this machine has the memory that DPDK will be asked for, before it is: DPDK itself says no more than "Cannot
+// allocate memory".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace longhaul::drivers {
+
+/// Hugepages of one size.
+struct Hugepages {
+  std::uint64_t page_bytes = 0;
+  std::uint64_t total = 0;  ///< pages reserved
+  std::uint64_t free = 0;   ///< pages of these that nobody uses
+};
+
+struct SystemMemory {
+  std::vector<Hugepages> hugepages;  ///< by size, smallest first; sizes of which none are reserved too
+  std::uint64_t default_page_bytes = 0;
+  std::uint64_t available_bytes = 0;  ///< ordinary memory that could be taken without swapping
+
+  /// What the kernel says in /proc/meminfo and /sys/kernel/mm/hugepages; `root` stands before both, for tests.
+  static SystemMemory read(const std::string& root = "");
+
+  std::uint64_t free_hugepage_bytes() const;
+};
+
+/// Empty when there are `needed` bytes; else how much is needed, how much there is, and the command that reserves it.
+std::string shortage(const SystemMemory& memory, std::uint64_t needed, bool hugepages);
+
+}  // namespace longhaul::drivers

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/memory_plan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "custody/restart_record.hpp"
+#include "engine/engine_impl.hpp"
+
+namespace longhaul::engine {
+
+namespace {
+
+__extension__ typedef unsigned __int128 Wide;
+
+// An rte_hash: keys (with a pointer, in steps of 16), buckets of eight (a cache line each), a ring of free keys.
+std::uint64_t key_index_bytes(std::uint64_t capacity) {
+  const std::uint64_t entries = capacity + capacity / 4 + 8;
+  constexpr std::uint64_t kKey = sizeof(flow::KeyIndex::Key) + 16;
+  constexpr std::uint64_t kBucket = 64;
+  constexpr std::uint64_t kFixed = 4096;
+  return (entries + 1) * kKey + std::bit_ceil(entries) / 8 * kBucket +
+         std::bit_ceil(entries + 1) * sizeof(std::uint32_t) + kFixed;
+}
+
+// Of RDMA-CM's exchange of one connection: two nodes of std::map, with what malloc puts around them.
+constexpr std::uint64_t kExchangeBytes = 112 + 112;
+// The same before the connection stands: a node of a map and one of a list.
+constexpr std::uint64_t kPendingBytes = 288 + 96;
+
+// Beside Engine::Impl::Connection: slot in the table, free list, timer, list of the burst.
+constexpr std::uint64_t kConnectionBytes = sizeof(Connection) + sizeof(flow::ConnectionInfo) + 8 +
+                                           sizeof(flow::ConnectionIndex) + 2 * sizeof(flow::ConnectionIndex) +
+                                           sizeof(Time) + sizeof(flow::ConnectionIndex);
+
+}  // namespace
+
+std::uint64_t CustodyPromise::bytes_under_way(std::uint64_t rate_bps, Duration round_trip) {
+  constexpr Wide kBitNanoseconds = Wide{8} * seconds(1);
+  const Wide bytes = (Wide{rate_bps} * round_trip + kBitNanoseconds - 1) / kBitNanoseconds;
+  return static_cast<std::uint64_t>(std::min<Wide>(bytes, UINT64_MAX));
+}
+
+std::vector<BufferNeed> buffers_needed(const CustodyPromise& promise, std::span<const BufferClass> classes) {
+  std::vector<BufferNeed> needs;
+  std::uint32_t too_small = 0;  // frames up to here go into an earlier class
+  for (const BufferClass& buffers : classes) {
+    BufferNeed need{0, buffers.reserve};
+    const std::uint32_t least = std::max(promise.least_frame, too_small + 1);
+    if (promise.bytes > 0 && least <= buffers.frame_bytes) {
+      need.least_frame = least;
+      need.buffers += (promise.bytes + need.least_frame - 1) / need.least_frame;
+    }
+    needs.push_back(need);
+    too_small = buffers.frame_bytes;
+  }
+  return needs;
+}
+
+MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const CustodyPromise& promise) {
+  MemoryPlan plan;
+  plan.buffers = Pools::classes(pools);
+  if (promise.bytes > 0) plan.needs = buffers_needed(promise, plan.buffers);
+  const std::uint64_t connections = settings.max_connections;
+  const std::uint64_t candidates = settings.max_candidates;
+
+  std::uint64_t buffer_bytes = 0;
+  for (const BufferClass& buffers : plan.buffers) {
+    plan.dpdk.push_back({"buffers " + buffers.name, buffers.buffers, buffers.buffers * buffers.buffer_bytes});
+    buffer_bytes += plan.dpdk.back().bytes;
+  }
+  plan.dpdk.push_back({"pools themselves", plan.buffers.size(), Pools::bytes_needed(pools) - buffer_bytes});
+  plan.dpdk.push_back({"connections, by frame", connections, 2 * key_index_bytes(connections)});
+  const std::uint64_t by_frame = plan.dpdk.back().bytes;
+  plan.dpdk.push_back({"candidates, by frame", candidates, 3 * key_index_bytes(candidates)});
+
+  plan.ordinary.push_back({"connections", connections, connections * kConnectionBytes});
+  plan.ordinary.push_back({"their RDMA-CM exchanges", connections, connections * kExchangeBytes});
+  plan.ordinary.push_back(
+      {"exchanges under way", settings.max_pending_cm, settings.max_pending_cm * kPendingBytes});
+  plan.ordinary.push_back({"candidates", candidates, candidates * flow::TrafficLearner::kBytesPerCandidate});
+  plan.file.push_back({"restart record", connections, connections * sizeof(custody::RecordSlot)});
+
+  plan.bytes_per_connection =
+      kConnectionBytes + kExchangeBytes + (connections == 0 ? 0 : (by_frame + connections - 1) / connections);
+  return plan;
+}
+
+std::uint64_t MemoryPlan::dpdk_bytes_of_tables() const {
+  return sum(std::span(dpdk).subspan(buffers.size() + 1));
+}
+
+std::uint64_t MemoryPlan::sum(std::span<const Item> items) {
+  return std::accumulate(items.begin(), items.end(), std::uint64_t{0},
+                         [](std::uint64_t bytes, const Item& item) { return bytes + item.bytes; });
+}
+
+}  // namespace longhaul::engine

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a box needs to have before it starts: memory for its tables and buffers, and buffers for what custody promises.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/pools.hpp"
+#include "engine/settings.hpp"
+#include "flow/time.hpp"
+
+namespace longhaul::engine {
+
+/// So many frame bytes are held whatever frames they come in, if only each has `least_frame` bytes: all of one size,
+/// or any mix. Smaller frames are held as long as there are buffers.
+struct CustodyPromise {
+  std::uint64_t bytes = 0;           ///< 0: nothing is promised
+  std::uint32_t least_frame = 1024;  ///< bytes of the smallest frame, without FCS
+
+  /// Frame bytes that are under way on a path of that rate (bits per second) and round trip, rounded up.
+  static std::uint64_t bytes_under_way(std::uint64_t rate_bps, Duration round_trip);
+};
+
+/// What a promise asks of one of the classes of buffers.
+struct BufferNeed {
+  std::uint32_t least_frame = 0;  ///< bytes of the smallest promised frame that goes there; 0: none does
+  std::uint64_t buffers = 0;      ///< to hold all that is promised in such frames, and the class's reserve
+};
+
+/// One for each of `classes` (Pools::classes()). A mix needs less of each class than frames of its worst size alone.
+std::vector<BufferNeed> buffers_needed(const CustodyPromise& promise, std::span<const BufferClass> classes);
+
+struct MemoryPlan {
+  struct Item {
+    std::string what;
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;  ///< of all of them
+  };
+  std::vector<Item> dpdk;      ///< from the memory given to DPDK: hugepages
+  std::vector<Item> ordinary;  ///< from the process's heap, when full
+  std::vector<Item> file;      ///< of the restart record
+
+  std::vector<BufferClass> buffers;
+  std::vector<BufferNeed> needs;  ///< beside `buffers`; empty when nothing is promised
+
+  /// Of tables, RDMA-CM's bookkeeping and timers; rounded up. The restart record has its own.
+  std::uint64_t bytes_per_connection = 0;
+
+  std::uint64_t dpdk_bytes() const { return sum(dpdk); }
+  std::uint64_t dpdk_bytes_of_tables() const;  ///< without the buffers
+  std::uint64_t ordinary_bytes() const { return sum(ordinary); }
+
+ private:
+  static std::uint64_t sum(std::span<const Item> items);
+};
+
+MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const CustodyPromise& promise);
+
+}  // namespace longhaul::engine

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "drivers/system_memory.hpp"
+
+using namespace longhaul::drivers;
+
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+/// A /proc and a /sys of its own.
+struct FakeRoot {
+  FakeRoot() {
+    char name[] = "/tmp/longhaul-memory-XXXXXX";
+    REQUIRE(mkdtemp(name) != nullptr);
+    path = name;
+  }
+  ~FakeRoot() { std::filesystem::remove_all(path); }
+  void write(const std::string& file, const std::string& text) const {
+    const std::filesystem::path at = path + file;
+    std::filesystem::create_directories(at.parent_path());
+    std::ofstream(at) << text;
+  }
+  std::string path;
+};
+
+SystemMemory with_pages(std::uint64_t total, std::uint64_t free) {
+  return {{{2 * kMiB, total, free}, {1024 * kMiB, 0, 0}}, 2 * kMiB, 8000 * kMiB};
+}
+
+}  // namespace
+
+TEST_CASE("hugepages and memory are read from /proc and /sys") {
+  const FakeRoot root;
+  root.write("/proc/meminfo", "MemTotal:  1 kB\nMemAvailable:    2048 kB\nHugepagesize:       2048 kB\n");
+  root.write("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "4\n");
+  root.write("/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "1\n");
+  root.write("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "20\n");
+  root.write("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "16\n");
+  const SystemMemory memory = SystemMemory::read(root.path);
+  CHECK(memory.available_bytes == 2 * kMiB);
+  CHECK(memory.default_page_bytes == 2 * kMiB);
+  REQUIRE(memory.hugepages.size() == 2);
+  CHECK(memory.hugepages[0].total == 20);
+  CHECK(memory.free_hugepage_bytes() == (1024 + 32) * kMiB);
+}
+
+TEST_CASE("this machine's memory can be read") { CHECK(SystemMemory::read().available_bytes > kMiB); }
+
+TEST_CASE("a shortage is told with what is needed, what there is, and the command that helps") {
+  CHECK(shortage(with_pages(512, 512), 1024 * kMiB, true).empty());
+  CHECK(shortage(with_pages(512, 512), 1024 * kMiB + 1, true) ==
+        "1025 MiB of hugepages are needed, 1024 MiB are free. Reserve them: echo 513 > "
+        "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages (for a lab, `hugepages: false` takes ordinary memory)");
+  // Somebody else uses 500 of them.
+  CHECK_THAT(shortage(with_pages(512, 12), 1024 * kMiB, true), Catch::Contains("24 MiB are free. Reserve them: echo 1012"));
+  CHECK_THAT(shortage(with_pages(0, 0), 100 * kMiB, true), Catch::Contains("0 MiB are free. Reserve them: echo 50 >"));
+  // A machine with pages of 1 GiB gets more of these.
+  SystemMemory large = with_pages(0, 0);
+  large.hugepages[1] = {1024 * kMiB, 4, 4};
+  CHECK_THAT(shortage(large, 4097 * kMiB, true), Catch::Contains("echo 5 > /sys/kernel/mm/hugepages/hugepages-1048576kB/"));
+  CHECK_THAT(shortage({}, 1, true), Catch::Contains("this kernel has none"));
+  CHECK(shortage(with_pages(0, 0), 8000 * kMiB, false).empty());
+  CHECK_THAT(shortage(with_pages(0, 0), 8001 * kMiB, false),
+             Catch::Contains("8001 MiB of ordinary memory are needed, 8000 MiB are available"));
+  CHECK(shortage({}, 8001 * kMiB, false).empty());  // the kernel does not say
+}
