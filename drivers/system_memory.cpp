@@ -68,8 +68,9 @@ std::string shortage(const SystemMemory& memory, std::uint64_t needed, bool huge
   if (!hugepages) {
     // Where the kernel does not say, DPDK finds out.
     if (memory.available_bytes == 0 || needed <= memory.available_bytes) return "";
-    return fmt::format("{} of ordinary memory are needed, {} are available: fewer connections or less custody need less",
-                       mib(needed), mib(memory.available_bytes));
+    return fmt::format(
+        "{} of ordinary memory are needed, {} are available: fewer connections or less custody need less", mib(needed),
+        mib(memory.available_bytes));
   }
   const std::uint64_t there = memory.free_hugepage_bytes();
   if (needed <= there) return "";

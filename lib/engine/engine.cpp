@@ -360,7 +360,7 @@ void Engine::Impl::service_backlog() {
 void Engine::Impl::schedule(flow::ConnectionIndex index) {
   const Connection& connection = connections[index];
   const Time deadline = std::min({connection.near.deadline, connection.dreqs.deadline(), connection.close_deadline});
-  // Deadlines mostly move away: the heap hears of it when the old one comes.
+  // Deadlines mostly move away: the wheel hears of it when the old one comes.
   if (deadline < timers.deadline(index)) timers.set(index, deadline);
 }
 
@@ -375,9 +375,8 @@ void Engine::Impl::poll(Time time, bool answers_waiting) {
 }
 
 void Engine::Impl::run_timers(Time due) {
-  while (timers.earliest() <= due) {
-    const flow::ConnectionIndex index = timers.first();
-    timers.set(index, kNever);
+  while (const auto first = timers.take(due)) {
+    const flow::ConnectionIndex index = *first;
     Connection& connection = connections[index];
     if (connection.near.deadline <= now) {
       near.on_timer(connection.near, now);

@@ -13,7 +13,7 @@
 #include "engine/engine.hpp"
 #include "engine/held_dreqs.hpp"
 #include "engine/pacer.hpp"
-#include "engine/timer_heap.hpp"
+#include "engine/timer_wheel.hpp"
 #include "flow/cm_tracker.hpp"
 #include "flow/connection_table.hpp"
 #include "flow/traffic_learner.hpp"
@@ -130,7 +130,7 @@ struct Engine::Impl final : custody::Outlet {
   flow::TrafficLearner learner;
   std::vector<Connection> connections;
   std::span<custody::RecordSlot> record;  ///< one for each of `connections`, or none at all
-  TimerHeap timers;
+  TimerWheel timers;
   std::vector<flow::ConnectionIndex> touched;
   std::deque<flow::ConnectionIndex> backlog;
   metrics::Histogram pseudo_ack_delay;

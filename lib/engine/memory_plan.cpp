@@ -31,8 +31,8 @@ constexpr std::uint64_t kPendingBytes = 288 + 96;
 
 // Beside Engine::Impl::Connection: slot in the table, free list, timer, list of the burst.
 constexpr std::uint64_t kConnectionBytes = sizeof(Connection) + sizeof(flow::ConnectionInfo) + 8 +
-                                           sizeof(flow::ConnectionIndex) + 2 * sizeof(flow::ConnectionIndex) +
-                                           sizeof(Time) + sizeof(flow::ConnectionIndex);
+                                           sizeof(flow::ConnectionIndex) + sizeof(flow::ConnectionIndex) +
+                                           TimerWheel::kBytesPerTimer;
 
 }  // namespace
 
@@ -77,8 +77,7 @@ MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const Cu
 
   plan.ordinary.push_back({"connections", connections, connections * kConnectionBytes});
   plan.ordinary.push_back({"their RDMA-CM exchanges", connections, connections * kExchangeBytes});
-  plan.ordinary.push_back(
-      {"exchanges under way", settings.max_pending_cm, settings.max_pending_cm * kPendingBytes});
+  plan.ordinary.push_back({"exchanges under way", settings.max_pending_cm, settings.max_pending_cm * kPendingBytes});
   plan.ordinary.push_back({"candidates", candidates, candidates * flow::TrafficLearner::kBytesPerCandidate});
   plan.file.push_back({"restart record", connections, connections * sizeof(custody::RecordSlot)});
 
@@ -87,9 +86,7 @@ MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const Cu
   return plan;
 }
 
-std::uint64_t MemoryPlan::dpdk_bytes_of_tables() const {
-  return sum(std::span(dpdk).subspan(buffers.size() + 1));
-}
+std::uint64_t MemoryPlan::dpdk_bytes_of_tables() const { return sum(std::span(dpdk).subspan(buffers.size() + 1)); }
 
 std::uint64_t MemoryPlan::sum(std::span<const Item> items) {
   return std::accumulate(items.begin(), items.end(), std::uint64_t{0},

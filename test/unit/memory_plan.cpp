@@ -12,8 +12,8 @@
 
 using namespace longhaul;
 using namespace longhaul::test;
-using engine::buffers_needed;
 using engine::BufferClass;
+using engine::buffers_needed;
 using engine::CustodyPromise;
 
 namespace {
@@ -61,9 +61,8 @@ TEST_CASE("bytes under way are rate times round trip, rounded up", "[memory]") {
 }
 
 TEST_CASE("30 ms of 100 Gbit/s: each class of buffers holds all of it in frames of its worst size", "[memory]") {
-  const std::array<BufferClass, 3> classes{{{"small_256", 256, 0, 4096, 712},
-                                            {"small_1280", 1280, 0, 0, 1736},
-                                            {"receive", 9022, 0, 8192, 9416}}};
+  const std::array<BufferClass, 3> classes{
+      {{"small_256", 256, 0, 4096, 712}, {"small_1280", 1280, 0, 0, 1736}, {"receive", 9022, 0, 8192, 9416}}};
   const CustodyPromise promise{375'000'000, 1024};
   const auto needs = buffers_needed(promise, classes);
   REQUIRE(needs.size() == 3);

@@ -57,12 +57,14 @@ TEST_CASE("a shortage is told with what is needed, what there is, and the comman
         "1025 MiB of hugepages are needed, 1024 MiB are free. Reserve them: echo 513 > "
         "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages (for a lab, `hugepages: false` takes ordinary memory)");
   // Somebody else uses 500 of them.
-  CHECK_THAT(shortage(with_pages(512, 12), 1024 * kMiB, true), Catch::Contains("24 MiB are free. Reserve them: echo 1012"));
+  CHECK_THAT(shortage(with_pages(512, 12), 1024 * kMiB, true),
+             Catch::Contains("24 MiB are free. Reserve them: echo 1012"));
   CHECK_THAT(shortage(with_pages(0, 0), 100 * kMiB, true), Catch::Contains("0 MiB are free. Reserve them: echo 50 >"));
   // A machine with pages of 1 GiB gets more of these.
   SystemMemory large = with_pages(0, 0);
   large.hugepages[1] = {1024 * kMiB, 4, 4};
-  CHECK_THAT(shortage(large, 4097 * kMiB, true), Catch::Contains("echo 5 > /sys/kernel/mm/hugepages/hugepages-1048576kB/"));
+  CHECK_THAT(shortage(large, 4097 * kMiB, true),
+             Catch::Contains("echo 5 > /sys/kernel/mm/hugepages/hugepages-1048576kB/"));
   CHECK_THAT(shortage({}, 1, true), Catch::Contains("this kernel has none"));
   CHECK(shortage(with_pages(0, 0), 8000 * kMiB, false).empty());
   CHECK_THAT(shortage(with_pages(0, 0), 8001 * kMiB, false),

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Deadlines of numbered things, earliest first: an indexed binary heap of fixed capacity.
+// What engine::TimerWheel is compared with: an indexed binary heap, with the same interface.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "flow/time.hpp"
 
-namespace longhaul::engine {
+namespace longhaul::bench {
 
 class TimerHeap {
  public:
@@ -18,7 +19,12 @@ class TimerHeap {
 
   Time deadline(std::uint32_t id) const { return deadline_[id]; }
   Time earliest() const { return heap_.empty() ? kNever : deadline_[heap_.front()]; }
-  std::uint32_t first() const { return heap_.front(); }
+  std::optional<std::uint32_t> take(Time due) {
+    if (earliest() > due) return std::nullopt;
+    const std::uint32_t id = heap_.front();
+    set(id, kNever);
+    return id;
+  }
 
   /// Sets the deadline of `id`; kNever removes it.
   void set(std::uint32_t id, Time deadline) {
@@ -85,4 +91,4 @@ class TimerHeap {
   std::vector<std::uint32_t> heap_;
 };
 
-}  // namespace longhaul::engine
+}  // namespace longhaul::bench

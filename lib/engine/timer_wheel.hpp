@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Deadlines of numbered things, earliest first: a hierarchical timing wheel (Varghese and Lauck, 1987) of fixed capacity.
+//
+// Seven wheels of 256 slots; a slot of the first is 16 us, of each further one 256 times as long. A deadline lies in the
+// first wheel in which it differs from `base_`, a time that has passed: all of a wheel comes before all of the next, and
+// a slot is spread over the wheels before it when its time has come. Deadlines stay exact: the slot that is due is sorted.
+// Nothing is allocated after construction.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "flow/time.hpp"
+
+namespace longhaul::engine {
+
+class TimerWheel {
+ public:
+  explicit TimerWheel(std::uint32_t capacity) : timers_(capacity) {}
+
+  Time deadline(std::uint32_t id) const { return timers_[id].deadline; }
+
+  /// The earliest deadline, or earlier: of one that was taken back while others of its slot are left. kNever when none
+  /// is set.
+  Time earliest() const { return earliest_; }
+
+  /// Removes the one that is due first and returns it, if any is at `due`: by deadline, then by number. `due` may be any
+  /// time that has passed.
+  std::optional<std::uint32_t> take(Time due) {
+    if (earliest_ > due) return std::nullopt;
+    return take_due(due);
+  }
+
+  /// Sets the deadline of `id`; kNever removes it.
+  void set(std::uint32_t id, Time deadline) {
+    Timer& timer = timers_[id];
+    if (timer.place != kNone) unlink(id);
+    timer.deadline = deadline;
+    if (deadline != kNever) insert(id);
+    earliest_ = bound();
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr unsigned kTickBits = 14;  // 2^14 ns
+  static constexpr unsigned kSlotBits = 8;
+  static constexpr unsigned kSlots = 1 << kSlotBits;
+  static constexpr unsigned kWheels = (64 - kTickBits + kSlotBits - 1) / kSlotBits;
+
+  struct Timer {
+    Time deadline = kNever;
+    std::uint32_t next = kNone;
+    std::uint32_t previous = kNone;
+    std::uint32_t place = kNone;  ///< slot, of all wheels; kNone: not set
+  };
+  struct Slot {
+    Time bound = kNever;  ///< no deadline in it is earlier
+    std::uint32_t first = kNone;
+  };
+
+ public:
+  /// Memory of each of `capacity`.
+  static constexpr std::size_t kBytesPerTimer = sizeof(Timer);
+
+ private:
+  bool before(std::uint32_t a, std::uint32_t b) const {
+    return timers_[a].deadline != timers_[b].deadline ? timers_[a].deadline < timers_[b].deadline : a < b;
+  }
+
+  /// Of the wheels that are not empty the first slot that is not; not when all are.
+  std::uint32_t first_place() const {
+    const auto wheel = static_cast<unsigned>(std::countr_zero(wheels_));
+    unsigned word = 0;
+    while (occupied_[wheel][word] == 0) ++word;
+    return wheel * kSlots + word * 64 + static_cast<unsigned>(std::countr_zero(occupied_[wheel][word]));
+  }
+  Time bound() const { return wheels_ == 0 ? kNever : slots_[first_place()].bound; }
+
+  std::uint32_t place_of(Time deadline) const {
+    const std::uint64_t tick = std::max(deadline >> kTickBits, base_);
+    const unsigned wheel =
+        tick == base_ ? 0 : (63 - static_cast<unsigned>(std::countl_zero(tick ^ base_))) / kSlotBits;
+    return wheel * kSlots + static_cast<unsigned>((tick >> (wheel * kSlotBits)) % kSlots);
+  }
+
+  void insert(std::uint32_t id) {
+    Timer& timer = timers_[id];
+    timer.place = place_of(timer.deadline);
+    Slot& slot = slots_[timer.place];
+    if (slot.first == kNone) {
+      const unsigned wheel = timer.place / kSlots;
+      occupied_[wheel][timer.place % kSlots / 64] |= std::uint64_t{1} << (timer.place % 64);
+      wheels_ |= 1u << wheel;
+    } else if (timer.place == sorted_ && !before(id, slot.first)) {
+      if (before(sorted_last_, id)) {
+        timers_[sorted_last_].next = id;
+        timer.previous = sorted_last_;
+        timer.next = kNone;
+        sorted_last_ = id;
+        return;
+      }
+      sorted_ = kNone;
+    }
+    timer.previous = kNone;
+    timer.next = slot.first;
+    if (slot.first != kNone) timers_[slot.first].previous = id;
+    slot.first = id;
+    slot.bound = std::min(slot.bound, timer.deadline);
+  }
+
+  void unlink(std::uint32_t id) {
+    Timer& timer = timers_[id];
+    Slot& slot = slots_[timer.place];
+    if (timer.next != kNone) timers_[timer.next].previous = timer.previous;
+    if (timer.previous != kNone)
+      timers_[timer.previous].next = timer.next;
+    else
+      slot.first = timer.next;
+    if (timer.place == sorted_) {
+      if (id == sorted_last_) sorted_last_ = timer.previous;
+      if (slot.first != kNone) slot.bound = timers_[slot.first].deadline;
+    }
+    if (slot.first == kNone) empty(timer.place);
+    timer.place = kNone;
+  }
+
+  void empty(std::uint32_t place) {
+    const unsigned wheel = place / kSlots;
+    auto& words = occupied_[wheel];
+    words[place % kSlots / 64] &= ~(std::uint64_t{1} << (place % 64));
+    if ((words[0] | words[1] | words[2] | words[3]) == 0) wheels_ &= ~(1u << wheel);
+    slots_[place] = Slot{};
+    if (sorted_ == place) sorted_ = kNone;
+  }
+
+  std::optional<std::uint32_t> take_due(Time due) {
+    while (wheels_ != 0) {
+      const std::uint32_t place = first_place();
+      if (slots_[place].bound > due) break;
+      if (place >= kSlots) {
+        spread(place);
+        continue;
+      }
+      if (sorted_ != place) sort(place);
+      const std::uint32_t id = slots_[place].first;
+      if (timers_[id].deadline > due) break;
+      unlink(id);
+      timers_[id].deadline = kNever;
+      earliest_ = bound();
+      return id;
+    }
+    earliest_ = bound();
+    return std::nullopt;
+  }
+
+  // Over the wheels before, which are empty. The slot's time has come: none of its deadlines is before its beginning.
+  void spread(std::uint32_t place) {
+    const unsigned shift = place / kSlots * kSlotBits;
+    base_ = (base_ >> (shift + kSlotBits) << kSlotBits | place % kSlots) << shift;
+    std::uint32_t id = slots_[place].first;
+    empty(place);
+    while (id != kNone) {
+      const std::uint32_t next = timers_[id].next;
+      insert(id);
+      id = next;
+    }
+  }
+
+  std::uint32_t merge(std::uint32_t a, std::uint32_t b) {
+    std::uint32_t first = kNone;
+    std::uint32_t* end = &first;
+    while (a != kNone && b != kNone) {
+      std::uint32_t& least = before(b, a) ? b : a;
+      *end = least;
+      end = &timers_[least].next;
+      least = *end;
+    }
+    *end = a != kNone ? a : b;
+    return first;
+  }
+
+  // Merge sort, from the bottom: runs[n] has 2^n timers.
+  void sort(std::uint32_t place) {
+    std::array<std::uint32_t, 32> runs;
+    runs.fill(kNone);
+    for (std::uint32_t id = slots_[place].first; id != kNone;) {
+      const std::uint32_t next = timers_[id].next;
+      timers_[id].next = kNone;
+      std::size_t n = 0;
+      std::uint32_t run = id;
+      for (; runs[n] != kNone; ++n) {
+        run = merge(runs[n], run);
+        runs[n] = kNone;
+      }
+      runs[n] = run;
+      id = next;
+    }
+    std::uint32_t first = kNone;
+    for (const std::uint32_t run : runs) first = merge(run, first);
+    slots_[place].first = first;
+    slots_[place].bound = timers_[first].deadline;
+    sorted_ = place;
+    sorted_last_ = kNone;
+    for (std::uint32_t id = first; id != kNone; id = timers_[id].next) {
+      timers_[id].previous = sorted_last_;
+      sorted_last_ = id;
+    }
+  }
+
+  std::vector<Timer> timers_;
+  std::array<Slot, kWheels * kSlots> slots_;
+  std::array<std::array<std::uint64_t, kSlots / 64>, kWheels> occupied_{};
+  std::uint32_t wheels_ = 0;  ///< those that are not empty
+  std::uint64_t base_ = 0;    ///< ticks; what was due before is in its slot of the first wheel
+  Time earliest_ = kNever;
+  std::uint32_t sorted_ = kNone;  ///< slot whose list is sorted
+  std::uint32_t sorted_last_ = kNone;
+};
+
+}  // namespace longhaul::engine

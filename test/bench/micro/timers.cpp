@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Timers of many flows: one is set, and the first is due and set again.
+#include "engine/timer_wheel.hpp"
+#include "flow/time.hpp"
+#include "test/bench/engine_load/flows.hpp"
+#include "test/bench/micro/micro.hpp"
+#include "test/bench/micro/timer_heap.hpp"
+
+namespace longhaul::bench {
+
+namespace {
+
+constexpr Duration kStep = microseconds(1);
+
+/// All set, each a little after the one before, within what a round trip's spread may be.
+template <typename Timers>
+Timers all_set(std::uint32_t count, Time now) {
+  Timers timers(count);
+  for (const std::uint32_t id : shuffled(count)) timers.set(id, now + milliseconds(10) + id * kStep);
+  return timers;
+}
+
+/// Any timer, to a deadline behind all others, and a look whether one is due, which none is.
+template <typename Timers>
+void set_timer(benchmark::State& state) {
+  const auto count = static_cast<std::uint32_t>(state.range(0));
+  Time now = seconds(1000);
+  auto timers = all_set<Timers>(count, now);
+  const auto order = shuffled(count);
+  std::size_t i = 0;
+  for (auto _ : state) {
+    timers.set(order[i], (now += kStep) + milliseconds(10) + count * kStep);
+    benchmark::DoNotOptimize(timers.take(now));
+    if (++i == order.size()) i = 0;
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+/// The first is due; it goes behind all others.
+template <typename Timers>
+void expire_timer(benchmark::State& state) {
+  const auto count = static_cast<std::uint32_t>(state.range(0));
+  Time now = seconds(1000);
+  auto timers = all_set<Timers>(count, now);
+  for (auto _ : state) {
+    now = timers.earliest();
+    const auto id = timers.take(now);
+    if (id) timers.set(*id, now + milliseconds(10) + count * kStep);
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+BENCHMARK_TEMPLATE(set_timer, engine::TimerWheel)->ArgName("flows")->Arg(64)->Arg(65536);
+BENCHMARK_TEMPLATE(set_timer, TimerHeap)->ArgName("flows")->Arg(64)->Arg(65536);
+BENCHMARK_TEMPLATE(expire_timer, engine::TimerWheel)->ArgName("flows")->Arg(64)->Arg(65536);
+BENCHMARK_TEMPLATE(expire_timer, TimerHeap)->ArgName("flows")->Arg(64)->Arg(65536);
+
+}  // namespace
+
+}  // namespace longhaul::bench
