@@ -19,6 +19,7 @@
 #include "config/box_config.hpp"
 #include "drivers/record_file.hpp"
 #include "engine/engine.hpp"
+#include "wire/icrc_routine.hpp"
 
 namespace longhaul::app {
 namespace {
@@ -77,6 +78,8 @@ int run(const Options& options) {
       fmt::print("longhaul run: {}: {} is valid\n{}", config.name, options.config, report.text);
     return 0;
   }
+  wire::check_icrc_routine();
+  spdlog::info("ICRC by {}", wire::icrc_routine_name());
   // Before anything slow, so that a signal during the start is not lost.
   Requests& requests = requests_by_signal();
   for (const config::PortConfig* port : {&config.host, &config.wan}) check_presence(*port);
@@ -96,6 +99,7 @@ int run(const Options& options) {
   const auto statistics = [&](const StopRecord& stop) {
     Json json;
     json["name"] = config.name;
+    json["icrc_routine"] = wire::icrc_routine_name();
     json["seconds"] = static_cast<double>(runtime.clock().now() - started) / 1e9;
     add_engine(json, engine);
     json["custody_at_stop_packets"] = stop.at_stop_packets;

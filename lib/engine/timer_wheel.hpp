@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Deadlines of numbered things, earliest first: a hierarchical timing wheel (Varghese and Lauck, 1987) of fixed capacity.
+// Deadlines of numbered things, earliest first: a hierarchical timing wheel (Varghese and Lauck, 1987) of fixed
+// capacity.
 //
-// Seven wheels of 256 slots; a slot of the first is 16 us, of each further one 256 times as long. A deadline lies in the
-// first wheel in which it differs from `base_`, a time that has passed: all of a wheel comes before all of the next, and
-// a slot is spread over the wheels before it when its time has come. Deadlines stay exact: the slot that is due is sorted.
-// Nothing is allocated after construction.
+// Seven wheels of 256 slots; a slot of the first is 16 us, of each further one 256 times as long. A deadline lies in
+// the first wheel in which it differs from `base_`, a time that has passed: all of a wheel comes before all of the
+// next, and a slot is spread over the wheels before it when its time has come. Deadlines stay exact: the slot that is
+// due is sorted. Nothing is allocated after construction.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +29,8 @@ class TimerWheel {
   /// is set.
   Time earliest() const { return earliest_; }
 
-  /// Removes the one that is due first and returns it, if any is at `due`: by deadline, then by number. `due` may be any
-  /// time that has passed.
+  /// Removes the one that is due first and returns it, if any is at `due`: by deadline, then by number. `due` may be
+  /// any time that has passed.
   std::optional<std::uint32_t> take(Time due) {
     if (earliest_ > due) return std::nullopt;
     return take_due(due);
@@ -82,8 +83,7 @@ class TimerWheel {
 
   std::uint32_t place_of(Time deadline) const {
     const std::uint64_t tick = std::max(deadline >> kTickBits, base_);
-    const unsigned wheel =
-        tick == base_ ? 0 : (63 - static_cast<unsigned>(std::countl_zero(tick ^ base_))) / kSlotBits;
+    const unsigned wheel = tick == base_ ? 0 : (63 - static_cast<unsigned>(std::countl_zero(tick ^ base_))) / kSlotBits;
     return wheel * kSlots + static_cast<unsigned>((tick >> (wheel * kSlotBits)) % kSlots);
   }
 

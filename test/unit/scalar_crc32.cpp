@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A program's own function goes before a shared library's of that name: ICRCs are then computed as on a processor without
+// carry-less multiplication.
+#include <isa-l/crc.h>
+
+#include <catch2/catch.hpp>
+
+#include "wire/icrc_routine.hpp"
+
+namespace {
+
+std::uint64_t calls = 0;
+
+}  // namespace
+
+std::uint32_t crc32_gzip_refl(std::uint32_t crc, const unsigned char* bytes, std::uint64_t size) {
+  ++calls;
+  return longhaul::wire::scalar_crc32(crc, bytes, size);
+}
+
+TEST_CASE("this program's ICRCs are computed by the scalar routine", "[wire][icrc]") {
+  const std::uint64_t before = calls;
+  CHECK_NOTHROW(longhaul::wire::check_icrc_routine());
+  CHECK(calls > before + 600);
+}
