@@ -78,26 +78,25 @@ void size_buffers(const Promised& promised, const std::optional<Value>& mbufs, c
                   BoxConfig& out) {
   const auto classes = engine::Pools::classes(out.pools);
   const auto needs = engine::buffers_needed(out.promise, classes);
-  const auto check = [&](const engine::BufferNeed& need, std::uint64_t there, std::uint64_t wanted,
-                         const std::optional<Value>& key, const char* name) {
+  const auto check = [&](std::uint64_t there, std::uint64_t wanted, const std::optional<Value>& key, const char* name) {
     if (wanted > kMostBuffers)
       promised.value.fail(
-          fmt::format("{} in frames of {} bytes need {} {}, more than the {} there can be: promise "
+          fmt::format("{} in frames of {} bytes or more need {} {}, more than the {} there can be: promise "
                       "less, or a larger custody.least_frame",
-                      promised.words, need.least_frame, wanted, name, kMostBuffers));
+                      promised.words, out.promise.least_frame, wanted, name, kMostBuffers));
     if (key && there < wanted)
       key->fail(
-          fmt::format("{} buffers cannot hold what is promised, {} in frames of {} bytes: {} would do (or no "
-                      "{} at all, or a larger custody.least_frame, now {})",
-                      there, promised.words, need.least_frame, wanted, name, out.promise.least_frame));
+          fmt::format("{} buffers cannot hold what is promised, {} in frames of {} bytes or more: {} would do (or no "
+                      "{} at all, or a larger custody.least_frame)",
+                      there, promised.words, out.promise.least_frame, wanted, name));
   };
   for (std::size_t i = 0; i + 1 < needs.size(); ++i) {
     if (needs[i].least_frame == 0) continue;
-    check(needs[i], out.pools.small_frames, needs[i].buffers, small_mbufs, "small_mbufs");
+    check(out.pools.small_frames, needs[i].buffers, small_mbufs, "small_mbufs");
     out.pools.small_frames = std::max(out.pools.small_frames, static_cast<std::uint32_t>(needs[i].buffers));
   }
   const std::uint64_t large = needs.back().buffers - out.pools.frames_reserve;
-  check(needs.back(), out.engine.custody_mbufs, large, mbufs, "mbufs");
+  check(out.engine.custody_mbufs, large, mbufs, "mbufs");
   if (!mbufs) out.engine.custody_mbufs = std::max<std::uint32_t>(64, static_cast<std::uint32_t>(large));
 }
 

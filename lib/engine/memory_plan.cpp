@@ -34,6 +34,21 @@ constexpr std::uint64_t kConnectionBytes = sizeof(Connection) + sizeof(flow::Con
                                            sizeof(flow::ConnectionIndex) + sizeof(flow::ConnectionIndex) +
                                            TimerWheel::kBytesPerTimer;
 
+// Receive buffers that are enough for `bytes`, when frames of `small` bytes are in all that may hold such frames, and
+// frames of `large` bytes in the rest.
+std::uint64_t receive_buffers(std::uint64_t bytes, std::uint32_t small, std::uint32_t large) {
+  std::uint64_t enough = bytes / std::min(small, large) + 1;
+  std::uint64_t too_few = 0;
+  while (enough - too_few > 1) {
+    custody::Budget budget;
+    budget.large_mbufs_limit = too_few + (enough - too_few) / 2;
+    const std::uint64_t with_small = budget.plentiful_mbufs();
+    const Wide held = Wide{with_small} * small + Wide{budget.large_mbufs_limit - with_small} * large;
+    (held >= bytes ? enough : too_few) = budget.large_mbufs_limit;
+  }
+  return enough;
+}
+
 }  // namespace
 
 std::uint64_t CustodyPromise::bytes_under_way(std::uint64_t rate_bps, Duration round_trip) {
@@ -50,7 +65,8 @@ std::vector<BufferNeed> buffers_needed(const CustodyPromise& promise, std::span<
     const std::uint32_t least = std::max(promise.least_frame, too_small + 1);
     if (promise.bytes > 0 && least <= buffers.frame_bytes) {
       need.least_frame = least;
-      need.buffers += (promise.bytes + need.least_frame - 1) / need.least_frame;
+      need.buffers += &buffers == &classes.back() ? receive_buffers(promise.bytes, promise.least_frame, least)
+                                                  : (promise.bytes + least - 1) / least;
     }
     needs.push_back(need);
     too_small = buffers.frame_bytes;

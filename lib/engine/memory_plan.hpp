@@ -29,7 +29,9 @@ struct BufferNeed {
   std::uint64_t buffers = 0;      ///< to hold all that is promised in such frames, and the class's reserve
 };
 
-/// One for each of `classes` (Pools::classes()). A mix needs less of each class than frames of its worst size alone.
+/// One for each of `classes` (Pools::classes()). Of small buffers a mix needs no more than frames of the worst size
+/// alone. Of receive buffers it may: those that are plentiful hold small frames too (custody::Budget), and then larger
+/// ones come.
 std::vector<BufferNeed> buffers_needed(const CustodyPromise& promise, std::span<const BufferClass> classes);
 
 struct MemoryPlan {

@@ -73,7 +73,8 @@ std::string icrc_routine_name() {
   const void* routine = behind_jumps(reinterpret_cast<const void*>(&crc32_gzip_refl));
   if (dladdr(routine, &info) == 0 || info.dli_sname == nullptr || info.dli_saddr != routine) return "unknown";
   const auto* known = std::ranges::find(kRoutines, std::string_view(info.dli_sname), &Routine::name);
-  return known == std::end(kRoutines) ? info.dli_sname : std::string(known->name) + " (" + std::string(known->needs) + ")";
+  return known == std::end(kRoutines) ? info.dli_sname
+                                      : std::string(known->name) + " (" + std::string(known->needs) + ")";
 }
 
 std::uint32_t scalar_crc32(std::uint32_t crc, const unsigned char* data, std::uint64_t bytes) {

@@ -8,8 +8,9 @@
 
 namespace longhaul::wire {
 
-/// The routine in use, by the name it has in ISA-L, and what it needs: "crc32_gzip_refl_by16_10 (AVX-512 and VPCLMULQDQ)".
-/// "unknown" where it cannot be found out, for instance because ISA-L was linked statically and has no names.
+/// The routine in use, by the name it has in ISA-L, and what it needs: "crc32_gzip_refl_by16_10 (AVX-512 and
+/// VPCLMULQDQ)". "unknown" where it cannot be found out, for instance because ISA-L was linked statically and has no
+/// names.
 std::string icrc_routine_name();
 
 /// zlib's CRC-32 of `bytes` bytes at `data` that follow those whose CRC-32 is `crc`.
@@ -22,8 +23,8 @@ std::uint32_t scalar_crc32(std::uint32_t crc, const unsigned char* data, std::ui
 /// start what scalar_crc32() gives, which is held against the same. Milliseconds.
 void check_crc32(Crc32 routine);
 
-/// The same for the routine in use: call it before the first frame. A box whose ICRCs are wrong would pass all as damaged, or
-/// corrupt what it makes.
+/// The same for the routine in use: call it before the first frame. A box whose ICRCs are wrong would pass all as
+/// damaged, or corrupt what it makes.
 void check_icrc_routine();
 
 }  // namespace longhaul::wire

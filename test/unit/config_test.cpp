@@ -132,14 +132,14 @@ TEST_CASE("errors of a box name place and remedy") {
       {"custody: {round_trip: 1us, rate: 1Gbps}", "custody.round_trip: 125 bytes (1 Gbit/s for 0.001 ms) are promised"},
       {"custody: {round_trip: 30ms, rate: 100Gbps, least_frame: 4KiB, mbufs: 16384}",
        "box.yaml:4:70: custody.mbufs: 16384 buffers cannot hold what is promised, 375000000 bytes (100 Gbit/s for 30 "
-       "ms) in frames of 4096 bytes: 91553 would do (or no mbufs at all, or a larger custody.least_frame, now 4096)"},
+       "ms) in frames of 4096 bytes or more: 91553 would do (or no mbufs at all, or a larger custody.least_frame)"},
       {"custody: {box_limit: 256MiB, least_frame: 4KiB, mbufs: 16384}",
        "custody.mbufs: 16384 buffers cannot hold what is promised, 268435456 bytes (box_limit) in frames of 4096 "
-       "bytes: "
+       "bytes or more: "
        "65536 would do"},
       {"custody: {round_trip: 30ms, rate: 100Gbps, least_frame: 64B, small_mbufs: 65536}",
        "custody.small_mbufs: 65536 buffers cannot hold what is promised, 375000000 bytes (100 Gbit/s for 30 ms) in "
-       "frames of 64 bytes: 5863471 would do"},
+       "frames of 64 bytes or more: 5863471 would do"},
       {"custody: {round_trip: 10s, rate: 800Gbps}",
        "custody.round_trip: 1000000000000 bytes (800 Gbit/s for 10000 ms) "
        "in frames of "},
