@@ -102,7 +102,10 @@ FloorDevice::FloorDevice(RingPorts& ports, unsigned lcore, bool share) : Forward
   launch();
 }
 
-std::uint16_t FloorDevice::treat(Side, rte_mbuf** frames, std::uint16_t count) {
+namespace {
+
+// What is wrong with a burst goes into `wrong`.
+void check_icrcs(rte_mbuf** frames, std::uint16_t count, std::string& wrong) {
   // As far ahead as the engine fetches.
   constexpr std::uint16_t kMbufsAhead = 8;
   constexpr std::uint16_t kAhead = 3;
@@ -119,13 +122,41 @@ std::uint16_t FloorDevice::treat(Side, rte_mbuf** frames, std::uint16_t count) {
     if (wire::parse({rte_pktmbuf_mtod(frames[i], const std::uint8_t*), frames[i]->data_len}, frame) ==
             wire::ParseStatus::roce &&
         !wire::verify_icrc(frame))
-      ++wrong_;
+      wrong = "a frame came in with a wrong ICRC";
   }
+}
+
+}  // namespace
+
+std::uint16_t FloorDevice::treat(Side, rte_mbuf** frames, std::uint16_t count) {
+  check_icrcs(frames, count, wrong_);
   return count;
 }
 
-std::string FloorDevice::complaint() const {
-  return wrong_ == 0 ? std::string() : fmt::format("the floor met {} wrong ICRCs", wrong_);
+BacklogDevice::BacklogDevice(RingPorts& ports, unsigned lcore, bool share, std::uint32_t backlog)
+    : ForwardingDevice(ports, lcore, share), queue_(std::max(backlog, 1u)) {
+  launch();
+}
+
+BacklogDevice::~BacklogDevice() {
+  stop();
+  for (rte_mbuf* mbuf : queue_) rte_pktmbuf_free(mbuf);
+}
+
+std::uint16_t BacklogDevice::treat(Side out, rte_mbuf** frames, std::uint16_t count) {
+  check_icrcs(frames, count, wrong_);
+  if (out == Side::wan)
+    for (std::uint16_t i = 0; i < count; ++i) keep(frames[i]);
+  return count;
+}
+
+void BacklogDevice::keep(rte_mbuf* frame) {
+  constexpr std::size_t kAhead = 8;
+  if (next_ + kAhead < queue_.size() && queue_[next_ + kAhead] != nullptr) rte_prefetch0(queue_[next_ + kAhead]);
+  rte_pktmbuf_free(queue_[next_]);  // of null it frees nothing
+  rte_mbuf_refcnt_update(frame, 1);
+  queue_[next_] = frame;
+  if (++next_ == queue_.size()) next_ = 0;
 }
 
 MacDevice::MacDevice(RingPorts& ports, unsigned lcore, bool share, Mode mode)

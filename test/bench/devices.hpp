@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The devices that run in this process, each on a worker lcore of its own: the box, the floor, macswap and mac.
+// The devices that run in this process, each on a worker lcore of its own: the box, the floor (with and without a
+// backlog), macswap and mac.
 #pragma once
 
 #include <memory>
@@ -92,11 +93,31 @@ class FloorDevice final : public ForwardingDevice {
   FloorDevice(RingPorts& ports, unsigned lcore, bool share);
   ~FloorDevice() override { stop(); }
   std::string name() const override { return "floor"; }
-  std::string complaint() const override;
+  std::string complaint() const override { return wrong_; }
 
  private:
   std::uint16_t treat(Side out, rte_mbuf** frames, std::uint16_t count) override;
-  std::uint64_t wrong_ = 0;  ///< frames whose ICRC was wrong
+  std::string wrong_;  ///< a frame whose ICRC was wrong
+};
+
+/// The floor, and the least that holding custody can cost: it keeps a reference to each request until so many more have
+/// come. It touches as much memory as a box with so much in custody, and knows nothing of flows: what its price grows
+/// by with the backlog is the caches' share.
+class BacklogDevice final : public ForwardingDevice {
+ public:
+  /// `backlog`: packets kept.
+  BacklogDevice(RingPorts& ports, unsigned lcore, bool share, std::uint32_t backlog);
+  ~BacklogDevice() override;
+  std::string name() const override { return "floor-backlog"; }
+  std::string complaint() const override { return wrong_; }
+
+ private:
+  std::uint16_t treat(Side out, rte_mbuf** frames, std::uint16_t count) override;
+  void keep(rte_mbuf* frame);
+
+  std::vector<rte_mbuf*> queue_;  ///< a ring, null where nothing is yet
+  std::size_t next_ = 0;          ///< the place of the oldest, and of the next one
+  std::string wrong_;
 };
 
 /// dpdk-testpmd's forwarding modes in this process, for where the program itself cannot run.

@@ -23,13 +23,16 @@ using namespace longhaul::bench;
 
 constexpr std::uint32_t kPortIn = 1024;  // what a NIC's receive queue has
 constexpr std::uint32_t kPortOut = 4096;
-constexpr std::uint64_t kMemoryBesidesPools = 768ull << 20;  // tables of 2^17 connections, DPDK itself
+constexpr std::uint64_t kMemoryBesides = 256ull << 20;  // DPDK itself, rings, tables of few connections
+constexpr std::uint64_t kMemoryOfConnection = 8192;     // in the tables, which have twice the room
 
 struct Options {
   std::vector<std::string> workloads;
   std::vector<std::uint32_t> flows;
   std::vector<double> custody_ms;
+  std::vector<double> custody_mb;
   std::vector<std::string> devices = {"box", "floor", "macswap"};
+  bool interleave = false;
   TrialOptions trial;
   std::vector<unsigned> cores = {0, 1};
   bool hugepages = false;
@@ -40,18 +43,36 @@ struct Options {
   bool memory = false;
 };
 
-std::vector<Point> points_of(const Options& options) {
-  if (options.workloads.empty() && options.flows.empty() && options.custody_ms.empty()) return default_points();
-  std::vector<Point> points;
+std::vector<std::uint32_t> custody_of(const Options& options, const Workload& row) {
+  std::vector<std::uint32_t> packets;
+  for (const double mb : options.custody_mb) packets.push_back(packets_of_bytes(row, mb * 1e6));
+  for (const double ms : options.custody_ms) packets.push_back(packets_of_ms(row, ms));
+  if (packets.empty()) packets.push_back(packets_of_ms(row, 1));
+  if (row.scripts.empty()) packets.resize(1);
+  return packets;
+}
+
+/// What is measured, and what of it in turn: one row is one trial.
+std::vector<std::vector<Point>> trials_of(const Options& options) {
+  std::vector<std::vector<Point>> trials;
+  if (options.workloads.empty() && options.flows.empty() && options.custody_ms.empty() && options.custody_mb.empty()) {
+    for (const Point& point : default_points()) trials.push_back({point});
+    return trials;
+  }
   std::vector<const Workload*> chosen;
   for (const std::string& name : options.workloads) chosen.push_back(&workload(name));
   if (chosen.empty())
     for (const Workload& row : workloads()) chosen.push_back(&row);
-  for (const Workload* row : chosen)
+  for (const Workload* row : chosen) {
+    bool first = true;
     for (const std::uint32_t flows : options.flows.empty() ? std::vector<std::uint32_t>{64} : options.flows)
-      for (const double ms : options.custody_ms.empty() ? std::vector<double>{1} : options.custody_ms)
-        points.push_back({row, flows, row->scripts.empty() ? 0 : ms});
-  return points;
+      for (const std::uint32_t custody : custody_of(options, *row)) {
+        if (first || !options.interleave) trials.emplace_back();
+        trials.back().push_back({row, flows, custody});
+        first = false;
+      }
+  }
+  return trials;
 }
 
 void list() {
@@ -59,14 +80,8 @@ void list() {
   for (const Workload& row : workloads()) fmt::print("  {:<12} {}\n", row.name, row.what);
   fmt::print("\nMeasured by default: workload, connections, custody\n");
   for (const Point& point : default_points())
-    fmt::print("  {:<12} {:>6} {:>3} ms = {} packets\n", point.workload->name, point.flows, point.custody_ms,
-               point.custody_packets());
-}
-
-std::uint64_t memory_for(const std::vector<Point>& points, const TrialOptions& options) {
-  std::uint64_t most = 0;
-  for (const Point& point : points) most = std::max(most, engine::Pools::bytes_needed(pools_for(point, options)));
-  return most + kMemoryBesidesPools;
+    fmt::print("  {:<12} {:>6} {:>3.0f} ms = {} packets\n", point.workload->name, point.flows, point.custody_ms(),
+               point.custody_packets);
 }
 
 DeviceMaker maker_of(const std::string& name, const Options& options, const std::string& shared_as) {
@@ -77,6 +92,12 @@ DeviceMaker maker_of(const std::string& name, const Options& options, const std:
     };
   if (name == "floor")
     return [share](const Bench& b) { return std::make_unique<FloorDevice>(b.ports, b.lcore, share); };
+  if (name == "floor-backlog")
+    return [share](const Bench& b) {
+      // As much as the box has on average: a chunk's answers come with the next chunk.
+      const std::uint32_t backlog = b.point.custody_packets + b.options.chunks.frames;
+      return std::make_unique<BacklogDevice>(b.ports, b.lcore, share, backlog);
+    };
   const bool swaps = name.ends_with("macswap");
   const MacDevice::Mode mode = swaps ? MacDevice::Mode::swap : MacDevice::Mode::set;
   if (name == "macswap" || name == "mac")
@@ -85,8 +106,33 @@ DeviceMaker maker_of(const std::string& name, const Options& options, const std:
   return [testpmd, mode](const Bench& b) { return std::make_unique<Testpmd>(b.ports, testpmd, mode); };
 }
 
+/// Each device at each point of the trial.
+std::vector<Entrant> entrants_of(const std::vector<Point>& trial, const Options& options,
+                                 const std::string& shared_as = {}) {
+  std::vector<Entrant> entrants;
+  for (const Point& point : trial)
+    for (const std::string& name : options.devices)
+      entrants.push_back({point, maker_of(name, options, shared_as), name == "box" || name == "floor-backlog"});
+  return entrants;
+}
+
+std::size_t most_entrants(const Options& options) {
+  std::size_t most = 0;
+  for (const auto& trial : trials_of(options)) most = std::max(most, trial.size());
+  return most * options.devices.size();
+}
+
+std::uint64_t memory_for(const Options& options) {
+  std::uint64_t most = 0;
+  for (const auto& trial : trials_of(options)) {
+    std::uint64_t tables = 0;
+    for (const Point& point : trial) tables += kMemoryOfConnection * point.flows;
+    most = std::max(most, tables + engine::Pools::bytes_needed(pools_for(entrants_of(trial, options), options.trial)));
+  }
+  return most + kMemoryBesides;
+}
+
 int measure(const Options& options) {
-  const std::vector<Point> points = points_of(options);
   const bool with_testpmd = std::any_of(options.devices.begin(), options.devices.end(),
                                         [](const std::string& name) { return name.starts_with("testpmd"); });
   if (with_testpmd && !options.hugepages)
@@ -95,9 +141,9 @@ int measure(const Options& options) {
   drivers::EalOptions eal_options;
   eal_options.program = "linerate";
   eal_options.hugepages = options.hugepages;
-  eal_options.memory_bytes = memory_for(points, options.trial);
+  eal_options.memory_bytes = memory_for(options);
   eal_options.core = options.cores[1];
-  eal_options.workers.assign(options.devices.size(), options.cores[0]);
+  eal_options.workers.assign(most_entrants(options), options.cores[0]);
   if (with_testpmd) {
     eal_options.shared_as = fmt::format("linerate-{}", getpid());
     eal_options.huge_dir = options.huge_dir;
@@ -105,22 +151,31 @@ int measure(const Options& options) {
   const drivers::Eal eal(eal_options);
   const drivers::Clock clock;
   RingPorts ports(kPortIn, kPortOut);
-  std::vector<DeviceMaker> makers;
-  for (const std::string& name : options.devices) makers.push_back(maker_of(name, options, eal_options.shared_as));
-
   app::Json json;
   json["machine"] = describe_machine(options.hugepages, options.cores[1], options.cores[0]);
   json["method"] = describe_method(options.trial, ports);
   json["points"] = app::Json::array();
   bool right = true;
   fmt::print(stderr, "{}\n", table_head());
-  for (const Point& point : points) {
+  unsigned number = 0;
+  for (const auto& trial : trials_of(options)) {
     const double distance = line_transfer_cycles(1);
-    app::Json result = describe(point, options.trial, run_trial(point, options.trial, makers, ports, clock));
-    result["line_transfer_cycles"] = {distance, line_transfer_cycles(1)};
-    fmt::print(stderr, "{}\n", table_row(result));
-    right = right && result["errors"].empty();
-    json["points"].push_back(std::move(result));
+    const auto entrants = entrants_of(trial, options, eal_options.shared_as);
+    const auto results = run_trial(entrants, options.trial, ports, clock);
+    const double distance_after = line_transfer_cycles(1);
+    const engine::PoolPlan plan = pools_for(entrants, options.trial);
+    for (std::size_t i = 0; i < trial.size(); ++i) {
+      const std::span<const DeviceResult> own(results.data() + i * options.devices.size(), options.devices.size());
+      app::Json point = describe(trial[i], own);
+      point["trial"] = number;
+      point["mbufs"] = plan.frames;
+      point["small_mbufs"] = plan.small_frames;
+      point["line_transfer_cycles"] = {distance, distance_after};
+      fmt::print(stderr, "{}\n", table_row(point));
+      right = right && point["errors"].empty();
+      json["points"].push_back(std::move(point));
+    }
+    ++number;
   }
   if (options.json.empty())
     std::cout << json.dump(1) << "\n";
@@ -146,11 +201,19 @@ int main(int argc, char** argv) {
   app.add_option("--flows", options.flows, "connections")->check(CLI::Range(1u, 65536u));
   app.add_option("--custody", options.custody_ms, "milliseconds of long haul: what has no answer yet")
       ->check(CLI::Range(0.0, 100.0));
-  app.add_option("--devices", options.devices,
-                 "in this order; ratios are the first one's: box, floor (checks ICRCs, sends), macswap and mac (as "
-                 "testpmd does them), testpmd-macswap and testpmd-mac (itself; with hugepages)")
-      ->check(CLI::IsMember({"box", "floor", "macswap", "mac", "testpmd-macswap", "testpmd-mac"}))
+  app.add_option("--custody-mb", options.custody_mb, "megabytes (10^6) without an answer; 125 are 10 ms of 100 Gbit/s")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->excludes("--custody");
+  app.add_option(
+         "--devices", options.devices,
+         "in this order; ratios are the first one's: box, floor (checks ICRCs, sends), floor-backlog (and keeps as "
+         "many requests as the box has in custody), macswap and mac (as testpmd does them), testpmd-macswap "
+         "and testpmd-mac (itself; with hugepages)")
+      ->check(CLI::IsMember({"box", "floor", "floor-backlog", "macswap", "mac", "testpmd-macswap", "testpmd-mac"}))
       ->capture_default_str();
+  app.add_flag(
+      "--interleave", options.interleave,
+      "a workload's numbers of connections and amounts in custody take turns too, so that they can be compared");
   app.add_option("--rounds", options.trial.rounds, "A B C, A B C, ...")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -178,7 +241,7 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (options.memory) {
-      fmt::print("{}\n", memory_for(points_of(options), options.trial));
+      fmt::print("{}\n", memory_for(options));
       return 0;
     }
     return measure(options);

@@ -82,20 +82,21 @@ app::Json describe_device(const DeviceResult& result) {
   return json;
 }
 
-/// `a`'s rate as a part of `b`'s, and what `a` takes more, in each round. Each as its own loop gives it, if it can be
-/// asked, unless `outside`.
-void compare(app::Json& json, const DeviceResult& a, const DeviceResult& b, bool outside) {
+/// `a`'s rate as a part of `b`'s, and what `a` takes more, in each round: as their own loops give it, if both can be
+/// asked, otherwise both as seen from outside.
+void compare(app::Json& json, const DeviceResult& a, const DeviceResult& b) {
+  const bool inside = has_busy(a) && has_busy(b);
   std::vector<double> ratios;
   std::vector<double> extra;
   for (std::size_t i = 0; i < std::min(a.rounds.size(), b.rounds.size()); ++i) {
-    const double of_a = cycles_per_packet(a.rounds[i], has_busy(a) && !outside);
-    const double of_b = cycles_per_packet(b.rounds[i], has_busy(b) && !outside);
+    const double of_a = cycles_per_packet(a.rounds[i], inside);
+    const double of_b = cycles_per_packet(b.rounds[i], inside);
     if (of_a == 0 || of_b == 0) continue;
     ratios.push_back(of_b / of_a);
     extra.push_back(of_a - of_b);
   }
   app::Json& entry = json[a.name + "/" + b.name];
-  if (outside) entry["measured"] = "both from outside";
+  entry["measured"] = inside ? "inside" : "outside";
   entry["rate_ratio"] = summary(ratios);
   entry["extra_cycles_per_packet"] = summary(extra);
 }
@@ -147,26 +148,24 @@ app::Json describe_method(const TrialOptions& options, const RingPorts& ports) {
   return json;
 }
 
-app::Json describe(const Point& point, const TrialOptions& options, const std::vector<DeviceResult>& results) {
+app::Json describe(const Point& point, std::span<const DeviceResult> results) {
   app::Json json;
   json["workload"] = point.workload->name;
   json["what"] = point.workload->what;
   json["flows"] = point.flows;
-  json["custody_ms"] = point.custody_ms;
-  json["custody_packets"] = point.custody_packets();
+  json["custody_ms"] = rounded(point.custody_ms());
+  json["custody_packets"] = point.custody_packets;
+  json["custody_bytes"] = point.custody_bytes();
   const double bytes = per_packet(results.front(), &Round::Chunk::bytes);
   json["frame_bytes"] = rounded(bytes);
   json["frames_in_per_packet"] = rounded(per_packet(results.front(), &Round::Chunk::frames));
   json["line_rate_100g_mpps"] = bytes > 0 ? rounded(line_rate_100g(bytes) / 1e6) : 0;
-  const engine::PoolPlan plan = pools_for(point, options);
-  json["mbufs"] = plan.frames;
-  json["small_mbufs"] = plan.small_frames;
   for (const DeviceResult& result : results) json["devices"][result.name] = describe_device(result);
-  for (std::size_t i = 1; i < results.size(); ++i) compare(json["compared"], results[0], results[i], false);
+  for (std::size_t i = 1; i < results.size(); ++i) compare(json["compared"], results[0], results[i]);
   // The same mode in testpmd and here: what the copy is worth.
   for (const DeviceResult& a : results)
     for (const DeviceResult& b : results)
-      if (&a != &results[0] && b.name == "testpmd-" + a.name) compare(json["compared"], a, b, true);
+      if (&a != &results[0] && b.name == "testpmd-" + a.name) compare(json["compared"], a, b);
   json["errors"] = app::Json::array();
   for (const DeviceResult& result : results)
     for (const std::string& error : result.errors) json["errors"].push_back(result.name + ": " + error);
@@ -174,13 +173,13 @@ app::Json describe(const Point& point, const TrialOptions& options, const std::v
 }
 
 std::string table_head() {
-  return fmt::format("{:<12} {:>6} {:>7} {:>6} {:>5}   {}", "workload", "flows", "custody", "frame", "line",
+  return fmt::format("{:<12} {:>6} {:>9} {:>6} {:>5}   {}", "workload", "flows", "custody", "frame", "line",
                      "Mpps (cycles/packet), ratio");
 }
 
 std::string table_row(const app::Json& point) {
-  std::string row = fmt::format("{:<12} {:>6} {:>5}ms {:>6.0f} {:>5.0f}  ", point["workload"].get<std::string>(),
-                                point["flows"].get<unsigned>(), point["custody_ms"].get<double>(),
+  std::string row = fmt::format("{:<12} {:>6} {:>6.1f} MB {:>6.0f} {:>5.0f}  ", point["workload"].get<std::string>(),
+                                point["flows"].get<unsigned>(), point["custody_bytes"].get<double>() / 1e6,
                                 point["frame_bytes"].get<double>(), point["line_transfer_cycles"].back().get<double>());
   std::string first;
   for (const auto& [name, device] : point["devices"].items()) {

@@ -2,6 +2,7 @@
 // What linerate says: one JSON document, and a line a point while it runs.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ app::Json describe_machine(bool hugepages, unsigned generator_core, unsigned dev
 app::Json describe_method(const TrialOptions& options, const RingPorts& ports);
 
 /// One point: each device's figures, the ratios between devices of the same round, what is wrong.
-app::Json describe(const Point& point, const TrialOptions& options, const std::vector<DeviceResult>& results);
+app::Json describe(const Point& point, std::span<const DeviceResult> results);
 
 /// The head of the table, and a row of it made from describe()'s result.
 std::string table_head();

@@ -20,7 +20,8 @@ using namespace longhaul::bench;
 
 namespace {
 
-constexpr unsigned kDevices = 4;
+constexpr unsigned kDevices = 5;
+constexpr std::uint32_t kInCustody = 300;
 // Also where there are enough: others may be using them.
 constexpr bool kShare = true;
 
@@ -36,7 +37,9 @@ std::vector<DeviceResult> run(const Point& point, const std::vector<DeviceMaker>
                               const TrialOptions& options = few_packets()) {
   RingPorts ports(128, 512);
   const drivers::Clock clock;
-  return run_trial(point, options, makers, ports, clock);
+  std::vector<Entrant> entrants;
+  for (const DeviceMaker& maker : makers) entrants.push_back({point, maker});
+  return run_trial(entrants, options, ports, clock);
 }
 
 std::string first_error(const std::vector<DeviceResult>& results) {
@@ -65,7 +68,7 @@ class Faulty final : public ForwardingDevice {
 };
 
 std::string error_of(const char* name, const Treatment& treatment) {
-  return first_error(run({&workload(name), 16, 0.02},
+  return first_error(run({&workload(name), 16, kInCustody},
                          {[&](const Bench& bench) { return std::make_unique<Faulty>(bench, treatment); }}));
 }
 
@@ -82,6 +85,7 @@ TEST_CASE("every workload passes through every device, and all that comes out is
         return std::make_unique<BoxDevice>(b.ports, b.lcore, kShare, b.settings, b.pools, b.clock);
       },
       [](const Bench& b) { return std::make_unique<FloorDevice>(b.ports, b.lcore, kShare); },
+      [](const Bench& b) { return std::make_unique<BacklogDevice>(b.ports, b.lcore, kShare, b.point.custody_packets); },
       [](const Bench& b) { return std::make_unique<MacDevice>(b.ports, b.lcore, kShare, MacDevice::Mode::swap); },
       [](const Bench& b) { return std::make_unique<MacDevice>(b.ports, b.lcore, kShare, MacDevice::Mode::set); }};
   REQUIRE(makers.size() == kDevices);
@@ -90,7 +94,7 @@ TEST_CASE("every workload passes through every device, and all that comes out is
       CAPTURE(row.name, flows);
       TrialOptions options = few_packets();
       options.chunks.cold = flows == 1;
-      const auto results = run({&row, flows, 0.02}, makers, options);
+      const auto results = run({&row, flows, row.scripts.empty() ? 0 : kInCustody}, makers, options);
       for (const DeviceResult& result : results) {
         CAPTURE(result.name);
         CHECK(result.errors == std::vector<std::string>{});
@@ -105,6 +109,26 @@ TEST_CASE("every workload passes through every device, and all that comes out is
         }
       }
     }
+}
+
+TEST_CASE("entrants take turns, each with traffic and custody of its own") {
+  RingPorts ports(128, 512);
+  const drivers::Clock clock;
+  const auto box = [](const Bench& b) {
+    return std::make_unique<BoxDevice>(b.ports, b.lcore, kShare, b.settings, b.pools, b.clock);
+  };
+  const std::vector<Entrant> entrants = {{{&workload("write512"), 16, 0}, box},
+                                         {{&workload("write512"), 150, 2000}, box},
+                                         {{&workload("foreign64"), 4, 0}, box}};
+  const auto results = run_trial(entrants, few_packets(), ports, clock);
+  REQUIRE(results.size() == 3);
+  for (const DeviceResult& result : results) {
+    CHECK(result.errors == std::vector<std::string>{});
+    CHECK(result.rounds.size() == 2);
+  }
+  // Both directions at once, and every frame is a packet.
+  CHECK(results[2].rounds[0].chunks[0].packets == 2 * few_packets().chunks.frames);
+  CHECK(results[0].rounds[0].chunks[0].packets == few_packets().chunks.frames);
 }
 
 TEST_CASE("a device that loses a frame is found") {
@@ -178,7 +202,8 @@ TEST_CASE("a box that does not acknowledge is found") {
     settings.policies.fallback = flow::Policy::off;
     return std::make_unique<BoxDevice>(bench.ports, bench.lcore, kShare, settings, bench.pools, bench.clock);
   };
-  CHECK_THAT(first_error(run({&workload("write64"), 16, 0.02}, {maker})), Catch::Contains("not acknowledged at once"));
+  CHECK_THAT(first_error(run({&workload("write64"), 16, kInCustody}, {maker})),
+             Catch::Contains("not acknowledged at once"));
 }
 
 int main(int argc, char** argv) {

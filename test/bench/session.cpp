@@ -80,9 +80,9 @@ void Session::set_up() {
     if (stream->unanswered() != 0)
       errors_.add(fmt::format("{} first requests were not answered", stream->unanswered()));
     stream->set_confirmed();
-    stream->set_lag(point_.custody_packets());
+    stream->set_lag(point_.custody_packets);
   }
-  const std::uint64_t custody = std::uint64_t{point_.custody_packets()} * connections_.size();
+  const std::uint64_t custody = std::uint64_t{point_.custody_packets} * connections_.size();
   while (errors_.empty() && pending() < custody) step(Part::requests);
 }
 

@@ -12,18 +12,17 @@ namespace longhaul::bench {
 
 namespace {
 
-constexpr std::uint32_t kFrameBytes = 4352;   // path MTU 4096, all headers, two tags
-constexpr std::uint32_t kSpareFrames = 3072;  // lcores' caches of the pool
-constexpr std::uint32_t kSpareSmall = 8192;
+constexpr std::uint32_t kFrameBytes = 4352;    // path MTU 4096, all headers, two tags
+constexpr std::uint32_t kSparePerLcore = 512;  // its cache of a pool
+constexpr std::uint32_t kSpareSmall = 4096;
 constexpr Duration kNoTimeout = seconds(3600);
 constexpr std::uint64_t kUnlimited = 1ull << 40;
 
-std::uint32_t most_in_custody(const Point& point, const TrialOptions& options) {
-  // Several packets of unfinished messages of each connection, and what a chunk adds.
-  std::uint32_t longest = 1;
-  for (const Script& script : point.workload->scripts)
-    for (const MessageKind& kind : script) longest = std::max<std::uint32_t>(longest, kind.packets);
-  return point.custody_packets() + point.flows * longest + 2 * options.chunks.frames;
+bool has_reads(const Workload& workload) {
+  for (const Script& script : workload.scripts)
+    for (const MessageKind& kind : script)
+      if (kind.operation == wire::Operation::read_request) return true;
+  return false;
 }
 
 double total(const Round& round, bool inside) {
@@ -39,18 +38,31 @@ void expect_full(const rte_mempool* pool, std::vector<std::string>& errors) {
 
 }  // namespace
 
-engine::PoolPlan pools_for(const Point& point, const TrialOptions& options) {
+std::uint32_t most_in_custody(const Point& point, const TrialOptions& options) {
+  // Several packets of unfinished messages of each connection, and what a chunk adds.
+  std::uint32_t longest = 1;
+  for (const Script& script : point.workload->scripts)
+    for (const MessageKind& kind : script) longest = std::max<std::uint32_t>(longest, kind.packets);
+  return point.custody_packets + point.flows * longest + 2 * options.chunks.frames;
+}
+
+engine::PoolPlan pools_for(std::span<const Entrant> entrants, const TrialOptions& options) {
   engine::PoolPlan plan;
   plan.name = "linerate";
   plan.frame_bytes = kFrameBytes;
-  // Input and output of both ports. Not more than is needed: receive buffers come round again as a NIC's do. And
-  // custody, which holds receive buffers up to three quarters of those it may have.
-  plan.frames = 4 * options.chunks.frames + kSpareFrames + most_in_custody(point, options) * 3 / 2;
-  // Made frames on their way, and READ requests in custody.
-  bool reads = false;
-  for (const Script& script : point.workload->scripts)
-    for (const MessageKind& kind : script) reads = reads || kind.operation == wire::Operation::read_request;
-  plan.small_frames = kSpareSmall + (reads ? most_in_custody(point, options) : 0);
+  // Each may be another process of two lcores, and one makes the frames.
+  const auto lcores = static_cast<std::uint32_t>(1 + 2 * entrants.size());
+  // Input and output of both ports. Not more than is needed: receive buffers come round again as a NIC's do.
+  plan.frames = 4 * options.chunks.frames + kSparePerLcore * lcores;
+  // Made frames on their way.
+  plan.small_frames = kSpareSmall + kSparePerLcore * lcores;
+  for (const Entrant& entrant : entrants) {
+    if (!entrant.holds) continue;
+    // Custody holds receive buffers up to three quarters of those it may have, and copies of READ requests.
+    const std::uint32_t most = most_in_custody(entrant.point, options);
+    plan.frames += most * 3 / 2;
+    if (has_reads(*entrant.point.workload)) plan.small_frames += most;
+  }
   return plan;
 }
 
@@ -64,19 +76,20 @@ engine::Settings settings_for(const Point& point, const engine::PoolPlan& plan, 
   return settings;
 }
 
-std::vector<DeviceResult> run_trial(const Point& point, const TrialOptions& options,
-                                    const std::vector<DeviceMaker>& makers, RingPorts& ports,
+std::vector<DeviceResult> run_trial(std::span<const Entrant> entrants, const TrialOptions& options, RingPorts& ports,
                                     const drivers::Clock& clock) {
-  const engine::PoolPlan plan = pools_for(point, options);
-  const engine::Settings settings = settings_for(point, plan, options);
+  const engine::PoolPlan plan = pools_for(entrants, options);
   engine::Pools pools = engine::Pools::create(plan);
   std::vector<DeviceResult> results;
   {
     const Payloads payloads;
     std::vector<std::unique_ptr<Device>> devices;
     std::vector<std::unique_ptr<Session>> sessions;
-    for (std::size_t i = 0; i < makers.size(); ++i) {
-      devices.push_back(makers[i]({ports, settings, pools, clock, static_cast<unsigned>(i + 1)}));
+    for (std::size_t i = 0; i < entrants.size(); ++i) {
+      const Point& point = entrants[i].point;
+      const engine::Settings settings = settings_for(point, plan, options);
+      devices.push_back(
+          entrants[i].make({point, options, ports, settings, pools, clock, static_cast<unsigned>(i + 1)}));
       sessions.push_back(
           std::make_unique<Session>(point, options.chunks, *devices.back(), ports, pools.frames, payloads));
       results.push_back({devices.back()->name(), {}, {}});
@@ -84,14 +97,14 @@ std::vector<DeviceResult> run_trial(const Point& point, const TrialOptions& opti
       sessions.back()->set_up();
       devices.back()->pause();
     }
-    const std::uint64_t packets = std::max<std::uint64_t>(options.packets, 2 * point.flows);
     for (unsigned round = 0; round < options.rounds; ++round)
-      for (std::size_t i = 0; i < makers.size(); ++i) {
+      for (std::size_t i = 0; i < entrants.size(); ++i) {
         devices[i]->resume();
-        results[i].rounds.push_back(sessions[i]->measure(packets));
+        results[i].rounds.push_back(
+            sessions[i]->measure(std::max<std::uint64_t>(options.packets, 2 * entrants[i].point.flows)));
         devices[i]->pause();
       }
-    for (std::size_t i = 0; i < makers.size(); ++i) {
+    for (std::size_t i = 0; i < entrants.size(); ++i) {
       devices[i]->resume();
       sessions[i]->finish();
       devices[i]->pause();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One point of the table on several devices in turn: A B C A B C ..., and what that comes to.
+// Several devices in turn, A B C A B C ..., each with its own traffic, and what that comes to.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct TrialOptions {
 
 /// What a device gets to be made of.
 struct Bench {
+  const Point& point;
+  const TrialOptions& options;
   RingPorts& ports;
   const engine::Settings& settings;
   const engine::Pools& pools;
@@ -32,21 +35,29 @@ struct Bench {
 };
 using DeviceMaker = std::function<std::unique_ptr<Device>(const Bench&)>;
 
+/// One of those that take turns.
+struct Entrant {
+  Point point;  ///< what goes through it
+  DeviceMaker make;
+  bool holds = true;  ///< it keeps what the point has in custody: the pools need room for that
+};
+
 struct DeviceResult {
   std::string name;
   std::vector<Round> rounds;
   std::vector<std::string> errors;
 };
 
-/// Pools with buffers for `point`: those of a box with ports for path MTU 4096, the same for every device.
-engine::PoolPlan pools_for(const Point& point, const TrialOptions& options);
+/// Pools with buffers for all of them: those of a box with ports for path MTU 4096, the same for every device.
+engine::PoolPlan pools_for(std::span<const Entrant> entrants, const TrialOptions& options);
+/// What a device may have in custody at most: the point's packets, and what comes beside them.
+std::uint32_t most_in_custody(const Point& point, const TrialOptions& options);
 /// A box that holds what `point` asks for. No resend timer runs out while other devices have their turn.
 engine::Settings settings_for(const Point& point, const engine::PoolPlan& plan, const TrialOptions& options);
 
-/// Measures; nothing is left in ports or pools. Throws std::runtime_error when it cannot go on; what came out wrong
-/// stands in the errors.
-std::vector<DeviceResult> run_trial(const Point& point, const TrialOptions& options,
-                                    const std::vector<DeviceMaker>& makers, RingPorts& ports,
+/// Measures: a result for each entrant, in their order; worker lcore i + 1 is entrant i's. Nothing is left in ports or
+/// pools. Throws std::runtime_error when it cannot go on; what came out wrong stands in the errors.
+std::vector<DeviceResult> run_trial(std::span<const Entrant> entrants, const TrialOptions& options, RingPorts& ports,
                                     const drivers::Clock& clock);
 
 /// Cycles per packet of one round: the median of its chunks, without those in which the kernel preempted the device

@@ -2,6 +2,7 @@
 #include "test/bench/workload.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -22,6 +23,10 @@ constexpr std::uint32_t kHeaders =
 
 // IP packets of 40, 576 and 1500 bytes, 7 : 4 : 1 ("simple IMIX"), the smallest padded by Ethernet.
 const std::vector<std::uint16_t> kImix = {60, 60, 590, 60, 60, 590, 60, 590, 60, 60, 590, 1514};
+
+double per_ms(const Workload& workload) {
+  return std::min(kMostPerSecond, line_rate_100g(workload.frame_bytes())) / 1e3;
+}
 
 MessageKind write(std::uint16_t payload, std::uint16_t packets = 1) { return {Operation::write, payload, packets}; }
 MessageKind send(std::uint16_t payload, std::uint16_t packets = 1) { return {Operation::send, payload, packets}; }
@@ -84,16 +89,27 @@ const Workload& workload(std::string_view name) {
 
 double line_rate_100g(double bytes) { return k100G / 8 / (bytes + kLineOverhead); }
 
-double Point::custody_rate() const { return std::min(kMostPerSecond, line_rate_100g(workload->frame_bytes())); }
+std::uint32_t packets_of_ms(const Workload& workload, double ms) {
+  return workload.scripts.empty() ? 0 : static_cast<std::uint32_t>(std::lround(per_ms(workload) * ms));
+}
 
-std::uint32_t Point::custody_packets() const { return static_cast<std::uint32_t>(custody_rate() * custody_ms / 1e3); }
+std::uint32_t packets_of_bytes(const Workload& workload, double bytes) {
+  return workload.scripts.empty() ? 0 : static_cast<std::uint32_t>(std::lround(bytes / workload.frame_bytes()));
+}
+
+double Point::custody_ms() const { return custody_packets / per_ms(*workload); }
+
+std::uint64_t Point::custody_bytes() const {
+  return static_cast<std::uint64_t>(std::llround(custody_packets * workload->frame_bytes()));
+}
 
 std::vector<Point> default_points() {
   std::vector<Point> points;
   const auto add = [&](std::string_view name, std::initializer_list<std::uint32_t> flows,
                        std::initializer_list<double> custody_ms) {
     for (const std::uint32_t flow_count : flows)
-      for (const double ms : custody_ms) points.push_back({&workload(name), flow_count, ms});
+      for (const double ms : custody_ms)
+        points.push_back({&workload(name), flow_count, packets_of_ms(workload(name), ms)});
   };
   for (const char* size : {"write64", "write512", "write1024", "write4096"}) add(size, {64}, {0, 1, 10});
   add("write512", {1, 4096, 65536}, {1});

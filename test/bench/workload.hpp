@@ -43,13 +43,19 @@ const Workload& workload(std::string_view name);
 /// A workload and how much of it.
 struct Point {
   const Workload* workload = nullptr;
-  std::uint32_t flows = 64;  ///< connections, of each direction; for frames that are not RoCE: 5-tuples
-  double custody_ms = 0;     ///< of requests without an answer, at the rate of custody_rate()
+  std::uint32_t flows = 64;           ///< connections, of each direction; for frames that are not RoCE: 5-tuples
+  std::uint32_t custody_packets = 0;  ///< requests without an answer, of each direction
 
-  /// Packets per second that custody_ms stands for: 100 Gbit/s of such frames, 15 M/s at most.
-  double custody_rate() const;
-  std::uint32_t custody_packets() const;
+  /// The time in which so many come, at 100 Gbit/s or 15 M/s, whichever is less.
+  double custody_ms() const;
+  /// Frame bytes of so many, FCS not included.
+  std::uint64_t custody_bytes() const;
 };
+
+/// How many packets without an answer a number of milliseconds (Point::custody_ms()) or of bytes means; none where no
+/// frame is RoCE.
+std::uint32_t packets_of_ms(const Workload& workload, double ms);
+std::uint32_t packets_of_bytes(const Workload& workload, double bytes);
 
 /// What is measured unless told otherwise.
 std::vector<Point> default_points();
