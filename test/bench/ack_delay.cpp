@@ -1,144 +1,286 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long a requester waits for its pseudo-ACK: the box's own loop, busy polling, between memory-only ports; a second
-// thread is requester, long haul and responder. Everything that comes out is checked.
+// How long a requester waits for its pseudo-ACK while the box has half of what it can do.
 #include <fmt/core.h>
-#include <pthread.h>
-#include <rte_lcore.h>
-#include <rte_mempool.h>
+#include <rte_cycles.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
 #include <iostream>
-#include <thread>
-#include <vector>
+#include <numeric>
+#include <stdexcept>
 
-#include "app/box_loop.hpp"
-#include "app/report.hpp"
-#include "drivers/clock.hpp"
 #include "drivers/eal.hpp"
-#include "drivers/memory_port.hpp"
-#include "engine/engine.hpp"
-#include "test/bench/traffic.hpp"
+#include "test/bench/delay_meter.hpp"
+#include "test/bench/devices.hpp"
+#include "test/bench/linerate_report.hpp"
+#include "test/bench/trial.hpp"
 
 namespace {
 
 using namespace longhaul;
+using namespace longhaul::bench;
 
-void pin_to(unsigned cpu) {
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  CPU_SET(cpu, &cpus);
-  pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
+constexpr std::uint32_t kPortIn = 1024;
+constexpr std::uint32_t kPortOut = 4096;
+constexpr std::uint64_t kMemoryBesides = 512ull << 20;  // DPDK itself, rings, tables
+constexpr std::uint64_t kPausesPerSecond = 100'000;     // 10 us
+constexpr double kPausePackets = 4;                     // and four times what its frames take at the highest rate
+
+struct Options {
+  std::vector<std::string> workloads = {"write512"};
+  std::uint32_t flows = 64;
+  double custody_ms = 1;
+  double load = 0.5;
+  bool with_record = false;
+  TrialOptions trial;
+  std::vector<unsigned> cores = {0, 1};
+  bool hugepages = false;
+  std::string huge_dir;
+  std::string json;
+  bool memory = false;
+};
+
+/// The box, or the floor beside it, between ports that frames come to when they are due.
+struct Paced {
+  std::unique_ptr<PacedPorts> ports;
+  std::unique_ptr<DelayMeter> meter;
+};
+
+Point point_of(const std::string& name, const Options& options) {
+  const Workload& row = workload(name);
+  const bool fits = row.scripts.size() == 1 && row.scripts[0].size() == 1 && row.scripts[0][0].packets == 1 &&
+                    row.scripts[0][0].operation != wire::Operation::read_request && !row.both_ways && !row.acks_only;
+  if (!fits)
+    throw std::invalid_argument(name + ": the delay is that of WRITEs or SENDs of one packet from the host side");
+  return {&row, options.flows, packets_of_ms(row, options.custody_ms)};
 }
 
-int measure(const bench::TrafficOptions& traffic, bool with_record) {
-  engine::PoolPlan plan;
-  // Frames of up to 1280 bytes are held in small buffers: room for what one and a half round trips bring.
-  const auto in_custody = static_cast<std::uint32_t>(traffic.rate * static_cast<double>(traffic.round_trip) / 1e9);
-  // A NIC's rings: small enough that receive buffers come round again while a cache remembers them.
-  plan.frame_bytes = std::max(2048u, traffic.payload + 128);
-  plan.frames = traffic.payload + 128 <= engine::Pools::kSmallBytes.back() ? 8192 : 8192 + in_custody * 3 / 2;
-  plan.small_frames = in_custody * 3 / 2 + 65536;
+std::vector<Entrant> entrants_of(const Point& point, const Options& options, std::array<Paced, 2>& paced) {
+  const bool share = options.cores[0] == options.cores[1];
+  const auto pace = [](Paced& own, const Bench& b) {
+    own.ports = std::make_unique<PacedPorts>(b.ports.pair(), b.ports.out_frames());
+    return own.ports->pair();
+  };
+  return {{point,
+           [&options, &paced, share, pace](const Bench& b) {
+             return std::make_unique<BoxDevice>(pace(paced[0], b), b.lcore, share, b.settings, b.pools, b.clock,
+                                                options.with_record);
+           },
+           true},
+          {point,
+           [&paced, share, pace](const Bench& b) {
+             return std::make_unique<FloorDevice>(pace(paced[1], b), b.lcore, share);
+           },
+           false}};
+}
 
-  drivers::EalOptions eal_options;
-  eal_options.hugepages = false;
-  eal_options.memory_bytes = engine::Pools::bytes_needed(plan) + (512u << 20);
-  eal_options.core = 0;
-  const drivers::Eal eal(eal_options);
-  engine::Pools pools = engine::Pools::create(plan);
-  const drivers::Clock clock;
+std::uint64_t memory_for(const Options& options) {
+  std::uint64_t most = 0;
+  std::array<Paced, 2> paced;
+  for (const std::string& name : options.workloads)
+    most = std::max(most, engine::Pools::bytes_needed(
+                              pools_for(entrants_of(point_of(name, options), options, paced), options.trial)));
+  return most + kMemoryBesides;
+}
 
-  auto [host_end, host_port] = drivers::MemoryPort::make_wire("host", 1024);
-  auto [wan_end, wan_port] = drivers::MemoryPort::make_wire("wan", 1024);
-
-  engine::Settings settings;
-  settings.custody_box_bytes = 4ull << 30;
-  settings.custody_flow_bytes = 4ull << 30;
-  settings.custody_mbufs = in_custody * 3 / 2;
-  settings.initial_window_bytes = 4ull << 30;
-  settings.max_connections = traffic.flows + 1;
-
-  int status = 0;
-  {
-    app::PortSink sink(*host_port, *wan_port);
-    std::vector<custody::RecordSlot> slots(settings.max_connections);
-    engine::Engine engine(settings, pools, sink);
-    if (with_record) engine.use_record(slots, clock.now());
-    app::Requests requests;
-    bench::TrafficResult result;
-    std::exception_ptr failure;
-    std::thread peer([&] {
-      pin_to(1);
-      rte_thread_register();  // an lcore of its own, or each mbuf costs a turn on the pool's shared ring
-      try {
-        result = bench::run_traffic(traffic, *host_end, *wan_end, pools.frames, clock);
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      requests.stops.store(1);
-    });
-    app::BoxLoopOptions options;
-    app::BoxLoop loop(engine, *host_port, *wan_port, clock, options);
-    const app::StopRecord record = loop.run(requests);
-    peer.join();
-    if (failure) std::rethrow_exception(failure);
-
-    const metrics::Histogram& delay = engine.pseudo_ack_delay();
-    app::Json json;
-    json["payload_bytes"] = traffic.payload;
-    json["flows"] = traffic.flows;
-    json["round_trip_ms"] = static_cast<double>(traffic.round_trip) / 1e6;
-    json["requests_offered"] = result.offered;
-    json["requests_per_second"] = result.offered_per_second;
-    json["pseudo_acks"] = result.pseudo_acks;
-    json["delivered"] = result.delivered;
-    json["repeated_at_responder"] = result.repeated;
-    json["custody_packets_left"] = record.left_packets;
-    json["resends"] = engine.counters()[Counter::resends];
-    json["delay_samples"] = delay.count();
-    for (const auto& [name, fraction] : {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99_9", 0.999}})
-      json[std::string("delay_ns_") + name] = delay.quantile(fraction);
-    json["delay_ns_max"] = delay.max();
-    json["wan_rtt_ns_p50"] = engine.wan_rtt().quantile(0.5);
-    json["delay_histogram_ns"] = app::Json::array();  // [upper edge of the bucket, samples in it]
-    for (std::size_t i = 0; i < metrics::Histogram::kBuckets; ++i)
-      if (delay.bucket(i) != 0)
-        json["delay_histogram_ns"].push_back({metrics::Histogram::upper_edge(i), delay.bucket(i)});
-    json["errors"] = result.errors;
-    std::cout << json.dump() << "\n";
-    std::cerr << app::histogram_table("delay of pseudo-ACKs", delay);
-    if (!result.errors.empty() || record.left_packets != 0) status = 1;
+app::Json quantiles(std::vector<std::uint32_t> cycles) {
+  app::Json json;
+  json["samples"] = cycles.size();
+  if (cycles.empty()) return json;
+  std::sort(cycles.begin(), cycles.end());
+  const double ns = 1e9 / static_cast<double>(rte_get_tsc_hz());
+  for (const auto& [name, fraction] :
+       {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99_9", 0.999}, {"max", 1.0}}) {
+    const auto place = static_cast<std::size_t>(fraction * static_cast<double>(cycles.size()));
+    json[name] = std::round(cycles[std::min(place, cycles.size() - 1)] * ns);
   }
-  pools.destroy();
-  return status;
+  return json;
+}
+
+app::Json describe(const Delays& delays) {
+  app::Json json;
+  json["chunks"] = delays.chunks;
+  json["chunks_preempted"] = delays.chunks_preempted;
+  json["chunks_paused"] = delays.chunks_paused;
+  json["chunks_late"] = delays.chunks_late;
+  json["longest_pause_us"] =
+      std::round(static_cast<double>(delays.longest_pause) * 1e6 / static_cast<double>(rte_get_tsc_hz()));
+  json["seconds_of_arrivals"] = delays.seconds;
+  std::vector<std::uint32_t> all = delays.undisturbed;
+  all.insert(all.end(), delays.paused.begin(), delays.paused.end());
+  json["not_preempted_ns"] = quantiles(all);
+  all.insert(all.end(), delays.preempted.begin(), delays.preempted.end());
+  json["all_ns"] = quantiles(std::move(all));
+  json["undisturbed_ns"] = quantiles(delays.undisturbed);
+  return json;
+}
+
+std::string line_of(const app::Json& point, const std::string& device, const char* set) {
+  const app::Json& figures = point["devices"][device][set];
+  std::string line = fmt::format("  {:<6} {:<17} {:>9}", device, set, figures["samples"].get<std::uint64_t>());
+  for (const char* name : {"p50", "p90", "p99", "p99_9", "max"})
+    line += fmt::format(" {:>9.2f}", figures.contains(name) ? figures[name].get<double>() / 1e3 : 0.0);
+  return line;
+}
+
+/// In each round the box's highest rate, then box and floor at a part of it.
+app::Json measure(const Point& point, const Options& options, RingPorts& ports, const drivers::Clock& clock) {
+  std::array<Paced, 2> paced;
+  const auto entrants = entrants_of(point, options, paced);
+  Trial trial(entrants, options.trial, ports, clock);
+  for (std::size_t i = 0; i < entrants.size(); ++i)
+    paced[i].meter = std::make_unique<DelayMeter>(*paced[i].ports, trial.device(i), trial.session(i).connections(),
+                                                  i == 0 ? Side::host : Side::wan);
+  const double hz = static_cast<double>(rte_get_tsc_hz());
+  std::vector<double> highest;
+  std::vector<double> offered;
+  for (unsigned round = 0; round < options.trial.rounds; ++round) {
+    double cycles = 0;
+    for (std::size_t i = 0; i < entrants.size(); ++i)
+      trial.turn(i, [&](Session& session) {
+        if (i == 0) {
+          paced[i].ports->schedule({});
+          cycles = cycles_per_packet(session.measure(options.trial.packets / 4), true);
+          highest.push_back(hz / cycles / 1e6);
+          offered.push_back(highest.back() * options.load);
+        }
+        paced[i].ports->set_pause(rte_get_tsc_hz() / kPausesPerSecond,
+                                  static_cast<std::uint64_t>(cycles * kPausePackets));
+        paced[i].meter->set_interval(cycles / options.load);
+        session.set_observer(paced[i].meter.get());
+        session.measure(options.trial.packets);
+        session.set_observer(nullptr);
+        paced[i].ports->schedule({});
+      });
+  }
+
+  app::Json json;
+  json["workload"] = point.workload->name;
+  json["flows"] = point.flows;
+  json["custody_packets"] = point.custody_packets;
+  json["load"] = options.load;
+  json["with_record"] = options.with_record;
+  json["highest_mpps"] = summary(highest);
+  json["offered_mpps"] = summary(offered);
+  json["errors"] = app::Json::array();
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < entrants.size(); ++i) {
+    names.push_back(trial.device(i).name());
+    json["devices"][names[i]] = describe(paced[i].meter->delays());
+    if (const std::uint64_t missing = paced[i].meter->missing(); missing != 0)
+      json["errors"].push_back(fmt::format("{}: nothing came for {} requests", names[i], missing));
+  }
+  const auto errors = trial.finish();
+  for (std::size_t i = 0; i < entrants.size(); ++i)
+    for (const std::string& error : errors[i]) json["errors"].push_back(names[i] + ": " + error);
+  return json;
+}
+
+app::Json describe_method(const Options& options) {
+  app::Json json;
+  json["rounds"] = options.trial.rounds;
+  json["packets_per_round"] = options.trial.packets;
+  json["delay"] =
+      "from the arrival of a request at the host port, at random times (Poisson), to the return of the transmit that "
+      "took its pseudo-ACK; of the floor, which answers nothing, to that of the transmit that took the request";
+  json["highest_mpps"] = "requests that the box passes, with their ACKs, when all are there at once";
+  json["load"] = "of that, in the same round; the responder's ACKs arrive at the same rate";
+  json["chunks_preempted"] = "chunks in which the kernel gave the device's core to somebody else";
+  json["chunks_paused"] =
+      "other chunks in which the loop did not come round for 10 us and four times what its frames take at the highest "
+      "rate: a hypervisor preempts without a trace, and the floor, whose turns are short, shows how often";
+  json["chunks_late"] = "left out: generator or device had no core in the moment in which the first frame was due";
+  json["all_ns"] = "every request";
+  json["not_preempted_ns"] = "without preempted chunks";
+  json["undisturbed_ns"] = "without paused ones too";
+  return json;
+}
+
+int measure(const Options& options) {
+  drivers::EalOptions eal_options;
+  eal_options.program = "ack_delay";
+  eal_options.hugepages = options.hugepages;
+  eal_options.huge_dir = options.huge_dir;
+  eal_options.memory_bytes = memory_for(options);
+  eal_options.core = options.cores[1];
+  eal_options.workers.assign(2, options.cores[0]);
+  const drivers::Eal eal(eal_options);
+  const drivers::Clock clock;
+  RingPorts ports(kPortIn, kPortOut);
+
+  app::Json json;
+  json["machine"] = describe_machine(options.hugepages, options.cores[1], options.cores[0]);
+  json["method"] = describe_method(options);
+  json["points"] = app::Json::array();
+  bool right = true;
+  for (const std::string& name : options.workloads) {
+    app::Json point = measure(point_of(name, options), options, ports, clock);
+    fmt::print(stderr, "{} at {:.2f} of {:.2f} M/s, microseconds\n  {:<24} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", name,
+               point["offered_mpps"]["median"].get<double>(), point["highest_mpps"]["median"].get<double>(), "",
+               "requests", "p50", "p90", "p99", "p99.9", "max");
+    for (const auto& [device, figures] : point["devices"].items()) {
+      for (const char* set : {"all_ns", "not_preempted_ns", "undisturbed_ns"})
+        fmt::print(stderr, "{}\n", line_of(point, device, set));
+      fmt::print(stderr, "  {:<6} of {} chunks {} preempted, {} paused, for {} us at most; {} more begun late\n",
+                 device, figures["chunks"].get<std::uint64_t>(), figures["chunks_preempted"].get<std::uint64_t>(),
+                 figures["chunks_paused"].get<std::uint64_t>(), figures["longest_pause_us"].get<double>(),
+                 figures["chunks_late"].get<std::uint64_t>());
+    }
+    for (const auto& error : point["errors"]) fmt::print(stderr, "  WRONG: {}\n", error.get<std::string>());
+    right = right && point["errors"].empty();
+    json["points"].push_back(std::move(point));
+  }
+  if (options.json.empty())
+    std::cout << json.dump(1) << "\n";
+  else
+    app::write_atomically(options.json, json);
+  return right ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{
-      "Measures the delay from the return of the burst receive that brought a request to the acceptance of its "
-      "pseudo-ACK by the port.\nPrints one JSON object, and the histogram on standard error; exit status 1 when what "
-      "came out of the box was wrong "
-      "(never for being slow). Uses processors 0 and 1."};
-  bench::TrafficOptions traffic;
-  double round_trip_ms = 10;
-  app.add_option("--rate", traffic.rate, "requests offered per second")->capture_default_str();
-  app.add_option("--requests", traffic.requests, "how many")->capture_default_str();
-  app.add_option("--payload", traffic.payload, "bytes of each WRITE")
-      ->check(CLI::Range(0, 4096))
+      "Measures the delay of pseudo-ACKs, request in to ACK out, while the box has a part of what it can do.\n\n"
+      "The box's own loop, busy polling on one core, on ports that are rings in memory; the other core makes the "
+      "requests, answers them, and checks all that comes out. Each round finds the highest rate first, then lets "
+      "requests arrive at random at --load times that, at the box and, for comparison, at the floor, a loop that only "
+      "receives, checks the ICRC and sends.\n\n"
+      "Prints one JSON document, and a table on standard error. Exit status 1 when what came out was wrong, never for "
+      "being slow."};
+  Options options;
+  app.add_option("--workload", options.workloads, "of build/test/bench/linerate --list, WRITEs or SENDs of one packet")
       ->capture_default_str();
-  app.add_option("--flows", traffic.flows, "connections")->check(CLI::Range(1, 16384))->capture_default_str();
-  app.add_option("--round-trip", round_trip_ms, "of the long haul, in ms")
-      ->check(CLI::Range(0.0, 1000.0))
+  app.add_option("--flows", options.flows, "connections")->check(CLI::Range(1u, 65536u))->capture_default_str();
+  app.add_option("--custody", options.custody_ms, "milliseconds of long haul: what has no answer yet")
+      ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  bool with_record = false;
-  app.add_flag("--record", with_record, "with a restart record, in ordinary memory");
+  app.add_option("--load", options.load, "of the highest rate")->check(CLI::Range(0.01, 1.0))->capture_default_str();
+  app.add_flag("--record", options.with_record, "with a restart record, in ordinary memory");
+  app.add_option("--rounds", options.trial.rounds, "box, floor, box, floor, ...")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--packets", options.trial.packets, "of each device in each round")
+      ->check(CLI::Range(1, 100'000'000))
+      ->capture_default_str();
+  app.add_option("--cores", options.cores, "processors: the device's, the generator's")
+      ->expected(2)
+      ->capture_default_str();
+  app.add_flag("--hugepages", options.hugepages, "use hugepages, as a box in production does");
+  app.add_option("--huge-dir", options.huge_dir, "where hugetlbfs is mounted");
+  app.add_option("--json", options.json, "write the document there instead of to standard output");
+  app.add_flag("--memory", options.memory, "print the bytes of memory this choice needs, measure nothing");
   CLI11_PARSE(app, argc, argv);
-  traffic.round_trip = static_cast<Duration>(round_trip_ms * 1e6);
   try {
-    return measure(traffic, with_record);
+    if (options.memory) {
+      fmt::print("{}\n", memory_for(options));
+      return 0;
+    }
+    return measure(options);
+  } catch (const std::invalid_argument& e) {
+    fmt::print(stderr, "ack_delay: {}\n", e.what());
+    return 2;
   } catch (const std::exception& e) {
     fmt::print(stderr, "ack_delay: {}\n", e.what());
     return 1;

@@ -27,8 +27,8 @@ constexpr std::uint8_t kPeerMac[] = {0x02, 0, 0, 0, 0};
 
 // ---- loops ------------------------------------------------------------------------------------
 
-LoopDevice::LoopDevice(RingPorts& ports, unsigned lcore, bool share)
-    : metered_{{ports.port(Side::host), meter_}, {ports.port(Side::wan), meter_}}, lcore_(lcore), share_(share) {
+LoopDevice::LoopDevice(PortPair ports, unsigned lcore, bool share)
+    : metered_{{ports.host, meter_}, {ports.wan, meter_}}, lcore_(lcore), share_(share) {
   meter_.set_yielding(share);
 }
 
@@ -56,12 +56,14 @@ std::optional<Device::Work> LoopDevice::done() {
 
 // ---- the box ----------------------------------------------------------------------------------
 
-BoxDevice::BoxDevice(RingPorts& ports, unsigned lcore, bool share, const engine::Settings& settings,
-                     const engine::Pools& pools, const drivers::Clock& clock)
+BoxDevice::BoxDevice(PortPair ports, unsigned lcore, bool share, const engine::Settings& settings,
+                     const engine::Pools& pools, const drivers::Clock& clock, bool with_record)
     : LoopDevice(ports, lcore, share),
-      sink_(ports.port(Side::host), ports.port(Side::wan)),
+      sink_(ports.host, ports.wan),
+      record_(with_record ? settings.max_connections : 0),
       engine_(settings, pools, sink_),
       box_loop_(engine_, port(Side::host), port(Side::wan), clock, {}) {
+  if (with_record) engine_.use_record(record_, clock.now());
   launch();
 }
 
@@ -98,7 +100,7 @@ void ForwardingDevice::loop() {
   }
 }
 
-FloorDevice::FloorDevice(RingPorts& ports, unsigned lcore, bool share) : ForwardingDevice(ports, lcore, share) {
+FloorDevice::FloorDevice(PortPair ports, unsigned lcore, bool share) : ForwardingDevice(ports, lcore, share) {
   launch();
 }
 
@@ -133,7 +135,7 @@ std::uint16_t FloorDevice::treat(Side, rte_mbuf** frames, std::uint16_t count) {
   return count;
 }
 
-BacklogDevice::BacklogDevice(RingPorts& ports, unsigned lcore, bool share, std::uint32_t backlog)
+BacklogDevice::BacklogDevice(PortPair ports, unsigned lcore, bool share, std::uint32_t backlog)
     : ForwardingDevice(ports, lcore, share), queue_(std::max(backlog, 1u)) {
   launch();
 }
@@ -159,7 +161,7 @@ void BacklogDevice::keep(rte_mbuf* frame) {
   if (++next_ == queue_.size()) next_ = 0;
 }
 
-MacDevice::MacDevice(RingPorts& ports, unsigned lcore, bool share, Mode mode)
+MacDevice::MacDevice(PortPair ports, unsigned lcore, bool share, Mode mode)
     : ForwardingDevice(ports, lcore, share), mode_(mode) {
   launch();
 }

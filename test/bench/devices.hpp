@@ -20,7 +20,7 @@ namespace longhaul::bench {
 class LoopDevice : public Device {
  public:
   /// `share`: its lcore's processor is also that of the thread that hands out chunks.
-  LoopDevice(RingPorts& ports, unsigned lcore, bool share);
+  LoopDevice(PortPair ports, unsigned lcore, bool share);
 
   bool shares_processor() const override { return share_; }
   void resume() override { meter_.resume(); }
@@ -49,11 +49,11 @@ class LoopDevice : public Device {
   bool share_;
 };
 
-/// longhaul itself: the real engine run by the real loop.
+/// longhaul itself: the real engine run by the real loop. `with_record`: with a restart record in ordinary memory.
 class BoxDevice final : public LoopDevice {
  public:
-  BoxDevice(RingPorts& ports, unsigned lcore, bool share, const engine::Settings& settings, const engine::Pools& pools,
-            const drivers::Clock& clock);
+  BoxDevice(PortPair ports, unsigned lcore, bool share, const engine::Settings& settings, const engine::Pools& pools,
+            const drivers::Clock& clock, bool with_record = false);
   ~BoxDevice() override { stop(); }
 
   std::string name() const override { return "box"; }
@@ -66,6 +66,7 @@ class BoxDevice final : public LoopDevice {
   void ask_to_stop() override;
 
   app::PortSink sink_;
+  std::vector<custody::RecordSlot> record_;
   engine::Engine engine_;
   app::Requests requests_;
   app::BoxLoop box_loop_;
@@ -74,7 +75,7 @@ class BoxDevice final : public LoopDevice {
 /// Receives a burst, does something to it, sends it, in both directions. In testpmd's words: forwarding.
 class ForwardingDevice : public LoopDevice {
  public:
-  ForwardingDevice(RingPorts& ports, unsigned lcore, bool share) : LoopDevice(ports, lcore, share) {}
+  ForwardingDevice(PortPair ports, unsigned lcore, bool share) : LoopDevice(ports, lcore, share) {}
 
  protected:
   /// What is done to each burst: frames in, frames to send out. Returns how many of them are left.
@@ -90,7 +91,7 @@ class ForwardingDevice : public LoopDevice {
 /// The least that any box which looks at its frames does: it checks the ICRC of each by the engine's own routine.
 class FloorDevice final : public ForwardingDevice {
  public:
-  FloorDevice(RingPorts& ports, unsigned lcore, bool share);
+  FloorDevice(PortPair ports, unsigned lcore, bool share);
   ~FloorDevice() override { stop(); }
   std::string name() const override { return "floor"; }
   std::string complaint() const override { return wrong_; }
@@ -106,7 +107,7 @@ class FloorDevice final : public ForwardingDevice {
 class BacklogDevice final : public ForwardingDevice {
  public:
   /// `backlog`: packets kept.
-  BacklogDevice(RingPorts& ports, unsigned lcore, bool share, std::uint32_t backlog);
+  BacklogDevice(PortPair ports, unsigned lcore, bool share, std::uint32_t backlog);
   ~BacklogDevice() override;
   std::string name() const override { return "floor-backlog"; }
   std::string complaint() const override { return wrong_; }
@@ -127,7 +128,7 @@ class MacDevice final : public ForwardingDevice {
     swap,  ///< "macswap": exchanges source and destination
     set,   ///< "mac": writes both, as testpmd does without --eth-peer
   };
-  MacDevice(RingPorts& ports, unsigned lcore, bool share, Mode mode);
+  MacDevice(PortPair ports, unsigned lcore, bool share, Mode mode);
   ~MacDevice() override { stop(); }
   std::string name() const override { return mode_ == Mode::swap ? "macswap" : "mac"; }
   void rewrite(Side out, std::uint8_t* frame) const override { rewrite(mode_, out, frame); }

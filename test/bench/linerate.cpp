@@ -88,20 +88,20 @@ DeviceMaker maker_of(const std::string& name, const Options& options, const std:
   const bool share = options.cores[0] == options.cores[1];
   if (name == "box")
     return [share](const Bench& b) {
-      return std::make_unique<BoxDevice>(b.ports, b.lcore, share, b.settings, b.pools, b.clock);
+      return std::make_unique<BoxDevice>(b.ports.pair(), b.lcore, share, b.settings, b.pools, b.clock);
     };
   if (name == "floor")
-    return [share](const Bench& b) { return std::make_unique<FloorDevice>(b.ports, b.lcore, share); };
+    return [share](const Bench& b) { return std::make_unique<FloorDevice>(b.ports.pair(), b.lcore, share); };
   if (name == "floor-backlog")
     return [share](const Bench& b) {
       // As much as the box has on average: a chunk's answers come with the next chunk.
       const std::uint32_t backlog = b.point.custody_packets + b.options.chunks.frames;
-      return std::make_unique<BacklogDevice>(b.ports, b.lcore, share, backlog);
+      return std::make_unique<BacklogDevice>(b.ports.pair(), b.lcore, share, backlog);
     };
   const bool swaps = name.ends_with("macswap");
   const MacDevice::Mode mode = swaps ? MacDevice::Mode::swap : MacDevice::Mode::set;
   if (name == "macswap" || name == "mac")
-    return [share, mode](const Bench& b) { return std::make_unique<MacDevice>(b.ports, b.lcore, share, mode); };
+    return [share, mode](const Bench& b) { return std::make_unique<MacDevice>(b.ports.pair(), b.lcore, share, mode); };
   const TestpmdOptions testpmd{shared_as, options.huge_dir, options.cores[1], options.cores[0], options.testpmd_log};
   return [testpmd, mode](const Bench& b) { return std::make_unique<Testpmd>(b.ports, testpmd, mode); };
 }

@@ -32,13 +32,6 @@ std::vector<double> by_round(const DeviceResult& result, const std::function<dou
   return values;
 }
 
-app::Json summary(const std::vector<double>& values) {
-  app::Json json;
-  json["median"] = rounded(median(values));
-  for (const double value : values) json["rounds"].push_back(rounded(value));
-  return json;
-}
-
 /// The sum of `what` over all chunks, for each packet.
 double per_packet(const DeviceResult& result, std::uint64_t Round::Chunk::*what) {
   double sum = 0;
@@ -102,6 +95,13 @@ void compare(app::Json& json, const DeviceResult& a, const DeviceResult& b) {
 }
 
 }  // namespace
+
+app::Json summary(const std::vector<double>& values) {
+  app::Json json;
+  json["median"] = rounded(median(values));
+  for (const double value : values) json["rounds"].push_back(rounded(value));
+  return json;
+}
 
 app::Json describe_machine(bool hugepages, unsigned generator_core, unsigned device_core) {
   app::Json json;

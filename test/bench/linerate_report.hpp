@@ -11,6 +11,9 @@
 
 namespace longhaul::bench {
 
+/// The median and the values themselves, one for each round.
+app::Json summary(const std::vector<double>& values);
+
 /// Processor, DPDK, memory.
 app::Json describe_machine(bool hugepages, unsigned generator_core, unsigned device_core);
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "drivers/eal.hpp"
+#include "test/bench/delay_meter.hpp"
 #include "test/bench/devices.hpp"
 #include "test/bench/trial.hpp"
 #include "wire/icrc.hpp"
@@ -54,7 +55,7 @@ using Treatment = std::function<std::uint16_t(Side out, rte_mbuf** frames, std::
 class Faulty final : public ForwardingDevice {
  public:
   Faulty(const Bench& bench, Treatment treatment)
-      : ForwardingDevice(bench.ports, bench.lcore, kShare), treatment_(std::move(treatment)) {
+      : ForwardingDevice(bench.ports.pair(), bench.lcore, kShare), treatment_(std::move(treatment)) {
     launch();
   }
   ~Faulty() override { stop(); }
@@ -82,12 +83,18 @@ std::function<bool(Side)> late(Side side) {
 TEST_CASE("every workload passes through every device, and all that comes out is right") {
   const std::vector<DeviceMaker> makers = {
       [](const Bench& b) {
-        return std::make_unique<BoxDevice>(b.ports, b.lcore, kShare, b.settings, b.pools, b.clock);
+        return std::make_unique<BoxDevice>(b.ports.pair(), b.lcore, kShare, b.settings, b.pools, b.clock);
       },
-      [](const Bench& b) { return std::make_unique<FloorDevice>(b.ports, b.lcore, kShare); },
-      [](const Bench& b) { return std::make_unique<BacklogDevice>(b.ports, b.lcore, kShare, b.point.custody_packets); },
-      [](const Bench& b) { return std::make_unique<MacDevice>(b.ports, b.lcore, kShare, MacDevice::Mode::swap); },
-      [](const Bench& b) { return std::make_unique<MacDevice>(b.ports, b.lcore, kShare, MacDevice::Mode::set); }};
+      [](const Bench& b) { return std::make_unique<FloorDevice>(b.ports.pair(), b.lcore, kShare); },
+      [](const Bench& b) {
+        return std::make_unique<BacklogDevice>(b.ports.pair(), b.lcore, kShare, b.point.custody_packets);
+      },
+      [](const Bench& b) {
+        return std::make_unique<MacDevice>(b.ports.pair(), b.lcore, kShare, MacDevice::Mode::swap);
+      },
+      [](const Bench& b) {
+        return std::make_unique<MacDevice>(b.ports.pair(), b.lcore, kShare, MacDevice::Mode::set);
+      }};
   REQUIRE(makers.size() == kDevices);
   for (const Workload& row : workloads())
     for (const std::uint32_t flows : {1u, 150u}) {
@@ -115,7 +122,7 @@ TEST_CASE("entrants take turns, each with traffic and custody of its own") {
   RingPorts ports(128, 512);
   const drivers::Clock clock;
   const auto box = [](const Bench& b) {
-    return std::make_unique<BoxDevice>(b.ports, b.lcore, kShare, b.settings, b.pools, b.clock);
+    return std::make_unique<BoxDevice>(b.ports.pair(), b.lcore, kShare, b.settings, b.pools, b.clock);
   };
   const std::vector<Entrant> entrants = {{{&workload("write512"), 16, 0}, box},
                                          {{&workload("write512"), 150, 2000}, box},
@@ -129,6 +136,41 @@ TEST_CASE("entrants take turns, each with traffic and custody of its own") {
   // Both directions at once, and every frame is a packet.
   CHECK(results[2].rounds[0].chunks[0].packets == 2 * few_packets().chunks.frames);
   CHECK(results[0].rounds[0].chunks[0].packets == few_packets().chunks.frames);
+}
+
+TEST_CASE("every request that arrives at its time finds what was sent for it") {
+  RingPorts ports(128, 512);
+  const drivers::Clock clock;
+  std::unique_ptr<PacedPorts> paced;
+  const auto pace = [&paced](const Bench& b) {
+    paced = std::make_unique<PacedPorts>(b.ports.pair(), b.ports.out_frames());
+    return paced->pair();
+  };
+  const DeviceMaker makers[] = {
+      [&](const Bench& b) {
+        return std::make_unique<BoxDevice>(pace(b), b.lcore, kShare, b.settings, b.pools, b.clock);
+      },
+      [&](const Bench& b) { return std::make_unique<FloorDevice>(pace(b), b.lcore, kShare); }};
+  for (const DeviceMaker& maker : makers) {
+    const Entrant entrant{{&workload("write512"), 16, kInCustody}, maker};
+    Trial trial({&entrant, 1}, few_packets(), ports, clock);
+    const Side answered_at = trial.device(0).accelerates() ? Side::host : Side::wan;
+    DelayMeter meter(*paced, trial.device(0), trial.session(0).connections(), answered_at);
+    meter.set_interval(1000);
+    std::size_t measured = 0;
+    trial.turn(0, [&](Session& session) {
+      session.set_observer(&meter);
+      measured = session.measure(few_packets().packets).chunks.size();
+      session.set_observer(nullptr);
+      paced->schedule({});
+    });
+    const Delays& delays = meter.delays();
+    CHECK(delays.chunks + delays.chunks_late == measured);
+    CHECK(meter.missing() == 0);
+    CHECK(delays.undisturbed.size() + delays.preempted.size() + delays.paused.size() ==
+          delays.chunks * few_packets().chunks.frames);
+    CHECK(trial.finish() == std::vector<std::vector<std::string>>{{}});
+  }
 }
 
 TEST_CASE("a device that loses a frame is found") {
@@ -200,7 +242,7 @@ TEST_CASE("a box that does not acknowledge is found") {
   const auto maker = [](const Bench& bench) {
     engine::Settings settings = bench.settings;
     settings.policies.fallback = flow::Policy::off;
-    return std::make_unique<BoxDevice>(bench.ports, bench.lcore, kShare, settings, bench.pools, bench.clock);
+    return std::make_unique<BoxDevice>(bench.ports.pair(), bench.lcore, kShare, settings, bench.pools, bench.clock);
   };
   CHECK_THAT(first_error(run({&workload("write64"), 16, kInCustody}, {maker})),
              Catch::Contains("not acknowledged at once"));

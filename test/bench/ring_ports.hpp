@@ -18,6 +18,13 @@ struct rte_ring;
 
 namespace longhaul::bench {
 
+/// What a device uses.
+struct PortPair {
+  drivers::Port& host;
+  drivers::Port& wan;
+  drivers::Port& operator[](Side side) const { return side == Side::host ? host : wan; }
+};
+
 /// Host port and WAN port as DPDK devices, and the other ends of their rings. Other processes may attach to the devices
 /// if the EAL allows it. One at a time in a process.
 class RingPorts {
@@ -30,7 +37,7 @@ class RingPorts {
   RingPorts& operator=(const RingPorts&) = delete;
 
   /// What a device under test in this process uses: the same class as the box in production.
-  drivers::Port& port(Side side) { return *ports_[static_cast<std::size_t>(side)]; }
+  PortPair pair() { return {*ports_[0], *ports_[1]}; }
 
   /// Makes the device receive `frames`, all of them. Throws std::runtime_error when they do not fit.
   void put(Side side, std::span<rte_mbuf* const> frames);

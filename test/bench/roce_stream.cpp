@@ -260,15 +260,20 @@ void RoceStream::offer_answers(std::size_t budget, Offer& offer) {
 
 // ---- out of the device --------------------------------------------------------------------------
 
+std::optional<std::uint32_t> RoceStream::flow_of(Side out, const wire::Frame& frame) const {
+  const bool to_responder = out != requester_side_;
+  const std::uint32_t index = frame.destination_qpn() - (to_responder ? responder_qpn(0) : requester_qpn(0));
+  return index < flows() ? std::optional(index) : std::nullopt;
+}
+
 bool RoceStream::take(Side out, wire::ParseStatus status, const wire::Frame& parsed, const rte_mbuf*) {
   if (status != wire::ParseStatus::roce) return false;
-  const bool to_responder = out != requester_side_;
-  const std::uint32_t index = parsed.destination_qpn() - (to_responder ? responder_qpn(0) : requester_qpn(0));
-  if (index >= flows()) return false;
-  if (to_responder)
-    at_responder(index, parsed);
+  const auto flow = flow_of(out, parsed);
+  if (!flow) return false;
+  if (out == requester_side_)
+    at_requester(*flow, parsed);
   else
-    at_requester(index, parsed);
+    at_responder(*flow, parsed);
   return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "test/bench/cm_exchange.hpp"
@@ -29,6 +30,8 @@ class RoceStream final : public Stream {
   Side requester_side() const { return requester_side_; }
   std::uint32_t flows() const { return static_cast<std::uint32_t>(flows_.size()); }
   CmExchange exchange(std::uint32_t flow) const;
+  /// The connection that a frame leaving the device by `out` belongs to, if it is one of these.
+  std::optional<std::uint32_t> flow_of(Side out, const wire::Frame& frame) const;
 
   /// From here on a device that accelerates must acknowledge in the chunk that brought the request.
   void set_confirmed() { confirmed_ = true; }

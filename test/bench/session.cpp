@@ -163,19 +163,21 @@ void Session::step(Part part, Round* round) {
       if (!any) break;
     }
   if (offer_.size() == 0) return;
-  const Round::Chunk chunk = pass();
+  const Round::Chunk chunk = pass(round != nullptr ? observer_ : nullptr);
   if (round != nullptr) round->chunks.push_back(chunk);
 }
 
-Round::Chunk Session::pass() {
+Round::Chunk Session::pass(ChunkObserver* observer) {
   Round::Chunk chunk{offer_.packets, offer_.bytes, offer_.size(), std::nullopt, false, 0, false};
   if (chunks_.cold) make_cold(offer_);
   device_.prepare();
+  if (observer != nullptr) observer->before(offer_);
   const long preemptions_before = preemptions();
   const std::uint64_t begin = rte_rdtsc();
   ports_.put(Side::host, offer_.frames[0]);
   ports_.put(Side::wan, offer_.frames[1]);
   device_.offered(offer_.size());
+  if (observer != nullptr) observer->put_in();
   std::optional<Device::Work> work;
   for (unsigned looks = 1; !(work = device_.done()); ++looks) {
     // Looking costs the device a cache miss each time.
@@ -189,14 +191,15 @@ Round::Chunk Session::pass() {
   chunk.unseen = preemptions() != preemptions_before;
   chunk.busy = work->busy;
   chunk.preempted = device_.preempted();
-  take_all();
+  take_all(observer);
   for (Stream* stream : streams_) stream->after_chunk();
   return chunk;
 }
 
-void Session::take_all() {
+void Session::take_all(ChunkObserver* observer) {
   for (const Side out : {Side::host, Side::wan}) {
     const auto frames = ports_.take(out);
+    if (observer != nullptr) observer->came_out(out, frames);
     for (rte_mbuf* mbuf : frames) {
       wire::Frame parsed;
       const wire::ParseStatus status =

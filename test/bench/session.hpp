@@ -45,17 +45,21 @@ class Session {
   void set_up();
   /// At least so many packets, after a few chunks that are not measured.
   Round measure(std::uint64_t packets);
+  /// Sees the measured chunks from now on; null: nobody does.
+  void set_observer(ChunkObserver* observer) { observer_ = observer; }
   /// Lets everything be answered, and asks the device what is wrong.
   void finish();
 
   Device& device() { return device_; }
   const Errors& errors() const { return errors_; }
+  /// The connections whose requests come from the host side; the point must have some.
+  const RoceStream& connections() const { return *connections_.front(); }
 
  private:
   void connect(RoceStream& stream);
   void step(Part part, Round* round = nullptr);
-  Round::Chunk pass();
-  void take_all();
+  Round::Chunk pass(ChunkObserver* observer = nullptr);
+  void take_all(ChunkObserver* observer);
   bool take_cm(rte_mbuf* mbuf);
   std::uint64_t pending() const;
 
@@ -64,6 +68,7 @@ class Session {
   Device& device_;
   RingPorts& ports_;
   rte_mempool* pool_;
+  ChunkObserver* observer_ = nullptr;
   Errors errors_;
   std::vector<std::unique_ptr<RoceStream>> connections_;  ///< also in streams_
   std::vector<Stream*> streams_;

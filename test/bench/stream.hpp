@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,18 @@ struct Offer {
 };
 
 enum class Part : std::uint8_t { all, requests, answers };
+
+/// Looks at each chunk where it goes in and where it comes out.
+class ChunkObserver {
+ public:
+  virtual ~ChunkObserver() = default;
+  /// `offer` is about to be put into the ports.
+  virtual void before(const Offer& offer) = 0;
+  /// It is in the ports, and the device knows.
+  virtual void put_in() = 0;
+  /// All that left by `out`, in order, before it is freed. The device is done with the chunk.
+  virtual void came_out(Side out, std::span<rte_mbuf* const> frames) = 0;
+};
 
 class Stream {
  public:

@@ -76,46 +76,66 @@ engine::Settings settings_for(const Point& point, const engine::PoolPlan& plan, 
   return settings;
 }
 
-std::vector<DeviceResult> run_trial(std::span<const Entrant> entrants, const TrialOptions& options, RingPorts& ports,
-                                    const drivers::Clock& clock) {
+Trial::Trial(std::span<const Entrant> entrants, const TrialOptions& options, RingPorts& ports,
+             const drivers::Clock& clock) {
   const engine::PoolPlan plan = pools_for(entrants, options);
-  engine::Pools pools = engine::Pools::create(plan);
-  std::vector<DeviceResult> results;
-  {
-    const Payloads payloads;
-    std::vector<std::unique_ptr<Device>> devices;
-    std::vector<std::unique_ptr<Session>> sessions;
+  pools_ = engine::Pools::create(plan);
+  try {
     for (std::size_t i = 0; i < entrants.size(); ++i) {
       const Point& point = entrants[i].point;
       const engine::Settings settings = settings_for(point, plan, options);
-      devices.push_back(
-          entrants[i].make({point, options, ports, settings, pools, clock, static_cast<unsigned>(i + 1)}));
-      sessions.push_back(
-          std::make_unique<Session>(point, options.chunks, *devices.back(), ports, pools.frames, payloads));
-      results.push_back({devices.back()->name(), {}, {}});
-      devices.back()->resume();
-      sessions.back()->set_up();
-      devices.back()->pause();
+      devices_.push_back(
+          entrants[i].make({point, options, ports, settings, pools_, clock, static_cast<unsigned>(i + 1)}));
+      sessions_.push_back(
+          std::make_unique<Session>(point, options.chunks, *devices_.back(), ports, pools_.frames, payloads_));
+      turn(i, [](Session& session) { session.set_up(); });
     }
-    for (unsigned round = 0; round < options.rounds; ++round)
-      for (std::size_t i = 0; i < entrants.size(); ++i) {
-        devices[i]->resume();
-        results[i].rounds.push_back(
-            sessions[i]->measure(std::max<std::uint64_t>(options.packets, 2 * entrants[i].point.flows)));
-        devices[i]->pause();
-      }
-    for (std::size_t i = 0; i < entrants.size(); ++i) {
-      devices[i]->resume();
-      sessions[i]->finish();
-      devices[i]->pause();
-      results[i].errors = sessions[i]->errors().list();
-    }
-    sessions.clear();
-    devices.clear();
+  } catch (...) {
+    take_apart();
+    throw;
   }
-  for (const rte_mempool* pool : {pools.frames, pools.small[0], pools.small[1]})
-    expect_full(pool, results.back().errors);
-  pools.destroy();
+}
+
+Trial::~Trial() { take_apart(); }
+
+void Trial::turn(std::size_t i, const std::function<void(Session&)>& what) {
+  devices_[i]->resume();
+  what(*sessions_[i]);
+  devices_[i]->pause();
+}
+
+std::vector<std::vector<std::string>> Trial::finish() {
+  std::vector<std::vector<std::string>> errors;
+  for (std::size_t i = 0; i < sessions_.size(); ++i) {
+    turn(i, [](Session& session) { session.finish(); });
+    errors.push_back(sessions_[i]->errors().list());
+  }
+  sessions_.clear();
+  devices_.clear();
+  for (const rte_mempool* pool : {pools_.frames, pools_.small[0], pools_.small[1]}) expect_full(pool, errors.back());
+  take_apart();
+  return errors;
+}
+
+void Trial::take_apart() {
+  sessions_.clear();
+  devices_.clear();
+  pools_.destroy();
+}
+
+std::vector<DeviceResult> run_trial(std::span<const Entrant> entrants, const TrialOptions& options, RingPorts& ports,
+                                    const drivers::Clock& clock) {
+  Trial trial(entrants, options, ports, clock);
+  std::vector<DeviceResult> results;
+  for (std::size_t i = 0; i < entrants.size(); ++i) results.push_back({trial.device(i).name(), {}, {}});
+  for (unsigned round = 0; round < options.rounds; ++round)
+    for (std::size_t i = 0; i < entrants.size(); ++i)
+      trial.turn(i, [&](Session& session) {
+        const std::uint64_t least = 2 * std::uint64_t{entrants[i].point.flows};
+        results[i].rounds.push_back(session.measure(std::max(options.packets, least)));
+      });
+  auto errors = trial.finish();
+  for (std::size_t i = 0; i < entrants.size(); ++i) results[i].errors = std::move(errors[i]);
   return results;
 }
 

@@ -55,8 +55,34 @@ std::uint32_t most_in_custody(const Point& point, const TrialOptions& options);
 /// A box that holds what `point` asks for. No resend timer runs out while other devices have their turn.
 engine::Settings settings_for(const Point& point, const engine::PoolPlan& plan, const TrialOptions& options);
 
-/// Measures: a result for each entrant, in their order; worker lcore i + 1 is entrant i's. Nothing is left in ports or
-/// pools. Throws std::runtime_error when it cannot go on; what came out wrong stands in the errors.
+/// Entrants with their pools, connections and custody: while this lives. Entrant i is on worker lcore i + 1.
+class Trial {
+ public:
+  /// Sets everything up. Throws std::runtime_error when it cannot.
+  Trial(std::span<const Entrant> entrants, const TrialOptions& options, RingPorts& ports, const drivers::Clock& clock);
+  ~Trial();
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  Device& device(std::size_t i) { return *devices_[i]; }
+  Session& session(std::size_t i) { return *sessions_[i]; }
+  /// Entrant i's turn: its device runs meanwhile.
+  void turn(std::size_t i, const std::function<void(Session&)>& what);
+  /// Lets all be answered, and takes everything apart. What was wrong, by entrant; buffers that were lost are the last
+  /// one's error.
+  std::vector<std::vector<std::string>> finish();
+
+ private:
+  void take_apart();
+
+  engine::Pools pools_;
+  const Payloads payloads_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<Session>> sessions_;
+};
+
+/// Measures: a result for each entrant, in their order. Throws std::runtime_error when it cannot go on; what came out
+/// wrong stands in the errors.
 std::vector<DeviceResult> run_trial(std::span<const Entrant> entrants, const TrialOptions& options, RingPorts& ports,
                                     const drivers::Clock& clock);
 
