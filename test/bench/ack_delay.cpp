@@ -44,7 +44,7 @@ struct Options {
 /// The box, or the floor beside it, between ports that frames come to when they are due.
 struct Paced {
   std::unique_ptr<PacedPorts> ports;
-  std::unique_ptr<DelayMeter> meter;
+  std::vector<std::unique_ptr<DelayMeter>> meters;  ///< one for each round
 };
 
 Point point_of(const std::string& name, const Options& options) {
@@ -98,8 +98,15 @@ app::Json quantiles(std::vector<std::uint32_t> cycles) {
   return json;
 }
 
-app::Json describe(const Delays& delays) {
+app::Json describe(const std::vector<std::unique_ptr<DelayMeter>>& meters) {
   app::Json json;
+  Delays delays;
+  app::Json rounds = app::Json::array();
+  for (const auto& meter : meters) {
+    const Delays& own = meter->delays();
+    delays.add(own);
+    rounds.push_back(quantiles(own.undisturbed));
+  }
   json["chunks"] = delays.chunks;
   json["chunks_preempted"] = delays.chunks_preempted;
   json["chunks_paused"] = delays.chunks_paused;
@@ -112,7 +119,8 @@ app::Json describe(const Delays& delays) {
   json["not_preempted_ns"] = quantiles(all);
   all.insert(all.end(), delays.preempted.begin(), delays.preempted.end());
   json["all_ns"] = quantiles(std::move(all));
-  json["undisturbed_ns"] = quantiles(delays.undisturbed);
+  json["undisturbed_ns"] = quantiles(std::move(delays.undisturbed));
+  json["undisturbed_ns_by_round"] = std::move(rounds);
   return json;
 }
 
@@ -129,9 +137,6 @@ app::Json measure(const Point& point, const Options& options, RingPorts& ports, 
   std::array<Paced, 2> paced;
   const auto entrants = entrants_of(point, options, paced);
   Trial trial(entrants, options.trial, ports, clock);
-  for (std::size_t i = 0; i < entrants.size(); ++i)
-    paced[i].meter = std::make_unique<DelayMeter>(*paced[i].ports, trial.device(i), trial.session(i).connections(),
-                                                  i == 0 ? Side::host : Side::wan);
   const double hz = static_cast<double>(rte_get_tsc_hz());
   std::vector<double> highest;
   std::vector<double> offered;
@@ -147,8 +152,10 @@ app::Json measure(const Point& point, const Options& options, RingPorts& ports, 
         }
         paced[i].ports->set_pause(rte_get_tsc_hz() / kPausesPerSecond,
                                   static_cast<std::uint64_t>(cycles * kPausePackets));
-        paced[i].meter->set_interval(cycles / options.load);
-        session.set_observer(paced[i].meter.get());
+        paced[i].meters.push_back(std::make_unique<DelayMeter>(*paced[i].ports, trial.device(i), session.connections(),
+                                                               i == 0 ? Side::host : Side::wan));
+        paced[i].meters.back()->set_interval(cycles / options.load);
+        session.set_observer(paced[i].meters.back().get());
         session.measure(options.trial.packets);
         session.set_observer(nullptr);
         paced[i].ports->schedule({});
@@ -167,9 +174,10 @@ app::Json measure(const Point& point, const Options& options, RingPorts& ports, 
   std::vector<std::string> names;
   for (std::size_t i = 0; i < entrants.size(); ++i) {
     names.push_back(trial.device(i).name());
-    json["devices"][names[i]] = describe(paced[i].meter->delays());
-    if (const std::uint64_t missing = paced[i].meter->missing(); missing != 0)
-      json["errors"].push_back(fmt::format("{}: nothing came for {} requests", names[i], missing));
+    json["devices"][names[i]] = describe(paced[i].meters);
+    for (const auto& meter : paced[i].meters)
+      if (meter->missing() != 0)
+        json["errors"].push_back(fmt::format("{}: nothing came for {} requests", names[i], meter->missing()));
   }
   const auto errors = trial.finish();
   for (std::size_t i = 0; i < entrants.size(); ++i)

@@ -14,6 +14,17 @@ constexpr std::uint64_t kHeadStartPerSecond = 200'000;  // 5 us, in which the sc
 
 }  // namespace
 
+void Delays::add(const Delays& more) {
+  for (auto list : {&Delays::undisturbed, &Delays::preempted, &Delays::paused})
+    (this->*list).insert((this->*list).end(), (more.*list).begin(), (more.*list).end());
+  chunks += more.chunks;
+  chunks_preempted += more.chunks_preempted;
+  chunks_paused += more.chunks_paused;
+  longest_pause = std::max(longest_pause, more.longest_pause);
+  chunks_late += more.chunks_late;
+  seconds += more.seconds;
+}
+
 std::optional<std::uint64_t> DelayMeter::key_of(Side out, const rte_mbuf* mbuf) const {
   wire::Frame frame;
   if (wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, frame) != wire::ParseStatus::roce)

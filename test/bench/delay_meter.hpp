@@ -23,7 +23,9 @@ struct Delays {
   std::uint64_t chunks_paused = 0;
   std::uint64_t longest_pause = 0;
   std::uint64_t chunks_late = 0;  ///< not among the others: generator or device had no core when they began
-  double seconds = 0;  ///< in which chunks arrived
+  double seconds = 0;             ///< in which chunks arrived
+
+  void add(const Delays& more);
 };
 
 class DelayMeter final : public ChunkObserver {

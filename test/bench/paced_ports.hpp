@@ -75,7 +75,7 @@ class PacedPorts {
 
   alignas(kCacheLine) std::atomic<std::uint64_t> known_{0};  ///< seen_, for the other thread
   std::uint64_t seen_ = 0;                                   ///< chunk_ as the device knows it
-  std::uint64_t turn_began_ = 0;                ///< 0: no turn to be judged
+  std::uint64_t turn_began_ = 0;                             ///< 0: no turn to be judged
   std::uint64_t turn_frames_ = 0;
   Pauses pauses_;
   PacedPort ports_[2];
