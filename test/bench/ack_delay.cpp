@@ -50,7 +50,8 @@ struct Paced {
 Point point_of(const std::string& name, const Options& options) {
   const Workload& row = workload(name);
   const bool fits = row.scripts.size() == 1 && row.scripts[0].size() == 1 && row.scripts[0][0].packets == 1 &&
-                    row.scripts[0][0].operation != wire::Operation::read_request && !row.both_ways && !row.acks_only;
+                    row.scripts[0][0].operation != wire::Operation::read_request &&
+                    row.requesters == Requesters::host_side && !row.answers_only && row.announced;
   if (!fits)
     throw std::invalid_argument(name + ": the delay is that of WRITEs or SENDs of one packet from the host side");
   return {&row, options.flows, packets_of_ms(row, options.custody_ms)};

@@ -2,33 +2,42 @@
 // What is measured: something between a host port and a WAN port.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "flow/side.hpp"
 
 namespace longhaul::bench {
 
-/// Gets its frames from the ports' rings in chunks, one device at a time.
-class Device {
+/// What becomes of frames, as far as those who send and check them must know.
+class Treatment {
  public:
-  virtual ~Device() = default;
+  virtual ~Treatment() = default;
 
-  virtual std::string name() const = 0;
-  /// Answers in the responder's name, and absorbs the responder's own answers.
+  /// Requests from the host side are answered in the responder's name, and the responder's own answers end here.
   virtual bool accelerates() const { return false; }
-  /// Its processor is also the generator's, which must let go of it while it waits.
-  virtual bool shares_processor() const { return false; }
   /// What becomes of the MAC addresses (the first 12 bytes) of a frame that is to leave by `out`.
   virtual void rewrite(Side out, std::uint8_t* frame) const {}
+};
+
+/// Gets its frames from the ports' rings in chunks, one device at a time.
+class Device : public Treatment {
+ public:
+  virtual std::string name() const = 0;
+  /// Its processor is also the generator's, which must let go of it while it waits.
+  virtual bool shares_processor() const { return false; }
 
   virtual void resume() = 0;
   /// Between chunks only; the device then uses no processor.
   virtual void pause() = 0;
 
-  /// A chunk is about to come; what this costs is in no figure.
-  virtual void prepare() {}
+  /// So much of the device's time passes, in which nothing comes.
+  virtual void wait(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
+  /// A chunk is about to come, which counts or does not; what this costs is in no figure.
+  virtual void prepare(bool measured) {}
   /// `frames` were put into the ports' rings: a chunk.
   virtual void offered(std::uint64_t frames) = 0;
   struct Work {

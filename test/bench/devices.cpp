@@ -71,15 +71,15 @@ void BoxDevice::ask_to_stop() {
   requests_.stops.store(2);  // at once
 }
 
-std::string BoxDevice::complaint() const {
-  if (engine_.custody_packets() != 0)
-    return fmt::format("the box holds {} packets though all were answered", engine_.custody_packets());
+std::string complaint_of(const engine::Engine& engine) {
+  if (engine.custody_packets() != 0)
+    return fmt::format("the box holds {} packets though all were answered", engine.custody_packets());
   for (const Counter counter :
        {Counter::icrc_bad, Counter::header_checksum_bad, Counter::resends, Counter::pseudo_acks_withheld,
         Counter::pseudo_acks_repeated, Counter::pseudo_naks, Counter::plain_requests, Counter::made_frames_lost,
         Counter::small_buffers_exhausted, Counter::dropped_port_full})
-    if (engine_.counters()[counter] != 0)
-      return fmt::format("the box counted {} {}", engine_.counters()[counter],
+    if (engine.counters()[counter] != 0)
+      return fmt::format("the box counted {} {}", engine.counters()[counter],
                          metrics::kCounterInfo[static_cast<std::size_t>(counter)].name);
   return {};
 }

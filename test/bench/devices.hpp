@@ -49,6 +49,9 @@ class LoopDevice : public Device {
   bool share_;
 };
 
+/// What is wrong with a box that has been answered everything, in words; empty when nothing is.
+std::string complaint_of(const engine::Engine& engine);
+
 /// longhaul itself: the real engine run by the real loop. `with_record`: with a restart record in ordinary memory.
 class BoxDevice final : public LoopDevice {
  public:
@@ -58,8 +61,7 @@ class BoxDevice final : public LoopDevice {
 
   std::string name() const override { return "box"; }
   bool accelerates() const override { return true; }
-  std::string complaint() const override;
-  const engine::Engine& engine() const { return engine_; }
+  std::string complaint() const override { return complaint_of(engine_); }
 
  private:
   void loop() override { box_loop_.run(requests_); }

@@ -22,11 +22,11 @@ constexpr std::uint32_t kSpread = 2654435761;  // Knuth's multiplicative hash: c
 
 }  // namespace
 
-ForeignStream::ForeignStream(const Point& point, rte_mempool* pool, const Device& device, const Payloads& payloads,
-                             Errors& errors)
+ForeignStream::ForeignStream(const Point& point, rte_mempool* pool, const Treatment& treatment,
+                             const Payloads& payloads, Errors& errors)
     : point_(point),
       pool_(pool),
-      device_(device),
+      treatment_(treatment),
       payloads_(payloads),
       errors_(errors),
       scratch_(*std::max_element(point.workload->foreign_sizes.begin(), point.workload->foreign_sizes.end())) {}
@@ -100,7 +100,7 @@ bool ForeignStream::take(Side out, wire::ParseStatus, const wire::Frame&, const 
   const Side from = other(out);
   const std::uint32_t number = arrived_[static_cast<std::size_t>(from)]++;
   write(from, number, scratch_.data());
-  device_.rewrite(out, scratch_.data());
+  treatment_.rewrite(out, scratch_.data());
   if (mbuf->pkt_len != size_of(number) || mbuf->nb_segs != 1 ||
       std::memcmp(rte_pktmbuf_mtod(mbuf, const std::uint8_t*), scratch_.data(), mbuf->pkt_len) != 0)
     errors_.add(fmt::format("frame {} from the {} side came out altered or out of order", number, name_of(from)));

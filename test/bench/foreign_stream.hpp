@@ -14,7 +14,8 @@ namespace longhaul::bench {
 class ForeignStream final : public Stream {
  public:
   /// All references must outlive it.
-  ForeignStream(const Point& point, rte_mempool* pool, const Device& device, const Payloads& payloads, Errors& errors);
+  ForeignStream(const Point& point, rte_mempool* pool, const Treatment& treatment, const Payloads& payloads,
+                Errors& errors);
 
   void offer(Part part, std::size_t budget, Offer& offer) override;
   bool take(Side out, wire::ParseStatus status, const wire::Frame& parsed, const rte_mbuf* mbuf) override;
@@ -26,7 +27,7 @@ class ForeignStream final : public Stream {
 
   Point point_;
   rte_mempool* pool_;
-  const Device& device_;
+  const Treatment& treatment_;
   const Payloads& payloads_;
   Errors& errors_;
   std::uint32_t sent_[2] = {0, 0};     ///< frames, by the side they come from

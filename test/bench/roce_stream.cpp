@@ -44,7 +44,7 @@ std::uint8_t code_of(const Codes& codes, std::size_t shape, std::uint16_t packet
 }
 
 // PSNs of every other connection wrap soon.
-std::uint32_t start_of(std::uint32_t flow) {
+std::uint32_t own_start(std::uint32_t flow) {
   return flow % 2 == 0 ? 1000 * flow & wire::kPsnMask : wire::kPsnMask - 1000;
 }
 
@@ -53,20 +53,23 @@ std::uint16_t source_port_of(std::uint32_t flow) { return static_cast<std::uint1
 }  // namespace
 
 RoceStream::RoceStream(const Point& point, Side requester_side, std::uint32_t qpn_base, rte_mempool* pool,
-                       const Device& device, const Payloads& payloads, Errors& errors)
+                       const Treatment& treatment, const Payloads& payloads, Errors& errors)
     : point_(point),
       requester_side_(requester_side),
       qpn_base_(qpn_base),
       pool_(pool),
-      device_(device),
+      treatment_(treatment),
       payloads_(payloads),
       errors_(errors),
       scratch_(Payloads::kLargest + 256) {
   if (point.flows > kResponderQpns) throw std::invalid_argument("too many connections");
+  const bool announced = point.workload->announced;
+  if (!announced && point.flows < 2)
+    throw std::invalid_argument("of connections that nobody can tell apart there must be two");
   for (const Script& script : point.workload->scripts)
     for (const MessageKind& kind : script)
       if (kind.packets > 1 || kind.operation == Operation::read_request) acknowledged_at_once_ = false;
-  for (std::uint32_t i = 0; i < std::min(kPairs, point.flows); ++i) pairs_.push_back(make_pair(i));
+  for (std::uint32_t i = 0; i < (announced ? std::min(kPairs, point.flows) : 1); ++i) pairs_.push_back(make_pair(i));
   for (std::uint32_t i = 0; i < point.flows; ++i) {
     const Cursor start{start_of(i), 0, 0};
     flows_.push_back({start, start, start});
@@ -75,12 +78,16 @@ RoceStream::RoceStream(const Point& point, Side requester_side, std::uint32_t qp
   while (std::gcd(stride_, point.flows) != 1) ++stride_;
 }
 
+std::uint32_t RoceStream::start_of(std::uint32_t flow) const {
+  return point_.workload->announced ? own_start(flow) : 0;
+}
+
 std::string RoceStream::ip(Side side, std::uint32_t pair) const {
   return fmt::format("10.{}.0.{}", side == Side::host ? 1 : 2, pair + 1);
 }
 
 bool RoceStream::answered_by_device() const {
-  return confirmed_ && device_.accelerates() && requester_side_ == Side::host;
+  return confirmed_ && treatment_.accelerates() && point_.workload->announced && requester_side_ == Side::host;
 }
 
 std::uint32_t RoceStream::responder_qpn(std::uint32_t flow) const { return qpn_base_ + kResponderQpns + flow; }
@@ -214,7 +221,7 @@ void RoceStream::offer_request(std::uint32_t index, Offer& offer) {
   Flow& flow = flows_[index];
   const MessageKind& kind = kind_of(index, flow.sent.message);
   const bool reads = kind.operation == Operation::read_request;
-  put(request_at(index, flow.sent), requester_side_, !reads && !point_.workload->acks_only, offer);
+  put(request_at(index, flow.sent), requester_side_, !reads && !point_.workload->answers_only, offer);
   advance_request(index, flow.sent);
   unanswered_ += reads ? kind.packets : 1;
   ++in_transit_[static_cast<std::size_t>(other(requester_side_))];
@@ -249,7 +256,7 @@ void RoceStream::offer_answers(std::size_t budget, Offer& offer) {
     Answer& answer = pending_.front();
     const MessageKind& kind = kind_of(answer.flow, answer.at.message);
     const bool reads = kind.operation == Operation::read_request;
-    put(answer_at(answer.flow, answer.at), other(requester_side_), reads || point_.workload->acks_only, offer);
+    put(answer_at(answer.flow, answer.at), other(requester_side_), reads || point_.workload->answers_only, offer);
     if (reads || !answered_by_device()) ++in_transit_[static_cast<std::size_t>(requester_side_)];
     pending_packets_ -= reads ? 1 : kind.packets;
     const std::uint32_t message = answer.at.message;
@@ -293,7 +300,7 @@ bool RoceStream::matches(const Built& built, std::uint32_t flow, Side out, const
   if (!wire::verify_icrc(frame)) return wrong("with a wrong ICRC");
   if ((flow + built.stamp.psn) % kCompareEach == 0) {
     built.frame->write(scratch_.data(), built.stamp);
-    device_.rewrite(out, scratch_.data());
+    treatment_.rewrite(out, scratch_.data());
     if (std::memcmp(scratch_.data(), frame.data, frame.size) != 0) return wrong("with other bytes");
   }
   return true;

@@ -24,8 +24,8 @@ class RoceStream final : public Stream {
   static constexpr std::uint32_t kCompareEach = 16;
 
   /// `qpn_base`: where the QPNs of this stream begin; it takes 2^22 of them. All references must outlive it.
-  RoceStream(const Point& point, Side requester_side, std::uint32_t qpn_base, rte_mempool* pool, const Device& device,
-             const Payloads& payloads, Errors& errors);
+  RoceStream(const Point& point, Side requester_side, std::uint32_t qpn_base, rte_mempool* pool,
+             const Treatment& treatment, const Payloads& payloads, Errors& errors);
 
   Side requester_side() const { return requester_side_; }
   std::uint32_t flows() const { return static_cast<std::uint32_t>(flows_.size()); }
@@ -80,6 +80,7 @@ class RoceStream final : public Stream {
   /// The device acknowledges this stream's requests, and the responder's own ACKs end there.
   bool answered_by_device() const;
   Pair make_pair(std::uint32_t number) const;
+  std::uint32_t start_of(std::uint32_t flow) const;
   std::string ip(Side side, std::uint32_t pair) const;
   std::uint32_t requester_qpn(std::uint32_t flow) const { return qpn_base_ + flow; }
   std::uint32_t responder_qpn(std::uint32_t flow) const;
@@ -104,7 +105,7 @@ class RoceStream final : public Stream {
   Side requester_side_;
   std::uint32_t qpn_base_;
   rte_mempool* pool_;
-  const Device& device_;
+  const Treatment& treatment_;
   const Payloads& payloads_;
   Errors& errors_;
   bool acknowledged_at_once_ = true;  ///< every request asks for an ACK, and none must wait for a READ

@@ -23,6 +23,7 @@ constexpr std::uint32_t kQpnBase = 0x100;
 constexpr std::uint32_t kQpnsOfStream = 1 << 22;
 constexpr unsigned kUnmeasured = 8;  // chunks after a pause: caches and branch predictors forget
 constexpr unsigned kLooksPerYield = 1024;
+constexpr std::chrono::milliseconds kLooksOn(1200);
 constexpr std::uint64_t kPatience = 20;  // seconds for a chunk
 
 rte_mbuf* to_mbuf(rte_mempool* pool, const std::vector<std::uint8_t>& bytes) {
@@ -52,9 +53,8 @@ void Offer::clear() {
 Session::Session(const Point& point, const Chunks& chunks, Device& device, RingPorts& ports, rte_mempool* pool,
                  const Payloads& payloads)
     : point_(point), chunks_(chunks), device_(device), ports_(ports), pool_(pool) {
-  if (!point.workload->scripts.empty())
-    for (const Side side : {Side::host, Side::wan}) {
-      if (side == Side::wan && !point.workload->both_ways) continue;
+  for (const Side side : {Side::host, Side::wan})
+    if (point.workload->has(side)) {
       const std::uint32_t base = kQpnBase + (side == Side::wan ? kQpnsOfStream : 0);
       connections_.push_back(std::make_unique<RoceStream>(point, side, base, pool, device, payloads, errors_));
       streams_.push_back(connections_.back().get());
@@ -66,6 +66,12 @@ Session::Session(const Point& point, const Chunks& chunks, Device& device, RingP
 }
 
 void Session::set_up() {
+  if (!point_.workload->announced) {
+    // The box that sees its first frame looks on for a while before it believes an ACK.
+    step(Part::requests);
+    if (device_.accelerates()) device_.wait(kLooksOn);
+    return;
+  }
   for (auto& stream : connections_) connect(*stream);
   // Connections that were never answered for real are not accelerated.
   for (auto& stream : connections_)
@@ -110,15 +116,23 @@ void Session::connect(RoceStream& stream) {
 
 Round Session::measure(std::uint64_t packets) {
   Round round;
-  const bool acks_only = point_.workload->acks_only;
+  warm_up();
   std::uint64_t passed = 0;
-  for (unsigned i = 0; passed < packets && errors_.empty(); ++i) {
-    Round* measured = i < kUnmeasured ? nullptr : &round;
-    if (acks_only) step(Part::requests);
-    step(acks_only ? Part::answers : Part::all, measured);
-    if (measured != nullptr && !round.chunks.empty()) passed += round.chunks.back().packets;
+  while (passed < packets && errors_.empty()) {
+    measure_chunk(&round);
+    if (!round.chunks.empty()) passed += round.chunks.back().packets;
   }
   return round;
+}
+
+void Session::warm_up() {
+  for (unsigned i = 0; i < kUnmeasured && errors_.empty(); ++i) measure_chunk(nullptr);
+}
+
+void Session::measure_chunk(Round* round) {
+  const bool answers_only = point_.workload->answers_only;
+  if (answers_only) step(Part::requests);
+  step(answers_only ? Part::answers : Part::all, round);
 }
 
 void Session::finish() {
@@ -163,14 +177,15 @@ void Session::step(Part part, Round* round) {
       if (!any) break;
     }
   if (offer_.size() == 0) return;
-  const Round::Chunk chunk = pass(round != nullptr ? observer_ : nullptr);
+  const Round::Chunk chunk = pass(round != nullptr);
   if (round != nullptr) round->chunks.push_back(chunk);
 }
 
-Round::Chunk Session::pass(ChunkObserver* observer) {
+Round::Chunk Session::pass(bool measured) {
+  ChunkObserver* observer = measured ? observer_ : nullptr;
   Round::Chunk chunk{offer_.packets, offer_.bytes, offer_.size(), std::nullopt, false, 0, false};
   if (chunks_.cold) make_cold(offer_);
-  device_.prepare();
+  device_.prepare(measured);
   if (observer != nullptr) observer->before(offer_);
   const long preemptions_before = preemptions();
   const std::uint64_t begin = rte_rdtsc();

@@ -45,6 +45,10 @@ class Session {
   void set_up();
   /// At least so many packets, after a few chunks that are not measured.
   Round measure(std::uint64_t packets);
+  /// The two that measure() is made of: the chunks before, and one more with what must precede it. `round`, unless
+  /// null, gets what was measured.
+  void warm_up();
+  void measure_chunk(Round* round);
   /// Sees the measured chunks from now on; null: nobody does.
   void set_observer(ChunkObserver* observer) { observer_ = observer; }
   /// Lets everything be answered, and asks the device what is wrong.
@@ -58,7 +62,7 @@ class Session {
  private:
   void connect(RoceStream& stream);
   void step(Part part, Round* round = nullptr);
-  Round::Chunk pass(ChunkObserver* observer = nullptr);
+  Round::Chunk pass(bool measured = false);
   void take_all(ChunkObserver* observer);
   bool take_cm(rte_mbuf* mbuf);
   std::uint64_t pending() const;

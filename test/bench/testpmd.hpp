@@ -37,7 +37,7 @@ class Testpmd final : public Device {
   void rewrite(Side out, std::uint8_t* frame) const override { MacDevice::rewrite(mode_, out, frame); }
   void resume() override;
   void pause() override;
-  void prepare() override { preemptions_ = worker_->preemptions(); }
+  void prepare(bool) override { preemptions_ = worker_->preemptions(); }
   void offered(std::uint64_t frames) override { awaited_ = frames; }
   std::optional<Work> done() override;
   bool preempted() const override { return worker_->preemptions() != preemptions_; }

@@ -49,8 +49,42 @@ const std::vector<Workload>& table() {
        "a third WRITE connections (64 B, 16 KiB), a third SEND (512 B, 2 KiB), a third READ, WRITE and SEND in turn",
        {{write(64), write(1024, 16)}, {send(512), send(1024, 2)}, {read(1024), write(512), send(64), read(1024, 4)}},
        {}},
-      {"acks", "only the responder's ACKs, for WRITEs of 64 B that passed before", {{write(64)}}, {}, false, true},
-      {"both1024", "WRITEs of 1 KiB in both directions at once, with their ACKs", {{write(1024)}}, {}, true},
+      {"acks",
+       "only the responder's ACKs, for WRITEs of 64 B that passed before",
+       {{write(64)}},
+       {},
+       Requesters::host_side,
+       true},
+      {"responses",
+       "only the responses of 1 KiB, for READs of four that passed before",
+       {{read(1024, 4)}},
+       {},
+       Requesters::host_side,
+       true},
+      {"both1024",
+       "WRITEs of 1 KiB in both directions at once, with their ACKs",
+       {{write(1024)}},
+       {},
+       Requesters::both_sides},
+      {"far512",
+       "WRITEs of 512 B from hosts beyond the WAN, each with its ACK: the other box's flows",
+       {{write(512)}},
+       {},
+       Requesters::wan_side},
+      {"unknown512",
+       "WRITEs of 512 B, each with its ACK, of connections that nobody can tell apart",
+       {{write(512)}},
+       {},
+       Requesters::host_side,
+       false,
+       false},
+      {"unknownacks",
+       "only the ACKs of such connections, for WRITEs of 64 B that passed before",
+       {{write(64)}},
+       {},
+       Requesters::host_side,
+       true,
+       false},
       {"foreign64", "TCP and UDP, frames of 64 B with FCS, from both sides", {}, {60}},
       {"foreign1518", "TCP and UDP, frames of 1518 B with FCS, from both sides", {}, {1514}},
       {"imix", "TCP and UDP, simple IMIX, from both sides", {}, kImix},
@@ -61,7 +95,8 @@ const std::vector<Workload>& table() {
 }  // namespace
 
 double Workload::frame_bytes() const {
-  if (acks_only) return kHeaders + sizeof(wire::Aeth) + wire::kIcrcSize;
+  if (answers_only && scripts.front().front().operation != Operation::read_request)
+    return kHeaders + sizeof(wire::Aeth) + wire::kIcrcSize;
   double bytes = std::accumulate(foreign_sizes.begin(), foreign_sizes.end(), 0.0);
   auto frames = static_cast<double>(foreign_sizes.size());
   // Connections take turns packet by packet: a long message has as many turns as packets.

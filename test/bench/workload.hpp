@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flow/side.hpp"
 #include "wire/opcode.hpp"
 
 namespace longhaul::bench {
@@ -22,16 +23,27 @@ struct MessageKind {
 /// What a connection sends, over and over; connection f begins with message f.
 using Script = std::vector<MessageKind>;
 
+/// Where the hosts are whose requests are sent.
+enum class Requesters : std::uint8_t { host_side, wan_side, both_sides };
+
 struct Workload {
   std::string_view name;
   std::string_view what;
-  std::vector<Script> scripts;               ///< connection f has script f modulo their number; none: no RoCE
-  std::vector<std::uint16_t> foreign_sizes;  ///< bytes of frames that are not RoCE, in turn, from both sides
-  bool both_ways = false;                    ///< connections in the other direction too, as many
-  bool acks_only = false;                    ///< requests pass unmeasured; then their answers, measured
+  std::vector<Script> scripts;                    ///< connection f has script f modulo their number; none: no RoCE
+  std::vector<std::uint16_t> foreign_sizes;       ///< bytes of frames that are not RoCE, in turn, from both sides
+  Requesters requesters = Requesters::host_side;  ///< of both sides: as many connections in either direction
+  bool answers_only = false;                      ///< requests pass unmeasured; then their answers, measured
+  /// Else no RDMA-CM announces the connections, and all are between the same two hosts and use the same PSNs, so that
+  /// nothing tells a box which of them an ACK is for: all passes as it came. At least two.
+  bool announced = true;
+
+  bool has(Side requester) const {
+    return !scripts.empty() &&
+           (requesters == Requesters::both_sides || (requesters == Requesters::host_side) == (requester == Side::host));
+  }
 
   /// Mean bytes of the frames that count as packets, FCS not included: requests with data, READ responses, ACKs when
-  /// acks_only, all that is not RoCE.
+  /// answers_only, all that is not RoCE.
   double frame_bytes() const;
 };
 

@@ -2,12 +2,17 @@
 // Custody through the near part's public face, and the pseudo-ACK alone.
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <array>
+#include <stdexcept>
 
 #include "custody/ack_template.hpp"
 #include "custody/near_part.hpp"
-#include "test/bench/engine_load/parts.hpp"
+#include "engine/settings.hpp"
 #include "test/bench/micro/micro.hpp"
+#include "test/bench/roce_stream.hpp"
+#include "wire/builder.hpp"
+#include "wire/icrc.hpp"
 
 namespace longhaul::bench {
 
@@ -15,23 +20,25 @@ namespace {
 
 constexpr std::uint32_t kFlows = 64;
 constexpr std::uint32_t kPackets = 1024;  // timed together
+constexpr std::uint32_t kInCustody = 8192;
+constexpr std::uint32_t kQpnBase = 0x100;
 
-/// A near part whose port takes everything.
-class Custody final : custody::Outlet {
+/// A near part whose port takes everything, and what goes through it.
+class Custody final : custody::Outlet, Treatment {
  public:
-  explicit Custody(std::uint32_t payload)
-      : schedule_(make_flows(kFlows)),
+  explicit Custody(const Workload& workload)
+      : stream_({&workload, kFlows, kInCustody}, Side::host, kQpnBase, pools().frames, *this, payloads_, errors_),
         near_(settings(), budget(), small_pools(), counters_, *this, nullptr),
         flows_(kFlows) {
+    stream_.set_confirmed();
+    stream_.set_lag(kInCustody);
     for (std::uint32_t i = 0; i < kFlows; ++i) {
-      const FlowEnds& ends = schedule_.flows()[i];
-      requests_.push_back(write_of(ends, payload));
-      answers_.push_back(ack_of(ends));
+      const CmExchange exchange = stream_.exchange(i);
       custody::NearFlow& flow = flows_[i];
-      flow.identity.requester_qpn = ends.requester_qpn;
+      flow.identity.requester_qpn = exchange.requester_qpn;
       flow.policy = flow::Policy::full;
-      flow.path_mtu = 4096;
-      near_.begin(flow, ends.start_psn, 0);
+      flow.path_mtu = exchange.path_mtu;
+      near_.begin(flow, exchange.requester_starts_at, 0);
     }
   }
   ~Custody() override {
@@ -46,8 +53,9 @@ class Custody final : custody::Outlet {
     wire::Frame frame;
     custody::NearFlow* flow;
   };
-  Packet next_request() { return packet(requests_, sent_++); }
-  Packet next_answer() { return packet(answers_, answered_++); }
+  std::vector<Packet> requests() { return packets(Part::requests, Side::host); }
+  std::vector<Packet> answers() { return packets(Part::answers, Side::wan); }
+  std::uint64_t held() const { return near_.budget().packets; }
 
   /// A burst is taken, and the port accepts it.
   void append(std::span<const Packet> burst) {
@@ -59,18 +67,31 @@ class Custody final : custody::Outlet {
     for (const auto& [flow, held] : staged_) near_.on_sent(*flow, held, now_);
     staged_.clear();
   }
+  /// The pseudo-ACKs of what was taken.
+  void acknowledge() {
+    for (custody::NearFlow& flow : flows_) near_.acknowledge(flow, now_);
+  }
   void release(std::span<const Packet> burst) {
     for (const Packet& packet : burst) {
       near_.answer(*packet.flow, packet.frame, now_);
       rte_pktmbuf_free(packet.mbuf);
+      ++answered_;
     }
   }
 
-  /// Nothing was refused or forgotten, and all that was answered is gone. Throws otherwise.
+  /// What came out, both ways, is what should have, nothing was refused or forgotten, and all that was answered is
+  /// gone. Throws otherwise.
   void check() {
-    require(taken_ == sent_, "custody refused a packet");
-    require(near_.budget().packets == sent_ - answered_, "custody did not release what was answered");
+    for (const Side out : {Side::host, Side::wan})
+      for (const rte_mbuf* mbuf : sent_[static_cast<std::size_t>(out)]) {
+        wire::Frame frame;
+        const auto status = wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, frame);
+        if (!stream_.take(out, status, frame, mbuf)) errors_.add("a frame came out for nobody");
+      }
     free_sent();
+    stream_.after_chunk();
+    if (held() != taken_ - answered_) errors_.add("custody did not release what was answered");
+    if (!errors_.empty()) throw std::runtime_error("custody: " + errors_.list().front());
   }
 
  private:
@@ -88,81 +109,94 @@ class Custody final : custody::Outlet {
   }
   static custody::SmallPools small_pools() { return {pools().small, engine::Pools::kSmallBytes, pools().frames}; }
 
-  Packet packet(const std::vector<FrameTemplate>& frames, std::uint64_t i) {
-    const auto place = schedule_.place(i);
-    Packet packet{stamped(frames[place.flow], pools(), place.psn, place.msn), {}, &flows_[place.flow]};
-    require(wire::parse({rte_pktmbuf_mtod(packet.mbuf, const std::uint8_t*), packet.mbuf->data_len}, packet.frame) ==
-                wire::ParseStatus::roce,
-            "a frame does not parse");
-    return packet;
+  std::vector<Packet> packets(Part part, Side in) {
+    Offer offer;
+    stream_.offer(part, kPackets, offer);
+    std::vector<Packet> packets;
+    for (rte_mbuf* mbuf : offer.frames[static_cast<std::size_t>(in)]) {
+      Packet& packet = packets.emplace_back(Packet{mbuf, {}, nullptr});
+      if (wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, packet.frame) !=
+          wire::ParseStatus::roce)
+        throw std::logic_error("a frame does not parse");
+      packet.flow = &flows_[stream_.flow_of(other(in), packet.frame).value()];
+    }
+    return packets;
   }
   void free_sent() {
-    for (rte_mbuf* frame : on_the_wire_) rte_pktmbuf_free(frame);
-    on_the_wire_.clear();
+    for (auto& frames : sent_) {
+      for (rte_mbuf* frame : frames) rte_pktmbuf_free(frame);
+      frames.clear();
+    }
   }
 
+  // Treatment
+  bool accelerates() const override { return true; }
   // custody::Outlet
   bool may_send() override { return true; }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override {
     staged_.emplace_back(&flow, held);
-    on_the_wire_.push_back(frame);
+    sent_[static_cast<std::size_t>(Side::wan)].push_back(frame);
   }
   void settle() override {}
-  void send_to_requester(custody::NearFlow&, rte_mbuf* frame, Time) override { on_the_wire_.push_back(frame); }
+  void send_to_requester(custody::NearFlow&, rte_mbuf* frame, Time) override {
+    sent_[static_cast<std::size_t>(Side::host)].push_back(frame);
+  }
   void wait_to_send(custody::NearFlow&) override {}
 
-  const Schedule schedule_;
+  const Payloads payloads_;
+  Errors errors_;
+  RoceStream stream_;
   Counters counters_;
   custody::NearPart near_;
   std::vector<custody::NearFlow> flows_;
-  std::vector<FrameTemplate> requests_;  // by flow
-  std::vector<FrameTemplate> answers_;
   std::vector<std::pair<custody::NearFlow*, rte_mbuf*>> staged_;
-  std::vector<rte_mbuf*> on_the_wire_;
+  std::vector<rte_mbuf*> sent_[2];  // by the side where they leave
   Time now_ = seconds(1000);
-  std::uint64_t sent_ = 0;
   std::uint64_t taken_ = 0;
   std::uint64_t answered_ = 0;
 };
 
-enum class Part : std::uint8_t { append, release };
+enum class Timed : std::uint8_t { append, release };
 
-void custody(benchmark::State& state, Part part) {
-  Custody custody(static_cast<std::uint32_t>(state.range(0)));
-  std::array<std::array<Custody::Packet, kBurst>, kPackets / kBurst> requests;
-  auto answers = requests;
+void in_bursts(std::span<const Custody::Packet> packets, const auto& what) {
+  for (; !packets.empty(); packets = packets.subspan(std::min(kBurst, packets.size())))
+    what(packets.first(std::min(kBurst, packets.size())));
+}
+
+void custody(benchmark::State& state, Timed timed) {
+  Custody custody(workload("write" + std::to_string(state.range(0))));
   Stopwatch watch(state);
-  const auto append = [&] {
-    for (auto& burst : requests)
-      for (auto& packet : burst) packet = custody.next_request();
-    if (part == Part::append) watch.begin();
-    for (const auto& burst : requests) custody.append(burst);
-    if (part == Part::append) watch.end();
-  };
-  const auto release = [&] {
-    for (auto& burst : answers)
-      for (auto& packet : burst) packet = custody.next_answer();
-    if (part == Part::release) watch.begin();
-    for (const auto& burst : answers) custody.release(burst);
-    if (part == Part::release) watch.end();
-  };
-  for (std::uint32_t i = 0; i < EngineLoad::kDepth / kPackets; ++i) append();
-  for (auto _ : state) {
-    append();
-    release();
+  const auto append = [&](bool counts) {
+    const auto packets = custody.requests();
+    if (counts) watch.begin();
+    in_bursts(packets, [&](auto burst) { custody.append(burst); });
+    if (counts) watch.end();
+    custody.acknowledge();
     custody.check();
+  };
+  const auto release = [&](bool counts) {
+    const auto packets = custody.answers();
+    if (counts) watch.begin();
+    in_bursts(packets, [&](auto burst) { custody.release(burst); });
+    if (counts) watch.end();
+    custody.check();
+  };
+  while (custody.held() < kInCustody) append(false);
+  for (auto _ : state) {
+    append(timed == Timed::append);
+    release(timed == Timed::release);
   }
-  per_packet(state, kPackets);
+  per_packet(state, state.iterations() * kPackets);
 }
 // Small buffers of both sizes, and the received mbuf itself.
-BENCHMARK_CAPTURE(custody, append, Part::append)
+BENCHMARK_CAPTURE(custody, append, Timed::append)
     ->ArgName("payload")
     ->Arg(64)
     ->Arg(512)
     ->Arg(1024)
     ->Arg(4096)
     ->UseManualTime();
-BENCHMARK_CAPTURE(custody, release, Part::release)
+BENCHMARK_CAPTURE(custody, release, Timed::release)
     ->ArgName("payload")
     ->Arg(64)
     ->Arg(512)
@@ -172,13 +206,16 @@ BENCHMARK_CAPTURE(custody, release, Part::release)
 
 void pseudo_ack(benchmark::State& state, bool ipv6) {
   std::vector<custody::AckTemplate> templates(kFlows);
-  const auto flows = make_flows(kFlows);
   for (std::uint32_t i = 0; i < kFlows; ++i) {
-    auto builder = flows[i].answer().opcode(wire::kRcAcknowledge).aeth(wire::kAckNoCredits, 0);
-    if (ipv6) builder.ips("fd00::2", "fd00::" + std::to_string(i + 16));
-    const auto bytes = builder.build();
+    const std::string host = std::to_string(i + 16);
+    const auto bytes = wire::PacketBuilder()
+                           .ips(ipv6 ? "fd00::2" : "10.2.0.2", ipv6 ? "fd00::" + host : "10.1.0." + host)
+                           .qpn(kQpnBase + i)
+                           .opcode(wire::kRcAcknowledge)
+                           .aeth(wire::kAckNoCredits, 0)
+                           .build();
     wire::Frame frame;
-    require(wire::parse(bytes, frame) == wire::ParseStatus::roce, "an ACK does not parse");
+    if (wire::parse(bytes, frame) != wire::ParseStatus::roce) throw std::logic_error("an ACK does not parse");
     templates[i].learn_from_answer(frame);
   }
   std::array<rte_mbuf*, kPackets> made;
@@ -190,11 +227,16 @@ void pseudo_ack(benchmark::State& state, bool ipv6) {
     for (std::uint32_t i = 0; i < kPackets; ++i, ++psn)
       made[i] = templates[i % kFlows].make(buffers, psn & 0xffffff, psn & 0xffffff, wire::kAckNoCredits);
     watch.end();
-    const Out out({made.begin(), made.end()});
-    for (std::uint32_t i = 0; i < kPackets; i += 101)
-      require(out.roce(i).opcode->code == wire::kRcAcknowledge, "no ACK");
+    for (std::uint32_t i = 0; i < kPackets; i += 101) {
+      wire::Frame frame;
+      if (wire::parse({rte_pktmbuf_mtod(made[i], const std::uint8_t*), made[i]->data_len}, frame) !=
+              wire::ParseStatus::roce ||
+          !wire::verify_icrc(frame) || frame.destination_qpn() != kQpnBase + i % kFlows)
+        throw std::runtime_error("no ACK");
+    }
+    rte_pktmbuf_free_bulk(made.data(), kPackets);
   }
-  per_packet(state, kPackets);
+  per_packet(state, state.iterations() * kPackets);
 }
 BENCHMARK_CAPTURE(pseudo_ack, ipv4, false)->UseManualTime();
 BENCHMARK_CAPTURE(pseudo_ack, ipv6, true)->UseManualTime();

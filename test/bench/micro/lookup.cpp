@@ -1,44 +1,53 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finding a frame's connection.
+// Finding a packet's connection among so many.
 #include <algorithm>
+#include <numeric>
+#include <random>
 
+#include "engine/settings.hpp"
 #include "flow/connection_table.hpp"
-#include "test/bench/engine_load/flows.hpp"
 #include "test/bench/micro/micro.hpp"
+#include "wire/builder.hpp"
 
 namespace longhaul::bench {
 
 namespace {
 
-flow::ConnectionInfo info_of(const FlowEnds& ends) {
-  flow::ConnectionInfo info;
-  info.end(Side::host) = {wire::IpAddress::parse(ends.requester_ip), ends.requester_qpn, 0};
-  info.end(Side::wan) = {wire::IpAddress::parse(ends.responder_ip), ends.responder_qpn, 0};
-  return info;
+constexpr std::uint32_t kFirstQpn = 0x1000;
+constexpr std::uint32_t kHosts = 16;  // a side
+
+std::string host(int network, std::uint32_t number) {
+  return "10." + std::to_string(network) + ".0." + std::to_string(1 + number % kHosts);
 }
 
 void lookup(benchmark::State& state) {
   const auto count = static_cast<std::uint32_t>(state.range(0));
   // A table that has just room for them, and never less than a box's by default.
   flow::ConnectionTable table(std::max(engine::Settings{}.max_connections, count), "micro");
-  const auto ends = make_flows(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    flow::ConnectionInfo info;
+    info.end(Side::host) = {wire::IpAddress::parse(host(1, i)), 2 * (kFirstQpn + i), 0};
+    info.end(Side::wan) = {wire::IpAddress::parse(host(2, i / kHosts)), 2 * (kFirstQpn + i) + 1, 0};
+    if (!table.insert(info)) state.SkipWithError("the table is full");
+  }
   // The frames are walked in order, so that what is not in the cache is the table's.
   struct Wanted {
+    std::vector<std::uint8_t> bytes;
     wire::Frame frame;
-    std::uint32_t qpn;
   };
-  std::vector<Wanted> wanted;
-  for (const FlowEnds& flow : ends)
-    if (!table.insert(info_of(flow))) state.SkipWithError("the table is full");
-  for (const std::uint32_t i : shuffled(count)) {
-    const auto bytes = ends[i].request().opcode(wire::kRcSendOnly).build();
-    wire::Frame frame;
-    if (wire::parse(bytes, frame) != wire::ParseStatus::roce) state.SkipWithError("a frame does not parse");
-    wanted.push_back({frame, ends[i].responder_qpn});
+  std::vector<Wanted> wanted(count);
+  for (std::uint32_t place = 0; const std::uint32_t i : shuffled(count)) {
+    Wanted& next = wanted[place++];
+    next.bytes = wire::PacketBuilder()
+                     .ips(host(1, i), host(2, i / kHosts))
+                     .qpn(2 * (kFirstQpn + i) + 1)
+                     .opcode(wire::kRcSendOnly)
+                     .build();
+    if (wire::parse(next.bytes, next.frame) != wire::ParseStatus::roce) state.SkipWithError("a frame does not parse");
   }
   std::size_t i = 0;
   for (auto _ : state) {
-    const auto found = table.find(Side::host, wanted[i].frame, wanted[i].qpn);
+    const auto found = table.find(Side::host, wanted[i].frame, wanted[i].frame.destination_qpn());
     if (!found) state.SkipWithError("a connection was not found");
     benchmark::DoNotOptimize(found);
     if (++i == wanted.size()) i = 0;

@@ -1,20 +1,51 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the hot path is made of, timed part by part (Google Benchmark), and the whole engine as a reference.
-#include "test/bench/micro/micro.hpp"
-
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
 #include <exception>
 #include <optional>
 
+#include "drivers/eal.hpp"
+#include "test/bench/micro/micro.hpp"
+
 namespace longhaul::bench {
 
 namespace {
+
+constexpr std::uint64_t kBesidesPools = 1ull << 30;  // those of the engine's benchmarks, tables, DPDK itself
+
+/// DPDK in ordinary memory, the pools of a box with its defaults, and ports.
+class Memory {
+ public:
+  Memory() : eal_(options()), pools_(engine::Pools::create({})), ports_(1024, 4096) {}
+  ~Memory() { pools_.destroy(); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  const engine::Pools& pools() const { return pools_; }
+  RingPorts& ports() { return ports_; }
+
+ private:
+  static drivers::EalOptions options() {
+    drivers::EalOptions options;
+    options.program = "micro";
+    options.hugepages = false;
+    options.memory_bytes = engine::Pools::bytes_needed({}) + kBesidesPools;
+    return options;
+  }
+
+  drivers::Eal eal_;
+  engine::Pools pools_;
+  RingPorts ports_;
+};
+
 std::optional<Memory> memory;
-}
+
+}  // namespace
 
 const engine::Pools& pools() { return memory->pools(); }
+RingPorts& ports() { return memory->ports(); }
 
 }  // namespace longhaul::bench
 
@@ -22,7 +53,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   try {
-    longhaul::bench::memory.emplace("micro");
+    longhaul::bench::memory.emplace();
     longhaul::bench::register_engine_benchmarks();
     benchmark::RunSpecifiedBenchmarks();
     longhaul::bench::memory.reset();

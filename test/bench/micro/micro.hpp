@@ -6,22 +6,26 @@
 
 #include <cstdint>
 #include <ctime>
+#include <numeric>
+#include <random>
+#include <utility>
 #include <vector>
 
 #include "engine/pools.hpp"
-#include "test/bench/engine_load/bed.hpp"
+#include "test/bench/ring_ports.hpp"
 #include "wire/frame.hpp"
 
 namespace longhaul::bench {
 
-/// A box's pools, while main() runs.
+/// A box's pools, and ports for a device, while main() runs.
 const engine::Pools& pools();
+RingPorts& ports();
 
 /// One for each workload.
 void register_engine_benchmarks();
 
 /// Packets a NIC hands over at once.
-inline constexpr std::size_t kBurst = Turns::kBurst;
+inline constexpr std::size_t kBurst = 32;
 
 /// Times what is between begin() and end() as the iteration, and nothing else: making frames costs more than what is
 /// measured. For benchmarks with UseManualTime(). It is this thread's processor time: what the machine gives to others
@@ -43,12 +47,20 @@ class Stopwatch {
   double began_ = 0;
 };
 
-/// For iterations of `packets` each: Google Benchmark's own column is an iteration's time.
-inline void per_packet(benchmark::State& state, std::uint32_t packets) {
-  const auto all = state.iterations() * packets;
-  state.SetItemsProcessed(all);
+/// The numbers 0 to count-1. std::shuffle may differ between standard libraries; the figures must not.
+inline std::vector<std::uint32_t> shuffled(std::uint32_t count) {
+  std::vector<std::uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  std::mt19937 random(1);
+  for (std::uint32_t i = count; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  return order;
+}
+
+/// For iterations of many packets, `packets` in all: Google Benchmark's own column is an iteration's time.
+inline void per_packet(benchmark::State& state, std::uint64_t packets) {
+  state.SetItemsProcessed(static_cast<std::int64_t>(packets));
   state.counters["per_packet"] =
-      benchmark::Counter(static_cast<double>(all), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+      benchmark::Counter(static_cast<double>(packets), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 }  // namespace longhaul::bench

@@ -2,7 +2,6 @@
 // Timers of many flows: one is set, and the first is due and set again.
 #include "engine/timer_wheel.hpp"
 #include "flow/time.hpp"
-#include "test/bench/engine_load/flows.hpp"
 #include "test/bench/micro/micro.hpp"
 #include "test/bench/micro/timer_heap.hpp"
 

@@ -2,11 +2,12 @@
 // Parsing and the ICRC.
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <random>
+#include <stdexcept>
 
-#include "test/bench/engine_load/flows.hpp"
-#include "test/bench/engine_load/parts.hpp"
 #include "test/bench/micro/micro.hpp"
+#include "wire/builder.hpp"
 #include "wire/icrc.hpp"
 
 namespace longhaul::bench {
@@ -18,13 +19,22 @@ class Frames {
  public:
   Frames(std::size_t count, std::uint32_t size, std::uint8_t opcode, bool ipv6 = false) {
     std::mt19937 random(1);
-    const auto flows = make_flows(static_cast<std::uint32_t>(count));
     std::vector<std::uint8_t> payload(size);
-    for (const FlowEnds& ends : flows) {
+    for (std::uint32_t i = 0; i < count; ++i) {
       for (auto& byte : payload) byte = static_cast<std::uint8_t>(random());
-      auto builder = ends.request().opcode(opcode).psn(ends.start_psn).payload(payload);
-      if (ipv6) builder.ips("fd00::" + std::to_string(ends.requester_qpn), "fd00::2");
-      mbufs_.push_back(to_mbuf(pools(), builder.build()));
+      const std::string host = std::to_string(1 + i % 200);
+      const auto bytes = wire::PacketBuilder()
+                             .ips(ipv6 ? "fd00::" + host : "10.1.0." + host, ipv6 ? "fd00::2" : "10.2.0.2")
+                             .qpn(0x1000 + i)
+                             .psn(1000 * i)
+                             .opcode(opcode)
+                             .payload(payload)
+                             .build();
+      rte_mbuf* mbuf = rte_pktmbuf_alloc(pools().frames);
+      if (mbuf == nullptr) throw std::runtime_error("no mbuf is left");
+      std::copy(bytes.begin(), bytes.end(),
+                reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes.size()))));
+      mbufs_.push_back(mbuf);
     }
   }
   ~Frames() {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine alone, as a device: for counting instructions and for timing it without a loop around.
+#pragma once
+
+#include "drivers/port.hpp"
+#include "engine/engine.hpp"
+#include "test/bench/device.hpp"
+#include "test/bench/ring_ports.hpp"
+
+namespace longhaul::bench {
+
+/// Runs in the thread that hands out chunks, in virtual time: the same frames mean the same instructions each time. Of
+/// a measured chunk callgrind collects just what the engine does, not the ports.
+class InlineBox final : public Device, engine::Sink {
+ public:
+  InlineBox(PortPair ports, const engine::Settings& settings, const engine::Pools& pools)
+      : ports_(ports), engine_(settings, pools, *this) {}
+
+  std::string name() const override { return "engine"; }
+  bool accelerates() const override { return true; }
+  void resume() override {}
+  void pause() override {}
+  void wait(std::chrono::nanoseconds time) override { now_ += time.count(); }
+  void prepare(bool measured) override { measured_ = measured; }
+  void offered(std::uint64_t frames) override;
+  std::optional<Work> done() override { return work_; }
+  bool preempted() const override { return preempted_; }
+  std::string complaint() const override;
+
+ private:
+  void turn(std::span<rte_mbuf* const> from_host, std::span<rte_mbuf* const> from_wan);
+  std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
+
+  PortPair ports_;
+  engine::Engine engine_;
+  Time now_ = seconds(1000);
+  bool measured_ = false;
+  bool preempted_ = false;
+  Work work_;
+};
+
+}  // namespace longhaul::bench
