@@ -61,8 +61,9 @@ class Custody final : custody::Outlet, Treatment {
   void append(std::span<const Packet> burst) {
     now_ += microseconds(4);
     for (const Packet& packet : burst) {
-      if (near_.request(*packet.flow, packet.frame, packet.mbuf, now_) == custody::Verdict::taken) ++taken_;
-      rte_pktmbuf_free(packet.mbuf);
+      const custody::Verdict verdict = near_.request(*packet.flow, packet.frame, packet.mbuf, now_);
+      if (verdict == custody::Verdict::taken || verdict == custody::Verdict::sent) ++taken_;
+      if (verdict != custody::Verdict::sent) rte_pktmbuf_free(packet.mbuf);
     }
     for (const auto& [flow, held] : staged_) near_.on_sent(*flow, held, now_);
     staged_.clear();
