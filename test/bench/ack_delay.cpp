@@ -5,15 +5,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <exception>
-#include <iostream>
-#include <numeric>
+#include <array>
+#include <cmath>
 #include <stdexcept>
 
 #include "drivers/eal.hpp"
 #include "test/bench/delay_meter.hpp"
 #include "test/bench/devices.hpp"
 #include "test/bench/linerate_report.hpp"
+#include "test/bench/program.hpp"
 #include "test/bench/trial.hpp"
 
 namespace {
@@ -21,24 +21,16 @@ namespace {
 using namespace longhaul;
 using namespace longhaul::bench;
 
-constexpr std::uint32_t kPortIn = 1024;
-constexpr std::uint32_t kPortOut = 4096;
 constexpr std::uint64_t kMemoryBesides = 512ull << 20;  // DPDK itself, rings, tables
 constexpr std::uint64_t kPausesPerSecond = 100'000;     // 10 us
 constexpr double kPausePackets = 4;                     // and four times what its frames take at the highest rate
 
-struct Options {
+struct Options : ProgramOptions {
   std::vector<std::string> workloads = {"write512"};
   std::uint32_t flows = 64;
   double custody_ms = 1;
   double load = 0.5;
   bool with_record = false;
-  TrialOptions trial;
-  std::vector<unsigned> cores = {0, 1};
-  bool hugepages = false;
-  std::string huge_dir;
-  std::string json;
-  bool memory = false;
 };
 
 /// The box, or the floor beside it, between ports that frames come to when they are due.
@@ -58,7 +50,7 @@ Point point_of(const std::string& name, const Options& options) {
 }
 
 std::vector<Entrant> entrants_of(const Point& point, const Options& options, std::array<Paced, 2>& paced) {
-  const bool share = options.cores[0] == options.cores[1];
+  const bool share = options.share_core();
   const auto pace = [](Paced& own, const Bench& b) {
     own.ports = std::make_unique<PacedPorts>(b.ports.pair(), b.ports.out_frames());
     return own.ports->pair();
@@ -240,10 +232,7 @@ int measure(const Options& options) {
     right = right && point["errors"].empty();
     json["points"].push_back(std::move(point));
   }
-  if (options.json.empty())
-    std::cout << json.dump(1) << "\n";
-  else
-    app::write_atomically(options.json, json);
+  write_document(options.json, json);
   return right ? 0 : 1;
 }
 
@@ -267,31 +256,13 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--load", options.load, "of the highest rate")->check(CLI::Range(0.01, 1.0))->capture_default_str();
   app.add_flag("--record", options.with_record, "with a restart record, in ordinary memory");
-  app.add_option("--rounds", options.trial.rounds, "box, floor, box, floor, ...")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--packets", options.trial.packets, "of each device in each round")
-      ->check(CLI::Range(1, 100'000'000))
-      ->capture_default_str();
-  app.add_option("--cores", options.cores, "processors: the device's, the generator's")
-      ->expected(2)
-      ->capture_default_str();
-  app.add_flag("--hugepages", options.hugepages, "use hugepages, as a box in production does");
-  app.add_option("--huge-dir", options.huge_dir, "where hugetlbfs is mounted");
-  app.add_option("--json", options.json, "write the document there instead of to standard output");
-  app.add_flag("--memory", options.memory, "print the bytes of memory this choice needs, measure nothing");
+  options.add_to(app);
   CLI11_PARSE(app, argc, argv);
-  try {
+  return run_program("ack_delay", [&] {
     if (options.memory) {
       fmt::print("{}\n", memory_for(options));
       return 0;
     }
     return measure(options);
-  } catch (const std::invalid_argument& e) {
-    fmt::print(stderr, "ack_delay: {}\n", e.what());
-    return 2;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "ack_delay: {}\n", e.what());
-    return 1;
-  }
+  });
 }

@@ -5,14 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <exception>
-#include <iostream>
 #include <stdexcept>
 
 #include "drivers/eal.hpp"
 #include "test/bench/core_distance.hpp"
 #include "test/bench/devices.hpp"
 #include "test/bench/linerate_report.hpp"
+#include "test/bench/program.hpp"
 #include "test/bench/testpmd.hpp"
 #include "test/bench/trial.hpp"
 
@@ -21,26 +20,18 @@ namespace {
 using namespace longhaul;
 using namespace longhaul::bench;
 
-constexpr std::uint32_t kPortIn = 1024;  // what a NIC's receive queue has
-constexpr std::uint32_t kPortOut = 4096;
 constexpr std::uint64_t kMemoryBesides = 256ull << 20;  // DPDK itself, rings, tables of few connections
 constexpr std::uint64_t kMemoryOfConnection = 8192;     // in the tables, which have twice the room
 
-struct Options {
+struct Options : ProgramOptions {
   std::vector<std::string> workloads;
   std::vector<std::uint32_t> flows;
   std::vector<double> custody_ms;
   std::vector<double> custody_mb;
   std::vector<std::string> devices = {"box", "floor", "macswap"};
   bool interleave = false;
-  TrialOptions trial;
-  std::vector<unsigned> cores = {0, 1};
-  bool hugepages = false;
-  std::string huge_dir;
-  std::string json;
   std::string testpmd_log = "/tmp/linerate-testpmd.log";
   bool list = false;
-  bool memory = false;
 };
 
 std::vector<std::uint32_t> custody_of(const Options& options, const Workload& row) {
@@ -85,7 +76,7 @@ void list() {
 }
 
 DeviceMaker maker_of(const std::string& name, const Options& options, const std::string& shared_as) {
-  const bool share = options.cores[0] == options.cores[1];
+  const bool share = options.share_core();
   if (name == "box")
     return [share](const Bench& b) {
       return std::make_unique<BoxDevice>(b.ports.pair(), b.lcore, share, b.settings, b.pools, b.clock);
@@ -177,10 +168,7 @@ int measure(const Options& options) {
     }
     ++number;
   }
-  if (options.json.empty())
-    std::cout << json.dump(1) << "\n";
-  else
-    app::write_atomically(options.json, json);
+  write_document(options.json, json);
   return right ? 0 : 1;
 }
 
@@ -214,28 +202,16 @@ int main(int argc, char** argv) {
   app.add_flag(
       "--interleave", options.interleave,
       "a workload's numbers of connections and amounts in custody take turns too, so that they can be compared");
-  app.add_option("--rounds", options.trial.rounds, "A B C, A B C, ...")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--packets", options.trial.packets, "of each device in each round, at least two a connection")
-      ->check(CLI::Range(1, 100'000'000))
-      ->capture_default_str();
   app.add_option("--chunk", options.trial.chunks.frames, "frames put into a port at a time")
       ->check(CLI::Range(32u, kPortIn))
       ->capture_default_str();
   app.add_flag("--cold", options.trial.chunks.cold,
                "frames come from memory, as from a NIC that fills no cache, not from the other core's cache");
-  app.add_option("--cores", options.cores, "processors: the device's, the generator's")
-      ->expected(2)
-      ->capture_default_str();
-  app.add_flag("--hugepages", options.hugepages, "use hugepages, as a box in production does");
-  app.add_option("--huge-dir", options.huge_dir, "where hugetlbfs is mounted (for testpmd)");
-  app.add_option("--json", options.json, "write the document there instead of to standard output");
   app.add_option("--testpmd-log", options.testpmd_log, "what testpmd prints goes there")->capture_default_str();
   app.add_flag("--list", options.list, "show the workloads and the default set, measure nothing");
-  app.add_flag("--memory", options.memory, "print the bytes of memory this choice needs, measure nothing");
+  options.add_to(app);
   CLI11_PARSE(app, argc, argv);
-  try {
+  return run_program("linerate", [&] {
     if (options.list) {
       list();
       return 0;
@@ -245,11 +221,5 @@ int main(int argc, char** argv) {
       return 0;
     }
     return measure(options);
-  } catch (const std::invalid_argument& e) {
-    fmt::print(stderr, "linerate: {}\n", e.what());
-    return 2;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "linerate: {}\n", e.what());
-    return 1;
-  }
+  });
 }
