@@ -61,7 +61,7 @@ void DelayMeter::put_in() {
   for (auto& times : due)
     for (std::uint64_t& time : times) time += begin_;
   ports_.schedule(std::move(due));
-  late_ = rte_rdtsc() > begin_;
+  late_ = ports_.seen_at() > begin_;
 }
 
 void DelayMeter::came_out(Side out, std::span<rte_mbuf* const> frames) {

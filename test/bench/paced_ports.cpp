@@ -2,11 +2,16 @@
 #include "test/bench/paced_ports.hpp"
 
 #include <rte_cycles.h>
+#include <rte_pause.h>
 
 #include <algorithm>
 #include <thread>
 
 namespace longhaul::bench {
+
+namespace {
+constexpr unsigned kLooksPerYield = 1024;
+}
 
 PacedPorts::PacedPorts(PortPair beneath, std::size_t longest)
     : ports_{{*this, Side::host, beneath.host, longest}, {*this, Side::wan, beneath.wan, longest}} {}
@@ -15,7 +20,10 @@ void PacedPorts::schedule(std::array<std::vector<std::uint64_t>, 2> due) {
   const std::uint64_t next = chunk_.load(std::memory_order_relaxed) + 1;
   due_[next % 2] = std::move(due);
   chunk_.store(next, std::memory_order_release);
-  while (known_.load(std::memory_order_acquire) != next) std::this_thread::yield();
+  for (unsigned looks = 1; known_.load(std::memory_order_acquire) != next; ++looks) {
+    rte_pause();
+    if (looks % kLooksPerYield == 0) std::this_thread::yield();  // the two may share a processor
+  }
 }
 
 std::span<const std::uint64_t> PacedPorts::sent(Side side) const {
@@ -27,6 +35,7 @@ void PacedPorts::look_up() {
   const std::uint64_t chunk = chunk_.load(std::memory_order_acquire);
   if (chunk == seen_) return;
   seen_ = chunk;
+  seen_at_ = rte_rdtsc();
   known_.store(chunk, std::memory_order_release);
   for (PacedPort& port : ports_) port.given_ = port.sent_count_ = 0;
   pauses_ = {};  // a turn that began before is the new chunk's: it may have missed when that began

@@ -29,6 +29,8 @@ class PacedPorts {
   /// Frame i of the next chunk on a side arrives at due[side][i] (ascending). Empty: all at once. Returns when the
   /// device's loop, which must run, knows it.
   void schedule(std::array<std::vector<std::uint64_t>, 2> due);
+  /// When it knew of the last one.
+  std::uint64_t seen_at() const { return seen_at_; }
   /// When the port accepted what has been sent since the last schedule(), frame by frame.
   std::span<const std::uint64_t> sent(Side side) const;
 
@@ -75,7 +77,8 @@ class PacedPorts {
 
   alignas(kCacheLine) std::atomic<std::uint64_t> known_{0};  ///< seen_, for the other thread
   std::uint64_t seen_ = 0;                                   ///< chunk_ as the device knows it
-  std::uint64_t turn_began_ = 0;                             ///< 0: no turn to be judged
+  std::uint64_t seen_at_ = 0;
+  std::uint64_t turn_began_ = 0;  ///< 0: no turn to be judged
   std::uint64_t turn_frames_ = 0;
   Pauses pauses_;
   PacedPort ports_[2];
