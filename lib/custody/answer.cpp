@@ -232,6 +232,7 @@ Verdict NearPart::fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now) 
     release_before(flow, psn, now);
     release_all(flow);
     flow.phase = Phase::ended;
+    flow.deadline = kNever;
     return Verdict::forward;
   }
   release_before(flow, psn, now);

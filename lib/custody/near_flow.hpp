@@ -52,6 +52,7 @@ struct alignas(64) NearFlow {
   std::uint32_t msn_h = 0;         ///< the responder's MSN of an ACK for h - 1
   std::uint32_t path_mtu = 0;      ///< bytes
   std::uint32_t late_end = 0;      ///< packets before it were held back by design: their pseudo-ACKs measure no delay
+  std::uint32_t examined_end = 0;  ///< policy window: first PSN after those that may be acknowledged; never before h
 
   Phase phase = Phase::unconfirmed;
   flow::Policy policy = flow::Policy::off;
@@ -117,7 +118,6 @@ struct alignas(64) NearFlow {
   std::uint64_t lost_bytes = 0;  ///< of a failed flow: acknowledged and not delivered
 
   std::uint32_t read_again_last = 0;  ///< PSN of the last response of the READ that was asked for again
-  std::uint32_t examined_end = 0;     ///< policy window: first PSN after those that may be acknowledged; never before h
   std::uint64_t examined_bytes = 0;   ///< bytes_taken up to there
 
   /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.
@@ -128,6 +128,6 @@ struct alignas(64) NearFlow {
 };
 static_assert(offsetof(NearFlow, queue) == 64 && offsetof(NearFlow, ack) == 3 * 64,
               "what requests touch is in as many cache lines as it fits in");
-static_assert(offsetof(NearFlow, rtt) == 6 * 64 && offsetof(NearFlow, identity) >= NearFlow::kAnswerBytes - 64);
+static_assert(offsetof(NearFlow, rtt) == 6 * 64 && offsetof(NearFlow, identity) <= NearFlow::kAnswerBytes);
 
 }  // namespace longhaul::custody

@@ -133,7 +133,7 @@ void NearPart::arm(NearFlow& flow, Time now) {
 // Progress moves the deadline away, and on_timer() finds out when the old one comes; only one that is to come earlier,
 // or none at all, must be said at once.
 bool NearPart::armed_late(const NearFlow& flow, Time now) const {
-  if (flow.queue.empty() || flow.hold_until != 0) return true;
+  if (flow.hold_until != 0) return true;
   return flow.deadline > now + flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
 }
 

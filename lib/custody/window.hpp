@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "flow/time.hpp"
 
@@ -24,8 +25,8 @@ class UnansweredWindow {
     const Duration round = std::max<Duration>(rtt, milliseconds(1));
     if (now - round_start_ < round) return;
     const std::uint64_t bytes = delivered - round_delivered_;
-    const auto per_rtt = static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(rtt) /
-                                                    static_cast<double>(now - round_start_));
+    const auto per_rtt = static_cast<std::uint32_t>(std::min(
+        kMost, static_cast<double>(bytes) * static_cast<double>(rtt) / static_cast<double>(now - round_start_)));
     // A round that no limit held back says nothing about what the path can carry, unless it carried more.
     if (limited_ || per_rtt >= best_) {
       recent_[next_] = per_rtt;
@@ -50,15 +51,15 @@ class UnansweredWindow {
 
  private:
   static constexpr unsigned kRounds = 8;
+  static constexpr double kMost = std::numeric_limits<std::uint32_t>::max();
 
-  // What each answer looks at comes first.
   Time round_start_ = 0;
   std::uint64_t round_delivered_ = 0;
   std::uint64_t best_ = 0;  // of recent_
   Time congested_until_ = 0;
   unsigned next_ = 0;
   bool limited_ = false;
-  std::uint64_t recent_[kRounds] = {};  // bytes delivered per least round trip
+  std::uint32_t recent_[kRounds] = {};  // bytes delivered per least round trip
 };
 
 }  // namespace longhaul::custody

@@ -20,6 +20,7 @@ std::string_view Engine::inconsistency() const {
       return "a closed connection holds packets";
     if (connection.touched) return "a flow was touched and not looked at";
     if (impl_->table.in_use(index) && flow.deadline < impl_->timers.deadline(index)) return "a timer comes too late";
+    if (connection.scheduled != impl_->timers.deadline(index)) return "a timer is not when its connection believes";
   }
   if (sum.packets != budget.packets || sum.bytes != budget.bytes || sum.large_mbufs != budget.large_mbufs)
     return "the box's custody is not the sum of its flows'";

@@ -5,9 +5,11 @@
 
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <span>
 
 #include "custody/near_flow.hpp"
 #include "engine/engine.hpp"
@@ -29,6 +31,16 @@ class Egress {
   Egress(Side out, Sink& sink, Events& events) : out_(out), sink_(sink), events_(events) {}
 
   void forward(rte_mbuf* frame) { stage(frame, Kind::forwarded, nullptr, {}); }
+  /// All of them, in order.
+  void forward(std::span<rte_mbuf* const> frames) {
+    while (!frames.empty()) {
+      const std::size_t some = std::min(frames.size(), kBurst - count_);
+      std::copy_n(frames.begin(), some, frames_.begin() + count_);
+      std::fill_n(kinds_.begin() + count_, some, Kind::forwarded);
+      frames = frames.subspan(some);
+      if ((count_ += some) == kBurst) flush();
+    }
+  }
   /// `cause`: when the burst that caused it was received; kNever when it had been withheld.
   void send_made(custody::NearFlow& flow, rte_mbuf* frame, Time cause) {
     stage(frame, Kind::made, &flow, {.cause = cause});

@@ -56,6 +56,8 @@ bool is_roce(wire::ParseStatus status) {
   return status == wire::ParseStatus::roce || status == wire::ParseStatus::unknown_opcode;
 }
 
+Counter bytes_from(Side side) { return side == Side::host ? Counter::bytes_host : Counter::bytes_wan; }
+
 void prefetch_headers(const rte_mbuf* mbuf) { rte_prefetch0(rte_pktmbuf_mtod(mbuf, const char*)); }
 
 // The first lines; the processor's own prefetcher goes on from there.
@@ -131,8 +133,10 @@ void Engine::Impl::burst(Side side, std::span<rte_mbuf* const> frames) {
   // So many frames before its turn: an answer's connection tells what of custody it will release.
   constexpr std::size_t kConnection = 12;
   constexpr std::size_t kContents = 6;
+  const std::uint64_t bytes_before = counters[bytes_from(side)];
   if (!take_apart(side, frames)) {
-    for (rte_mbuf* mbuf : frames) forward(other(side), mbuf);
+    if (side == Side::host) pacer.charge(counters[bytes_from(side)] - bytes_before, now);
+    out(other(side)).forward(frames);
     return;
   }
   look_up(side, frames.size());
@@ -172,7 +176,7 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
     any_roce = any_roce || is_roce(arrival.status);
   }
   counters[side == Side::host ? Counter::frames_host : Counter::frames_wan] += frames.size();
-  counters[side == Side::host ? Counter::bytes_host : Counter::bytes_wan] += bytes;
+  counters[bytes_from(side)] += bytes;
   return any_roce;
 }
 
@@ -361,7 +365,12 @@ void Engine::Impl::schedule(flow::ConnectionIndex index) {
   const Connection& connection = connections[index];
   const Time deadline = std::min({connection.near.deadline, connection.dreqs.deadline(), connection.close_deadline});
   // Deadlines mostly move away: the wheel hears of it when the old one comes.
-  if (deadline < timers.deadline(index)) timers.set(index, deadline);
+  if (deadline < connection.scheduled) set_timer(index, deadline);
+}
+
+void Engine::Impl::set_timer(flow::ConnectionIndex index, Time deadline) {
+  timers.set(index, deadline);
+  connections[index].scheduled = deadline;
 }
 
 // ---- time -------------------------------------------------------------------------------------
@@ -378,6 +387,7 @@ void Engine::Impl::run_timers(Time due) {
   while (const auto first = timers.take(due)) {
     const flow::ConnectionIndex index = *first;
     Connection& connection = connections[index];
+    connection.scheduled = kNever;
     if (connection.near.deadline <= now) {
       near.on_timer(connection.near, now);
       touch(index);
@@ -387,7 +397,7 @@ void Engine::Impl::run_timers(Time due) {
     if (!table.in_use(index)) continue;
     schedule(index);
     // A flow that wants to be looked at again at once must not hold up the others.
-    if (timers.deadline(index) <= now) timers.set(index, now + kRetry);
+    if (connection.scheduled <= now) set_timer(index, now + kRetry);
   }
 }
 

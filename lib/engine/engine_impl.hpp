@@ -12,6 +12,7 @@
 #include "engine/egress.hpp"
 #include "engine/engine.hpp"
 #include "engine/held_dreqs.hpp"
+#include "engine/huge_page_allocator.hpp"
 #include "engine/pacer.hpp"
 #include "engine/timer_wheel.hpp"
 #include "flow/cm_tracker.hpp"
@@ -25,6 +26,7 @@ namespace longhaul::engine {
 /// host-side end; the other end's requests are the other box's near flow.
 struct alignas(64) Connection {
   Time last_seen = 0;
+  Time scheduled = kNever;       ///< its timer: that of the wheel, which is another line
   Time close_deadline = kNever;  ///< when a connection with a DREQ but no DREP is taken as closed
   HeldDreqs dreqs;
   bool from_traffic = false;  ///< not by RDMA-CM: its communication IDs are not known
@@ -73,6 +75,7 @@ struct Engine::Impl final : custody::Outlet {
   void run_timers(Time due);
   void touch(flow::ConnectionIndex index);
   void schedule(flow::ConnectionIndex index);
+  void set_timer(flow::ConnectionIndex index, Time deadline);
   void forward(Side out, rte_mbuf* mbuf);
   static const Connection& connection_of(const custody::NearFlow& flow);
   flow::ConnectionIndex index_of(const custody::NearFlow& flow) const;
@@ -128,7 +131,7 @@ struct Engine::Impl final : custody::Outlet {
   flow::ConnectionTable table;
   flow::CmTracker tracker;
   flow::TrafficLearner learner;
-  std::vector<Connection> connections;
+  std::vector<Connection, HugePageAllocator<Connection>> connections;
   std::span<custody::RecordSlot> record;  ///< one for each of `connections`, or none at all
   TimerWheel timers;
   std::vector<flow::ConnectionIndex> touched;

@@ -87,7 +87,7 @@ void Engine::Impl::close(flow::ConnectionIndex index) {
   near.end(connection.near, now);
   out(Side::host).drop_made_for(connection.near);
   connection.close_deadline = kNever;
-  timers.set(index, kNever);
+  set_timer(index, kNever);
   tracker.forget(index);
   table.release(index);
   ++counters[Counter::connections_closed];

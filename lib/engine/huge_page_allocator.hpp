@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ordinary memory in large pages where the kernel has some: tables that are used at random would wait for the TLB as long
+// as for their lines. It does not depend on DPDK's own hugepages and comes from the socket of the thread that uses it
+// first.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace longhaul::engine {
+
+template <typename T>
+struct HugePageAllocator {
+  using value_type = T;
+
+  HugePageAllocator() = default;
+  template <typename Other>
+  HugePageAllocator(const HugePageAllocator<Other>&) {}  // NOLINT(google-explicit-constructor): as allocators are
+
+  T* allocate(std::size_t count) {
+    constexpr std::size_t kPage = std::size_t{2} << 20;
+    static_assert(alignof(T) <= kPage);
+    std::size_t bytes = count * sizeof(T);
+    // What fills no page of that size is better off among the rest.
+    const bool large = bytes >= kPage;
+    const std::size_t unit = large ? kPage : alignof(T);
+    bytes = (bytes + unit - 1) / unit * unit;
+    void* memory = std::aligned_alloc(unit, bytes);
+    if (memory == nullptr) throw std::bad_alloc();
+    if (large) madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: without, it is only slower
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, std::size_t) noexcept { std::free(memory); }
+
+  bool operator==(const HugePageAllocator&) const = default;
+};
+
+}  // namespace longhaul::engine
