@@ -2,6 +2,8 @@
 // How connections become known (design section 4): by what RDMA-CM says, or by their traffic alone.
 #include <rte_mbuf.h>
 
+#include <atomic>
+
 #include "engine/engine_impl.hpp"
 #include "wire/cm.hpp"
 
@@ -15,9 +17,10 @@ namespace {
 constexpr Duration kIdle = seconds(600);
 constexpr unsigned kIdleSearch = 64;
 
+// The only thing that the engines of several workers have in common.
 std::uint64_t next_serial() {
-  static std::uint64_t serial = 0;
-  return ++serial;
+  static std::atomic<std::uint64_t> serial{0};
+  return serial.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "flow/cm_tracker.hpp"
 
+#include <utility>
+
 #include "wire/psn.hpp"
 
 namespace longhaul::flow {
@@ -75,8 +77,9 @@ CmOutcome CmTracker::on_request(const wire::Frame& frame, const wire::CmMessage&
   passive.ip = frame.destination;
   // The Starting PSN of a message is what its *receiver* sends with (verified on captures of real stacks).
   passive.starting_psn = message.starting_psn & wire::kPsnMask;
+  if (keep_requests_) pending.request.assign(frame.data, frame.data + frame.roce_size());
   pending.age = by_age_.insert(by_age_.end(), key);
-  pending_.emplace(key, pending);
+  pending_.emplace(key, std::move(pending));
   return outcome;
 }
 
@@ -137,6 +140,12 @@ std::optional<ConnectionIndex> CmTracker::find_live(const wire::Frame& frame, co
       found->second.active_side != from)
     return found->second.connection;
   return std::nullopt;
+}
+
+std::span<const std::uint8_t> CmTracker::request_of(const wire::Frame& frame, const wire::CmMessage& reply) const {
+  const auto found = pending_.find({key_from_passive(frame, reply.remote_comm_id), reply.transaction_id});
+  if (found == pending_.end()) return {};
+  return found->second.request;
 }
 
 void CmTracker::bind(ConnectionIndex connection) {

@@ -8,7 +8,9 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
+#include <vector>
 
 #include "flow/connection.hpp"
 #include "flow/connection_table.hpp"
@@ -44,8 +46,10 @@ struct CmExchange {
 
 class CmTracker {
  public:
-  /// At most `max_pending` unanswered REQs are remembered; each for kPendingLife at most.
-  explicit CmTracker(std::uint32_t max_pending) : max_pending_(max_pending) {}
+  /// At most `max_pending` unanswered REQs are remembered; each for kPendingLife at most. `keep_requests`: with their
+  /// bytes, for request_of().
+  explicit CmTracker(std::uint32_t max_pending, bool keep_requests = false)
+      : max_pending_(max_pending), keep_requests_(keep_requests) {}
 
   /// `frame` carries `message` and came in on `from`.
   CmOutcome handle(const wire::Frame& frame, const wire::CmMessage& message, Side from, Time now);
@@ -54,6 +58,15 @@ class CmTracker {
   void bind(ConnectionIndex connection);
   /// The connection is gone: its later CM messages are nobody's.
   void forget(ConnectionIndex connection);
+
+  /// The connection that `message` is about, whichever it is; nothing for a REQ and before bind().
+  std::optional<ConnectionIndex> connection_of(const wire::Frame& frame, const wire::CmMessage& message,
+                                               Side from) const {
+    return find_live(frame, message, from);
+  }
+  /// The frame (without Ethernet padding) of the REQ that the REP in `frame` answers, when they are kept; empty when it
+  /// is not there any more. Valid until the next handle().
+  std::span<const std::uint8_t> request_of(const wire::Frame& frame, const wire::CmMessage& reply) const;
 
   /// The exchange that set `connection` up, or nothing.
   std::optional<CmExchange> exchange_of(ConnectionIndex connection) const;
@@ -79,6 +92,7 @@ class CmTracker {
     Time since;
     bool answered = false;
     std::list<PendingKey>::iterator age;
+    std::vector<std::uint8_t> request;  // when they are kept
   };
 
   static ExchangeKey key_from_active(const wire::Frame& frame, std::uint32_t comm_id);
@@ -91,6 +105,7 @@ class CmTracker {
   void erase_pending(std::map<PendingKey, Pending>::iterator position);
 
   std::uint32_t max_pending_;
+  bool keep_requests_;
   std::map<PendingKey, Pending> pending_;
   std::list<PendingKey> by_age_;  // oldest first
   struct Live {

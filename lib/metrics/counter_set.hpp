@@ -18,6 +18,13 @@ struct Counters {
 
   std::uint64_t& operator[](Counter counter) noexcept { return events[static_cast<std::size_t>(counter)]; }
   std::uint64_t operator[](Counter counter) const noexcept { return events[static_cast<std::size_t>(counter)]; }
+
+  /// What several workers counted together.
+  Counters& operator+=(const Counters& more) noexcept {
+    for (std::size_t i = 0; i < events.size(); ++i) events[i] += more.events[i];
+    for (std::size_t i = 0; i < parsed.size(); ++i) parsed[i] += more.parsed[i];
+    return *this;
+  }
 };
 
 }  // namespace longhaul

@@ -23,6 +23,15 @@ class Histogram {
     if (value > max_) max_ = value;
   }
 
+  /// What several workers recorded together.
+  Histogram& operator+=(const Histogram& more) noexcept {
+    for (std::size_t i = 0; i < kBuckets; ++i) buckets_[i] += more.buckets_[i];
+    count_ += more.count_;
+    sum_ += more.sum_;
+    if (more.max_ > max_) max_ = more.max_;
+    return *this;
+  }
+
   std::uint64_t count() const noexcept { return count_; }
   std::uint64_t sum() const noexcept { return sum_; }
   std::uint64_t max() const noexcept { return max_; }
