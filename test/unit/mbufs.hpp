@@ -16,10 +16,10 @@ namespace longhaul::test {
 /// Checks at its end that every mbuf came back: whoever uses it must free what it made.
 class MbufPool {
  public:
-  explicit MbufPool(unsigned count = 4095) {
+  explicit MbufPool(unsigned count = 4095, std::uint16_t bytes = 2048) {
     static int number = 0;
     pool_ = rte_pktmbuf_pool_create(("test" + std::to_string(number++)).c_str(), count, 0, 64,
-                                    2048 + RTE_PKTMBUF_HEADROOM, SOCKET_ID_ANY);
+                                    static_cast<std::uint16_t>(bytes + RTE_PKTMBUF_HEADROOM), SOCKET_ID_ANY);
     if (pool_ == nullptr) throw std::runtime_error("no memory for a test's pool");
   }
   ~MbufPool() { rte_mempool_free(pool_); }

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "steer/steering.hpp"
+
+#include <algorithm>
+
+#include "wire/icrc.hpp"
+
+namespace longhaul::steer {
+
+using flow::KeyIndex;
+
+namespace {
+
+// When the table is full, a connection silent for so long may go: an engine lets go of it then, too.
+constexpr Duration kIdle = seconds(600);
+constexpr Duration kCloseWait = seconds(60);  // after a DREQ that nobody answered
+constexpr unsigned kIdleSearch = 64;
+
+// A longer REQ than RDMA-CM has is not worth remembering.
+constexpr std::uint32_t kLongestRequest = 512;
+
+KeyIndex::Key key_of(const flow::ConnectionInfo& info, Side from) {
+  const flow::End& near = info.end(from);
+  const flow::End& far = info.end(other(from));
+  return {near.ip, far.ip, info.vlan, far.qpn};
+}
+
+constexpr std::uint8_t kServiceShift = 5;
+
+wire::Service service_of(const wire::Frame& frame) {
+  if (frame.opcode != nullptr) return frame.opcode->service;
+  return frame.bth().opcode >> kServiceShift == 0 ? wire::Service::rc : wire::Service::other;
+}
+
+}  // namespace
+
+Steering::Steering(const SteeringSettings& settings, const std::string& name, Counters& counters)
+    : settings_(settings),
+      counters_(counters),
+      tracker_(settings.max_pending_cm, true),
+      by_side_{KeyIndex(settings.max_connections, name + "_host", "table of connections' owners"),
+               KeyIndex(settings.max_connections, name + "_wan", "table of connections' owners")},
+      entries_(settings.max_connections),
+      last_seen_(settings.max_connections),
+      load_(kMaxWorkers) {
+  free_.reserve(settings.max_connections);
+  for (Index i = settings.max_connections; i-- > 0;) free_.push_back(i);
+  if (settings_.owners.empty()) settings_.owners.push_back(settings_.self);
+}
+
+Target Steering::owner_of(Side from, const wire::Frame& frame, Time now) {
+  switch (service_of(frame)) {
+    case wire::Service::rc:
+    case wire::Service::cnp:
+      return {find(from, frame, frame.destination_qpn(), now).value_or(settings_.self)};
+    case wire::Service::ud:
+      if (frame.destination_qpn() == wire::kGsiQpn) return cm(from, frame, now);
+      break;
+    case wire::Service::uc:
+    case wire::Service::rd:
+    case wire::Service::other:
+      break;
+  }
+  return {settings_.self};
+}
+
+std::optional<Worker> Steering::find(Side from, const wire::Frame& frame, std::uint32_t destination_qpn, Time now) {
+  if (connections() == 0) return std::nullopt;
+  const auto found =
+      by_side_[static_cast<int>(from)].find({frame.source, frame.destination, frame.vlan, destination_qpn});
+  if (!found) return std::nullopt;
+  last_seen_[*found >> kOwnerBits] = now;
+  return static_cast<Worker>(*found & ((1u << kOwnerBits) - 1));
+}
+
+// ---- RDMA-CM ----------------------------------------------------------------------------------
+
+Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
+  using wire::CmAttribute;
+  const Target home{settings_.self};
+  const auto message = wire::parse_cm(frame);
+  if (!message || frame.roce_size() > kLongestRequest || !wire::verify_icrc(frame)) return home;
+
+  // Before the tracker hears of it: what ends the exchange still belongs to it.
+  auto index = tracker_.connection_of(frame, *message, from);
+  const flow::CmOutcome outcome = tracker_.handle(frame, *message, from, now);
+  if (outcome.event == flow::CmEvent::learned) {
+    index = admit(outcome.info, std::nullopt, now);
+    if (index) tracker_.bind(*index);
+  }
+  // A connection older than its box is known by its QPNs alone.
+  if (!index && message->attribute == CmAttribute::dreq)
+    return {find(from, frame, message->remote_qpn, now).value_or(settings_.self)};
+  if (!index) return home;
+
+  last_seen_[*index] = now;
+  Target target{owner(*index)};
+  if (message->attribute == CmAttribute::rep && target.worker != settings_.self)
+    target.request = tracker_.request_of(frame, *message);
+  if (outcome.event == flow::CmEvent::disconnect_requested) entries_[*index].closing = true;
+  if (outcome.event == flow::CmEvent::rejected || outcome.event == flow::CmEvent::disconnected) forget(*index);
+  return target;
+}
+
+void Steering::restore(const flow::ConnectionInfo& info, const std::optional<flow::CmExchange>& exchange, Worker owner,
+                       Time now) {
+  const auto index = admit(info, owner, now);
+  if (index && exchange) tracker_.restore(*index, info, *exchange);
+}
+
+// ---- the table --------------------------------------------------------------------------------
+
+std::optional<Steering::Index> Steering::holder(const KeyIndex::Key& key, Side from) const {
+  const auto found = by_side_[static_cast<int>(from)].find(key);
+  if (!found) return std::nullopt;
+  return *found >> kOwnerBits;
+}
+
+// A QPN that is announced anew stays with the worker that has its former user: only that engine knows what it still
+// has in custody for it, and decides which of the two goes on. Of two such workers it is the one of the QPN beyond the
+// WAN, because that is where it resends to.
+std::optional<Steering::Index> Steering::admit(const flow::ConnectionInfo& info, std::optional<Worker> given,
+                                               Time now) {
+  std::optional<Worker> bound = given;
+  for (const Side side : {Side::wan, Side::host})
+    if (const auto old = holder(key_of(info, side), side); old && !given) bound = owner(*old);
+  make_room(now);
+  if (free_.empty()) {
+    ++counters_[Counter::connections_at_home];
+    return std::nullopt;
+  }
+  const Index index = free_.back();
+  free_.pop_back();
+  Entry entry;
+  entry.in_use = true;
+  entry.owner = bound.value_or(least_loaded());
+  for (const Side side : {Side::host, Side::wan}) {
+    const auto s = static_cast<std::size_t>(side);
+    entry.keys[s] = key_of(info, side);
+    if (const auto old = holder(entry.keys[s], side)) unlink(*old, side);
+  }
+  entries_[index] = entry;
+  last_seen_[index] = now;
+  ++load_[entry.owner];
+  for (const Side side : {Side::host, Side::wan}) {
+    const auto s = static_cast<std::size_t>(side);
+    entries_[index].linked[s] = by_side_[s].put(entry.keys[s], index << kOwnerBits | entry.owner);
+    if (!entries_[index].linked[s]) {
+      forget(index);
+      ++counters_[Counter::connections_at_home];
+      return std::nullopt;
+    }
+  }
+  if (entry.owner != settings_.self) ++counters_[Counter::connections_spread];
+  return index;
+}
+
+Worker Steering::least_loaded() const {
+  // Of equals the next after self: the home has its own work with the frames of all.
+  Worker best = settings_.owners.front();
+  const auto rank = [this](Worker worker) {
+    return std::pair(load_[worker], (worker + kMaxWorkers - settings_.self - 1u) % kMaxWorkers);
+  };
+  for (const Worker worker : settings_.owners)
+    if (rank(worker) < rank(best)) best = worker;
+  return best;
+}
+
+void Steering::make_room(Time now) {
+  if (!free_.empty()) return;
+  for (unsigned i = 0; i < kIdleSearch; ++i) {
+    const Index index = clock_hand_;
+    clock_hand_ = (clock_hand_ + 1) % static_cast<Index>(entries_.size());
+    const Entry& entry = entries_[index];
+    if (!entry.in_use || now - last_seen_[index] <= (entry.closing ? kCloseWait : kIdle)) continue;
+    forget(index);
+    return;
+  }
+}
+
+// One that no key leads to any more is of no use.
+void Steering::unlink(Index index, Side from) {
+  Entry& entry = entries_[index];
+  const auto side = static_cast<std::size_t>(from);
+  if (entry.linked[side]) by_side_[side].erase(entry.keys[side]);
+  entry.linked[side] = false;
+  if (!entry.linked[0] && !entry.linked[1]) forget(index);
+}
+
+void Steering::forget(Index index) {
+  Entry& entry = entries_[index];
+  if (!entry.in_use) return;
+  entry.in_use = false;
+  for (std::size_t side = 0; side < 2; ++side)
+    if (entry.linked[side]) by_side_[side].erase(entry.keys[side]);
+  --load_[entry.owner];
+  tracker_.forget(index);
+  free_.push_back(index);
+}
+
+}  // namespace longhaul::steer

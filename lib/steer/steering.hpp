@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which worker a RoCE frame belongs to, as its home worker sees it (docs/design.md, section 11, "Several cores"). The
+// home of a pair of hosts sees all of their frames; it follows their RDMA-CM and gives each connection an owner.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flow/cm_tracker.hpp"
+#include "flow/connection.hpp"
+#include "flow/key_index.hpp"
+#include "flow/side.hpp"
+#include "flow/time.hpp"
+#include "metrics/counter_set.hpp"
+#include "steer/pair_hash.hpp"
+#include "wire/cm.hpp"
+#include "wire/frame.hpp"
+
+namespace longhaul::steer {
+
+struct SteeringSettings {
+  Worker self = 0;
+  /// Who may own connections. Empty: none but `self`, pairs of hosts stay whole.
+  std::vector<Worker> owners;
+  std::uint32_t max_connections = 4096;  ///< whose owner is remembered; others stay at home
+  std::uint32_t max_pending_cm = 4096;   ///< RDMA-CM exchanges followed at once
+};
+
+/// Whose a frame is.
+struct Target {
+  Worker worker = 0;
+  /// The frame is a REP and `worker` has not seen the REQ that it answers: this is it. Valid until the next call.
+  std::span<const std::uint8_t> request = {};
+};
+
+/// One worker's. It has no ICRC checked but that of RDMA-CM: whoever gets the frame does that.
+class Steering {
+ public:
+  /// `name` must be unique in the process. Throws std::runtime_error when the EAL has no memory for the table.
+  Steering(const SteeringSettings& settings, const std::string& name, Counters& counters);
+
+  /// Whose `frame` is, which came in on `from` and whose home is here. It must be RoCE: parse() said `roce`, or
+  /// `unknown_opcode`.
+  Target owner_of(Side from, const wire::Frame& frame, Time now);
+
+  /// `owner` has had this connection since before this process began.
+  void restore(const flow::ConnectionInfo& info, const std::optional<flow::CmExchange>& exchange, Worker owner,
+               Time now);
+
+  /// Connections that have an owner.
+  std::uint32_t connections() const { return static_cast<std::uint32_t>(entries_.size() - free_.size()); }
+
+ private:
+  using Index = flow::ConnectionIndex;
+  struct Entry {
+    flow::KeyIndex::Key keys[2];      ///< of frames from each side
+    bool linked[2] = {false, false};  ///< that key leads here, and not to a newer connection
+    bool in_use = false;
+    bool closing = false;  ///< a DREQ has passed
+    Worker owner = 0;
+  };
+  /// What by_side_ holds: the entry's index, and its owner, which spares a look at the entry.
+  static constexpr unsigned kOwnerBits = 6;
+  static_assert(kMaxWorkers <= 1u << kOwnerBits);
+
+  Target cm(Side from, const wire::Frame& frame, Time now);
+  std::optional<Worker> find(Side from, const wire::Frame& frame, std::uint32_t destination_qpn, Time now);
+  std::optional<Index> holder(const flow::KeyIndex::Key& key, Side from) const;
+  std::optional<Index> admit(const flow::ConnectionInfo& info, std::optional<Worker> owner, Time now);
+  Worker least_loaded() const;
+  void make_room(Time now);
+  void unlink(Index index, Side from);
+  void forget(Index index);
+  Worker owner(Index index) const { return entries_[index].owner; }
+
+  SteeringSettings settings_;
+  Counters& counters_;
+  flow::CmTracker tracker_;
+  flow::KeyIndex by_side_[2];
+  std::vector<Entry> entries_;
+  std::vector<Time> last_seen_;  ///< beside the entries: each frame writes it
+  std::vector<Index> free_;
+  std::vector<std::uint32_t> load_;  ///< connections by worker
+  Index clock_hand_ = 0;
+};
+
+}  // namespace longhaul::steer

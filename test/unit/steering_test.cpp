@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which worker a frame belongs to.
+#include <catch2/catch.hpp>
+
+#include <rte_thash.h>
+
+#include <set>
+#include <string>
+
+#include "hosts.hpp"
+#include "steer/steering.hpp"
+
+using namespace longhaul;
+using namespace longhaul::steer;
+using test::Bytes;
+using test::damaged;
+using test::Pair;
+
+namespace {
+
+std::string unique_name() {
+  static unsigned serial = 0;
+  return "steering_" + std::to_string(serial++);
+}
+
+/// The steering of worker 0 of four.
+struct Home {
+  explicit Home(std::vector<Worker> owners = {0, 1, 2, 3}, std::uint32_t connections = 16)
+      : steering({0, std::move(owners), connections, 16}, unique_name(), counters) {}
+
+  Target target(Side from, const Bytes& bytes) {
+    last = bytes;
+    wire::Frame frame;
+    const auto status = wire::parse(last, frame);
+    REQUIRE((status == wire::ParseStatus::roce || status == wire::ParseStatus::unknown_opcode));
+    return steering.owner_of(from, frame, now);
+  }
+  Worker owner(Side from, const Bytes& bytes) { return target(from, bytes).worker; }
+
+  /// REQ, REP and RTU; returns the worker that got the REP.
+  Worker connect(const Pair& pair) {
+    CHECK(owner(pair.active, pair.req()) == 0);
+    const Worker worker = owner(other(pair.active), pair.rep());
+    CHECK(owner(pair.active, pair.rtu()) == worker);
+    return worker;
+  }
+
+  Counters counters;
+  Steering steering;
+  Bytes last;
+  Time now = seconds(1000);
+};
+
+/// The nth connection between the same two hosts.
+Pair pair_number(std::uint32_t n) {
+  Pair pair;
+  pair.a_qpn += n;
+  pair.b_qpn += n;
+  pair.a_comm += n;
+  pair.b_comm += n;
+  pair.transaction += n;
+  return pair;
+}
+
+}  // namespace
+
+TEST_CASE("the hash of two hosts is the one that a NIC computes, and the same for both directions") {
+  // 40 bytes as NICs want them, in the byte order rte_softrss_be() wants.
+  std::vector<std::uint8_t> key(40);
+  for (std::size_t i = 0; i < key.size(); ++i) key[i] = kRssKeyPattern[i % 2];
+  std::vector<std::uint32_t> converted(key.size() / 4);
+  rte_convert_rss_key(reinterpret_cast<std::uint32_t*>(key.data()), converted.data(), static_cast<int>(key.size()));
+  const auto nic = [&](const std::string& a, const std::string& b) {
+    const auto source = wire::IpAddress::parse(a), destination = wire::IpAddress::parse(b);
+    const std::size_t skipped = source.is_ipv4() ? 12 : 0;
+    std::vector<std::uint32_t> words;  // host byte order
+    for (const auto* address : {&source, &destination})
+      for (std::size_t i = skipped; i < 16; i += 4) {
+        const auto* at = address->bytes.data() + i;
+        words.push_back(std::uint32_t{at[0]} << 24 | std::uint32_t{at[1]} << 16 | std::uint32_t{at[2]} << 8 | at[3]);
+      }
+    return rte_softrss_be(words.data(), static_cast<std::uint32_t>(words.size()),
+                          reinterpret_cast<const std::uint8_t*>(converted.data()));
+  };
+  std::set<std::uint32_t> hashes;
+  for (const auto& [a, b] : {std::pair{"10.9.0.1", "10.9.0.2"},
+                             {"10.9.0.2", "10.9.0.1"},
+                             {"192.168.17.200", "10.0.0.1"},
+                             {"255.255.255.255", "0.0.0.1"},
+                             {"fd00::1", "fd00::2"},
+                             {"fd00:1234:5678:9abc:def0:1:2:3", "2001:db8::dead:beef"}}) {
+    CAPTURE(a, b);
+    const auto one = wire::IpAddress::parse(a), other = wire::IpAddress::parse(b);
+    CHECK(pair_hash(one, other) == nic(a, b));
+    CHECK(pair_hash(one, other) == pair_hash(other, one));
+    hashes.insert(pair_hash(one, other));
+  }
+  CHECK(hashes.size() >= 4);
+}
+
+TEST_CASE("the indirection table gives every worker its share, and a larger table of a NIC says the same") {
+  for (unsigned workers = 1; workers <= kMaxWorkers; ++workers) {
+    std::vector<unsigned> shares(workers);
+    for (std::size_t i = 0; i < kIndirection; ++i) ++shares.at(worker_of_entry(i, workers));
+    for (const unsigned share : shares) CHECK(share >= kIndirection / workers);
+    for (std::size_t i = 0; i < 512; ++i)
+      CHECK(worker_of_entry(i, workers) == worker_of_entry(i % kIndirection, workers));
+  }
+}
+
+TEST_CASE("connections go to the workers in turn, both directions of each to one") {
+  for (const Side active : {Side::host, Side::wan}) {
+    Home home;
+    std::vector<unsigned> load(4);
+    for (std::uint32_t n = 0; n < 8; ++n) {
+      Pair pair = pair_number(n);
+      pair.active = active;
+      const Worker worker = home.connect(pair);
+      ++load.at(worker);
+      CHECK(home.owner(Side::host, pair.write(pair.a_psn)) == worker);
+      CHECK(home.owner(Side::wan, pair.ack(pair.a_psn, 1)) == worker);
+      CHECK(home.owner(Side::wan, pair.cnp()) == worker);
+      CHECK(home.owner(Side::wan, pair.b_write(pair.b_psn)) == worker);
+      CHECK(home.owner(Side::host, pair.a_ack(pair.b_psn, 1)) == worker);
+    }
+    CHECK(load == std::vector<unsigned>{2, 2, 2, 2});
+    CHECK(home.counters[Counter::connections_spread] == 6);
+  }
+}
+
+TEST_CASE("the owner gets the REQ with the REP, and with each repeat of it") {
+  Home home;
+  const Pair pair;
+  home.owner(Side::host, pair.req());
+  for (int i = 0; i < 2; ++i) {
+    const Target target = home.target(Side::wan, pair.rep());
+    REQUIRE(target.worker != 0);
+    CHECK(Bytes(target.request.begin(), target.request.end()) == pair.req());
+  }
+  CHECK(home.target(Side::host, pair.rtu()).request.empty());
+}
+
+TEST_CASE("a connection that its home keeps needs no second REQ") {
+  Home home({0});
+  const Pair pair;
+  CHECK(home.connect(pair) == 0);
+  CHECK(home.target(Side::wan, pair.rep()).request.empty());
+}
+
+TEST_CASE("what is not known stays at home: other QPs, VLANs, directions, UD, UC") {
+  Home home;
+  const Pair pair;
+  REQUIRE(home.connect(pair) != 0);
+  Pair stranger = pair;
+  stranger.b_qpn = 0x999;
+  CHECK(home.owner(Side::host, stranger.write(1)) == 0);
+  Pair tenant = pair;
+  tenant.vlan = 7;
+  CHECK(home.owner(Side::host, tenant.write(1)) == 0);
+  CHECK(home.owner(Side::wan, pair.write(1)) == 0);  // on the wrong side
+}
+
+TEST_CASE("DREQ and DREP belong to the connection, which then is known no more") {
+  for (const Side from : {Side::host, Side::wan}) {
+    Home home;
+    const Pair pair;
+    const Worker worker = home.connect(pair);
+    REQUIRE(worker != 0);
+    CHECK(home.owner(from, pair.dreq(from)) == worker);
+    CHECK(home.owner(from, pair.dreq(from)) == worker);
+    CHECK(home.owner(Side::host, pair.write(pair.a_psn)) == worker);
+    CHECK(home.owner(other(from), pair.drep(other(from))) == worker);
+    CHECK(home.owner(Side::host, pair.write(pair.a_psn)) == 0);
+    CHECK(home.steering.connections() == 0);
+  }
+}
+
+TEST_CASE("a REJ of the REP ends it, one of the REQ leaves nothing") {
+  Home home;
+  const Pair pair;
+  const Worker worker = home.connect(pair);
+  CHECK(home.owner(Side::host, pair.rej(Side::host)) == worker);
+  CHECK(home.steering.connections() == 0);
+  const Pair second = pair_number(1);
+  home.owner(Side::host, second.req());
+  CHECK(home.owner(Side::wan, second.rej(Side::wan)) == 0);
+  CHECK(home.owner(Side::wan, second.rep()) == 0);
+  CHECK(home.steering.connections() == 0);
+}
+
+TEST_CASE("RDMA-CM with a wrong ICRC and messages of nobody change nothing") {
+  Home home;
+  const Pair pair;
+  CHECK(home.owner(Side::host, damaged(pair.req())) == 0);
+  CHECK(home.owner(Side::wan, pair.rep()) == 0);
+  CHECK(home.steering.connections() == 0);
+  const Worker worker = home.connect(pair);
+  Pair forged = pair;
+  forged.a_comm = 0x5555;
+  CHECK(home.owner(Side::wan, forged.drep(Side::wan)) == 0);
+  CHECK(home.owner(Side::host, pair.write(pair.a_psn)) == worker);
+}
+
+TEST_CASE("a QPN that is announced anew stays with the worker of its former user") {
+  for (const bool far : {false, true}) {
+    Home home;
+    const Pair old = pair_number(0);
+    const Worker worker = home.connect(old);
+    home.connect(pair_number(1));
+    Pair pair = pair_number(2);
+    (far ? pair.b_qpn : pair.a_qpn) = far ? old.b_qpn : old.a_qpn;
+    CHECK(home.connect(pair) == worker);
+    // The QPN that the former user does not share is its own still.
+    CHECK(home.owner(Side::host, old.write(1)) == worker);
+    CHECK(home.owner(Side::wan, old.ack(1, 1)) == worker);
+    CHECK(home.owner(Side::host, pair.write(1)) == worker);
+    CHECK(home.owner(Side::wan, pair.ack(1, 1)) == worker);
+    // Neither end of the old one takes the new one's away.
+    home.owner(Side::host, old.dreq(Side::host));
+    home.owner(Side::wan, old.drep(Side::wan));
+    CHECK(home.owner(Side::host, pair.write(1)) == worker);
+    CHECK(home.owner(Side::wan, pair.ack(1, 1)) == worker);
+  }
+}
+
+TEST_CASE("of two former users the one beyond the WAN decides: resends go there") {
+  Home home;
+  const Pair first = pair_number(0), second = pair_number(1);
+  const Worker of_first = home.connect(first), of_second = home.connect(second);
+  REQUIRE(of_first != of_second);
+  Pair pair = pair_number(2);
+  pair.a_qpn = first.a_qpn;
+  pair.b_qpn = second.b_qpn;
+  CHECK(home.connect(pair) == of_second);
+  // A connection with the QPNs of one replaces it.
+  Pair again = pair_number(3);
+  again.a_qpn = pair.a_qpn;
+  again.b_qpn = pair.b_qpn;
+  const std::uint32_t before = home.steering.connections();
+  CHECK(home.connect(again) == of_second);
+  CHECK(home.steering.connections() == before);
+}
+
+TEST_CASE("a full table: newcomers stay at home, until a silent connection makes room") {
+  Home home({0, 1, 2, 3}, 4);
+  for (std::uint32_t n = 0; n < 4; ++n) home.connect(pair_number(n));
+  const Pair late = pair_number(4);
+  CHECK(home.connect(late) == 0);
+  CHECK(home.owner(Side::host, late.write(1)) == 0);
+  CHECK(home.counters[Counter::connections_at_home] == 1);
+  home.now += seconds(599);
+  for (std::uint32_t n : {0u, 1u, 3u}) home.owner(Side::host, pair_number(n).write(1));
+  home.now += seconds(2);
+  const Worker worker = home.connect(pair_number(5));
+  CHECK(home.owner(Side::host, pair_number(5).write(1)) == worker);
+  CHECK(home.counters[Counter::connections_at_home] == 1);
+  CHECK(home.steering.connections() == 4);
+  CHECK(home.owner(Side::host, pair_number(2).write(1)) == 0);
+}
+
+TEST_CASE("connections of an earlier process keep the worker that remembers them") {
+  Home home;
+  const Pair pair;
+  flow::ConnectionInfo info;
+  info.end(Side::host) = {wire::IpAddress::parse(pair.a_ip), pair.a_qpn, 0};
+  info.end(Side::wan) = {wire::IpAddress::parse(pair.b_ip), pair.b_qpn, 0};
+  SECTION("set up by RDMA-CM") {
+    home.steering.restore(info, flow::CmExchange{Side::host, pair.a_comm, pair.b_comm}, 3, home.now);
+    CHECK(home.owner(Side::host, pair.write(1)) == 3);
+    CHECK(home.owner(Side::host, pair.dreq(Side::host)) == 3);
+    CHECK(home.owner(Side::wan, pair.drep(Side::wan)) == 3);
+    CHECK(home.owner(Side::host, pair.write(1)) == 0);
+  }
+  SECTION("learned from traffic: its DREQ is known by the QPN") {
+    home.steering.restore(info, std::nullopt, 3, home.now);
+    CHECK(home.owner(Side::wan, pair.ack(1, 1)) == 3);
+    CHECK(home.owner(Side::host, pair.dreq(Side::host)) == 3);
+  }
+}
