@@ -43,13 +43,15 @@ std::optional<AfPacketArguments> parse_af_packet(std::string_view vdev) {
     const std::string_view item = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), item.size() + 1));
     if (item.starts_with("iface=")) out.interface = item.substr(6);
-    if (item.starts_with("framesz=")) {
-      const std::string_view number = item.substr(8);
-      const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), out.frame_size);
-      if (error != std::errc{} || end != number.data() + number.size()) {
-        throw std::runtime_error(fmt::format("\"{}\": framesz= needs a number of bytes, got \"{}\"", vdev, number));
-      }
-    }
+    const auto read = [&](std::string_view key, const char* unit, std::uint32_t& to) {
+      if (!item.starts_with(key)) return;
+      const std::string_view number = item.substr(key.size());
+      const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), to);
+      if (error != std::errc{} || end != number.data() + number.size())
+        throw std::runtime_error(fmt::format("\"{}\": {} needs a number of {}, got \"{}\"", vdev, key, unit, number));
+    };
+    read("framesz=", "bytes", out.frame_size);
+    read("qpairs=", "queue pairs", out.queue_pairs);
   }
   if (out.interface.empty())
     throw std::runtime_error(fmt::format("\"{}\": needs iface=NAME, a network interface", vdev));

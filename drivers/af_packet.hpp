@@ -15,6 +15,7 @@ namespace longhaul::drivers {
 struct AfPacketArguments {
   std::string interface;
   std::uint32_t frame_size = 2048;  ///< bytes of one slot of the ring, the driver's default
+  std::uint32_t queue_pairs = 1;    ///< sockets; the kernel spreads what comes in over all of them
 
   /// The frame bytes the kernel can put into a slot behind its own header.
   std::uint32_t largest_received() const noexcept;

@@ -2,7 +2,6 @@
 #include "drivers/ethdev_port.hpp"
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 #include <utility>
 
@@ -13,6 +12,8 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <spdlog/spdlog.h>
+
+#include "steer/pair_hash.hpp"
 
 namespace longhaul::drivers {
 namespace {
@@ -58,6 +59,8 @@ EthdevPort::EthdevPort(EthdevSpec spec) : spec_(std::move(spec)), af_packet_(par
     const std::uint32_t by_length = info.max_rx_pktlen > kFrameOverhead ? info.max_rx_pktlen - kFrameOverhead : 0;
     max_mtu_ = info.max_mtu != UINT16_MAX ? info.max_mtu : std::min<std::uint32_t>(by_length, UINT16_MAX);
   }
+  for (std::uint16_t i = 0; i < spec_.workers; ++i)
+    queues_.push_back(std::make_unique<EthdevQueue>(port_, i, af_packet_ ? af_packet_->largest_sent() : 0, describe()));
 }
 
 EthdevPort::~EthdevPort() {
@@ -88,38 +91,19 @@ MtuCapacity EthdevPort::mtu_capacity() const {
   return out;
 }
 
-void EthdevPort::start(std::uint32_t mtu, rte_mempool* pool) {
-  const std::uint32_t room = static_cast<std::uint32_t>(rte_pktmbuf_data_room_size(pool)) - RTE_PKTMBUF_HEADROOM;
+void EthdevPort::start(std::uint32_t mtu, std::span<rte_mempool* const> pools) {
+  const std::uint32_t room =
+      static_cast<std::uint32_t>(rte_pktmbuf_data_room_size(pools.front())) - RTE_PKTMBUF_HEADROOM;
   const std::uint32_t needed = mbuf_bytes_for(spec_, mtu);
   if (room < needed) {
     throw std::runtime_error(
         fmt::format("{} port {}: buffers of {} bytes are too small, {} are needed", spec_.label, name_, room, needed));
   }
 
-  rte_eth_conf conf{};
-  // net_af_packet claims 1518 at most and would refuse a true figure, though it carries what its ring holds.
-  if (!af_packet_) conf.rxmode.mtu = mtu;
-  if (const int error = rte_eth_dev_configure(port_, 1, 1, &conf); error != 0)
-    fail(fmt::format("configure, MTU {}", mtu), error);
-
-  rte_eth_dev_info info{};
-  if (const int error = rte_eth_dev_info_get(port_, &info); error != 0) fail("no device information", error);
-  std::uint16_t rx_size = kRingSize;
-  std::uint16_t tx_size = kRingSize;
-  if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx_size, &tx_size); error != 0)
-    fail("ring sizes", error);
-
-  const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_));
-  rte_eth_rxconf rx = info.default_rxconf;
-  rx.offloads = 0;
-  if (const int error = rte_eth_rx_queue_setup(port_, 0, rx_size, socket, &rx, pool); error != 0)
-    fail("receive queue", error);
-  rte_eth_txconf tx = info.default_txconf;
-  tx.offloads = 0;
-  if (const int error = rte_eth_tx_queue_setup(port_, 0, tx_size, socket, &tx); error != 0)
-    fail("transmit queue", error);
+  configure_queues(mtu, pools);
   if (const int error = rte_eth_dev_start(port_); error != 0) fail("start", error);
   started_ = true;
+  if (receive_queues_ > 1 && !af_packet_) fill_indirection();
 
   // A NIC that refuses would drop its neighbours' frames: no bump in the wire. A vdev may not know the
   // notion and take everything in anyway.
@@ -133,50 +117,82 @@ void EthdevPort::start(std::uint32_t mtu, rte_mempool* pool) {
     fail("all-multicast mode", error);
 }
 
+// One for each of `pools`; of receiving ones fewer when the device cannot spread.
+void EthdevPort::configure_queues(std::uint32_t mtu, std::span<rte_mempool* const> pools) {
+  const auto workers = static_cast<std::uint16_t>(queues_.size());
+  rte_eth_dev_info info{};
+  if (const int error = rte_eth_dev_info_get(port_, &info); error != 0) fail("no device information", error);
+  if (info.max_tx_queues < workers)
+    throw std::runtime_error(
+        fmt::format("{} port {}: {} workers need a transmit queue each, and it has {}; {}", spec_.label, name_, workers,
+                    info.max_tx_queues,
+                    af_packet_ ? fmt::format("add qpairs={} to its vdev string", workers) : "give fewer `cores`"));
+
+  rte_eth_conf conf{};
+  // net_af_packet claims 1518 at most and would refuse a true figure, though it carries what its ring holds.
+  if (!af_packet_) conf.rxmode.mtu = mtu;
+  std::vector<std::uint8_t> key(info.hash_key_size);
+  for (std::size_t i = 0; i < key.size(); ++i) key[i] = steer::kRssKeyPattern[i % steer::kRssKeyPattern.size()];
+  const std::uint64_t by_addresses = RTE_ETH_RSS_IP & info.flow_type_rss_offloads;
+  receive_queues_ = 1;
+  if (workers > 1 && by_addresses != 0) {
+    receive_queues_ = std::min(workers, info.max_rx_queues);
+    conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+    conf.rx_adv_conf.rss_conf.rss_hf = by_addresses;
+    conf.rx_adv_conf.rss_conf.rss_key = key.empty() ? nullptr : key.data();
+    conf.rx_adv_conf.rss_conf.rss_key_len = static_cast<std::uint8_t>(key.size());
+  } else if (workers > 1 && !spec_.vdev.empty()) {
+    receive_queues_ = std::min(workers, info.max_rx_queues);
+  }
+  if (const int error = rte_eth_dev_configure(port_, receive_queues_, workers, &conf); error != 0)
+    fail(fmt::format("configure, MTU {}, {} receive and {} transmit queues", mtu, receive_queues_, workers), error);
+
+  if (const int error = rte_eth_dev_info_get(port_, &info); error != 0) fail("no device information", error);
+  std::uint16_t rx_size = kRingSize;
+  std::uint16_t tx_size = kRingSize;
+  if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx_size, &tx_size); error != 0)
+    fail("ring sizes", error);
+
+  const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_));
+  rte_eth_rxconf rx = info.default_rxconf;
+  rx.offloads = 0;
+  rte_eth_txconf tx = info.default_txconf;
+  tx.offloads = 0;
+  for (std::uint16_t i = 0; i < workers; ++i) {
+    const bool receives = i < receive_queues_;
+    if (receives)
+      if (const int error = rte_eth_rx_queue_setup(port_, i, rx_size, socket, &rx, pools[i]); error != 0)
+        fail(fmt::format("receive queue {}", i), error);
+    if (const int error = rte_eth_tx_queue_setup(port_, i, tx_size, socket, &tx); error != 0)
+      fail(fmt::format("transmit queue {}", i), error);
+    queues_[i]->set_receives(receives);
+  }
+}
+
+// What a NIC's table holds by default differs between drivers. One that cannot be told spreads its own way, and workers
+// hand over what comes to the wrong one.
+void EthdevPort::fill_indirection() const {
+  rte_eth_dev_info info{};
+  if (rte_eth_dev_info_get(port_, &info) != 0 || info.reta_size == 0) return;
+  std::vector<rte_eth_rss_reta_entry64> table((info.reta_size + RTE_ETH_RETA_GROUP_SIZE - 1) / RTE_ETH_RETA_GROUP_SIZE);
+  for (std::uint16_t i = 0; i < info.reta_size; ++i) {
+    rte_eth_rss_reta_entry64& group = table[i / RTE_ETH_RETA_GROUP_SIZE];
+    group.mask |= 1ull << i % RTE_ETH_RETA_GROUP_SIZE;
+    group.reta[i % RTE_ETH_RETA_GROUP_SIZE] = steer::worker_of_entry(i, receive_queues_);
+  }
+  if (const int error = rte_eth_dev_rss_reta_update(port_, table.data(), info.reta_size); error != 0)
+    spdlog::warn("{}: its RSS table cannot be set ({}): more frames than needed are handed from worker to worker",
+                 describe(), rte_strerror(-error));
+}
+
+int EthdevPort::socket() const { return rte_eth_dev_socket_id(port_); }
+
 std::uint16_t EthdevPort::receive(rte_mbuf** frames, std::uint16_t count) {
   return rte_eth_rx_burst(port_, 0, frames, count);
 }
 
 std::uint16_t EthdevPort::transmit(rte_mbuf** frames, std::uint16_t count) {
-  return af_packet_ ? transmit_af_packet(frames, count) : rte_eth_tx_burst(port_, 0, frames, count);
-}
-
-// net_af_packet copies and frees each frame at once, but when the kernel then refuses to send (an interface
-// that is down) it returns 0, as if the frames were still the caller's; and it frees an oversized frame without
-// counting it. Either would have the caller use freed mbufs. So: drop the oversized before, hold an own reference
-// meanwhile, and believe the reference counts. A frame the driver let go of lies in the ring and goes out when the
-// interface is up again.
-std::uint16_t EthdevPort::transmit_af_packet(rte_mbuf** frames, std::uint16_t count) {
-  constexpr std::uint16_t kBurst = 64;
-  const std::uint32_t limit = af_packet_->largest_sent();
-  std::array<std::uint16_t, kBurst> references{};
-  std::uint16_t done = 0;
-  while (done < count) {
-    if (rte_pktmbuf_pkt_len(frames[done]) > limit) {
-      rte_pktmbuf_free(frames[done++]);
-      ++oversize_;
-      continue;
-    }
-    rte_mbuf** burst = frames + done;
-    std::uint16_t run = 1;
-    // A frame that is there twice (resent twice at once) ends the run: its count would not say which of the two was
-    // taken.
-    while (run < kBurst && done + run < count && rte_pktmbuf_pkt_len(burst[run]) <= limit &&
-           std::find(burst, burst + run, burst[run]) == burst + run)
-      ++run;
-    for (std::uint16_t i = 0; i < run; ++i) {
-      references[i] = rte_mbuf_refcnt_read(burst[i]);
-      rte_mbuf_refcnt_update(burst[i], 1);
-    }
-    const std::uint16_t said = rte_eth_tx_burst(port_, 0, burst, run);
-    std::uint16_t taken = said;
-    while (taken < run && rte_mbuf_refcnt_read(burst[taken]) == references[taken]) ++taken;
-    for (std::uint16_t i = 0; i < taken; ++i) rte_pktmbuf_free(burst[i]);
-    for (std::uint16_t i = taken; i < run; ++i) rte_mbuf_refcnt_update(burst[i], -1);
-    done = static_cast<std::uint16_t>(done + taken);
-    if (taken < run) break;
-  }
-  return done;
+  return af_packet_ ? queues_.front()->transmit(frames, count) : rte_eth_tx_burst(port_, 0, frames, count);
 }
 
 std::string EthdevPort::describe() const {
@@ -195,7 +211,7 @@ PortStats EthdevPort::stats() const {
     out.oerrors = raw.oerrors;
     out.rx_nombuf = raw.rx_nombuf;
   }
-  out.oversize = oversize_;
+  for (const auto& queue : queues_) out.oversize += queue->oversize();
   return out;
 }
 

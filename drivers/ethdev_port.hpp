@@ -3,10 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "drivers/af_packet.hpp"
+#include "drivers/ethdev_queue.hpp"
 #include "drivers/mtu.hpp"
 #include "drivers/port.hpp"
 #include "drivers/port_stats.hpp"
@@ -20,13 +24,18 @@ struct EthdevSpec {
   std::string label;  ///< "host", "wan", "a", "b": for messages
   std::string pci;    ///< "0000:01:00.0", allowed when the EAL started; or the name of any device that is there already
   std::string vdev;   ///< "net_af_packet0,iface=veth0,framesz=16384,..."
+  unsigned workers = 1;  ///< who use it, each a pair of queues
 };
 
 /// Frame bytes an mbuf of the pool for a port must hold when IP packets of `mtu` bytes are to be carried.
 std::uint32_t mbuf_bytes_for(const EthdevSpec& spec, std::uint32_t mtu);
 
-/// One receive and one transmit queue, no offloads: mbufs may be shared with custody, so nothing may free them in
+/// A pair of queues for each worker, no offloads: mbufs may be shared with custody, so nothing may free them in
 /// bulk (MBUF_FAST_FREE) or rely on having them alone. Promiscuous: a bump in the wire takes in everything.
+///
+/// Several receive queues: a NIC spreads over them by the two IP addresses alone, as steer::pair_hash() does, if it
+/// can; a virtual device's queues are whoever feeds it's affair. A NIC that cannot has one, which is the first
+/// worker's.
 class EthdevPort final : public Port {
  public:
   /// Finds (PCI) or makes (vdev) the device. Needs a started EAL. Throws std::runtime_error when it is not there.
@@ -39,8 +48,16 @@ class EthdevPort final : public Port {
 
   /// Sets up the queues with mbufs of `pool` and starts. `mtu` in bytes, within mtu_capacity().
   /// Throws std::runtime_error that says which step the driver refused.
-  void start(std::uint32_t mtu, rte_mempool* pool);
+  void start(std::uint32_t mtu, rte_mempool* pool) { start(mtu, std::span(&pool, 1)); }
+  /// The same with a pool for each worker's receive queue.
+  void start(std::uint32_t mtu, std::span<rte_mempool* const> pools);
 
+  /// One worker's part of the port: each may be used by a thread of its own.
+  Port& queue(std::size_t worker) { return *queues_.at(worker); }
+  /// NUMA socket of the NIC, -1 when it has none.
+  int socket() const;
+
+  // The first worker's.
   std::uint16_t receive(rte_mbuf** frames, std::uint16_t count) override;
   std::uint16_t transmit(rte_mbuf** frames, std::uint16_t count) override;
   /// "host (net_af_packet0, iface veth0)".
@@ -50,7 +67,8 @@ class EthdevPort final : public Port {
   bool link_up() const;
 
  private:
-  std::uint16_t transmit_af_packet(rte_mbuf** frames, std::uint16_t count);
+  void configure_queues(std::uint32_t mtu, std::span<rte_mempool* const> pools);
+  void fill_indirection() const;
   [[noreturn]] void fail(const std::string& what, int error) const;
 
   EthdevSpec spec_;
@@ -58,7 +76,8 @@ class EthdevPort final : public Port {
   std::optional<AfPacketArguments> af_packet_;
   std::uint16_t port_ = 0;
   std::uint32_t max_mtu_ = 0;
-  std::uint64_t oversize_ = 0;
+  std::uint16_t receive_queues_ = 0;
+  std::vector<std::unique_ptr<EthdevQueue>> queues_;
   bool started_ = false;
 };
 

@@ -197,6 +197,9 @@ TEST_CASE("what net_af_packet can carry is read from its arguments") {
   CHECK(port->largest_received() > 9000 + kFrameOverhead);
   CHECK(port->largest_received() < port->largest_sent());
   CHECK(parse_af_packet("net_af_packet0,iface=x")->frame_size == 2048);
+  CHECK(parse_af_packet("net_af_packet0,iface=x")->queue_pairs == 1);
+  CHECK(parse_af_packet("net_af_packet0,iface=x,qpairs=3")->queue_pairs == 3);
+  CHECK_THROWS_WITH(parse_af_packet("net_af_packet0,iface=x,qpairs="), Catch::Contains("qpairs="));
   CHECK_THROWS_WITH(parse_af_packet("net_af_packet0"), Catch::Contains("needs iface="));
   CHECK_THROWS_WITH(parse_af_packet("net_af_packet0,iface=x,framesz=big"), Catch::Contains("framesz="));
   CHECK(interface_mtu("lo") > 1000);
