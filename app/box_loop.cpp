@@ -11,14 +11,40 @@ BoxLoop::BoxLoop(engine::Engine& engine, drivers::Port& host, drivers::Port& wan
                  BoxLoopOptions options)
     : engine_(engine), ports_{&host, &wan}, clock_(clock), options_(std::move(options)) {}
 
+void BoxLoop::to_engine(Side side, std::span<rte_mbuf* const> frames, Time received_at) {
+  if (frames.empty()) return;
+  engine_.receive(side, frames, received_at);
+  if (engine_.has_accepted_acks()) engine_.acks_accepted(clock_.now());
+}
+
 std::uint16_t BoxLoop::receive(Side side) {
   std::array<rte_mbuf*, kBurst> frames;
   const std::uint16_t count = ports_[static_cast<std::size_t>(side)]->receive(frames.data(), kBurst);
   if (count == 0) return 0;
   const Time received_at = clock_.now();
-  engine_.receive(side, {frames.data(), count}, received_at);
-  if (engine_.has_accepted_acks()) engine_.acks_accepted(clock_.now());
+  const std::uint16_t kept =
+      options_.spreader == nullptr ? count : options_.spreader->keep(side, frames.data(), count, received_at);
+  to_engine(side, {frames.data(), kept}, received_at);
   return count;
+}
+
+// A burst from each other worker. Returns the largest.
+std::uint16_t BoxLoop::receive_from_workers() {
+  steer::Spreader& spreader = *options_.spreader;
+  std::uint16_t largest = 0;
+  for (steer::Worker from = 0; from < spreader.workers(); ++from) {
+    if (from == spreader.self()) continue;
+    const Time received_at = clock_.now();
+    steer::Received received;
+    largest = std::max(largest, spreader.take(from, received, received_at));
+    for (std::uint16_t i = 0; i < received.shown_count; ++i)
+      to_engine(received.shown[i].side, {&received.shown[i].frame, 1}, received_at);
+    for (const Side side : {Side::host, Side::wan}) {
+      const auto& burst = received.bursts[static_cast<std::size_t>(side)];
+      to_engine(side, {burst.frames.data(), burst.count}, received_at);
+    }
+  }
+  return largest;
 }
 
 StopRecord BoxLoop::run(Requests& requests) {
@@ -27,17 +53,20 @@ StopRecord BoxLoop::run(Requests& requests) {
   const Time started = clock_.now();
   Time drain_until = kNever;
   Time now = started;
+  bool drained = false;
   for (;;) {
     const std::uint16_t from_host = receive(Side::host);
     const std::uint16_t from_wan = receive(Side::wan);
+    const std::uint16_t from_workers = options_.spreader == nullptr ? 0 : receive_from_workers();
     now = clock_.now();
-    engine_.poll(now, from_wan == kBurst);
+    engine_.poll(now, from_wan == kBurst || from_workers == kBurst);
     if (engine_.has_accepted_acks()) engine_.acks_accepted(clock_.now());
 
-    if (requests.report.load(std::memory_order_relaxed)) {
+    if (options_.on_report && requests.report.load(std::memory_order_relaxed)) {
       requests.report.store(false, std::memory_order_relaxed);
-      if (options_.on_report) options_.on_report();
+      options_.on_report();
     }
+    if (options_.in_round) options_.in_round();
     const int stops = requests.stops.load(std::memory_order_relaxed);
     if (stops > 0) [[unlikely]] {
       if (drain_until == kNever) {
@@ -46,9 +75,14 @@ StopRecord BoxLoop::run(Requests& requests) {
         record.at_stop_bytes = engine_.custody_bytes();
         engine_.set_draining(true);
       }
-      if (stops > 1 || now >= drain_until || (engine_.custody_packets() == 0 && engine_.waiting_frames() == 0)) break;
+      if (!drained && engine_.custody_packets() == 0 && engine_.waiting_frames() == 0) {
+        drained = true;
+        if (options_.together != nullptr) options_.together->drained();
+      }
+      const bool done = options_.together == nullptr ? drained : options_.together->all_drained();
+      if (stops > 1 || now >= drain_until || done) break;
     }
-    idle.round(from_host + from_wan > 0, now, std::min(engine_.next_deadline(), drain_until));
+    idle.round(from_host + from_wan + from_workers > 0, now, std::min(engine_.next_deadline(), drain_until));
   }
   record.left_packets = engine_.custody_packets();
   record.left_bytes = engine_.custody_bytes();

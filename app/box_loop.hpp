@@ -2,14 +2,17 @@
 // The loop of one box: bursts from both ports into the engine, its frames out of both ports, time from the clock.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "app/idle.hpp"
 #include "app/stop_signals.hpp"
 #include "drivers/clock.hpp"
 #include "drivers/port.hpp"
 #include "engine/engine.hpp"
+#include "steer/spreader.hpp"
 
 namespace longhaul::app {
 
@@ -25,10 +28,25 @@ class PortSink final : public engine::Sink {
   drivers::Port* ports_[2];
 };
 
+/// The workers of a box stop together: one whose own custody is empty still takes frames in for the others.
+class StopTogether {
+ public:
+  explicit StopTogether(unsigned workers) : draining_(workers) {}
+  void drained() { draining_.fetch_sub(1, std::memory_order_relaxed); }
+  bool all_drained() const { return draining_.load(std::memory_order_relaxed) == 0; }
+
+ private:
+  std::atomic<unsigned> draining_;
+};
+
 struct BoxLoopOptions {
   bool sleep_when_idle = false;
   Duration drain = seconds(10);     ///< at most so long after the first stop
   std::function<void()> on_report;  ///< called in the loop when Requests::report was set
+  std::function<void()> in_round;   ///< called in each round, if set
+  /// When the box has several workers; both must outlive the loop.
+  steer::Spreader* spreader = nullptr;
+  StopTogether* together = nullptr;
 };
 
 /// What custody held when it was told to stop and when it did.
@@ -52,6 +70,8 @@ class BoxLoop {
 
  private:
   std::uint16_t receive(Side side);
+  std::uint16_t receive_from_workers();
+  void to_engine(Side side, std::span<rte_mbuf* const> frames, Time received_at);
 
   engine::Engine& engine_;
   drivers::Port* ports_[2];

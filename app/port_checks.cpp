@@ -13,9 +13,14 @@
 
 namespace longhaul::app {
 
-void check_arguments(const config::PortConfig& port) {
+void check_arguments(const config::PortConfig& port, unsigned workers) {
   try {
-    drivers::parse_af_packet(port.vdev);
+    const auto packet = drivers::parse_af_packet(port.vdev);
+    // The kernel spreads over all of them, so what nobody fetches would be lost.
+    if (packet && packet->queue_pairs != workers)
+      throw std::runtime_error(fmt::format("\"{}\": {} worker{} (cores) need{} qpairs={}, a pair of queues each",
+                                           port.vdev, workers, workers == 1 ? "" : "s", workers == 1 ? "s" : "",
+                                           workers));
   } catch (const std::runtime_error& error) {
     throw config::ConfigError(fmt::format("{}: {}", port.position, error.what()));
   }

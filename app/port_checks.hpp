@@ -6,8 +6,9 @@
 
 namespace longhaul::app {
 
-/// The arguments of a net_af_packet device are complete. Throws config::ConfigError.
-void check_arguments(const config::PortConfig& port);
+/// The arguments of a net_af_packet device are complete, and it has a pair of queues for each of `workers`. Throws
+/// config::ConfigError.
+void check_arguments(const config::PortConfig& port, unsigned workers = 1);
 
 /// The NIC or network interface is on this machine. Throws config::ConfigError.
 void check_presence(const config::PortConfig& port);

@@ -59,16 +59,58 @@ std::string histogram_table(std::string_view name, const metrics::Histogram& his
          bars(histogram);
 }
 
-void add_engine(Json& out, const engine::Engine& engine) {
-  const Counters& counters = engine.counters();
+BoxReport::BoxReport(const engine::Engine& engine, const steer::Spreader* spreader)
+    : counters(engine.counters()),
+      custody_packets(engine.custody_packets()),
+      custody_bytes(engine.custody_bytes()),
+      waiting_frames(engine.waiting_frames()),
+      pseudo_ack_delay(engine.pseudo_ack_delay()),
+      wan_rtt(engine.wan_rtt()) {
+  if (spreader != nullptr) counters += spreader->counters();
+}
+
+BoxReport& BoxReport::operator+=(const BoxReport& more) {
+  counters += more.counters;
+  custody_packets += more.custody_packets;
+  custody_bytes += more.custody_bytes;
+  waiting_frames += more.waiting_frames;
+  pseudo_ack_delay += more.pseudo_ack_delay;
+  wan_rtt += more.wan_rtt;
+  return *this;
+}
+
+void add_engine(Json& out, const BoxReport& report) {
+  const Counters& counters = report.counters;
   for (std::size_t i = 0; i < metrics::kCounterCount; ++i)
     out[std::string(metrics::kCounterInfo[i].name)] = counters.events[i];
   for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) out[parse_counter_name(i)] = counters.parsed[i];
-  out["custody_packets"] = engine.custody_packets();
-  out["custody_bytes"] = engine.custody_bytes();
-  out["waiting_frames"] = engine.waiting_frames();
-  add_histogram(out, "pseudo_ack_delay", engine.pseudo_ack_delay());
-  add_histogram(out, "wan_rtt", engine.wan_rtt());
+  out["custody_packets"] = report.custody_packets;
+  out["custody_bytes"] = report.custody_bytes;
+  out["waiting_frames"] = report.waiting_frames;
+  add_histogram(out, "pseudo_ack_delay", report.pseudo_ack_delay);
+  add_histogram(out, "wan_rtt", report.wan_rtt);
+}
+
+Json worker_part(const BoxReport& report) {
+  Json out;
+  for (std::size_t i = 0; i < metrics::kCounterCount; ++i)
+    if (report.counters.events[i] != 0) out[std::string(metrics::kCounterInfo[i].name)] = report.counters.events[i];
+  out["custody_packets"] = report.custody_packets;
+  out["custody_bytes"] = report.custody_bytes;
+  out["waiting_frames"] = report.waiting_frames;
+  return out;
+}
+
+std::string workers_table(std::span<const BoxReport> workers) {
+  std::string out;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    const Counters& counters = workers[i].counters;
+    out += fmt::format("  worker {}: {} frames, {} pseudo-ACKs; handed over {} to homes, {} to owners; dropped {}\n", i,
+                       counters[Counter::frames_host] + counters[Counter::frames_wan], counters[Counter::pseudo_acks],
+                       counters[Counter::handed_home], counters[Counter::handed_over],
+                       counters[Counter::dropped_ring_full]);
+  }
+  return out;
 }
 
 void add_port(Json& out, const std::string& label, const drivers::PortStats& stats) {
@@ -80,9 +122,9 @@ void add_link_counters(Json& out, const std::string& direction, const link::Coun
       [&](const char* name, const char*, std::uint64_t value) { out[fmt::format("{}_{}", direction, name)] = value; });
 }
 
-std::string engine_table(const engine::Engine& engine) {
+std::string engine_table(const BoxReport& report) {
   std::string out;
-  const Counters& counters = engine.counters();
+  const Counters& counters = report.counters;
   for (std::size_t i = 0; i < metrics::kCounterCount; ++i) {
     if (counters.events[i] != 0)
       out += line(metrics::kCounterInfo[i].name, counters.events[i], metrics::kCounterInfo[i].help);
@@ -91,8 +133,8 @@ std::string engine_table(const engine::Engine& engine) {
     if (counters.parsed[i] != 0)
       out += line(parse_counter_name(i), counters.parsed[i], "frames that were taken apart with this result");
   }
-  out += histogram_table("delay of pseudo-ACKs", engine.pseudo_ack_delay());
-  out += histogram_table("round trip on the WAN", engine.wan_rtt());
+  out += histogram_table("delay of pseudo-ACKs", report.pseudo_ack_delay);
+  out += histogram_table("round trip on the WAN", report.wan_rtt);
   return out;
 }
 

@@ -2,6 +2,7 @@
 // What `run` and `link` tell about what they did: a readable table, and a flat JSON object.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "app/box_loop.hpp"
 #include "drivers/port_stats.hpp"
 #include "link/counters.hpp"
+#include "metrics/counter_set.hpp"
 #include "metrics/histogram.hpp"
 
 namespace longhaul::app {
@@ -16,9 +18,26 @@ namespace longhaul::app {
 /// Keys stay in the order in which they were added.
 using Json = nlohmann::ordered_json;
 
+/// What one worker counted, or several together: a copy, so that it can be looked at while they go on.
+struct BoxReport {
+  Counters counters;
+  std::uint64_t custody_packets = 0;
+  std::uint64_t custody_bytes = 0;
+  std::uint64_t waiting_frames = 0;
+  metrics::Histogram pseudo_ack_delay;
+  metrics::Histogram wan_rtt;
+
+  BoxReport() = default;
+  /// `spreader` may be null. In the thread that runs the engine.
+  BoxReport(const engine::Engine& engine, const steer::Spreader* spreader);
+  BoxReport& operator+=(const BoxReport& more);
+};
+
 /// All counters of a box by their names, 0 included, parse_* and delays (`*_ns_p50`, `_p99`, `_p99_9`, `_max`,
 /// `_count`).
-void add_engine(Json& out, const engine::Engine& engine);
+void add_engine(Json& out, const BoxReport& report);
+/// One worker's part: the counters that are not zero, and its custody.
+Json worker_part(const BoxReport& report);
 /// `port_LABEL_imissed` and so on.
 void add_port(Json& out, const std::string& label, const drivers::PortStats& stats);
 /// `a_to_b_received` and so on.
@@ -27,7 +46,9 @@ void add_link_counters(Json& out, const std::string& direction, const link::Coun
 /// A delay's quantiles and a row for each power of two of microseconds; nothing when it has no values.
 std::string histogram_table(std::string_view name, const metrics::Histogram& histogram);
 /// The counters that are not zero with what they mean, and the delays, as lines of text.
-std::string engine_table(const engine::Engine& engine);
+std::string engine_table(const BoxReport& report);
+/// A line for each worker: what came in, what it handed over, what it dropped.
+std::string workers_table(std::span<const BoxReport> workers);
 std::string port_table(const std::string& label, const drivers::PortStats& stats);
 std::string link_table(const std::string& direction, const link::Counters& counters);
 

@@ -2,23 +2,24 @@
 // `longhaul run`: a box.
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "app/box_loop.hpp"
 #include "app/command_guard.hpp"
 #include "app/commands.hpp"
-#include "app/flow_log.hpp"
 #include "app/memory_report.hpp"
 #include "app/port_checks.hpp"
 #include "app/report.hpp"
 #include "app/runtime.hpp"
 #include "app/stop_signals.hpp"
+#include "app/workers.hpp"
 #include "config/box_config.hpp"
 #include "drivers/record_file.hpp"
-#include "engine/engine.hpp"
 #include "wire/icrc_routine.hpp"
 
 namespace longhaul::app {
@@ -31,15 +32,15 @@ struct Options {
   bool json = false;
 };
 
-void print_summary(const config::BoxConfig& config, Runtime& runtime, const engine::Engine& engine,
-                   const StopRecord& stop) {
+void print_summary(const config::BoxConfig& config, Runtime& runtime, const Workers& workers, const StopRecord& stop) {
   fmt::print(
       "longhaul run: {}: stopped after {:.1f} s; custody at the signal: {} packets, {} bytes; left: {} packets, {} "
       "bytes\n",
       config.name, static_cast<double>(stop.ran) / 1e9, stop.at_stop_packets, stop.at_stop_bytes, stop.left_packets,
       stop.left_bytes);
-  fmt::print("{}{}{}", engine_table(engine), port_table("host", runtime.first().stats()),
-             port_table("wan", runtime.second().stats()));
+  const std::vector<BoxReport> reports = workers.reports();
+  fmt::print("{}{}{}{}", engine_table(total(reports)), reports.size() > 1 ? workers_table(reports) : "",
+             port_table("host", runtime.first().stats()), port_table("wan", runtime.second().stats()));
   std::fflush(stdout);
 }
 
@@ -50,14 +51,14 @@ std::unique_ptr<drivers::RecordFile> open_record(const config::BoxConfig& config
     return nullptr;
   }
   try {
-    return std::make_unique<drivers::RecordFile>(config.restart_record, config.engine.max_connections);
+    return std::make_unique<drivers::RecordFile>(config.restart_record,
+                                                 Workers::record_slots(config.engine, config.process.workers()));
   } catch (const std::runtime_error& error) {
     throw config::ConfigError(fmt::format("{}: {}", config.restart_record_position, error.what()));
   }
 }
 
-void tell_of_record(const engine::Engine& engine, const std::string& path) {
-  const Counters& counters = engine.counters();
+void tell_of_record(const Counters& counters, const std::string& path) {
   if (const std::uint64_t flows = counters[Counter::flows_failed_by_restart]; flows > 0)
     spdlog::error("{}: {} connections have failed: an earlier process had acknowledged {} bytes and not delivered them",
                   path, flows, counters[Counter::failed_by_restart_bytes]);
@@ -67,7 +68,7 @@ void tell_of_record(const engine::Engine& engine, const std::string& path) {
 
 int run(const Options& options) {
   const config::BoxConfig config = config::load_box(options.config);
-  for (const config::PortConfig* port : {&config.host, &config.wan}) check_arguments(*port);
+  for (const config::PortConfig* port : {&config.host, &config.wan}) check_arguments(*port, config.process.workers());
   const drivers::EthdevSpec host{"host", config.host.pci, config.host.vdev};
   const drivers::EthdevSpec wan{"wan", config.wan.pci, config.wan.vdev};
   if (options.check) {
@@ -84,65 +85,75 @@ int run(const Options& options) {
   Requests& requests = requests_by_signal();
   for (const config::PortConfig* port : {&config.host, &config.wan}) check_presence(*port);
   const auto record = open_record(config);
+  // Each home's table of owners has room for all connections: two keys each.
+  constexpr std::uint64_t kBytesOfOwner = 256;
+  const unsigned count = config.process.workers();
+  const std::uint64_t owners = count == 1 ? 0 : count * kBytesOfOwner * config.engine.max_connections;
   Runtime runtime(config.process, config.pools, host, wan,
-                  engine::plan_memory(config.engine, config.pools, config.promise).dpdk_bytes_of_tables());
-  PortSink sink(runtime.first(), runtime.second());
-  FlowLog flow_log;
-  engine::Engine engine(config.engine, runtime.pools(), sink, &flow_log);
+                  engine::plan_memory(config.engine, config.pools, config.promise).dpdk_bytes_of_tables() + owners);
+  WorkersOptions worker_options;
+  worker_options.engine = config.engine;
+  worker_options.spread_connections = config.spread_connections;
+  worker_options.sleep_when_idle = config.process.sleep_when_idle;
+  worker_options.drain = config.drain;
+  std::vector<WorkerPlace> places;
+  for (unsigned i = 0; i < runtime.workers(); ++i)
+    places.push_back({runtime.first().queue(i), runtime.second().queue(i), runtime.pools(i), runtime.socket_of(i)});
+  Workers workers(worker_options, std::move(places), runtime.clock());
 
   if (record != nullptr) {
-    engine.use_record(record->slots(), runtime.clock().now());
-    tell_of_record(engine, config.restart_record);
+    workers.use_record(record->slots());
+    tell_of_record(total(workers.reports()).counters, config.restart_record);
   }
 
   const Time started = runtime.clock().now();
-  const auto statistics = [&](const StopRecord& stop) {
+  const auto statistics = [&](std::span<const BoxReport> reports, const StopRecord& stop) {
     Json json;
     json["name"] = config.name;
     json["icrc_routine"] = wire::icrc_routine_name();
     json["seconds"] = static_cast<double>(runtime.clock().now() - started) / 1e9;
-    add_engine(json, engine);
+    add_engine(json, total(reports));
     json["custody_at_stop_packets"] = stop.at_stop_packets;
     json["custody_at_stop_bytes"] = stop.at_stop_bytes;
     json["custody_left_packets"] = stop.left_packets;
     json["custody_left_bytes"] = stop.left_bytes;
     add_port(json, "host", runtime.first().stats());
     add_port(json, "wan", runtime.second().stats());
+    if (reports.size() > 1)
+      for (const BoxReport& report : reports) json["workers"].push_back(worker_part(report));
     return json;
   };
 
-  BoxLoopOptions loop_options;
-  loop_options.sleep_when_idle = config.process.sleep_when_idle;
-  loop_options.drain = config.drain;
-  loop_options.on_report = [&] {
+  const auto on_report = [&](std::span<const BoxReport> reports) {
     if (options.stats.empty()) return;
+    const BoxReport sum = total(reports);
     StopRecord now;
-    now.at_stop_packets = now.left_packets = engine.custody_packets();
-    now.at_stop_bytes = now.left_bytes = engine.custody_bytes();
+    now.at_stop_packets = now.left_packets = sum.custody_packets;
+    now.at_stop_bytes = now.left_bytes = sum.custody_bytes;
     try {
-      write_atomically(options.stats, statistics(now));
+      write_atomically(options.stats, statistics(reports, now));
     } catch (const std::exception& error) {
       spdlog::error("{}", error.what());  // a full disk must not stop a box
     }
   };
 
-  BoxLoop loop(engine, runtime.first(), runtime.second(), runtime.clock(), loop_options);
   runtime.start_ports();
   for (const drivers::EthdevPort* port : {&runtime.first(), &runtime.second()}) {
     if (!port->link_up()) spdlog::warn("{}: the link is down", port->describe());
   }
-  fmt::print("longhaul run: {}: ready, {}, policy {}\n", config.name, runtime.describe(),
+  fmt::print("longhaul run: {}: ready, {}, {}policy {}\n", config.name, runtime.describe(),
+             workers.count() == 1 ? "" : fmt::format("{} workers, ", workers.count()),
              flow::name_of(config.engine.policies.fallback));
   std::fflush(stdout);
 
-  const StopRecord stop = loop.run(requests);
+  const StopRecord stop = workers.run(requests, on_report);
   // First what must not be missed: writing the rest may fail.
-  const std::uint64_t lost = engine.unconfirmed_bytes();
+  const std::uint64_t lost = workers.unconfirmed_bytes();
   if (lost > 0)
     spdlog::error("stopped with {} bytes acknowledged to requesters and not delivered: their connections are broken",
                   lost);
-  print_summary(config, runtime, engine, stop);
-  if (!options.stats.empty()) write_atomically(options.stats, statistics(stop));
+  print_summary(config, runtime, workers, stop);
+  if (!options.stats.empty()) write_atomically(options.stats, statistics(workers.reports(), stop));
   return lost > 0 ? 1 : 0;
 }
 

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
+#include <rte_lcore.h>
+#include <spdlog/spdlog.h>
 
 #include "config/config_error.hpp"
 #include "drivers/mtu.hpp"
@@ -41,6 +44,7 @@ Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, co
   drivers::EalOptions options;
   options.hugepages = process.hugepages;
   options.core = process.core;
+  options.workers = process.more_cores;
   options.memory_bytes = process.memory_bytes;
   const std::uint64_t planned = engine::Pools::bytes_needed(plan) + table_bytes;
   // With hugepages DPDK takes what it needs when it needs it; ordinary memory must be sized beforehand.
@@ -59,22 +63,46 @@ Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, co
   }
   eal_ = std::make_unique<drivers::Eal>(options);
   clock_ = std::make_unique<drivers::Clock>();
-  first_ = std::make_unique<drivers::EthdevPort>(first);
-  second_ = std::make_unique<drivers::EthdevPort>(second);
+  const auto open = [&process](drivers::EthdevSpec spec) {
+    spec.workers = process.workers();
+    return std::make_unique<drivers::EthdevPort>(std::move(spec));
+  };
+  first_ = open(first);
+  second_ = open(second);
   mtu_ = drivers::agree_on_mtu(first_->mtu_capacity(), second_->mtu_capacity(), process.mtu);
-  pools_ = engine::Pools::create(plan);
+  for (unsigned worker = 0; worker < process.workers(); ++worker) {
+    const bool placed = process.hugepages && process.core;  // ordinary memory is on no socket
+    sockets_.push_back(placed ? static_cast<int>(rte_lcore_to_socket_id(worker)) : -1);
+    plan.socket = sockets_.back();
+    if (pools_.contains(plan.socket)) continue;
+    engine::PoolPlan here = plan;
+    if (!pools_.empty()) here.name += fmt::format("_{}", plan.socket);
+    pools_[plan.socket] = engine::Pools::create(here);
+  }
+  warn_of_distance();
+}
+
+// Each frame of such a port crosses from one socket to the other.
+void Runtime::warn_of_distance() const {
+  for (const drivers::EthdevPort* port : {first_.get(), second_.get()})
+    for (unsigned worker = 0; worker < workers(); ++worker)
+      if (port->socket() >= 0 && socket_of(worker) >= 0 && port->socket() != socket_of(worker))
+        spdlog::warn("{} is on NUMA socket {}, worker {} on socket {}: give it a core of socket {} (lscpu)",
+                     port->describe(), port->socket(), worker, socket_of(worker), port->socket());
 }
 
 Runtime::~Runtime() {
   // Rings hold mbufs: ports go before the pools, pools before the EAL.
   first_.reset();
   second_.reset();
-  pools_.destroy();
+  for (auto& [socket, pools] : pools_) pools.destroy();
 }
 
 void Runtime::start_ports() {
-  first_->start(mtu_, pools_.frames);
-  second_->start(mtu_, pools_.frames);
+  std::vector<rte_mempool*> frames;
+  for (unsigned worker = 0; worker < workers(); ++worker) frames.push_back(pools(worker).frames);
+  first_->start(mtu_, frames);
+  second_->start(mtu_, frames);
 }
 
 std::string Runtime::describe() const {

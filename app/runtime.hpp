@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "config/process_config.hpp"
 #include "drivers/clock.hpp"
@@ -23,8 +25,9 @@ void fit_to_ports(engine::PoolPlan& plan, const config::ProcessConfig& process, 
 /// Two ports that are open; everything is given back in the right order when this ends.
 class Runtime {
  public:
-  /// `plan` is fitted to the ports; `table_bytes` of DPDK's memory are for others. Throws
-  /// std::runtime_error, with the command that reserves it when memory is missing.
+  /// `plan` is fitted to the ports, and to the sockets of the workers: each socket has pools as planned, since one NIC may
+  /// feed them all. `table_bytes` of DPDK's memory are for others. Throws std::runtime_error, with the command that
+  /// reserves it when memory is missing.
   Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, const drivers::EthdevSpec& first,
           const drivers::EthdevSpec& second, std::uint64_t table_bytes = 0);
   ~Runtime();
@@ -33,7 +36,11 @@ class Runtime {
 
   drivers::EthdevPort& first() { return *first_; }
   drivers::EthdevPort& second() { return *second_; }
-  const engine::Pools& pools() const { return pools_; }
+  /// The pools on the socket of a worker.
+  const engine::Pools& pools(unsigned worker = 0) const { return pools_.at(socket_of(worker)); }
+  unsigned workers() const { return static_cast<unsigned>(sockets_.size()); }
+  /// NUMA socket of a worker's processor, -1 when it has none of its own.
+  int socket_of(unsigned worker) const { return sockets_.at(worker); }
   const drivers::Clock& clock() const { return *clock_; }
 
   /// Lets both ports receive. Call right before the loop, so that no ring overflows meanwhile.
@@ -43,8 +50,11 @@ class Runtime {
   std::string describe() const;
 
  private:
+  void warn_of_distance() const;
+
   std::unique_ptr<drivers::Eal> eal_;
-  engine::Pools pools_;
+  std::vector<int> sockets_;            ///< by worker
+  std::map<int, engine::Pools> pools_;  ///< by socket
   std::unique_ptr<drivers::EthdevPort> first_;
   std::unique_ptr<drivers::EthdevPort> second_;
   std::unique_ptr<drivers::Clock> clock_;

@@ -111,11 +111,18 @@ void read_custody(const Value& value, BoxConfig& out) {
   // One flow may fill the path that the box was planned for.
   if (promised) engine.custody_flow_bytes = out.promise.bytes;
   if (flow_limit) engine.custody_flow_bytes = flow_limit->size(16 << 10, kMostCustody);
-  if (engine.custody_flow_bytes > engine.custody_box_bytes) {
+  // A flow has one worker, and that has its share.
+  const unsigned workers = out.process.workers();
+  const std::uint64_t share = engine.custody_box_bytes / workers;
+  if (engine.custody_flow_bytes > share) {
+    if (flow_limit && workers > 1)
+      flow_limit->fail(
+          fmt::format("{} bytes for one flow exceed a worker's share of box_limit, {} bytes for each of {}",
+                      engine.custody_flow_bytes, share, workers));
     if (flow_limit)
       flow_limit->fail(fmt::format("{} bytes for one flow exceed box_limit, {} bytes for all",
                                    engine.custody_flow_bytes, engine.custody_box_bytes));
-    engine.custody_flow_bytes = engine.custody_box_bytes;
+    engine.custody_flow_bytes = share;
   }
   const auto window = map.find("initial_window");
   if (window) engine.initial_window_bytes = window->size(4 << 10, kMostCustody);
@@ -155,12 +162,16 @@ void read_timers(const Value& value, BoxConfig& out) {
 }  // namespace
 
 BoxConfig read_box(const Value& top) {
-  const Map map = top.map({"name", "ports", "hugepages", "memory", "core", "idle", "mtu", "wan_rate", "policy",
-                           "confirm", "learn_from_traffic", "custody", "connections", "timers", "restart_record"});
+  const Map map =
+      top.map({"name", "ports", "hugepages", "memory", "core", "cores", "spread", "idle", "mtu", "wan_rate", "policy",
+               "confirm", "learn_from_traffic", "custody", "connections", "timers", "restart_record"});
   BoxConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.host, out.wan) = read_ports(map.at("ports"), "host", "wan");
   out.process = read_process(map);
+  out.pools.frames_reserve *= out.process.workers();  // each has queues of its own
+  if (const auto v = map.find("spread"))
+    out.spread_connections = v->choice<bool>({{"connections", true}, {"pairs", false}});
   if (const auto v = map.find("wan_rate")) out.engine.wan_rate_bps = v->rate();
   if (const auto v = map.find("policy")) out.engine.policies = read_policy(*v);
   if (const auto v = map.find("confirm")) {

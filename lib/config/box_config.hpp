@@ -17,6 +17,7 @@ struct BoxConfig {
   PortConfig wan;
   ProcessConfig process;
   engine::Settings engine;
+  bool spread_connections = true;       ///< over all workers; false: all between two hosts stay with one
   engine::PoolPlan pools;               ///< frame_bytes is left to whoever knows the ports
   engine::CustodyPromise promise;       ///< what the pools are sized for; already checked against them
   std::string restart_record;           ///< absolute path of the restart record; empty: none is kept

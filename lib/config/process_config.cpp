@@ -55,11 +55,38 @@ std::pair<PortConfig, PortConfig> read_ports(const Value& value, std::string_vie
   return out;
 }
 
+namespace {
+
+constexpr unsigned kLastCore = 1023;
+constexpr std::size_t kMostCores = 32;  // each pair of workers has two rings of frames
+
+void read_cores(const Value& value, ProcessConfig& out) {
+  for (const Value& item : value.list()) {
+    const auto core = static_cast<unsigned>(item.integer(0, kLastCore));
+    const bool again =
+        out.core == core || std::find(out.more_cores.begin(), out.more_cores.end(), core) != out.more_cores.end();
+    if (again) item.fail(fmt::format("processor {} is another worker's already", core));
+    if (!out.core)
+      out.core = core;
+    else
+      out.more_cores.push_back(core);
+    if (out.workers() > kMostCores) item.fail(fmt::format("more than {} workers", kMostCores));
+  }
+  if (!out.core) value.fail_expected("the processors of the workers such as [2, 4], one each");
+}
+
+}  // namespace
+
 ProcessConfig read_process(const Map& top) {
   ProcessConfig out;
   if (const auto v = top.find("hugepages")) out.hugepages = v->boolean();
   if (const auto v = top.find("memory")) out.memory_bytes = v->size(64ull << 20, 1ull << 40);
-  if (const auto v = top.find("core")) out.core = static_cast<unsigned>(v->integer(0, 1023));
+  const auto core = top.find("core");
+  if (core) out.core = static_cast<unsigned>(core->integer(0, kLastCore));
+  if (const auto v = top.find("cores")) {
+    if (core) v->fail("give either core or cores");
+    read_cores(*v, out);
+  }
   if (const auto v = top.find("idle")) out.sleep_when_idle = v->choice<bool>({{"poll", false}, {"sleep", true}});
   // 68 is IPv4's least; 9978 is what the mbufs' 16-bit sizes and every NIC we know leave room for.
   if (const auto v = top.find("mtu")) out.mtu = static_cast<std::uint32_t>(v->integer(68, 9978));

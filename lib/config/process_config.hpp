@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/document.hpp"
 
@@ -22,9 +23,12 @@ struct PortConfig {
 struct ProcessConfig {
   bool hugepages = true;             ///< false: ordinary memory, for labs
   std::uint64_t memory_bytes = 0;    ///< for DPDK; 0: as the pools need
-  std::optional<unsigned> core;      ///< processor that the worker is pinned to
+  std::optional<unsigned> core;      ///< processor that the worker is pinned to; with several the first one
+  std::vector<unsigned> more_cores;  ///< processors of further workers, one each (`cores` without its first)
   bool sleep_when_idle = false;      ///< `idle: sleep`
   std::optional<std::uint32_t> mtu;  ///< bytes of the largest IP packet that both ports must carry
+
+  unsigned workers() const { return 1 + static_cast<unsigned>(more_cores.size()); }
 };
 
 /// Reads `{pci: ...}` or `{vdev: ...}`.
@@ -33,7 +37,7 @@ PortConfig read_port(const Value& value);
 /// Reads `ports`: two of them, under these names, and not the same device. Throws ConfigError.
 std::pair<PortConfig, PortConfig> read_ports(const Value& value, std::string_view first, std::string_view second);
 
-/// Reads hugepages, memory, core, idle and mtu of the top mapping.
+/// Reads hugepages, memory, core, cores, idle and mtu of the top mapping.
 ProcessConfig read_process(const Map& top);
 
 }  // namespace longhaul::config

@@ -28,6 +28,8 @@ void check(const config::PortConfig& port) {
 void check(const config::ProcessConfig& process) {
   if (process.mtu) expect(*process.mtu >= 68 && *process.mtu <= 9978, "MTU");
   if (process.core) expect(*process.core < 1024, "core");
+  for (const unsigned core : process.more_cores) expect(process.core && core < 1024 && core != *process.core, "cores");
+  expect(process.workers() <= 32, "workers");
   expect(process.memory_bytes == 0 || (process.memory_bytes >= 64ull << 20 && process.memory_bytes <= 1ull << 40),
          "memory");
 }

@@ -101,6 +101,22 @@ TEST_CASE("custody is promised by rate and round trip, or by bytes and a smalles
   CHECK(box("custody: {box_limit: 64MiB}").promise.bytes == 0);
 }
 
+TEST_CASE("a box has a worker for each of its cores") {
+  CHECK(box("").process.workers() == 1);
+  const BoxConfig one = box("core: 3\n");
+  CHECK(one.process.workers() == 1);
+  CHECK(one.process.core == 3u);
+  CHECK(one.spread_connections);
+  const BoxConfig three = box("cores: [2, 4, 7]\nspread: pairs\ncustody: {box_limit: 300MiB}\n");
+  CHECK(three.process.workers() == 3);
+  CHECK(three.process.core == 2u);
+  CHECK(three.process.more_cores == std::vector<unsigned>{4, 7});
+  CHECK_FALSE(three.spread_connections);
+  CHECK(three.engine.custody_flow_bytes <= 100u << 20);
+  // Each has queues of its own, which hold buffers.
+  CHECK(three.pools.frames - one.pools.frames == 2 * (one.pools.frames - one.engine.custody_mbufs));
+}
+
 TEST_CASE("errors of a box name place and remedy") {
   struct Row {
     const char* yaml;
@@ -122,6 +138,13 @@ TEST_CASE("errors of a box name place and remedy") {
       {"name: a\nname: b", "box.yaml:5:1: name: this key is there twice, first in line 4"},
       {"timers: {rto_min: 5}", "box.yaml:4:19: timers.rto_min: expected a duration"},
       {"timers: {rto_min: 5s}", "timers.rto_min: rto_min exceeds rto_max"},
+      {"core: 1\ncores: [1, 2]", "box.yaml:5:8: cores: give either core or cores"},
+      {"cores: [1, 2, 1]", "processor 1 is another worker's already"},
+      {"cores: []", "expected the processors of the workers"},
+      {"cores: [0, 2000]", "out of range: expected 0 to 1023"},
+      {"spread: evenly", "spread"},
+      {"cores: [0, 1]\ncustody: {box_limit: 64MiB, flow_limit: 40MiB}",
+       "41943040 bytes for one flow exceed a worker's share of box_limit, 33554432 bytes for each of 2"},
       {"custody: {flow_limit: 1GiB}", "custody.flow_limit: 1073741824 bytes for one flow exceed box_limit"},
       {"custody: {rate: 1Gbps}", "box.yaml:4:17: custody.rate: says nothing without custody.round_trip"},
       {"custody: {round_trip: 1ms}", "box.yaml:4:23: custody.round_trip: needs a rate: custody.rate, or wan_rate"},

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The workers of a box: an engine each, on a core each, with a queue of both ports each. They share nothing but rings
+// of frames and a few flags.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "app/box_loop.hpp"
+#include "app/flow_log.hpp"
+#include "app/report.hpp"
+#include "engine/pools.hpp"
+#include "engine/settings.hpp"
+#include "steer/hand_over.hpp"
+
+struct rte_mempool;
+
+namespace longhaul::app {
+
+/// What a worker gets of what the configuration grants the box: limits, rates and tables are divided evenly, what is
+/// for each flow stays.
+engine::Settings share_of(const engine::Settings& box, unsigned workers);
+
+struct WorkersOptions {
+  engine::Settings engine;         ///< of the whole box
+  bool spread_connections = true;  ///< false: all connections of two hosts stay with their home worker
+  bool sleep_when_idle = false;
+  Duration drain = seconds(10);
+};
+
+/// What a worker runs with. Worker i is lcore i; worker 0 is the calling thread.
+struct WorkerPlace {
+  drivers::Port& host;
+  drivers::Port& wan;
+  const engine::Pools& pools;
+  int socket = -1;  ///< NUMA socket; connections are spread over workers of the same one only
+};
+
+class Workers {
+ public:
+  /// Makes each engine on its own lcore, so that its tables are in its own socket's memory. `places` and the clock must
+  /// outlive it. Throws what an engine throws.
+  Workers(const WorkersOptions& options, std::vector<WorkerPlace> places, const drivers::Clock& clock);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  /// Slots that use_record() needs: each worker has its own part of them.
+  static std::uint32_t record_slots(const engine::Settings& box, unsigned workers);
+  /// As engine::Engine::use_record(). Flows that an earlier process left owing go to the worker whose part they are in,
+  /// however many workers that process had.
+  void use_record(std::span<custody::RecordSlot> record);
+
+  /// Runs all of them; ends as BoxLoop::run() does. `on_report`, which may be empty, is called in worker 0's loop when
+  /// `requests` asked for a report and all have given theirs.
+  using OnReport = std::function<void(std::span<const BoxReport>)>;
+  StopRecord run(Requests& requests, const OnReport& on_report);
+
+  /// Each worker's, as of now. Not while they run.
+  std::vector<BoxReport> reports() const;
+  std::uint64_t unconfirmed_bytes() const;
+
+  unsigned count() const { return static_cast<unsigned>(workers_.size()); }
+
+ private:
+  struct Worker;
+  void make(unsigned number);
+  StopRecord loop(unsigned number, Requests& requests, const OnReport& on_report);
+  void gather(const OnReport& on_report);
+
+  WorkersOptions options_;
+  engine::Settings share_;
+  std::vector<WorkerPlace> places_;
+  const drivers::Clock& clock_;
+  steer::HandOverRings rings_;
+  rte_mempool* shown_ = nullptr;  ///< only with several workers
+  StopTogether together_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::uint64_t asked_ = 0;  ///< reports asked for
+  bool gathering_ = false;   ///< not all have given theirs
+};
+
+/// The sum of all.
+BoxReport total(std::span<const BoxReport> reports);
+
+}  // namespace longhaul::app
