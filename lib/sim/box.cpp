@@ -1,53 +1,180 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/box.hpp"
 
+#include <rte_mbuf.h>
+
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <string>
+
+#include "steer/restart.hpp"
 
 namespace longhaul::sim {
 
 namespace {
+
 constexpr Duration kPollGap = microseconds(1);
+
+std::string unique_name() {
+  static std::atomic<unsigned> serial{0};
+  return "sim_owners_" + std::to_string(serial++);
+}
+
 }  // namespace
 
-Box::Box(unsigned number, const engine::Settings& settings, const engine::Pools& pools, std::uint32_t port_full,
-         bool record, std::uint64_t seed, BoxWatch& watch, custody::Observer& observer, Send send)
+Box::Box(unsigned number, const BoxPlan& plan, const engine::Settings& settings, const engine::Pools& pools,
+         std::uint32_t pair_hash, std::uint64_t seed, BoxWatch& watch, custody::Observer& observer, Send send)
     : number_(number),
+      plan_(plan),
       settings_(settings),
       pools_(pools),
-      port_full_(port_full),
       random_(seed, number, 7),
       watch_(watch),
       observer_(observer),
-      send_(std::move(send)) {
-  if (record) record_ = std::make_unique<custody::RecordSlot[]>(settings.max_connections);
+      send_(std::move(send)),
+      home_(steer::worker_of_entry(pair_hash % steer::kIndirection, static_cast<unsigned>(plan.workers))) {
+  if (plan.record != 0) record_ = std::vector<custody::RecordSlot>(settings.max_connections * plan.workers);
+  if (plan.workers > 1) shown_ = steer::make_shown_pool(-1);
+}
+
+Box::~Box() {
+  crash();
+  rte_mempool_free(shown_);
 }
 
 void Box::start(Time now) {
-  engine_ = std::make_unique<engine::Engine>(settings_, pools_, *this, &observer_);
-  if (record_) engine_->use_record({record_.get(), settings_.max_connections}, now);
+  workers_.resize(plan_.workers);
+  const bool several = workers_.size() > 1;
+  if (several) rings_ = std::make_unique<steer::HandOverRings>(static_cast<unsigned>(workers_.size()));
+  std::vector<steer::Steering*> steerings;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    Worker& worker = workers_[i];
+    if (several) {
+      steer::SteeringSettings steering;
+      steering.self = static_cast<steer::Worker>(i);
+      for (std::size_t owner = 0; owner < workers_.size(); ++owner)
+        steering.owners.push_back(static_cast<steer::Worker>(owner));
+      steering.max_connections = settings_.max_connections;
+      steering.max_pending_cm = settings_.max_pending_cm;
+      worker.spreader = std::make_unique<steer::Spreader>(steering, *rings_, shown_, unique_name());
+      worker.sink = std::make_unique<steer::ShownSink>(*this, *worker.spreader);
+      steerings.push_back(&worker.spreader->steering());
+    }
+    engine::Sink& sink = several ? static_cast<engine::Sink&>(*worker.sink) : *this;
+    worker.engine = std::make_unique<engine::Engine>(settings_, pools_, sink, &observer_);
+  }
+  if (record_.empty()) return;
+  const std::span<custody::RecordSlot> record(record_);
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const auto part = record.subspan(i * settings_.max_connections, settings_.max_connections);
+    if (several) steer::remember_owners(part, static_cast<steer::Worker>(i), steerings, now);
+    workers_[i].engine->use_record(part, now);
+  }
+}
+
+void Box::crash() {
+  rings_.reset();
+  workers_.clear();
+  hand_over_ = kNever;
 }
 
 void Box::receive(Side side, std::span<rte_mbuf* const> frames, Time now) {
   now_ = now;
   for (const rte_mbuf* frame : frames) watch_.on_in(number_, side, frame, now);
-  engine_->receive(side, frames, now);
+  if (workers_.size() == 1) {
+    workers_[0].engine->receive(side, frames, now);
+    return;
+  }
+  while (!frames.empty()) {
+    const auto burst = frames.first(std::min<std::size_t>(frames.size(), steer::Spreader::kBurst));
+    keep(side, burst, now);
+    frames = frames.subspan(burst.size());
+  }
+  hand_over_ = std::min(hand_over_, now + microseconds(plan_.hand_over_us));
+  if (hand_over_ <= now) hand_over(now);
+}
+
+// A NIC's queue: all comes to one worker.
+void Box::keep(Side side, std::span<rte_mbuf* const> frames, Time now) {
+  Worker& receiver = workers_[(home_ + plan_.receiver) % workers_.size()];
+  std::array<rte_mbuf*, steer::Spreader::kBurst> burst;
+  std::ranges::copy(frames, burst.begin());
+  const std::uint16_t kept =
+      receiver.spreader->keep(side, burst.data(), static_cast<std::uint16_t>(frames.size()), now);
+  if (kept > 0) receiver.engine->receive(side, {burst.data(), kept}, now);
+}
+
+void Box::hand_over(Time now) {
+  hand_over_ = kNever;
+  bool any = false;
+  do {
+    any = false;
+    for (std::size_t to = 0; to < workers_.size(); ++to)
+      for (std::size_t from = 0; from < workers_.size(); ++from) {
+        if (from == to) continue;
+        steer::Received received;
+        if (workers_[to].spreader->take(static_cast<steer::Worker>(from), received, now) == 0) continue;
+        any = true;
+        engine::Engine& engine = *workers_[to].engine;
+        for (std::uint16_t i = 0; i < received.shown_count; ++i)
+          engine.receive(received.shown[i].side, {&received.shown[i].frame, 1}, now);
+        for (const Side side : {Side::host, Side::wan})
+          if (const auto& burst = received.bursts[static_cast<std::size_t>(side)]; burst.count > 0)
+            engine.receive(side, {burst.frames.data(), burst.count}, now);
+      }
+    // With time between looks a frame that is handed over twice waits twice.
+  } while (any && plan_.hand_over_us == 0);
+  if (any) hand_over_ = now + microseconds(plan_.hand_over_us);
 }
 
 void Box::poll(Time now) {
   now_ = now;
-  engine_->poll(now);
+  if (hand_over_ <= now) hand_over(now);
+  for (Worker& worker : workers_) worker.engine->poll(now);
   not_before_ = now + kPollGap;
 }
 
 Time Box::next_deadline() const {
-  if (!engine_) return kNever;
-  const Time deadline = engine_->next_deadline();
+  Time deadline = hand_over_;
+  for (const Worker& worker : workers_) deadline = std::min(deadline, worker.engine->next_deadline());
   return deadline == kNever ? kNever : std::max(deadline, not_before_);
+}
+
+void Box::set_draining(bool draining) {
+  for (Worker& worker : workers_) worker.engine->set_draining(draining);
+}
+
+std::uint64_t Box::custody_packets() const {
+  std::uint64_t packets = 0;
+  for (const Worker& worker : workers_) packets += worker.engine->custody_packets();
+  return packets;
+}
+
+std::uint64_t Box::unconfirmed_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Worker& worker : workers_) bytes += worker.engine->unconfirmed_bytes();
+  return bytes;
+}
+
+std::uint64_t Box::waiting_frames() const {
+  std::uint64_t frames = hand_over_ == kNever ? 0 : 1;
+  for (const Worker& worker : workers_) frames += worker.engine->waiting_frames();
+  return frames;
+}
+
+Counters Box::counters() const {
+  Counters sum;
+  for (const Worker& worker : workers_) {
+    sum += worker.engine->counters();
+    if (worker.spreader) sum += worker.spreader->counters();
+  }
+  return sum;
 }
 
 std::uint16_t Box::transmit(Side out, rte_mbuf** frames, std::uint16_t count) {
   // Room comes as the NIC sends: each look may find another amount.
-  const bool full = port_full_ != 0 && random_.chance(port_full_, 10000);
+  const bool full = plan_.port_full != 0 && random_.chance(plan_.port_full, 10000);
   const auto accepted = static_cast<std::uint16_t>(full ? std::min<std::uint64_t>(random_.below(3), count) : count);
   for (std::uint16_t i = 0; i < accepted; ++i) {
     watch_.on_out(number_, out, frames[i], now_);

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A box: the real engine between two segments. It can be away (a crash, a late start): then frames are lost, or pass it
-// by.
+// A box: real engines between two segments, one for each worker, and what spreads frames over them. It can be away (a
+// crash, a late start): then frames are lost, or pass it by.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "engine/engine.hpp"
+#include "sim/case.hpp"
 #include "sim/random.hpp"
+#include "steer/hand_over.hpp"
+#include "steer/shown_sink.hpp"
+#include "steer/spreader.hpp"
 
 namespace longhaul::sim {
 
@@ -23,35 +28,56 @@ class Box final : public engine::Sink {
  public:
   /// Takes over the frame.
   using Send = std::function<void(Side out, rte_mbuf* frame)>;
-  /// `port_full`: of 10,000 looks at a port so many find it nearly full. `record`: it keeps a restart record.
-  Box(unsigned number, const engine::Settings& settings, const engine::Pools& pools, std::uint32_t port_full,
-      bool record, std::uint64_t seed, BoxWatch& watch, custody::Observer& observer, Send send);
+  /// Each worker gets `settings` as they are.
+  /// `pair_hash`: of the two hosts. What is not RoCE comes to the worker that gets their frames, too.
+  Box(unsigned number, const BoxPlan& plan, const engine::Settings& settings, const engine::Pools& pools,
+      std::uint32_t pair_hash, std::uint64_t seed, BoxWatch& watch, custody::Observer& observer, Send send);
+  ~Box() override;
 
-  bool running() const { return engine_ != nullptr; }
+  bool running() const { return !workers_.empty(); }
   void start(Time now);
-  void crash() { engine_.reset(); }
+  void crash();
 
   void receive(Side side, std::span<rte_mbuf* const> frames, Time now);
   void poll(Time now);
   Time next_deadline() const;
-  engine::Engine* engine() { return engine_.get(); }
-  const engine::Engine* engine() const { return engine_.get(); }
+
+  // Of all workers.
+  void set_draining(bool draining);
+  std::uint64_t custody_packets() const;
+  std::uint64_t unconfirmed_bytes() const;
+  std::uint64_t waiting_frames() const;
+  Counters counters() const;
+
+  std::size_t workers() const { return workers_.size(); }
+  const engine::Engine& engine(std::size_t worker) const { return *workers_[worker].engine; }
 
  private:
+  struct Worker {
+    std::unique_ptr<steer::Spreader> spreader;  ///< these two only of a box with several
+    std::unique_ptr<steer::ShownSink> sink;
+    std::unique_ptr<engine::Engine> engine;
+  };
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
+  void hand_over(Time now);
+  void keep(Side side, std::span<rte_mbuf* const> frames, Time now);
 
   unsigned number_;
+  BoxPlan plan_;
   engine::Settings settings_;
   engine::Pools pools_;
-  std::uint32_t port_full_;
   Random random_;
   BoxWatch& watch_;
   custody::Observer& observer_;
   Send send_;
-  std::unique_ptr<custody::RecordSlot[]> record_;  ///< survives a crash
-  std::unique_ptr<engine::Engine> engine_;
+  std::vector<custody::RecordSlot> record_;  ///< survives a crash
+  rte_mempool* shown_ = nullptr;
+  std::unique_ptr<steer::HandOverRings> rings_;
+  std::vector<Worker> workers_;
   Time now_ = 0;
-  Time not_before_ = 0;  ///< no poll earlier: a deadline that stands still must not hold up time
+  Time not_before_ = 0;      ///< no poll earlier: a deadline that stands still must not hold up time
+  steer::Worker home_;       ///< of the hosts
+  Time hand_over_ = kNever;  ///< when workers look at what others handed over
 };
 
 }  // namespace longhaul::sim

@@ -66,6 +66,9 @@ constexpr Field kBox[] = {
     FIELD(BoxPlan, dark, 0, 1),
     FIELD(BoxPlan, record, 0, 1),
     FIELD(BoxPlan, answers_pass_by_at_us, 0, kMuch),
+    FIELD(BoxPlan, workers, 1, 4),
+    FIELD(BoxPlan, receiver, 0, 3),
+    FIELD(BoxPlan, hand_over_us, 0, 1000),
 };
 
 constexpr Field kCase[] = {

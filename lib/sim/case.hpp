@@ -79,6 +79,9 @@ struct BoxPlan {
   Number record = 0;                 ///< it keeps a restart record
   Number dark = 0;                   ///< while it is away frames are lost; else they pass it by
   Number answers_pass_by_at_us = 0;  ///< from then on answers to its host take another path
+  Number workers = 1;
+  Number receiver = 0;      ///< so many workers after its home the one is that receives the hosts' frames
+  Number hand_over_us = 0;  ///< a worker looks at what others handed over so often; 0: at once
 };
 
 /// A scripted event: {segment, way, connection, PSN, nth, count, action}. The PSN counts from the requester's first.

@@ -167,6 +167,14 @@ Case draw_case(std::uint64_t seed) {
     event.delay_us = random.between(1, 5000);
     c.events.push_back(event);
   }
+  const bool foreign = c.a.foreign_us != 0 || c.b.foreign_us != 0;
+  for (BoxPlan* box : {&c.box_a, &c.box_b}) {
+    if (!random.chance(1, 3)) continue;
+    box->workers = random.between(2, 4);
+    // What is not RoCE stays with whom it comes to, and nothing orders it with frames that have another home.
+    if (!foreign && random.chance(1, 2)) box->receiver = random.between(1, box->workers - 1);
+    box->hand_over_us = pick(random, {0, 0, 3, 100});
+  }
   return c;
 }
 

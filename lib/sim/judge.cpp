@@ -5,6 +5,8 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "wire/credits.hpp"
 
@@ -93,7 +95,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
       ports.dreqs.try_emplace(dreq->local_comm_id, now);
     return;
   }
-  ports.foreign[static_cast<int>(side)].push_back(print);
+  ports.foreign[static_cast<int>(side)][order_class(ports, print, view)].push_back(print);
 }
 
 void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
@@ -152,11 +154,28 @@ void Judge::note_credits(Flow& flow, const View& view) {
   flow.receive_limit = std::max(flow.receive_limit, receives + wire::credits_of(wire::aeth_value(syndrome)));
 }
 
+// Within it frames keep their order. One worker: all. Several: those from one address to one RC QP, which have one
+// worker; RDMA-CM (datagrams, of many connections) each for itself; what is not RoCE.
+std::uint64_t Judge::order_class(const Ports& ports, std::uint64_t print, const View& view) {
+  if (!ports.several_workers || !view.roce) return 0;
+  if (view.qpn() == wire::kGsiQpn) return print;
+  std::array<std::uint8_t, 41> key{};
+  std::memcpy(key.data(), view.frame.source.bytes.data(), 16);
+  std::memcpy(key.data() + 16, view.frame.destination.bytes.data(), 16);
+  const std::uint32_t qpn = view.qpn();
+  std::memcpy(key.data() + 32, &qpn, sizeof(qpn));
+  std::memcpy(key.data() + 36, &view.frame.vlan.value, sizeof(view.frame.vlan.value));
+  key[40] = view.reliable() ? 1 : 0;  // the same QPN of another service is nobody's
+  return fingerprint(key);
+}
+
 // What is not understood leaves unchanged and in order (rule 3).
 void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now) {
-  auto& waiting = ports.foreign[static_cast<int>(in)];
-  if (!waiting.empty() && waiting.front() == print) {
-    waiting.pop_front();
+  auto& classes = ports.foreign[static_cast<int>(in)];
+  const auto found = classes.find(order_class(ports, print, view));
+  if (found != classes.end() && found->second.front() == print) {
+    found->second.pop_front();
+    if (found->second.empty()) classes.erase(found);
     return;
   }
   report(Rule::transparent, fmt::format("out of order, or one before it was kept back: {}", describe(view)), now);
@@ -279,7 +298,9 @@ void Judge::box_crashed(unsigned box, std::uint64_t owed, bool remembered) {
 }
 
 void Judge::forget(unsigned box) {
+  const bool several_workers = ports_[box].several_workers;
   ports_[box] = Ports{};
+  ports_[box].several_workers = several_workers;
   for (const auto& flow : flows_) {
     if (!is_near(*flow, box)) continue;
     std::fill(flow->left.begin(), flow->left.end(), false);
@@ -326,8 +347,8 @@ void Judge::check_end(std::size_t number, const Requester& requester, const Resp
 
 void Judge::check_end(unsigned box, Time now) {
   Ports& ports = ports_[box];
-  for (const auto& waiting : ports.foreign)
-    if (!waiting.empty())
+  for (const auto& classes : ports.foreign)
+    for (const auto& [name, waiting] : classes)
       report(Rule::transparent, fmt::format("box {} kept {} frames that do not concern it", box, waiting.size()), now);
   if (dreq_limit_ != kNever && !ports.dreqs.empty())
     report(Rule::fail_loudly, fmt::format("box {} never released a DREQ", box), now);

@@ -58,8 +58,10 @@ class Judge final : public BoxWatch {
   void on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) override;
   void on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) override;
 
-  /// Call before its engine is made.
+  /// Call before its engines are made.
   void box_starts(unsigned box, Time now);
+  /// Frames of different QPs then may overtake each other in it.
+  void set_several_workers(unsigned box) { ports_[box].several_workers = true; }
   /// It has lost its memory. `owed`: bytes acknowledged and not delivered that went with it; `remembered`: its next
   /// life finds them in the restart record.
   void box_crashed(unsigned box, std::uint64_t owed, bool remembered);
@@ -117,8 +119,10 @@ class Judge final : public BoxWatch {
     bool box_lost_memory = false;  ///< with data of some flow that it had acknowledged
   };
   struct Ports {
-    std::unordered_map<std::uint64_t, int> came[2];       ///< by side: frames taken in and not seen to leave
-    std::deque<std::uint64_t> foreign[2];                 ///< by side: those that must leave unchanged and in order
+    std::unordered_map<std::uint64_t, int> came[2];  ///< by side: frames taken in and not seen to leave
+    /// By side: those that must leave unchanged, and in order with those of the same class.
+    std::map<std::uint64_t, std::deque<std::uint64_t>> foreign[2];
+    bool several_workers = false;
     std::unordered_set<std::uint64_t> requests;           ///< as they came
     std::unordered_set<std::uint64_t> requests_unmarked;  ///< AckReq and ICRC left out
     std::map<std::uint32_t, Time> dreqs;                  ///< by sender's ID: first seen, not out yet
@@ -151,6 +155,7 @@ class Judge final : public BoxWatch {
   void made(unsigned box, const View& view, Time now);
   void check_made(Flow& flow, const View& view, Time now);
   void check_syndrome(Flow& flow, const View& view, std::uint32_t acknowledged, Time now);
+  static std::uint64_t order_class(const Ports& ports, std::uint64_t print, const View& view);
   void check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now);
   void dreq_left(unsigned box, std::uint32_t id, Time now);
   void advance(Flow& flow) const;

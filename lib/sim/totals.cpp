@@ -34,6 +34,8 @@ constexpr Row kRows[] = {
     {"DREQs held", &Totals::dreqs_held},
     {"packets refused by custody's limits", &Totals::refused_custody},
     {"returns to custody after plain RoCE", &Totals::rejoined},
+    {"handed to a connection's worker", &Totals::handed_over},
+    {"handed to the home of two hosts", &Totals::handed_home},
     {"events", &Totals::steps},
 };
 static_assert(sizeof(kRows) / sizeof(Row) * sizeof(std::uint64_t) == sizeof(Totals), "a total without a name");

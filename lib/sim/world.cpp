@@ -74,13 +74,13 @@ World::World(const Case& c, const engine::Pools& pools, Trace trace)
       outage = {start_ + microseconds(c.outage_at_us), start_ + microseconds(c.outage_at_us + c.outage_us)};
     segments_[s] = std::make_unique<Segment>(segment_settings(case_, s), bursts, outage, s);
   }
+  const std::uint32_t pair_hash = steer::pair_hash(address_of(c, 0).ip, address_of(c, 1).ip);
   for (unsigned h = 0; h < 2; ++h) {
+    if (box_plan(case_, h).workers > 1) judge_.set_several_workers(h);
     ports_[h] = std::make_unique<Port>(*this, h);
     hosts_[h] = std::make_unique<Host>(address_of(c, h).ip, vlan_of(c));
-    boxes_[h] = std::make_unique<Box>(h, engine_settings(c, h), pools_,
-                                      static_cast<std::uint32_t>(box_plan(case_, h).port_full),
-                                      box_plan(case_, h).record != 0, c.seed, judge_, judge_.observer(h),
-                                      [this, h](Side out, rte_mbuf* f) { from_box(h, out, f); });
+    boxes_[h] = std::make_unique<Box>(h, box_plan(case_, h), engine_settings(c, h), pools_, pair_hash, c.seed, judge_,
+                                      judge_.observer(h), [this, h](Side out, rte_mbuf* f) { from_box(h, out, f); });
   }
   for (unsigned n = 0; n < c.connections; ++n) {
     connections_.push_back(nullptr);
@@ -147,7 +147,7 @@ void World::plan_timeline() {
     else
       at(plan.start_at_us, [this, b] { start_box(b); });
     const auto drain = [this, b](bool on) {
-      if (boxes_[b]->running()) boxes_[b]->engine()->set_draining(on);
+      if (boxes_[b]->running()) boxes_[b]->set_draining(on);
     };
     if (plan.drain_at_us != 0) at(plan.drain_at_us, [drain] { drain(true); });
     if (plan.undrain_at_us != 0) at(plan.undrain_at_us, [drain] { drain(false); });
@@ -170,7 +170,7 @@ void World::crash_box(unsigned box) {
   ++totals_.crashes;
   ran_whole_[box] = false;
   count_engine(box);
-  const std::uint64_t owed = boxes_[box]->engine()->unconfirmed_bytes();
+  const std::uint64_t owed = boxes_[box]->unconfirmed_bytes();
   boxes_[box]->crash();
   // A record that no later process reads tells nobody.
   const bool remembered = box_plan(case_, box).record != 0 && box_plan(case_, box).restart_after_us != 0;
@@ -288,8 +288,8 @@ Result World::run() {
           if (judge_.flow_failed(c->flow[h]) && !c->qp[h]->requester().ended()) told = false;
       judge_.report(told ? Rule::live : Rule::fail_loudly,
                     fmt::format("no end in sight after {} events:{} custody {} and {} packets", totals_.steps, who,
-                                boxes_[0]->running() ? boxes_[0]->engine()->custody_packets() : 0,
-                                boxes_[1]->running() ? boxes_[1]->engine()->custody_packets() : 0),
+                                boxes_[0]->running() ? boxes_[0]->custody_packets() : 0,
+                                boxes_[1]->running() ? boxes_[1]->custody_packets() : 0),
                     now_);
       break;
     }
@@ -386,7 +386,7 @@ bool World::quiet() const {
   for (unsigned i = 0; i < 2; ++i) {
     strays_[i]->stop();
     if (!boxes_[i]->running()) continue;
-    if (boxes_[i]->engine()->custody_packets() != 0 || boxes_[i]->engine()->waiting_frames() != 0) return false;
+    if (boxes_[i]->custody_packets() != 0 || boxes_[i]->waiting_frames() != 0) return false;
   }
   return std::ranges::all_of(segments_, [](const auto& s) { return s->held() == 0; });
 }
@@ -397,8 +397,9 @@ void World::check_boxes() {
   for (unsigned b = 0; b < 2; ++b) {
     if (!boxes_[b]->running()) continue;
     const BoxPlan& plan = box_plan(case_, b);
-    judge_.check_limits(b, *boxes_[b]->engine(),
-                        std::min(plan.box_bytes, plan.flow_bytes * (old_.size() + connections_.size())), now_);
+    for (std::size_t worker = 0; worker < boxes_[b]->workers(); ++worker)
+      judge_.check_limits(b, boxes_[b]->engine(worker),
+                          std::min(plan.box_bytes, plan.flow_bytes * (old_.size() + connections_.size())), now_);
   }
 }
 
@@ -427,16 +428,15 @@ void World::check_end() {
   }
   for (unsigned b = 0; b < 2; ++b) {
     if (!boxes_[b]->running()) continue;
-    if (boxes_[b]->engine()->custody_packets() != 0)
-      judge_.report(Rule::live,
-                    fmt::format("box {} still has {} packets in custody", b, boxes_[b]->engine()->custody_packets()),
+    if (boxes_[b]->custody_packets() != 0)
+      judge_.report(Rule::live, fmt::format("box {} still has {} packets in custody", b, boxes_[b]->custody_packets()),
                     now_);
     if (ran_whole_[b]) judge_.check_end(b, now_);
   }
 }
 
 void World::count_engine(unsigned box) {
-  const Counters& counters = boxes_[box]->engine()->counters();
+  const Counters counters = boxes_[box]->counters();
   last_counters_[box] = counters;
   totals_.pseudo_acks += counters[Counter::pseudo_acks];
   totals_.pseudo_naks += counters[Counter::pseudo_naks] + counters[Counter::repair_naks];
@@ -451,6 +451,8 @@ void World::count_engine(unsigned box) {
   totals_.refused_custody += counters[Counter::custody_refused_flow] + counters[Counter::custody_refused_box] +
                              counters[Counter::custody_refused_mbufs];
   totals_.rejoined += counters[Counter::flows_rejoined];
+  totals_.handed_over += counters[Counter::handed_over];
+  totals_.handed_home += counters[Counter::handed_home];
 }
 
 std::uint64_t World::buffers_in_use() const {

@@ -101,4 +101,6 @@ TEST_CASE("at random: every invariant holds in every world") {
   CHECK(totals.refused_custody > 0);
   CHECK(totals.rejoined > 0);
   CHECK(totals.dreqs_held > 0);
+  CHECK(totals.handed_over > ran);
+  CHECK(totals.handed_home > ran);
 }
