@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two workers in threads of their own under load: what must come out does, in order, and the sums are right.
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <thread>
+
+#include "app/workers.hpp"
+#include "drivers/eal.hpp"
+#include "loaded_hosts.hpp"
+#include "seen.hpp"
+#include "thread_sanitizer.hpp"
+#include "wires.hpp"
+
+using namespace longhaul;
+using namespace longhaul::test;
+
+namespace {
+
+constexpr unsigned kWorkers = 2;
+constexpr std::uint32_t kMessages = kThreadSanitizer ? 150 : 3000;
+
+/// `count` connections between the hosts 10.0.0.1 and `b_ip`.
+std::vector<Pair> connections(const std::string& b_ip, std::uint32_t first, std::uint32_t count) {
+  std::vector<Pair> all;
+  for (std::uint32_t n = first; n < first + count; ++n) {
+    Pair pair;
+    pair.b_ip = b_ip;
+    pair.a_qpn = 0x100 + n;
+    pair.b_qpn = 0x200 + n;
+    pair.a_comm = 0xa00 + n;
+    pair.b_comm = 0xb00 + n;
+    pair.transaction = 0x70 + n;
+    pair.a_psn = 1000 * n;
+    all.push_back(pair);
+  }
+  return all;
+}
+
+engine::Settings box_settings() {
+  engine::Settings settings;
+  settings.max_connections = 64;
+  settings.give_up = seconds(3600);  // the machine may stop us for long
+  return settings;
+}
+
+struct Box {
+  explicit Box(bool spread) {
+    engine::PoolPlan plan;
+    plan.name = "workers";
+    plan.frame_bytes = 2048;
+    plan.frames = 16384;
+    plan.small_frames = 16384;
+    pools = engine::Pools::create(plan);
+    app::WorkersOptions options;
+    options.engine = box_settings();
+    options.spread_connections = spread;
+    options.sleep_when_idle = true;  // the machine may have fewer cores than there are threads
+    std::vector<app::WorkerPlace> places;
+    for (unsigned i = 0; i < kWorkers; ++i)
+      places.push_back({wires->port(Side::host, i), wires->port(Side::wan, i), pools, -1});
+    workers = std::make_unique<app::Workers>(options, places, clock);
+  }
+  ~Box() {
+    workers.reset();
+    wires.reset();
+    pools.destroy();
+  }
+
+  engine::Pools pools;
+  const drivers::Clock clock;
+  std::unique_ptr<Wires> wires = std::make_unique<Wires>(kWorkers);
+  std::unique_ptr<app::Workers> workers;
+};
+
+std::uint64_t not_forwarded(const Counters& counters) {
+  std::uint64_t sum = 0;
+  for (const Counter counter : metrics::kNotForwarded) sum += counters[counter];
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("two workers under load: all comes out in order, the sums are right, custody ends empty") {
+  const bool one_queue = GENERATE(false, true);
+  const bool spread = GENERATE(true, false);
+  CAPTURE(one_queue, spread);
+  Box box(spread);
+  Load load;
+  load.messages = kMessages;
+  load.one_queue = one_queue;
+  // Two pairs of hosts, one at home with each worker.
+  load.connections = connections("10.0.0.2", 0, 8);
+  for (const Pair& pair : connections("10.0.0.3", 8, 4)) load.connections.push_back(pair);
+  const auto home = [](const Pair& pair) {
+    const auto hash = steer::pair_hash(wire::IpAddress::parse(pair.a_ip), wire::IpAddress::parse(pair.b_ip));
+    return steer::worker_of_entry(hash % steer::kIndirection, kWorkers);
+  };
+  REQUIRE(home(load.connections.front()) != home(load.connections.back()));
+
+  LoadedHosts hosts(load, *box.wires, box.pools.frames);
+  app::Requests requests;
+  std::exception_ptr failure;
+  std::thread peer([&] {
+    rte_thread_register();
+    try {
+      hosts.run([&requests] { requests.report.store(true); });  // again and again while they work
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    requests.stops.store(failure ? 2 : 1);
+  });
+  std::uint64_t reports = 0, last = 0;
+  bool grows = true;
+  const app::StopRecord stop = box.workers->run(requests, [&](std::span<const app::BoxReport> parts) {
+    ++reports;
+    const std::uint64_t pseudo_acks = app::total(parts).counters[Counter::pseudo_acks];
+    grows = grows && parts.size() == kWorkers && pseudo_acks >= last;
+    last = pseudo_acks;
+  });
+  peer.join();
+  if (failure) std::rethrow_exception(failure);
+
+  CHECK(stop.left_packets == 0);
+  CHECK(reports > 0);
+  CHECK(grows);
+  const std::vector<app::BoxReport> parts = box.workers->reports();
+  REQUIRE(parts.size() == kWorkers);
+  const app::BoxReport all = app::total(parts);
+  const Counters& counters = all.counters;
+  const std::uint64_t received = counters[Counter::frames_host] + counters[Counter::frames_wan];
+  CHECK(all.custody_packets == 0);
+  CHECK(counters[Counter::dropped_ring_full] == 0);
+  CHECK(received == hosts.put() + counters[Counter::cm_requests_shown]);
+  CHECK(received == counters[Counter::forwarded_host] + counters[Counter::forwarded_wan] + not_forwarded(counters) +
+                        all.waiting_frames);
+  // The first request of each is answered by its responder.
+  CHECK(counters[Counter::pseudo_acks] == load.connections.size() * (kMessages - 1));
+  CHECK(counters[Counter::connections_learned] == load.connections.size());
+  CHECK(counters[Counter::connections_closed] == load.connections.size());
+  CHECK(counters[Counter::icrc_bad] == 0);
+  for (const app::BoxReport& part : parts) CHECK(part.counters[Counter::pseudo_acks] > 0);
+  if (spread) {
+    // Both homes gave half of what they have to the other.
+    CHECK(counters[Counter::connections_spread] == load.connections.size() / 2);
+    CHECK(counters[Counter::cm_requests_shown] == load.connections.size() / 2);
+    for (const app::BoxReport& part : parts) {
+      CHECK(part.counters[Counter::handed_over] > 0);
+      CHECK(part.counters[Counter::connections_learned] == load.connections.size() / 2);
+    }
+  } else {
+    CHECK(counters[Counter::handed_over] == 0);
+  }
+  if (one_queue)
+    CHECK(parts[0].counters[Counter::handed_home] > 0);
+  else
+    CHECK(counters[Counter::handed_home] == 0);
+}
+
+TEST_CASE("what the box may have is divided, what a flow may have is not") {
+  engine::Settings box;
+  box.wan_rate_bps = 100'000'000'000;
+  box.custody_box_bytes = 256 << 20;
+  box.custody_flow_bytes = 64 << 20;
+  box.max_connections = 4097;
+  const engine::Settings share = app::share_of(box, 4);
+  CHECK(share.wan_rate_bps == 25'000'000'000);
+  CHECK(share.custody_box_bytes == 64 << 20);
+  CHECK(share.custody_flow_bytes == 64 << 20);
+  CHECK(share.custody_mbufs == box.custody_mbufs / 4);
+  CHECK(share.max_connections == 1025);
+  CHECK(app::Workers::record_slots(box, 4) == 4 * share.max_connections);
+  const engine::Settings alone = app::share_of(box, 1);
+  CHECK(alone.max_connections == box.max_connections);
+  CHECK(alone.custody_mbufs == box.custody_mbufs);
+}
+
+TEST_CASE("a worker that was told nothing stops with the others") {
+  Box box(true);
+  app::Requests requests;
+  requests.stops.store(1);
+  const app::StopRecord stop = box.workers->run(requests, {});
+  CHECK(stop.left_packets == 0);
+}
+
+TEST_CASE("what an earlier process owed is found by the worker that has its slot") {
+  std::vector<custody::RecordSlot> record(app::Workers::record_slots(box_settings(), kWorkers));
+  // In the part of either worker, whichever is the home.
+  const auto all = connections("10.0.0.2", 0, 2);
+  for (unsigned worker = 0; worker < kWorkers; ++worker) {
+    flow::ConnectionInfo info;
+    info.end(Side::host) = {wire::IpAddress::parse(all[worker].a_ip), all[worker].a_qpn, all[worker].a_psn};
+    info.end(Side::wan) = {wire::IpAddress::parse(all[worker].b_ip), all[worker].b_qpn, all[worker].b_psn};
+    custody::RecordSlot& slot = record[worker * record.size() / kWorkers + 5];
+    slot.open(custody::RecordedConnection::of(info, std::nullopt));
+    slot.promise(all[worker].a_psn + 10, 10, 1000);
+  }
+  Box box(true);
+  box.workers->use_record(record);
+  app::Requests requests;
+  std::vector<Seen> answers;
+  std::thread peer([&] {
+    rte_thread_register();
+    for (const Pair& pair : all) {
+      const Bytes bytes = pair.write(pair.a_psn + 10);
+      rte_mbuf* frame = rte_pktmbuf_alloc(box.pools.frames);
+      std::copy(bytes.begin(), bytes.end(), rte_pktmbuf_append(frame, static_cast<std::uint16_t>(bytes.size())));
+      box.wires->put(Side::host, 0, frame);
+    }
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (answers.size() < all.size() && std::chrono::steady_clock::now() < until)
+      if (rte_mbuf* frame = box.wires->take(Side::host)) {
+        const auto* data = rte_pktmbuf_mtod(frame, const std::uint8_t*);
+        answers.emplace_back(Bytes(data, data + frame->data_len));
+        rte_pktmbuf_free(frame);
+      } else {
+        std::this_thread::yield();
+      }
+    requests.stops.store(2);
+  });
+  box.workers->run(requests, {});
+  peer.join();
+  REQUIRE(answers.size() == all.size());
+  for (const Seen& answer : answers) CHECK(answer.syndrome == 0x63);  // the fatal NAK
+  const auto parts = box.workers->reports();
+  for (const app::BoxReport& part : parts) {
+    CHECK(part.counters[Counter::flows_failed_by_restart] == 1);
+    CHECK(part.counters[Counter::fatal_naks] == 1);
+  }
+}
+
+int main(int argc, char** argv) {
+  drivers::EalOptions options;
+  options.program = "workers";
+  options.hugepages = false;
+  options.memory_bytes = 512ull << 20;
+  for (unsigned i = 1; i < kWorkers; ++i) options.workers.push_back(i % std::thread::hardware_concurrency());
+  const drivers::Eal eal(options);
+  explain_mempools();
+  return Catch::Session().run(argc, argv);
+}

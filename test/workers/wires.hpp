@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ports of a box with several workers, in memory: a pair of queues for each worker and side.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "drivers/memory_port.hpp"
+#include "flow/side.hpp"
+#include "steer/pair_hash.hpp"
+
+struct rte_mbuf;
+
+namespace longhaul::test {
+
+class Wires {
+ public:
+  explicit Wires(unsigned workers);
+
+  unsigned workers() const { return static_cast<unsigned>(ends_[0].size()); }
+  /// What a worker uses.
+  drivers::Port& port(Side side, unsigned worker) { return *ports_[static_cast<std::size_t>(side)][worker]; }
+
+  /// A frame comes in at `side`, into the receive queue of `worker`. False when that is full: it stays the caller's.
+  bool put(Side side, unsigned worker, rte_mbuf* frame);
+  /// The next frame that the box has sent out of `side`, or null. Frames of one worker keep their order.
+  rte_mbuf* take(Side side);
+
+ private:
+  using Ports = std::vector<std::unique_ptr<drivers::MemoryPort>>;
+  Ports ends_[2];   ///< by side, worker: the test's
+  Ports ports_[2];  ///< the box's
+  std::size_t turn_[2] = {0, 0};
+};
+
+}  // namespace longhaul::test
