@@ -35,6 +35,12 @@ class Stopwatch {
   explicit Stopwatch(benchmark::State& state) : state_(state) {}
   void begin() { began_ = now(); }
   void end() { state_.SetIterationTime(now() - began_); }
+  /// An iteration in pieces: begin() and lap() around each, record() at the end.
+  void lap() { sum_ += now() - began_; }
+  void record() {
+    state_.SetIterationTime(sum_);
+    sum_ = 0;
+  }
 
  private:
   static double now() {
@@ -45,6 +51,7 @@ class Stopwatch {
 
   benchmark::State& state_;
   double began_ = 0;
+  double sum_ = 0;
 };
 
 /// The numbers 0 to count-1. std::shuffle may differ between standard libraries; the figures must not.
