@@ -135,6 +135,26 @@ def through_ip(trial):
     no_pseudo_acks(trial, session)
 
 
+@scenario
+def workers_write(trial):
+    """WRITE over four QPs at 100 km through boxes with two workers each."""
+    conditions = {"distance": "100km", "policy": "full", "workers": 2}
+    with trial.under(**conditions) as session:
+        session.perftest("ib_write_bw", 4096, 2000, depth=16, extra=("-q", 4))
+        session.rping(session.server.ip, count=50)
+    if not trial.has_boxes:
+        return
+    accelerated(trial, session)
+    parts = session.counters["near"]["workers"]
+    trial.check(len(parts) == 2 and all(part.get("pseudo_acks", 0) > 0 for part in parts),
+                f"pseudo-ACKs of each worker: {[part.get('pseudo_acks', 0) for part in parts]}")
+    for name in ("near", "far"):
+        box = session.counters[name]
+        trial.check(box["connections_spread"] > 0 and box["dropped_ring_full"] == 0,
+                    f"{name}: {box['connections_spread']} connections spread, {box['handed_over']} frames handed over, "
+                    f"{box['dropped_ring_full']} dropped")
+
+
 def no_pseudo_acks(trial, session):
     """Where nothing is RC, nothing may be acknowledged by a box."""
     if trial.has_boxes:

@@ -2,6 +2,7 @@
 """What lies between the two hosts: box, long link, box; or, for reference, a plain bridge."""
 import dataclasses
 import json
+import os
 import signal
 
 from .network import MTU
@@ -24,6 +25,7 @@ class Conditions:
     duplicate: str = "0%"
     reorder: str = "0%"  # so many frames arrive REORDER_EXTRA later
     record: bool = False  # boxes keep a restart record
+    workers: int = 1  # of each box
 
     @property
     def rtt(self):
@@ -40,23 +42,29 @@ class Conditions:
         return f"{self.distance}{harm}, policy {self.policy}"
 
 
-def _vdev(number, interface):
-    return f"net_af_packet{number},iface={interface},framesz=16384,blocksz=1048576,framecnt=1024"
+def _vdev(number, interface, workers=1):
+    pairs = f",qpairs={workers}" if workers > 1 else ""
+    return f"net_af_packet{number},iface={interface},framesz=16384,blocksz=1048576,framecnt=1024{pairs}"
 
 
 def _box_config(name, conditions, directory):
+    workers = conditions.workers
+    cores = sorted(os.sched_getaffinity(0))
+    if workers > len(cores):
+        raise LabError(f"{workers} workers need as many processors, and there are {len(cores)}")
+    cores = f"cores: {cores[:workers]}\n" if workers > 1 else ""
     record = f"restart_record: {directory / name}.record\n" if conditions.record else ""
     return f"""\
 name: {name}
 ports:
-  host: {{vdev: "{_vdev(0, 'host0')}"}}
-  wan:  {{vdev: "{_vdev(1, 'wan0')}"}}
+  host: {{vdev: "{_vdev(0, 'host0', workers)}"}}
+  wan:  {{vdev: "{_vdev(1, 'wan0', workers)}"}}
 hugepages: false
 idle: sleep
 wan_rate: 100Gbps
 policy: {{default: {conditions.policy}, rules: []}}
 custody: {{box_limit: 256MiB, flow_limit: 64MiB, mbufs: 16384}}
-{record}"""
+{record}{cores}"""
 
 
 def _link_config(conditions):
