@@ -25,8 +25,8 @@ void fit_to_ports(engine::PoolPlan& plan, const config::ProcessConfig& process, 
 /// Two ports that are open; everything is given back in the right order when this ends.
 class Runtime {
  public:
-  /// `plan` is fitted to the ports, and to the sockets of the workers: each socket has pools as planned, since one NIC may
-  /// feed them all. `table_bytes` of DPDK's memory are for others. Throws std::runtime_error, with the command that
+  /// `plan` is fitted to the ports, and to the sockets of the workers: each socket has pools as planned, since one NIC
+  /// may feed them all. `table_bytes` of DPDK's memory are for others. Throws std::runtime_error, with the command that
   /// reserves it when memory is missing.
   Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, const drivers::EthdevSpec& first,
           const drivers::EthdevSpec& second, std::uint64_t table_bytes = 0);
