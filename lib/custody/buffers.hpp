@@ -34,7 +34,7 @@ inline void free_frame(rte_mbuf* mbuf) {
   if (rte_mbuf_refcnt_read(mbuf) == 1 && RTE_MBUF_DIRECT(mbuf) && mbuf->nb_segs == 1) [[likely]]
     rte_mbuf_raw_free(mbuf);  // without a look at the segment after it, which is in another line
   else
-    rte_pktmbuf_free(mbuf);
+    rte_pktmbuf_free_seg(mbuf);
 }
 
 /// Some buffers of a pool, taken before they are wanted: whoever had them last may be another core, and until they are

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ordinary memory in large pages where the kernel has some: tables that are used at random would wait for the TLB as long
-// as for their lines. It does not depend on DPDK's own hugepages and comes from the socket of the thread that uses it
-// first.
+// Ordinary memory in large pages where the kernel has some: tables that are used at random would wait for the TLB as
+// long as for their lines. It does not depend on DPDK's own hugepages and comes from the socket of the thread that uses
+// it first.
 #pragma once
 
 #include <sys/mman.h>

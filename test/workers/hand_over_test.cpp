@@ -219,7 +219,7 @@ TEST_CASE("what an earlier process owed is found by the worker that has its slot
       if (rte_mbuf* frame = box.wires->take(Side::host)) {
         const auto* data = rte_pktmbuf_mtod(frame, const std::uint8_t*);
         answers.emplace_back(Bytes(data, data + frame->data_len));
-        rte_pktmbuf_free(frame);
+        free_taken(frame);
       } else {
         std::this_thread::yield();
       }

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "thread_sanitizer.hpp"
 #include "wire/frame.hpp"
 #include "wire/icrc.hpp"
 
@@ -116,7 +117,7 @@ void LoadedHosts::exchange(Side from, const std::vector<Bytes>& frames) {
         if (frame == nullptr) return false;
         const auto* data = rte_pktmbuf_mtod(frame, const std::uint8_t*);
         const auto found = std::ranges::find(due, Bytes(data, data + frame->data_len));
-        rte_pktmbuf_free(frame);
+        free_taken(frame);
         if (found == due.end()) wrong("a frame came out for nobody, or twice");
         due.erase(found);
         return true;
@@ -179,7 +180,7 @@ bool LoadedHosts::receive() {
       any = true;
       const auto* data = rte_pktmbuf_mtod(frame, const std::uint8_t*);
       const Bytes bytes(data, data + frame->data_len);
-      rte_pktmbuf_free(frame);
+      free_taken(frame);
       auto& foreigners = foreign_[static_cast<std::size_t>(side)];
       if (!foreigners.empty() && foreigners.front() == bytes)
         foreigners.pop_front();
