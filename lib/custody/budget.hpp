@@ -12,7 +12,7 @@ struct Budget {
   std::uint64_t large_mbufs_limit = 0;  ///< the rest of the receive pool is the ports' reserve
 
   /// With so many receive buffers in custody small frames are held by reference no longer, but copied.
-  std::uint64_t plentiful_mbufs() const { return large_mbufs_limit * 3 / 4; }
+  std::uint64_t plentiful_mbufs() const { return large_mbufs_limit / 2; }
 
   std::uint64_t bytes = 0;
   std::uint64_t packets = 0;

@@ -205,6 +205,7 @@ rte_mbuf* NearPart::small_copy(const rte_mbuf* mbuf) const {
 
 rte_mbuf* NearPart::copy_into(rte_mempool* pool, const rte_mbuf* mbuf) {
   const auto size = static_cast<std::uint16_t>(mbuf->pkt_len);
+  if (size + RTE_PKTMBUF_HEADROOM > rte_pktmbuf_data_room_size(pool)) return nullptr;
   rte_mbuf* copy = frame_from(pool, size);
   if (copy == nullptr) return nullptr;
   std::memcpy(rte_pktmbuf_mtod(copy, void*), rte_pktmbuf_mtod(mbuf, const void*), size);

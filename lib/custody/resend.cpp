@@ -123,8 +123,9 @@ void NearPart::arm(NearFlow& flow, Time now) {
     flow.deadline = kNever;
     return;
   }
-  if (now < flow.hold_until) {
-    flow.deadline = flow.hold_until;
+  // Also when it is over: only on_timer() ends it.
+  if (flow.hold_until != 0) {
+    flow.deadline = std::max(now, flow.hold_until);
     return;
   }
   flow.deadline = timeout_starts(flow, now) + timeout_of(flow);

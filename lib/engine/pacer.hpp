@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Keeps what leaves a port at or below a rate, bursts of kBurst apart. What passes through is charged but never held:
-// only packets in custody may wait.
+// only packets in custody may wait, and for no more than kMostDebt of it at a time.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,10 @@ class Pacer {
 
   void charge(std::uint64_t bytes, Time now) {
     if (nanoseconds_per_byte_ == 0.0) return;
-    next_ = std::max(next_, static_cast<double>(now)) + static_cast<double>(bytes) * nanoseconds_per_byte_;
+    const auto earliest = static_cast<double>(now);
+    next_ = std::max(next_, earliest) + static_cast<double>(bytes) * nanoseconds_per_byte_;
+    // What passes through may come faster than the rate for long. Custody waits while it does, but not much longer.
+    next_ = std::min(next_, earliest + kMostDebt);
   }
 
   /// When may_send() becomes true.
@@ -28,6 +31,7 @@ class Pacer {
 
  private:
   static constexpr double kBurst = 20'000.0;  // nanoseconds ahead of the rate
+  static constexpr double kMostDebt = 1e9;    // nanoseconds that all else may be ahead of custody
 
   double nanoseconds_per_byte_;
   double next_ = 0.0;  // doubles hold nanoseconds of 100 days exactly

@@ -21,7 +21,10 @@ namespace longhaul::engine {
 
 class TimerWheel {
  public:
-  explicit TimerWheel(std::uint32_t capacity) : timers_(capacity) {}
+  /// A slot of the later wheels is spread over the earlier ones when its time has come, `portion` timers at each
+  /// take(): all that are set may lie in one. Meanwhile some of its timers may come a few calls late.
+  explicit TimerWheel(std::uint32_t capacity, std::uint32_t portion = kPortion)
+      : portion_(portion), timers_(capacity) {}
 
   Time deadline(std::uint32_t id) const { return timers_[id].deadline; }
 
@@ -46,6 +49,7 @@ class TimerWheel {
   }
 
  private:
+  static constexpr std::uint32_t kPortion = 64;
   static constexpr std::uint32_t kNone = 0xffffffff;
   static constexpr unsigned kTickBits = 14;  // 2^14 ns
   static constexpr unsigned kSlotBits = 8;
@@ -79,7 +83,11 @@ class TimerWheel {
     while (occupied_[wheel][word] == 0) ++word;
     return wheel * kSlots + word * 64 + static_cast<unsigned>(std::countr_zero(occupied_[wheel][word]));
   }
-  Time bound() const { return wheels_ == 0 ? kNever : slots_[first_place()].bound; }
+  Time bound() const {
+    if (wheels_ == 0) return kNever;
+    const Time first = slots_[first_place()].bound;
+    return spreading_ == kNone ? first : std::min(first, slots_[spreading_].bound);
+  }
 
   std::uint32_t place_of(Time deadline) const {
     const std::uint64_t tick = std::max(deadline >> kTickBits, base_);
@@ -135,13 +143,16 @@ class TimerWheel {
     if ((words[0] | words[1] | words[2] | words[3]) == 0) wheels_ &= ~(1u << wheel);
     slots_[place] = Slot{};
     if (sorted_ == place) sorted_ = kNone;
+    if (spreading_ == place) spreading_ = kNone;
   }
 
   std::optional<std::uint32_t> take_due(Time due) {
+    if (spreading_ != kNone) spread(spreading_);
     while (wheels_ != 0) {
       const std::uint32_t place = first_place();
       if (slots_[place].bound > due) break;
       if (place >= kSlots) {
+        if (spreading_ != kNone && spreading_ != place) break;  // first the rest of that one, by the next calls
         spread(place);
         continue;
       }
@@ -157,16 +168,18 @@ class TimerWheel {
     return std::nullopt;
   }
 
-  // Over the wheels before, which are empty. The slot's time has come: none of its deadlines is before its beginning.
+  // A portion of a slot, over the wheels before, which were empty when that began. The slot's time has come: none of
+  // its deadlines is before its beginning, and nothing new has its place from then on.
   void spread(std::uint32_t place) {
-    const unsigned shift = place / kSlots * kSlotBits;
-    base_ = (base_ >> (shift + kSlotBits) << kSlotBits | place % kSlots) << shift;
-    std::uint32_t id = slots_[place].first;
-    empty(place);
-    while (id != kNone) {
-      const std::uint32_t next = timers_[id].next;
+    if (spreading_ != place) {
+      const unsigned shift = place / kSlots * kSlotBits;
+      base_ = (base_ >> (shift + kSlotBits) << kSlotBits | place % kSlots) << shift;
+      spreading_ = place;
+    }
+    for (std::uint32_t moved = 0; moved < portion_ && spreading_ == place; ++moved) {
+      const std::uint32_t id = slots_[place].first;
+      unlink(id);
       insert(id);
-      id = next;
     }
   }
 
@@ -211,13 +224,15 @@ class TimerWheel {
     }
   }
 
+  std::uint32_t portion_;
   std::vector<Timer> timers_;
   std::array<Slot, kWheels * kSlots> slots_;
   std::array<std::array<std::uint64_t, kSlots / 64>, kWheels> occupied_{};
   std::uint32_t wheels_ = 0;  ///< those that are not empty
   std::uint64_t base_ = 0;    ///< ticks; what was due before is in its slot of the first wheel
   Time earliest_ = kNever;
-  std::uint32_t sorted_ = kNone;  ///< slot whose list is sorted
+  std::uint32_t spreading_ = kNone;  ///< slot of which a portion has been spread
+  std::uint32_t sorted_ = kNone;     ///< slot whose list is sorted
   std::uint32_t sorted_last_ = kNone;
 };
 

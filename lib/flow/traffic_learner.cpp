@@ -97,8 +97,8 @@ inline void TrafficLearner::follow(Candidate& candidate, const wire::Frame& fram
   }
   if (candidate.path_mtu == 0) candidate.path_mtu = wire::path_mtu_shown_by(frame);
   const std::uint32_t psns = wire::psns_of(frame, candidate.path_mtu);
-  if (psns == 0) {
-    uncounted(candidate, psn);  // nothing beyond a READ until the path MTU is known
+  if (psns == 0 || psns > static_cast<std::uint32_t>(kMaxOutstanding)) {
+    uncounted(candidate, psn);  // nothing beyond a READ until the path MTU is known, or beyond one that nobody sends
     return;
   }
   if (!candidate.counting) begin(candidate, psn);

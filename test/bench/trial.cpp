@@ -58,9 +58,9 @@ engine::PoolPlan pools_for(std::span<const Entrant> entrants, const TrialOptions
   plan.small_frames = kSpareSmall + kSparePerLcore * lcores;
   for (const Entrant& entrant : entrants) {
     if (!entrant.holds) continue;
-    // Custody holds receive buffers up to three quarters of those it may have, and copies of READ requests.
+    // Custody holds receive buffers up to half of those it may have, and copies of READ requests.
     const std::uint32_t most = most_in_custody(entrant.point, options);
-    plan.frames += most * 3 / 2;
+    plan.frames += most * 2;
     if (has_reads(*entrant.point.workload)) plan.small_frames += most;
   }
   return plan;

@@ -71,9 +71,9 @@ TEST_CASE("30 ms of 100 Gbit/s: each class of buffers holds all of it in the wor
   CHECK(needs[1].least_frame == 1024);
   CHECK(needs[1].buffers == 366'211);  // 366,210 frames of 1024 bytes are 374,999,040
   CHECK(needs[2].least_frame == 1281);
-  // Three quarters of the receive buffers may hold small frames: 258,442 of 1024 bytes are 264,644,608, and 86,148 of
-  // 1281 are 110,355,588 in the rest, 375,000,196 together. One buffer of the three quarters less: 374,999,172.
-  CHECK(needs[2].buffers == 258'442 + 86'148 + 8192);
+  // Half of the receive buffers may hold small frames: 162,690 of 1024 bytes are 166,594,560, and as many of 1281 are
+  // 208,405,890 in the rest, 375,000,450 together. One small frame less: 374,999,426.
+  CHECK(needs[2].buffers == 2 * 162'690 + 8192);
 
   // Smaller frames: the class that they go into decides.
   CHECK(buffers_needed({375'000'000, 128}, classes)[0].buffers == 2'929'688 + 4096);  // 2,929,687.5

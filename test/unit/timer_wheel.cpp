@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/timer_wheel.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 #include <set>
@@ -14,7 +15,7 @@ namespace {
 
 /// A wheel, and what it ought to do.
 struct Both {
-  explicit Both(std::uint32_t capacity) : wheel(capacity), deadlines(capacity, kNever) {}
+  explicit Both(std::uint32_t capacity) : wheel(capacity, capacity), deadlines(capacity, kNever) {}
 
   void set(std::uint32_t id, Time deadline) {
     wheel.set(id, deadline);
@@ -78,6 +79,41 @@ TEST_CASE("a wheel hands out by deadline, then by number", "[timers]") {
   CHECK(wheel.earliest() == seconds(60));
   wheel.set(1, kNever);
   CHECK(wheel.earliest() == kNever);
+}
+
+TEST_CASE("of many in one slot a portion is spread at a time: none early, none lost, none much later", "[timers]") {
+  constexpr std::uint32_t kTimers = 5000;
+  constexpr std::uint32_t kPortion = 8;
+  TimerWheel wheel(kTimers, kPortion);
+  std::mt19937 random(1);
+  std::vector<Time> deadlines(kTimers);
+  // Beyond 2^30 ns all lie in one slot of the third wheel, and some behind it.
+  for (std::uint32_t id = 0; id < kTimers; ++id)
+    wheel.set(id, deadlines[id] = milliseconds(1100) + microseconds(random() % 1'500'000));
+  std::uint32_t left = kTimers;
+  std::uint64_t calls_late = 0;
+  bool again = true;
+  for (Time now = 0; left > 0; now += microseconds(50)) {
+    REQUIRE(now < seconds(4));
+    while (wheel.earliest() <= now) {
+      const auto id = wheel.take(now);
+      if (!id) {
+        ++calls_late;  // a box would look again in its next round
+        continue;
+      }
+      REQUIRE(deadlines[*id] <= now);
+      deadlines[*id] = kNever;
+      --left;
+      if (left == kTimers / 2 && std::exchange(again, false)) {
+        // In the middle of it one is set again, among those that are left.
+        wheel.set(*id, deadlines[*id] = now + milliseconds(1));
+        ++left;
+      }
+    }
+  }
+  CHECK(std::ranges::count(deadlines, kNever) == kTimers);
+  CHECK(wheel.earliest() == kNever);
+  CHECK(calls_late <= 2 * kTimers / kPortion + 64);
 }
 
 TEST_CASE("deadlines are exact from nanoseconds to centuries", "[timers]") {
