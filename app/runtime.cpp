@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <rte_lcore.h>
+#include <rte_malloc.h>
 #include <spdlog/spdlog.h>
 
 #include "config/config_error.hpp"
@@ -77,9 +78,35 @@ Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, co
     if (pools_.contains(plan.socket)) continue;
     engine::PoolPlan here = plan;
     if (!pools_.empty()) here.name += fmt::format("_{}", plan.socket);
-    pools_[plan.socket] = engine::Pools::create(here);
+    make_pools(here, table_bytes + kDpdkItself);
   }
   warn_of_distance();
+}
+
+// `echo N > /sys/kernel/mm/hugepages/...` spreads over all sockets, so one may have too little where all together have
+// enough.
+void Runtime::make_pools(const engine::PoolPlan& plan, std::uint64_t others_bytes) {
+  if (plan.socket < 0) {
+    pools_[plan.socket] = engine::Pools::create(plan);
+    return;
+  }
+  try {
+    pools_[plan.socket] = engine::Pools::create(plan);
+  } catch (const std::runtime_error&) {
+    const std::uint64_t bytes = engine::Pools::bytes_needed(plan);
+    const std::string command =
+        drivers::reservation_on_node(drivers::SystemMemory::read_node(plan.socket), plan.socket, bytes + others_bytes);
+    // Tables and the ports' rings insist on their socket: their room is kept free meanwhile.
+    const std::unique_ptr<void, decltype(&rte_free)> room(rte_malloc_socket(nullptr, others_bytes, 0, plan.socket),
+                                                          &rte_free);
+    engine::PoolPlan anywhere = plan;
+    anywhere.socket = -1;
+    pools_[plan.socket] = engine::Pools::create(anywhere);
+    spdlog::warn(
+        "pools of {} do not fit the hugepages of NUMA socket {}: they lie on any, which costs time. Reserve them "
+        "there: {}",
+        mib(bytes), plan.socket, command);
+  }
 }
 
 // Each frame of such a port crosses from one socket to the other.

@@ -26,8 +26,8 @@ void fit_to_ports(engine::PoolPlan& plan, const config::ProcessConfig& process, 
 class Runtime {
  public:
   /// `plan` is fitted to the ports, and to the sockets of the workers: each socket has pools as planned, since one NIC
-  /// may feed them all. `table_bytes` of DPDK's memory are for others. Throws std::runtime_error, with the command that
-  /// reserves it when memory is missing.
+  /// may feed them all. What does not fit its socket lies on any, with a warning. `table_bytes` of DPDK's memory are
+  /// for others. Throws std::runtime_error, with the command that reserves it when memory is missing.
   Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, const drivers::EthdevSpec& first,
           const drivers::EthdevSpec& second, std::uint64_t table_bytes = 0);
   ~Runtime();
@@ -50,6 +50,7 @@ class Runtime {
   std::string describe() const;
 
  private:
+  void make_pools(const engine::PoolPlan& plan, std::uint64_t others_bytes);
   void warn_of_distance() const;
 
   std::unique_ptr<drivers::Eal> eal_;

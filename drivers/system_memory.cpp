@@ -37,6 +37,36 @@ std::uint64_t meminfo(const std::string& root, const std::string& key) {
   return 0;
 }
 
+std::vector<Hugepages> hugepages_in(const fs::path& directory) {
+  std::vector<Hugepages> all;
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, none)) {
+    constexpr std::string_view kPrefix = "hugepages-";
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(kPrefix)) continue;
+    std::uint64_t kib = 0;
+    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), kib);
+    all.push_back({kib * kKiB, number_in(entry.path() / "nr_hugepages"), number_in(entry.path() / "free_hugepages")});
+  }
+  std::ranges::sort(all, {}, &Hugepages::page_bytes);
+  return all;
+}
+
+/// Of the size of which most is reserved, else of the kernel's own choice; no bytes: the kernel has none.
+Hugepages preferred(const SystemMemory& memory) {
+  Hugepages best{memory.default_page_bytes};
+  for (const Hugepages& of : memory.hugepages)
+    if (of.total * of.page_bytes > best.total * best.page_bytes) best = of;
+  return best;
+}
+
+std::string command(const Hugepages& of, std::uint64_t missing, const std::string& directory) {
+  return fmt::format("echo {} > {}/hugepages-{}kB/nr_hugepages",
+                     of.total + (missing + of.page_bytes - 1) / of.page_bytes, directory, of.page_bytes / kKiB);
+}
+
+std::string node_directory(int node) { return fmt::format("/sys/devices/system/node/node{}", node); }
+
 std::string mib(std::uint64_t bytes) { return fmt::format("{} MiB", (bytes + (kKiB * kKiB) - 1) / (kKiB * kKiB)); }
 
 }  // namespace
@@ -45,17 +75,14 @@ SystemMemory SystemMemory::read(const std::string& root) {
   SystemMemory memory;
   memory.available_bytes = meminfo(root, "MemAvailable") * kKiB;
   memory.default_page_bytes = meminfo(root, "Hugepagesize") * kKiB;
-  std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root + "/sys/kernel/mm/hugepages", none)) {
-    constexpr std::string_view kPrefix = "hugepages-";
-    const std::string name = entry.path().filename();
-    if (!name.starts_with(kPrefix)) continue;
-    std::uint64_t kib = 0;
-    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), kib);
-    memory.hugepages.push_back(
-        {kib * kKiB, number_in(entry.path() / "nr_hugepages"), number_in(entry.path() / "free_hugepages")});
-  }
-  std::ranges::sort(memory.hugepages, {}, &Hugepages::page_bytes);
+  memory.hugepages = hugepages_in(root + "/sys/kernel/mm/hugepages");
+  return memory;
+}
+
+SystemMemory SystemMemory::read_node(int node, const std::string& root) {
+  SystemMemory memory;
+  memory.default_page_bytes = meminfo(root, "Hugepagesize") * kKiB;
+  memory.hugepages = hugepages_in(root + node_directory(node) + "/hugepages");
   return memory;
 }
 
@@ -74,17 +101,31 @@ std::string shortage(const SystemMemory& memory, std::uint64_t needed, bool huge
   }
   const std::uint64_t there = memory.free_hugepage_bytes();
   if (needed <= there) return "";
-  // More pages of the size of which most is reserved, else of the kernel's own choice.
-  Hugepages best{memory.default_page_bytes};
-  for (const Hugepages& of : memory.hugepages)
-    if (of.total * of.page_bytes > best.total * best.page_bytes) best = of;
+  const Hugepages best = preferred(memory);
   std::string text = fmt::format("{} of hugepages are needed, {} are free", mib(needed), mib(there));
   if (best.page_bytes == 0) return text + ": this kernel has none (`hugepages: false` takes ordinary memory)";
-  const std::uint64_t pages = best.total + (needed - there + best.page_bytes - 1) / best.page_bytes;
-  return text + fmt::format(
-                    ". Reserve them: echo {} > /sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages (for a lab, "
-                    "`hugepages: false` takes ordinary memory)",
-                    pages, best.page_bytes / kKiB);
+  return text + fmt::format(". Reserve them: {} (for a lab, `hugepages: false` takes ordinary memory)",
+                            command(best, needed - there, "/sys/kernel/mm/hugepages"));
+}
+
+std::string reservation_on_node(const SystemMemory& memory, int node, std::uint64_t needed) {
+  const Hugepages best = preferred(memory);
+  if (best.page_bytes == 0) return "";
+  const std::uint64_t there = memory.free_hugepage_bytes();
+  return command(best, std::max(needed, there + 1) - there, node_directory(node) + "/hugepages");
+}
+
+int node_of_processor(unsigned processor, const std::string& root) {
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root + "/sys/devices/system/node", none)) {
+    const std::string name = entry.path().filename();
+    int node = 0;
+    if (!name.starts_with("node") ||
+        std::from_chars(name.data() + 4, name.data() + name.size(), node).ec != std::errc{})
+      continue;
+    if (fs::exists(entry.path() / fmt::format("cpu{}", processor), none)) return node;
+  }
+  return 0;
 }
 
 }  // namespace longhaul::drivers

@@ -23,11 +23,20 @@ struct SystemMemory {
 
   /// What the kernel says in /proc/meminfo and /sys/kernel/mm/hugepages; `root` stands before both, for tests.
   static SystemMemory read(const std::string& root = "");
+  /// The same with the hugepages of one NUMA node only, and no ordinary memory.
+  static SystemMemory read_node(int node, const std::string& root = "");
 
   std::uint64_t free_hugepage_bytes() const;
 };
 
 /// Empty when there are `needed` bytes; else how much is needed, how much there is, and the command that reserves it.
 std::string shortage(const SystemMemory& memory, std::uint64_t needed, bool hugepages);
+
+/// The command that reserves hugepages on this NUMA node, of which `memory` has been read, so that `needed` bytes are
+/// free there; empty when this kernel has none. At least one page more: who asks has found too little.
+std::string reservation_on_node(const SystemMemory& memory, int node, std::uint64_t needed);
+
+/// NUMA node of a processor; 0 when the kernel does not say, as with DPDK.
+int node_of_processor(unsigned processor, const std::string& root = "");
 
 }  // namespace longhaul::drivers

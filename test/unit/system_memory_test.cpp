@@ -49,6 +49,29 @@ TEST_CASE("hugepages and memory are read from /proc and /sys") {
   CHECK(memory.free_hugepage_bytes() == (1024 + 32) * kMiB);
 }
 
+TEST_CASE("the pages and processors of a NUMA node are its own, and what is missing there is told with its command") {
+  const FakeRoot root;
+  const std::string node = "/sys/devices/system/node/node1";
+  root.write("/proc/meminfo", "MemAvailable:    2048 kB\nHugepagesize:       2048 kB\n");
+  root.write("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "400\n");
+  root.write(node + "/hugepages/hugepages-2048kB/nr_hugepages", "200\n");
+  root.write(node + "/hugepages/hugepages-2048kB/free_hugepages", "150\n");
+  root.write("/sys/devices/system/node/node0/cpu0/online", "1\n");
+  root.write(node + "/cpu17/online", "1\n");
+  const SystemMemory memory = SystemMemory::read_node(1, root.path);
+  REQUIRE(memory.hugepages.size() == 1);
+  CHECK(memory.hugepages[0].total == 200);
+  CHECK(memory.free_hugepage_bytes() == 300 * kMiB);
+  CHECK(reservation_on_node(memory, 1, 400 * kMiB) ==
+        "echo 250 > " + node + "/hugepages/hugepages-2048kB/nr_hugepages");
+  // Enough is free, but not in one piece.
+  CHECK_THAT(reservation_on_node(memory, 1, 100 * kMiB), Catch::Contains("echo 201 >"));
+  CHECK(reservation_on_node(SystemMemory{}, 1, kMiB).empty());
+  CHECK(node_of_processor(17, root.path) == 1);
+  CHECK(node_of_processor(0, root.path) == 0);
+  CHECK(node_of_processor(99, root.path) == 0);
+}
+
 TEST_CASE("this machine's memory can be read") { CHECK(SystemMemory::read().available_bytes > kMiB); }
 
 TEST_CASE("a shortage is told with what is needed, what there is, and the command that helps") {
