@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "app/memory_demand.hpp"
 #include "app/runtime.hpp"
+#include "app/workers.hpp"
 #include "drivers/mtu.hpp"
 #include "engine/memory_plan.hpp"
 
@@ -33,10 +35,39 @@ std::string items_text(std::string_view title, std::span<const MemoryPlan::Item>
   return fmt::format("{:<53} {:>10.1f} MiB\n", title, mib(sum)) + out;
 }
 
+/// What the machine must have, and why it is more than what was planned.
+std::string demand_text(const config::ProcessConfig& process, const MemoryDemand& demand) {
+  const char* kind = process.hugepages ? "hugepages to reserve" : "ordinary memory that must be free";
+  const std::string why = demand.given > demand.needed()
+                              ? std::string("what `memory` says")
+                              : fmt::format("{:.1f} planned, {:.1f} for DPDK itself", mib(demand.planned),
+                                            mib(demand.at_start() - demand.planned));
+  std::string out = fmt::format("{:<53} {:>10.1f} MiB ({})\n", kind, mib(demand.at_start()), why);
+  if (const unsigned sockets = sockets_of(process); sockets > 1)
+    out += fmt::format("  on {} NUMA sockets, pools on each: reserve an even part on each\n", sockets);
+  if (!process.hugepages && demand.given != 0 && demand.given < demand.needed())
+    out += "  `memory` gives less: the box will not start\n";
+  return out;
+}
+
+std::string workers_text(const config::BoxConfig& config) {
+  const unsigned workers = config.process.workers();
+  if (workers == 1) return "";
+  std::string processors = std::to_string(*config.process.core);
+  for (const unsigned core : config.process.more_cores) processors += fmt::format(", {}", core);
+  const engine::Settings share = share_of(config.engine, workers);
+  return fmt::format(
+      "{} workers, on processors {}; each has a share: {} connections, {} bytes in custody, {} receive "
+      "buffers{}\n",
+      workers, processors, share.max_connections, share.custody_box_bytes, share.custody_mbufs,
+      share.wan_rate_bps == 0 ? ""
+                              : fmt::format(", {:g} Gbit/s to the WAN", static_cast<double>(share.wan_rate_bps) / 1e9));
+}
+
 std::string custody_text(const config::BoxConfig& config, const MemoryPlan& plan) {
   const engine::Settings& engine = config.engine;
   std::string out = fmt::format("custody: limit {} bytes, {} bytes a connection; ", engine.custody_box_bytes,
-                                engine.custody_flow_bytes);
+                                share_of(engine, config.process.workers()).custody_flow_bytes);
   if (plan.needs.empty())
     out += "no promise (custody.round_trip or custody.least_frame makes one)\n";
   else
@@ -70,13 +101,22 @@ Json items_json(std::span<const MemoryPlan::Item> items) {
   return out;
 }
 
-Json to_json(const config::BoxConfig& config, const MemoryPlan& plan) {
+Json to_json(const config::BoxConfig& config, const MemoryPlan& plan, const MemoryDemand& demand) {
   Json out;
   out["name"] = config.name;
   out["dpdk_bytes"] = plan.dpdk_bytes();
+  out["needed_bytes"] = demand.needed();
+  out["reserve_bytes"] = demand.at_start();
   out["ordinary_bytes"] = plan.ordinary_bytes();
   out["bytes_per_connection"] = plan.bytes_per_connection;
+  const engine::Settings share = share_of(config.engine, config.process.workers());
+  out["workers"] = config.process.workers();
+  out["worker"] = {{"connections", share.max_connections},
+                   {"custody_bytes", share.custody_box_bytes},
+                   {"mbufs", share.custody_mbufs},
+                   {"wan_rate_bps", share.wan_rate_bps}};
   out["custody_limit_bytes"] = config.engine.custody_box_bytes;
+  out["custody_connection_bytes"] = share.custody_flow_bytes;
   out["promised_bytes"] = config.promise.bytes;
   out["promised_least_frame"] = config.promise.least_frame;
   out["buffers"] = Json::array();
@@ -107,12 +147,15 @@ MemoryReport report_memory(const config::BoxConfig& config, const drivers::Ethde
     const std::uint32_t mtu = config.process.mtu.value_or(drivers::kDefaultMtu);
     pools.frame_bytes = std::max(drivers::mbuf_bytes_for(host, mtu), drivers::mbuf_bytes_for(wan, mtu));
   }
-  const MemoryPlan plan = engine::plan_memory(config.engine, pools, config.promise);
-  return {items_text(config.process.hugepages ? "from hugepages" : "from ordinary memory, by DPDK", plan.dpdk) +
+  const MemoryPlan plan = plan_box(config, pools);
+  const MemoryDemand demand = memory_demand(config.process, pools, plan.dpdk_bytes_of_tables());
+  return {demand_text(config.process, demand) +
+              items_text(config.process.hugepages ? "from hugepages" : "from ordinary memory, by DPDK", plan.dpdk) +
               items_text("from ordinary memory, when all connections are there", plan.ordinary) +
               (config.restart_record.empty() ? "" : items_text("in " + config.restart_record, plan.file)) +
-              fmt::format("a connection: {} bytes\n", plan.bytes_per_connection) + custody_text(config, plan),
-          to_json(config, plan)};
+              fmt::format("a connection: {} bytes\n", plan.bytes_per_connection) + workers_text(config) +
+              custody_text(config, plan),
+          to_json(config, plan, demand)};
 }
 
 }  // namespace longhaul::app

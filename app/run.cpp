@@ -12,6 +12,7 @@
 
 #include "app/command_guard.hpp"
 #include "app/commands.hpp"
+#include "app/memory_demand.hpp"
 #include "app/memory_report.hpp"
 #include "app/port_checks.hpp"
 #include "app/report.hpp"
@@ -85,12 +86,7 @@ int run(const Options& options) {
   Requests& requests = requests_by_signal();
   for (const config::PortConfig* port : {&config.host, &config.wan}) check_presence(*port);
   const auto record = open_record(config);
-  // Each home's table of owners has room for all connections: two keys each.
-  constexpr std::uint64_t kBytesOfOwner = 256;
-  const unsigned count = config.process.workers();
-  const std::uint64_t owners = count == 1 ? 0 : count * kBytesOfOwner * config.engine.max_connections;
-  Runtime runtime(config.process, config.pools, host, wan,
-                  engine::plan_memory(config.engine, config.pools, config.promise).dpdk_bytes_of_tables() + owners);
+  Runtime runtime(config.process, config.pools, host, wan, plan_box(config, config.pools).dpdk_bytes_of_tables());
   WorkersOptions worker_options;
   worker_options.engine = config.engine;
   worker_options.spread_connections = config.spread_connections;

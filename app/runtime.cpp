@@ -10,16 +10,13 @@
 #include <rte_malloc.h>
 #include <spdlog/spdlog.h>
 
+#include "app/memory_demand.hpp"
 #include "config/config_error.hpp"
 #include "drivers/mtu.hpp"
 #include "drivers/system_memory.hpp"
 
 namespace longhaul::app {
 namespace {
-
-// Beside pools and tables: DPDK itself, the ports' rings. Ordinary memory is sized beforehand, so generously.
-constexpr std::uint64_t kDpdkItself = 32ull << 20;
-constexpr std::uint64_t kDpdkItselfAndRoom = 192ull << 20;
 
 std::string mib(std::uint64_t bytes) { return fmt::format("{}MiB", (bytes + (1 << 20) - 1) >> 20); }
 
@@ -46,18 +43,14 @@ Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, co
   options.hugepages = process.hugepages;
   options.core = process.core;
   options.workers = process.more_cores;
-  options.memory_bytes = process.memory_bytes;
-  const std::uint64_t planned = engine::Pools::bytes_needed(plan) + table_bytes;
-  // With hugepages DPDK takes what it needs when it needs it; ordinary memory must be sized beforehand.
-  if (options.memory_bytes == 0 && !process.hugepages) options.memory_bytes = planned + kDpdkItselfAndRoom;
-  const std::uint64_t needed = planned + kDpdkItself;
-  if (!process.hugepages && options.memory_bytes < needed)
+  const MemoryDemand demand = memory_demand(process, plan, table_bytes);
+  options.memory_bytes = process.hugepages ? demand.given : demand.given != 0 ? demand.given : demand.at_start();
+  if (!process.hugepages && options.memory_bytes < demand.needed())
     throw config::ConfigError(
         fmt::format("memory: {} are too little for pools and tables: {} would do, as would no "
                     "`memory` at all",
-                    mib(options.memory_bytes), mib(needed)));
-  const std::string missing =
-      drivers::shortage(drivers::SystemMemory::read(), std::max(needed, options.memory_bytes), process.hugepages);
+                    mib(options.memory_bytes), mib(demand.needed())));
+  const std::string missing = drivers::shortage(drivers::SystemMemory::read(), demand.at_start(), process.hugepages);
   if (!missing.empty()) throw std::runtime_error(missing);
   for (const drivers::EthdevSpec* spec : {&first, &second}) {
     if (!spec->pci.empty()) options.pci.push_back(spec->pci);
@@ -78,7 +71,7 @@ Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, co
     if (pools_.contains(plan.socket)) continue;
     engine::PoolPlan here = plan;
     if (!pools_.empty()) here.name += fmt::format("_{}", plan.socket);
-    make_pools(here, table_bytes + kDpdkItself);
+    make_pools(here, table_bytes + demand.itself);
   }
   warn_of_distance();
 }

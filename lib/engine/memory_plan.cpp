@@ -29,6 +29,9 @@ constexpr std::uint64_t kExchangeBytes = 112 + 112;
 // The same before the connection stands: a node of a map and one of a list.
 constexpr std::uint64_t kPendingBytes = 288 + 96;
 
+// An entry of steer::Steering, which this library does not know: two keys, flags, when it was last seen, free list.
+constexpr std::uint64_t kOwnerBytes = 2 * sizeof(flow::KeyIndex::Key) + 8 + 8 + 4;
+
 // Beside Engine::Impl::Connection: slot in the table, free list, timer, list of the burst.
 constexpr std::uint64_t kConnectionBytes = sizeof(Connection) + sizeof(flow::ConnectionInfo) + 8 +
                                            sizeof(flow::ConnectionIndex) + sizeof(flow::ConnectionIndex) +
@@ -74,27 +77,39 @@ std::vector<BufferNeed> buffers_needed(const CustodyPromise& promise, std::span<
   return needs;
 }
 
-MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const CustodyPromise& promise) {
+MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const CustodyPromise& promise,
+                       const Division& division) {
   MemoryPlan plan;
   plan.buffers = Pools::classes(pools);
   if (promise.bytes > 0) plan.needs = buffers_needed(promise, plan.buffers);
-  const std::uint64_t connections = settings.max_connections;
-  const std::uint64_t candidates = settings.max_candidates;
+  const std::uint64_t workers = division.workers;
+  const std::uint64_t sockets = division.sockets;
+  const std::uint64_t connections = workers * settings.max_connections;
+  const std::uint64_t candidates = workers * settings.max_candidates;
+  const std::uint64_t pending = workers * settings.max_pending_cm;
 
   std::uint64_t buffer_bytes = 0;
   for (const BufferClass& buffers : plan.buffers) {
-    plan.dpdk.push_back({"buffers " + buffers.name, buffers.buffers, buffers.buffers * buffers.buffer_bytes});
+    const std::uint64_t count = sockets * buffers.buffers;
+    plan.dpdk.push_back({"buffers " + buffers.name, count, count * buffers.buffer_bytes});
     buffer_bytes += plan.dpdk.back().bytes;
   }
-  plan.dpdk.push_back({"pools themselves", plan.buffers.size(), Pools::bytes_needed(pools) - buffer_bytes});
-  plan.dpdk.push_back({"connections, by frame", connections, 2 * key_index_bytes(connections)});
+  plan.dpdk.push_back(
+      {"pools themselves", sockets * plan.buffers.size(), sockets * Pools::bytes_needed(pools) - buffer_bytes});
+  plan.dpdk.push_back({"connections, by frame", connections, workers * 2 * key_index_bytes(settings.max_connections)});
   const std::uint64_t by_frame = plan.dpdk.back().bytes;
-  plan.dpdk.push_back({"candidates, by frame", candidates, 3 * key_index_bytes(candidates)});
+  plan.dpdk.push_back({"candidates, by frame", candidates, workers * 3 * key_index_bytes(settings.max_candidates)});
+  const std::uint64_t owned = workers > 1 ? workers * division.connections : 0;
+  if (owned > 0) plan.dpdk.push_back({"owners, by frame", owned, workers * 2 * key_index_bytes(division.connections)});
 
   plan.ordinary.push_back({"connections", connections, connections * kConnectionBytes});
   plan.ordinary.push_back({"their RDMA-CM exchanges", connections, connections * kExchangeBytes});
-  plan.ordinary.push_back({"exchanges under way", settings.max_pending_cm, settings.max_pending_cm * kPendingBytes});
+  plan.ordinary.push_back({"exchanges under way", pending, pending * kPendingBytes});
   plan.ordinary.push_back({"candidates", candidates, candidates * flow::TrafficLearner::kBytesPerCandidate});
+  if (owned > 0) {
+    plan.ordinary.push_back({"owners, about", owned, owned * (kOwnerBytes + kExchangeBytes)});
+    plan.ordinary.push_back({"exchanges at home, about", pending, pending * kPendingBytes});
+  }
   plan.file.push_back({"restart record", connections, connections * sizeof(custody::RecordSlot)});
 
   plan.bytes_per_connection =

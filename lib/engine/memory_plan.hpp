@@ -58,6 +58,16 @@ struct MemoryPlan {
   static std::uint64_t sum(std::span<const Item> items);
 };
 
-MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const CustodyPromise& promise);
+/// Among how many a box's work is divided.
+struct Division {
+  unsigned workers = 1;
+  unsigned sockets = 1;           ///< NUMA sockets that these are on: each has pools as planned
+  std::uint32_t connections = 0;  ///< of the whole box; with several workers the home of each has room for their owners
+};
+
+/// `settings` are what each worker has, `promise` is the whole box's. What the plan has are sums over all workers, but
+/// for `buffers` and `needs`: those are of one socket.
+MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const CustodyPromise& promise,
+                       const Division& division = {});
 
 }  // namespace longhaul::engine

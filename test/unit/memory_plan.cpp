@@ -105,6 +105,27 @@ TEST_CASE("the plan's sums are the sums of its items, and its pools those that a
   CHECK(plan.file.front().bytes == kConnections * 128);
 }
 
+TEST_CASE("several workers: their tables, the owners of connections at each home, and pools on each socket",
+          "[memory]") {
+  engine::Settings share;
+  share.max_connections = 1000;
+  const engine::PoolPlan pools;
+  const auto one = engine::plan_memory(share, pools, {});
+  const auto three = engine::plan_memory(share, pools, {}, {3, 2, 3000});
+  CHECK(bytes_of(three.dpdk, "buffers receive") == 2 * bytes_of(one.dpdk, "buffers receive"));
+  CHECK(bytes_of(three.dpdk, "connections, by frame") == 3 * bytes_of(one.dpdk, "connections, by frame"));
+  CHECK(three.dpdk_bytes() == 2 * engine::Pools::bytes_needed(pools) + three.dpdk_bytes_of_tables());
+  CHECK(bytes_of(three.ordinary, "exchanges under way") == 3 * bytes_of(one.ordinary, "exchanges under way"));
+  CHECK(bytes_of(three.file, "restart record") == 3 * bytes_of(one.file, "restart record"));
+  // Each of three homes has room for all 3000: as much as an engine's table for as many.
+  engine::Settings all;
+  all.max_connections = 3000;
+  CHECK(bytes_of(three.dpdk, "owners, by frame") ==
+        3 * bytes_of(engine::plan_memory(all, pools, {}).dpdk, "connections, by frame"));
+  CHECK(std::ranges::find(one.dpdk, "owners, by frame", &engine::MemoryPlan::Item::what) == one.dpdk.end());
+  CHECK(three.bytes_per_connection == one.bytes_per_connection);
+}
+
 // The allocators of the sanitizers count otherwise.
 #if !defined(__SANITIZE_ADDRESS__)
 
