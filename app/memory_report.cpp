@@ -73,6 +73,10 @@ std::string custody_text(const config::BoxConfig& config, const MemoryPlan& plan
   else
     out += fmt::format("promised {} bytes in any frames of {} bytes or more\n", config.promise.bytes,
                        config.promise.least_frame);
+  if (const unsigned workers = config.process.workers(); !plan.needs.empty() && workers > 1)
+    out +=
+        fmt::format("  each of {} workers holds its share, {} bytes, of its own connections; one connection no more\n",
+                    workers, config.promise.share(workers));
   std::uint32_t least = kLeastFrame;
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     const engine::BufferClass& buffers = plan.buffers[i];
@@ -118,6 +122,7 @@ Json to_json(const config::BoxConfig& config, const MemoryPlan& plan, const Memo
   out["custody_limit_bytes"] = config.engine.custody_box_bytes;
   out["custody_connection_bytes"] = share.custody_flow_bytes;
   out["promised_bytes"] = config.promise.bytes;
+  out["promised_worker_bytes"] = config.promise.share(config.process.workers());
   out["promised_least_frame"] = config.promise.least_frame;
   out["buffers"] = Json::array();
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {

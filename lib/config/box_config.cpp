@@ -43,7 +43,8 @@ flow::PolicyTable read_policy(const Value& value) {
 /// "375000000 bytes (100 Gbit/s for 30 ms)".
 struct Promised {
   std::string words;
-  Value value;  ///< the key that promises
+  Value value;   ///< the key that promises
+  Value frames;  ///< the key that says in what frames
 };
 
 // What custody promises to hold: rate times round trip, or box_limit if only a smallest frame was named.
@@ -60,24 +61,37 @@ std::optional<Promised> read_promise(const Map& map, const std::optional<Value>&
     out.promise.bytes = engine::CustodyPromise::bytes_under_way(bits, time);
     std::string words = fmt::format("{} bytes ({:g} Gbit/s for {:g} ms)", out.promise.bytes,
                                     static_cast<double>(bits) / 1e9, static_cast<double>(time) / 1e6);
-    if (out.promise.bytes < kLeastCustody || out.promise.bytes > kMostCustody)
-      round_trip->fail(fmt::format("{} are promised; expected {} to {}", words, kLeastCustody, kMostCustody));
-    if (box_limit && out.engine.custody_box_bytes < out.promise.bytes)
+    const unsigned workers = out.process.workers();
+    const std::uint64_t shares = out.promise.share(workers) * workers;
+    if (out.promise.bytes < kLeastCustody * workers || shares > kMostCustody)
+      round_trip->fail(fmt::format("{} are promised; expected {} to {}", words, kLeastCustody * workers, kMostCustody));
+    if (box_limit && out.engine.custody_box_bytes < shares)
       box_limit->fail(fmt::format("{} bytes cannot hold what custody.round_trip promises, {}: {}B would do",
-                                  out.engine.custody_box_bytes, words, out.promise.bytes));
-    if (!box_limit) out.engine.custody_box_bytes = out.promise.bytes;
-    return Promised{std::move(words), *round_trip};
+                                  out.engine.custody_box_bytes, words, shares));
+    if (!box_limit) out.engine.custody_box_bytes = shares;
+    return Promised{std::move(words), *round_trip, least_frame.value_or(*round_trip)};
   }
   if (!least_frame) return std::nullopt;
-  out.promise.bytes = out.engine.custody_box_bytes;
-  return Promised{fmt::format("{} bytes (box_limit)", out.promise.bytes), *least_frame};
+  out.promise.bytes = out.engine.custody_box_bytes / out.process.workers() * out.process.workers();
+  return Promised{fmt::format("{} bytes (box_limit)", out.promise.bytes), *least_frame, *least_frame};
+}
+
+void refuse_frames_that_cannot_arrive(const Promised& promised, const BoxConfig& out) {
+  constexpr std::uint32_t kEthernet = 14;
+  constexpr std::uint32_t kTwoTags = 8;
+  if (!out.process.mtu || out.promise.least_frame <= *out.process.mtu + kEthernet + kTwoTags) return;
+  promised.frames.fail(
+      fmt::format("{} are promised in frames of {} bytes or more, and with mtu {} none is larger than {}: "
+                  "mtu {} would do, or custody.least_frame {}B",
+                  promised.words, out.promise.least_frame, *out.process.mtu, *out.process.mtu + kEthernet,
+                  out.promise.least_frame - kEthernet, *out.process.mtu + kEthernet));
 }
 
 // The buffers that a promise needs: taken where the configuration names no number, else compared with it.
 void size_buffers(const Promised& promised, const std::optional<Value>& mbufs, const std::optional<Value>& small_mbufs,
                   BoxConfig& out) {
   const auto classes = engine::Pools::classes(out.pools);
-  const auto needs = engine::buffers_needed(out.promise, classes);
+  const auto needs = engine::buffers_needed(out.promise, classes, out.process.workers());
   const auto check = [&](std::uint64_t there, std::uint64_t wanted, const std::optional<Value>& key, const char* name) {
     if (wanted > kMostBuffers)
       promised.value.fail(
@@ -97,7 +111,7 @@ void size_buffers(const Promised& promised, const std::optional<Value>& mbufs, c
   }
   const std::uint64_t large = needs.back().buffers - out.pools.frames_reserve;
   check(out.engine.custody_mbufs, large, mbufs, "mbufs");
-  if (!mbufs) out.engine.custody_mbufs = std::max<std::uint32_t>(64, static_cast<std::uint32_t>(large));
+  if (!mbufs) out.engine.custody_mbufs = std::max(64 * out.process.workers(), static_cast<std::uint32_t>(large));
 }
 
 void read_custody(const Value& value, BoxConfig& out) {
@@ -105,7 +119,8 @@ void read_custody(const Value& value, BoxConfig& out) {
       {"round_trip", "rate", "least_frame", "box_limit", "flow_limit", "mbufs", "small_mbufs", "initial_window"});
   engine::Settings& engine = out.engine;
   const auto box_limit = map.find("box_limit");
-  if (box_limit) engine.custody_box_bytes = box_limit->size(kLeastCustody, kMostCustody);
+  // Each worker has its share of it.
+  if (box_limit) engine.custody_box_bytes = box_limit->size(kLeastCustody * out.process.workers(), kMostCustody);
   const auto promised = read_promise(map, box_limit, out);
   const auto flow_limit = map.find("flow_limit");
   // One flow may fill the path that the box was planned for.
@@ -127,15 +142,20 @@ void read_custody(const Value& value, BoxConfig& out) {
   const auto window = map.find("initial_window");
   if (window) engine.initial_window_bytes = window->size(4 << 10, kMostCustody);
   if (engine.initial_window_bytes > engine.custody_flow_bytes) {
+    const char* limit = flow_limit                           ? "flow_limit"
+                        : engine.custody_flow_bytes != share ? "what a flow may have without flow_limit"
+                        : workers > 1 ? "what a flow may have, a worker's share of the box's custody"
+                                      : "what a flow may have, all of box_limit";
     if (window)
       window->fail(
-          fmt::format("{} bytes exceed flow_limit, {} bytes", engine.initial_window_bytes, engine.custody_flow_bytes));
+          fmt::format("{} bytes exceed {}, {} bytes", engine.initial_window_bytes, limit, engine.custody_flow_bytes));
     engine.initial_window_bytes = engine.custody_flow_bytes;
   }
   const auto mbufs = map.find("mbufs");
-  if (mbufs) engine.custody_mbufs = static_cast<std::uint32_t>(mbufs->integer(64, kMostBuffers));
+  if (mbufs) engine.custody_mbufs = static_cast<std::uint32_t>(mbufs->integer(64 * workers, kMostBuffers));
   const auto small_mbufs = map.find("small_mbufs");
   if (small_mbufs) out.pools.small_frames = static_cast<std::uint32_t>(small_mbufs->integer(1024, kMostBuffers));
+  if (promised) refuse_frames_that_cannot_arrive(*promised, out);
   if (promised) size_buffers(*promised, mbufs, small_mbufs, out);
 }
 
@@ -170,6 +190,7 @@ BoxConfig read_box(const Value& top) {
   std::tie(out.host, out.wan) = read_ports(map.at("ports"), "host", "wan");
   out.process = read_process(map);
   out.pools.frames_reserve *= out.process.workers();  // each has queues of its own
+  if (out.process.workers() > 1) out.pools.cache_reserve = out.process.workers() * engine::Pools::kKeptByWorker;
   if (const auto v = map.find("spread"))
     out.spread_connections = v->choice<bool>({{"connections", true}, {"pairs", false}});
   if (const auto v = map.find("wan_rate")) out.engine.wan_rate_bps = v->rate();

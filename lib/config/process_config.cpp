@@ -72,7 +72,7 @@ void read_cores(const Value& value, ProcessConfig& out) {
       out.more_cores.push_back(core);
     if (out.workers() > kMostCores) item.fail(fmt::format("more than {} workers", kMostCores));
   }
-  if (!out.core) value.fail_expected("the processors of the workers such as [2, 4], one each");
+  if (!out.core) value.fail("an empty list: expected the processors of the workers such as [2, 4], one each");
 }
 
 }  // namespace

@@ -60,7 +60,9 @@ std::uint64_t CustodyPromise::bytes_under_way(std::uint64_t rate_bps, Duration r
   return static_cast<std::uint64_t>(std::min<Wide>(bytes, UINT64_MAX));
 }
 
-std::vector<BufferNeed> buffers_needed(const CustodyPromise& promise, std::span<const BufferClass> classes) {
+std::vector<BufferNeed> buffers_needed(const CustodyPromise& promise, std::span<const BufferClass> classes,
+                                       unsigned workers) {
+  const std::uint64_t share = promise.share(workers);
   std::vector<BufferNeed> needs;
   std::uint32_t too_small = 0;  // frames up to here go into an earlier class
   for (const BufferClass& buffers : classes) {
@@ -68,8 +70,8 @@ std::vector<BufferNeed> buffers_needed(const CustodyPromise& promise, std::span<
     const std::uint32_t least = std::max(promise.least_frame, too_small + 1);
     if (promise.bytes > 0 && least <= buffers.frame_bytes) {
       need.least_frame = least;
-      need.buffers += &buffers == &classes.back() ? receive_buffers(promise.bytes, promise.least_frame, least)
-                                                  : (promise.bytes + least - 1) / least;
+      need.buffers += workers * (&buffers == &classes.back() ? receive_buffers(share, promise.least_frame, least)
+                                                             : (share + least - 1) / least);
     }
     needs.push_back(need);
     too_small = buffers.frame_bytes;
@@ -81,7 +83,7 @@ MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const Cu
                        const Division& division) {
   MemoryPlan plan;
   plan.buffers = Pools::classes(pools);
-  if (promise.bytes > 0) plan.needs = buffers_needed(promise, plan.buffers);
+  if (promise.bytes > 0) plan.needs = buffers_needed(promise, plan.buffers, division.workers);
   const std::uint64_t workers = division.workers;
   const std::uint64_t sockets = division.sockets;
   const std::uint64_t connections = workers * settings.max_connections;

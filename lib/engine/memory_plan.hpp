@@ -19,6 +19,9 @@ struct CustodyPromise {
   std::uint64_t bytes = 0;           ///< 0: nothing is promised
   std::uint32_t least_frame = 1024;  ///< bytes of the smallest frame, without FCS
 
+  /// What each of several workers holds, rounded up: each holds its own connections' only.
+  std::uint64_t share(unsigned workers) const { return (bytes + workers - 1) / workers; }
+
   /// Frame bytes that are under way on a path of that rate (bits per second) and round trip, rounded up.
   static std::uint64_t bytes_under_way(std::uint64_t rate_bps, Duration round_trip);
 };
@@ -31,8 +34,9 @@ struct BufferNeed {
 
 /// One for each of `classes` (Pools::classes()). Of small buffers a mix needs no more than frames of the worst size
 /// alone. Of receive buffers it may: those that are plentiful hold small frames too (custody::Budget), and then larger
-/// ones come.
-std::vector<BufferNeed> buffers_needed(const CustodyPromise& promise, std::span<const BufferClass> classes);
+/// ones come. With several workers each holds its share by itself, out of pools that are theirs together.
+std::vector<BufferNeed> buffers_needed(const CustodyPromise& promise, std::span<const BufferClass> classes,
+                                       unsigned workers = 1);
 
 struct MemoryPlan {
   struct Item {

@@ -34,7 +34,11 @@ std::uint64_t buffer_bytes(std::uint32_t frame_bytes, std::uint64_t page_bytes) 
 // The pool itself, with a cache for each processor that DPDK could have.
 constexpr std::uint64_t kPoolBytes = 2 << 20;
 
-unsigned cache_for(std::uint32_t count) { return std::min<unsigned>(RTE_MEMPOOL_CACHE_MAX_SIZE / 2, count / 4); }
+constexpr unsigned kCache = RTE_MEMPOOL_CACHE_MAX_SIZE / 2;
+// DPDK lets a cache grow to one and a half of its size; a custody::BufferStash has up to 32 more.
+static_assert(kCache * 3 / 2 + 32 <= Pools::kKeptByWorker);
+
+unsigned cache_for(std::uint32_t count) { return std::min<unsigned>(kCache, count / 4); }
 
 rte_mempool* make(const PoolPlan& plan, const std::string& what, std::uint32_t count, std::uint32_t frame_bytes) {
   const std::string name = plan.name + "_" + what;
@@ -75,8 +79,8 @@ std::uint64_t Pools::bytes_needed(const PoolPlan& plan) {
 std::vector<BufferClass> Pools::classes(const PoolPlan& plan) {
   std::vector<BufferClass> all;
   for (const std::uint32_t size : kSmallBytes)
-    all.push_back({"small_" + std::to_string(size), size, plan.small_frames, all.empty() ? plan.small_reserve : 0,
-                   buffer_bytes(size, plan.page_bytes)});
+    all.push_back({"small_" + std::to_string(size), size, plan.small_frames,
+                   (all.empty() ? plan.small_reserve : 0) + plan.cache_reserve, buffer_bytes(size, plan.page_bytes)});
   all.push_back(
       {"receive", plan.frame_bytes, plan.frames, plan.frames_reserve, buffer_bytes(plan.frame_bytes, plan.page_bytes)});
   return all;

@@ -23,6 +23,7 @@ struct PoolPlan {
 
   std::uint32_t frames_reserve = 8192;  ///< of `frames`, not for custody: both ports' rings, bursts, what waits
   std::uint32_t small_reserve = 4096;   ///< of the smallest ones, not for custody: ACKs and NAKs that the box makes
+  std::uint32_t cache_reserve = 0;      ///< of each size of small ones, not for custody: in caches of other workers
 };
 
 /// Buffers of one size.
@@ -39,6 +40,8 @@ struct Pools {
   rte_mempool* frames = nullptr;        ///< what ports receive into
   std::array<rte_mempool*, 2> small{};  ///< buffers of kSmallBytes each, smallest first
   static constexpr std::array<std::uint32_t, 2> kSmallBytes = {256, 1280};
+  /// Free buffers of a pool that one worker may keep from the others: its lcore's cache, and a stash.
+  static constexpr std::uint32_t kKeptByWorker = 448;
 
   /// Makes the pools. Throws std::runtime_error that says how much memory was wanted when they do not fit.
   static Pools create(const PoolPlan& plan);

@@ -101,6 +101,22 @@ TEST_CASE("custody is promised by rate and round trip, or by bytes and a smalles
   CHECK(box("custody: {box_limit: 64MiB}").promise.bytes == 0);
 }
 
+TEST_CASE("with several workers each holds its whole share of what is promised") {
+  const BoxConfig three = box("cores: [0, 1, 2]\ncustody: {round_trip: 1ms, rate: 100Gbps, least_frame: 4KiB}");
+  CHECK(three.promise.bytes == 12'500'000);
+  CHECK(three.engine.custody_box_bytes == 3 * 4'166'667);
+  CHECK(three.engine.custody_flow_bytes == 4'166'667);
+  CHECK(three.engine.custody_mbufs == 3 * 1018);  // 1017.3 of 4096 bytes each
+  CHECK(three.pools.frames == 3 * 1018 + three.pools.frames_reserve);
+  // What lies in the caches of others is not there for custody.
+  const BoxConfig small = box("cores: [0, 1, 2]\ncustody: {round_trip: 30ms, rate: 100Gbps, least_frame: 1KiB}");
+  CHECK(small.pools.small_frames == 3 * 122'071 + 3 * engine::Pools::kKeptByWorker);  // 125,000,000 / 1024 = 122,070.3
+  CHECK(box("custody: {round_trip: 30ms, rate: 100Gbps, least_frame: 1KiB}").pools.small_frames == 366'211);
+  // box_limit that three cannot share evenly: they hold what is left.
+  CHECK(box("cores: [0, 1, 2]\ncustody: {box_limit: 64MiB, least_frame: 4KiB}").promise.bytes == (64u << 20) - 1);
+  CHECK(box("mtu: 4096\ncustody: {box_limit: 64MiB, least_frame: 4118B}").promise.least_frame == 4118);  // two tags
+}
+
 TEST_CASE("a box has a worker for each of its cores") {
   CHECK(box("").process.workers() == 1);
   const BoxConfig one = box("core: 3\n");
@@ -140,7 +156,28 @@ TEST_CASE("errors of a box name place and remedy") {
       {"timers: {rto_min: 5s}", "timers.rto_min: rto_min exceeds rto_max"},
       {"core: 1\ncores: [1, 2]", "box.yaml:5:8: cores: give either core or cores"},
       {"cores: [1, 2, 1]", "processor 1 is another worker's already"},
-      {"cores: []", "expected the processors of the workers"},
+      {"cores: []",
+       "box.yaml:4:8: cores: an empty list: expected the processors of the workers such as [2, 4], one each"},
+      {"custody: {box_limit: 256MiB, initial_window: 65MiB}",
+       "68157440 bytes exceed what a flow may have without flow_limit, 67108864 bytes"},
+      {"custody: {flow_limit: 16MiB, initial_window: 17MiB}", "17825792 bytes exceed flow_limit, 16777216 bytes"},
+      {"custody: {box_limit: 16MiB, initial_window: 17MiB}",
+       "17825792 bytes exceed what a flow may have, all of box_limit, 16777216 bytes"},
+      {"cores: [0, 1, 2, 3, 4, 5, 6, 7]\ncustody: {initial_window: 40MiB}",
+       "box.yaml:5:27: custody.initial_window: 41943040 bytes exceed what a flow may have, a worker's share of the "
+       "box's "
+       "custody, 33554432 bytes"},
+      {"mtu: 1500\ncustody: {round_trip: 30ms, rate: 100Gbps, least_frame: 4KiB}",
+       "box.yaml:5:57: custody.least_frame: 375000000 bytes (100 Gbit/s for 30 ms) are promised in frames of 4096 "
+       "bytes "
+       "or more, and with mtu 1500 none is larger than 1514: mtu 4082 would do, or custody.least_frame 1514B"},
+      {"mtu: 576\ncustody: {round_trip: 30ms, rate: 100Gbps}",
+       "box.yaml:5:23: custody.round_trip: 375000000 bytes (100 Gbit/s for 30 ms) are promised in frames of 1024 "
+       "bytes "},
+      {"cores: [0, 1, 2]\ncustody: {round_trip: 1ms, rate: 100Gbps, box_limit: 12500000B}",
+       "custody.box_limit: 12500000 bytes cannot hold what custody.round_trip promises, 12500000 bytes (100 Gbit/s for "
+       "1 "
+       "ms): 12500001B would do"},
       {"cores: [0, 2000]", "out of range: expected 0 to 1023"},
       {"spread: evenly", "spread"},
       {"cores: [0, 1]\ncustody: {box_limit: 64MiB, flow_limit: 40MiB}",

@@ -85,6 +85,15 @@ TEST_CASE("30 ms of 100 Gbit/s: each class of buffers holds all of it in the wor
   CHECK(buffers_needed({}, classes)[2].buffers == 8192);
 }
 
+TEST_CASE("a promise of several workers: each holds its share, rounded up", "[memory]") {
+  const std::array<BufferClass, 2> classes{{{"small", 1280, 0, 100, 2500}, {"receive", 9022, 0, 8192, 9416}}};
+  const CustodyPromise promise{10'000'000, 1000};
+  CHECK(promise.share(3) == 3'333'334);
+  const auto needs = buffers_needed(promise, classes, 3);
+  CHECK(needs[0].buffers == 3 * 3334 + 100);
+  CHECK(needs[1].buffers == 3 * (buffers_needed({3'333'334, 1000}, classes)[1].buffers - 8192) + 8192);
+}
+
 TEST_CASE("where all frames fit small buffers, a promise needs no receive buffers", "[memory]") {
   const std::array<BufferClass, 2> classes{{{"small", 2048, 0, 0, 2500}, {"receive", 1522, 0, 8192, 2000}}};
   const auto needs = buffers_needed({1'000'000, 1000}, classes);
