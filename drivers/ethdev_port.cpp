@@ -13,6 +13,7 @@
 #include <rte_mbuf.h>
 #include <spdlog/spdlog.h>
 
+#include "drivers/receive_hash.hpp"
 #include "steer/pair_hash.hpp"
 
 namespace longhaul::drivers {
@@ -100,8 +101,7 @@ void EthdevPort::start(std::uint32_t mtu, std::span<rte_mempool* const> pools) {
         fmt::format("{} port {}: buffers of {} bytes are too small, {} are needed", spec_.label, name_, room, needed));
   }
 
-  configure_queues(mtu, pools);
-  if (const int error = rte_eth_dev_start(port_); error != 0) fail("start", error);
+  if (const int error = configure_and_start(mtu, pools); error != 0) fail("start", error);
   started_ = true;
   if (receive_queues_ > 1 && !af_packet_) fill_indirection();
 
@@ -115,6 +115,27 @@ void EthdevPort::start(std::uint32_t mtu, std::span<rte_mempool* const> pools) {
   // Most drivers that lack it get all multicast with promiscuous mode.
   if (const int error = rte_eth_allmulticast_enable(port_); error != 0 && error != -ENOTSUP)
     fail("all-multicast mode", error);
+}
+
+// Some drivers look at the hash's key and fields when they are configured, some only when they start. One that refuses
+// is no reason not to start: workers spread what comes.
+int EthdevPort::configure_and_start(std::uint32_t mtu, std::span<rte_mempool* const> pools) {
+  configure_queues(mtu, pools);
+  int error = rte_eth_dev_start(port_);
+  if (error != 0 && may_hash_ && receive_queues_ > 1) {
+    give_up_hashing(error);
+    configure_queues(mtu, pools);
+    error = rte_eth_dev_start(port_);
+  }
+  return error;
+}
+
+void EthdevPort::give_up_hashing(int error) {
+  spdlog::warn(
+      "{}: its driver refuses to spread frames by their addresses ({}): all come to the first worker, which hands "
+      "on what is another's",
+      describe(), rte_strerror(-error));
+  may_hash_ = false;
 }
 
 // One for each of `pools`; of receiving ones fewer when the device cannot spread.
@@ -133,19 +154,29 @@ void EthdevPort::configure_queues(std::uint32_t mtu, std::span<rte_mempool* cons
   if (!af_packet_) conf.rxmode.mtu = mtu;
   std::vector<std::uint8_t> key(info.hash_key_size);
   for (std::size_t i = 0; i < key.size(); ++i) key[i] = steer::kRssKeyPattern[i % steer::kRssKeyPattern.size()];
-  const std::uint64_t by_addresses = RTE_ETH_RSS_IP & info.flow_type_rss_offloads;
+  const ReceiveHash hash = receive_hash(info.flow_type_rss_offloads);
   receive_queues_ = 1;
-  if (workers > 1 && by_addresses != 0) {
+  const bool hashes = workers > 1 && hash.fields != 0 && may_hash_;
+  if (hashes) {
     receive_queues_ = std::min(workers, info.max_rx_queues);
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-    conf.rx_adv_conf.rss_conf.rss_hf = by_addresses;
+    conf.rx_adv_conf.rss_conf.rss_hf = hash.fields;
     conf.rx_adv_conf.rss_conf.rss_key = key.empty() ? nullptr : key.data();
     conf.rx_adv_conf.rss_conf.rss_key_len = static_cast<std::uint8_t>(key.size());
-  } else if (workers > 1 && !spec_.vdev.empty()) {
+  } else if (workers > 1 && may_hash_ && !spec_.vdev.empty()) {
     receive_queues_ = std::min(workers, info.max_rx_queues);
   }
-  if (const int error = rte_eth_dev_configure(port_, receive_queues_, workers, &conf); error != 0)
-    fail(fmt::format("configure, MTU {}, {} receive and {} transmit queues", mtu, receive_queues_, workers), error);
+  int refused = rte_eth_dev_configure(port_, receive_queues_, workers, &conf);
+  if (refused != 0 && hashes) {
+    give_up_hashing(refused);
+    conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
+    conf.rx_adv_conf.rss_conf = {};
+    receive_queues_ = 1;
+    refused = rte_eth_dev_configure(port_, receive_queues_, workers, &conf);
+  }
+  if (refused != 0)
+    fail(fmt::format("configure, MTU {}, {} receive and {} transmit queues", mtu, receive_queues_, workers), refused);
+  if (hashes && may_hash_) tell_of_hash(hash);
 
   if (const int error = rte_eth_dev_info_get(port_, &info); error != 0) fail("no device information", error);
   std::uint16_t rx_size = kRingSize;
@@ -167,6 +198,15 @@ void EthdevPort::configure_queues(std::uint32_t mtu, std::span<rte_mempool* cons
       fail(fmt::format("transmit queue {}", i), error);
     queues_[i]->set_receives(receives);
   }
+}
+
+void EthdevPort::tell_of_hash(const ReceiveHash& hash) const {
+  if (hash.with_ports)
+    spdlog::warn("{}: hashes UDP frames by their ports too: more frames than needed are handed from worker to worker",
+                 describe());
+  if (hash.without_ipv4 || hash.without_ipv6)
+    spdlog::warn("{}: does not spread {} frames: all come to the first worker, which hands on what is another's",
+                 describe(), hash.without_ipv4 ? "IPv4" : "IPv6");
 }
 
 // What a NIC's table holds by default differs between drivers. One that cannot be told spreads its own way, and workers

@@ -19,6 +19,8 @@ struct rte_mempool;
 
 namespace longhaul::drivers {
 
+struct ReceiveHash;
+
 /// Which device; exactly one of `pci` and `vdev` is not empty.
 struct EthdevSpec {
   std::string label;  ///< "host", "wan", "a", "b": for messages
@@ -34,8 +36,8 @@ std::uint32_t mbuf_bytes_for(const EthdevSpec& spec, std::uint32_t mtu);
 /// bulk (MBUF_FAST_FREE) or rely on having them alone. Promiscuous: a bump in the wire takes in everything.
 ///
 /// Several receive queues: a NIC spreads over them by the two IP addresses alone, as steer::pair_hash() does, if it
-/// can; a virtual device's queues are whoever feeds it's affair. A NIC that cannot has one, which is the first
-/// worker's.
+/// can; a virtual device's queues are whoever feeds it's affair. A NIC that cannot, or whose driver
+/// refuses, has one, which is the first worker's.
 class EthdevPort final : public Port {
  public:
   /// Finds (PCI) or makes (vdev) the device. Needs a started EAL. Throws std::runtime_error when it is not there.
@@ -67,7 +69,11 @@ class EthdevPort final : public Port {
   bool link_up() const;
 
  private:
+  /// What rte_eth_dev_start() says.
+  int configure_and_start(std::uint32_t mtu, std::span<rte_mempool* const> pools);
   void configure_queues(std::uint32_t mtu, std::span<rte_mempool* const> pools);
+  void give_up_hashing(int error);
+  void tell_of_hash(const ReceiveHash& hash) const;
   void fill_indirection() const;
   [[noreturn]] void fail(const std::string& what, int error) const;
 
@@ -77,6 +83,7 @@ class EthdevPort final : public Port {
   std::uint16_t port_ = 0;
   std::uint32_t max_mtu_ = 0;
   std::uint16_t receive_queues_ = 0;
+  bool may_hash_ = true;  ///< the driver has not refused to
   std::vector<std::unique_ptr<EthdevQueue>> queues_;
   bool started_ = false;
 };
