@@ -146,12 +146,14 @@ Json to_json(const config::BoxConfig& config, const MemoryPlan& plan, const Memo
 MemoryReport report_memory(const config::BoxConfig& config, const drivers::EthdevSpec& host,
                            const drivers::EthdevSpec& wan) {
   engine::PoolPlan pools = config.pools;
+  std::uint32_t mtu = config.process.mtu.value_or(drivers::kDefaultMtu);
   try {
     fit_to_ports(pools, config.process, host, wan);
+    mtu = expected_mtu(config.process, host, wan);
   } catch (const std::runtime_error&) {
-    const std::uint32_t mtu = config.process.mtu.value_or(drivers::kDefaultMtu);
     pools.frame_bytes = std::max(drivers::mbuf_bytes_for(host, mtu), drivers::mbuf_bytes_for(wan, mtu));
   }
+  config::check_frames_arrive(config, mtu);
   const MemoryPlan plan = plan_box(config, pools);
   const MemoryDemand demand = memory_demand(config.process, pools, plan.dpdk_bytes_of_tables());
   return {demand_text(config.process, demand) +

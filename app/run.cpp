@@ -85,6 +85,7 @@ int run(const Options& options) {
   // Before anything slow, so that a signal during the start is not lost.
   Requests& requests = requests_by_signal();
   for (const config::PortConfig* port : {&config.host, &config.wan}) check_presence(*port);
+  config::check_frames_arrive(config, expected_mtu(config.process, host, wan));
   const auto record = open_record(config);
   Runtime runtime(config.process, config.pools, host, wan, plan_box(config, config.pools).dpdk_bytes_of_tables());
   WorkersOptions worker_options;

@@ -20,7 +20,17 @@ namespace {
 
 std::string mib(std::uint64_t bytes) { return fmt::format("{}MiB", (bytes + (1 << 20) - 1) >> 20); }
 
+std::uint32_t own_mtu(const drivers::EthdevSpec& spec) {
+  const auto af_packet = drivers::parse_af_packet(spec.vdev);
+  return af_packet ? drivers::interface_mtu(af_packet->interface) : drivers::kDefaultMtu;
+}
+
 }  // namespace
+
+std::uint32_t expected_mtu(const config::ProcessConfig& process, const drivers::EthdevSpec& first,
+                           const drivers::EthdevSpec& second) {
+  return process.mtu ? *process.mtu : std::min(own_mtu(first), own_mtu(second));
+}
 
 void fit_to_ports(engine::PoolPlan& plan, const config::ProcessConfig& process, const drivers::EthdevSpec& first,
                   const drivers::EthdevSpec& second) {
@@ -28,8 +38,7 @@ void fit_to_ports(engine::PoolPlan& plan, const config::ProcessConfig& process, 
   if (process.hugepages) plan.page_bytes = kSmallestHugepage;
   std::uint32_t bytes = 0;
   for (const drivers::EthdevSpec* spec : {&first, &second}) {
-    const auto af_packet = drivers::parse_af_packet(spec->vdev);
-    const std::uint32_t own = af_packet ? drivers::interface_mtu(af_packet->interface) : drivers::kDefaultMtu;
+    const std::uint32_t own = own_mtu(*spec);
     bytes = std::max(bytes, drivers::mbuf_bytes_for(*spec, process.mtu.value_or(own)));
   }
   plan.frame_bytes = bytes;

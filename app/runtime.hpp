@@ -22,6 +22,10 @@ namespace longhaul::app {
 void fit_to_ports(engine::PoolPlan& plan, const config::ProcessConfig& process, const drivers::EthdevSpec& first,
                   const drivers::EthdevSpec& second);
 
+/// Bytes of the largest IP packet that both will carry, under the same assumptions.
+std::uint32_t expected_mtu(const config::ProcessConfig& process, const drivers::EthdevSpec& first,
+                           const drivers::EthdevSpec& second);
+
 /// Two ports that are open; everything is given back in the right order when this ends.
 class Runtime {
  public:

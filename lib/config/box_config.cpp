@@ -76,17 +76,6 @@ std::optional<Promised> read_promise(const Map& map, const std::optional<Value>&
   return Promised{fmt::format("{} bytes (box_limit)", out.promise.bytes), *least_frame, *least_frame};
 }
 
-void refuse_frames_that_cannot_arrive(const Promised& promised, const BoxConfig& out) {
-  constexpr std::uint32_t kEthernet = 14;
-  constexpr std::uint32_t kTwoTags = 8;
-  if (!out.process.mtu || out.promise.least_frame <= *out.process.mtu + kEthernet + kTwoTags) return;
-  promised.frames.fail(
-      fmt::format("{} are promised in frames of {} bytes or more, and with mtu {} none is larger than {}: "
-                  "mtu {} would do, or custody.least_frame {}B",
-                  promised.words, out.promise.least_frame, *out.process.mtu, *out.process.mtu + kEthernet,
-                  out.promise.least_frame - kEthernet, *out.process.mtu + kEthernet));
-}
-
 // The buffers that a promise needs: taken where the configuration names no number, else compared with it.
 void size_buffers(const Promised& promised, const std::optional<Value>& mbufs, const std::optional<Value>& small_mbufs,
                   BoxConfig& out) {
@@ -155,7 +144,8 @@ void read_custody(const Value& value, BoxConfig& out) {
   if (mbufs) engine.custody_mbufs = static_cast<std::uint32_t>(mbufs->integer(64 * workers, kMostBuffers));
   const auto small_mbufs = map.find("small_mbufs");
   if (small_mbufs) out.pools.small_frames = static_cast<std::uint32_t>(small_mbufs->integer(1024, kMostBuffers));
-  if (promised) refuse_frames_that_cannot_arrive(*promised, out);
+  if (promised) out.promise_position = promised->frames.position();
+  if (out.process.mtu) check_frames_arrive(out, *out.process.mtu);
   if (promised) size_buffers(*promised, mbufs, small_mbufs, out);
 }
 
@@ -180,6 +170,17 @@ void read_timers(const Value& value, BoxConfig& out) {
 }
 
 }  // namespace
+
+void check_frames_arrive(const BoxConfig& config, std::uint32_t mtu) {
+  constexpr std::uint32_t kEthernet = 14;
+  constexpr std::uint32_t kTwoTags = 8;
+  const std::uint32_t least = config.promise.least_frame;
+  if (config.promise.bytes == 0 || least <= mtu + kEthernet + kTwoTags) return;
+  throw ConfigError(fmt::format(
+      "{}: {} bytes are promised in frames of {} bytes or more, and with mtu {} none is larger than {}: "
+      "mtu {} would do, or custody.least_frame {}B",
+      config.promise_position, config.promise.bytes, least, mtu, mtu + kEthernet, least - kEthernet, mtu + kEthernet));
+}
 
 BoxConfig read_box(const Value& top) {
   const Map map =

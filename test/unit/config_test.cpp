@@ -117,6 +117,15 @@ TEST_CASE("with several workers each holds its whole share of what is promised")
   CHECK(box("mtu: 4096\ncustody: {box_limit: 64MiB, least_frame: 4118B}").promise.least_frame == 4118);  // two tags
 }
 
+TEST_CASE("an MTU that is known only by the ports is held against a promise too") {
+  const BoxConfig config = box("custody: {box_limit: 64MiB, least_frame: 4KiB}");
+  CHECK_NOTHROW(check_frames_arrive(config, 4082));
+  CHECK_THROWS_WITH(
+      check_frames_arrive(config, 1500),
+      Catch::StartsWith("box.yaml:4:42: custody.least_frame: 67108864 bytes are promised in frames of 4096"));
+  CHECK_NOTHROW(check_frames_arrive(box("custody: {box_limit: 64MiB}"), 68));
+}
+
 TEST_CASE("a box has a worker for each of its cores") {
   CHECK(box("").process.workers() == 1);
   const BoxConfig one = box("core: 3\n");
@@ -168,12 +177,10 @@ TEST_CASE("errors of a box name place and remedy") {
        "box's "
        "custody, 33554432 bytes"},
       {"mtu: 1500\ncustody: {round_trip: 30ms, rate: 100Gbps, least_frame: 4KiB}",
-       "box.yaml:5:57: custody.least_frame: 375000000 bytes (100 Gbit/s for 30 ms) are promised in frames of 4096 "
-       "bytes "
-       "or more, and with mtu 1500 none is larger than 1514: mtu 4082 would do, or custody.least_frame 1514B"},
+       "box.yaml:5:57: custody.least_frame: 375000000 bytes are promised in frames of 4096 bytes or more, and with mtu "
+       "1500 none is larger than 1514: mtu 4082 would do, or custody.least_frame 1514B"},
       {"mtu: 576\ncustody: {round_trip: 30ms, rate: 100Gbps}",
-       "box.yaml:5:23: custody.round_trip: 375000000 bytes (100 Gbit/s for 30 ms) are promised in frames of 1024 "
-       "bytes "},
+       "box.yaml:5:23: custody.round_trip: 375000000 bytes are promised in frames of 1024 bytes "},
       {"cores: [0, 1, 2]\ncustody: {round_trip: 1ms, rate: 100Gbps, box_limit: 12500000B}",
        "custody.box_limit: 12500000 bytes cannot hold what custody.round_trip promises, 12500000 bytes (100 Gbit/s for "
        "1 "

@@ -21,8 +21,8 @@ TEST_CASE("a NIC is asked to hash by addresses alone, by ports too only where it
   CHECK_FALSE(mlx5.without_ipv6);
 
   // What i40e offers: fragments and the rest of IP, but not IPv4 and IPv6 themselves.
-  const std::uint64_t rest = RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER | RTE_ETH_RSS_FRAG_IPV6 |
-                             RTE_ETH_RSS_NONFRAG_IPV6_OTHER;
+  const std::uint64_t rest =
+      RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER | RTE_ETH_RSS_FRAG_IPV6 | RTE_ETH_RSS_NONFRAG_IPV6_OTHER;
   const ReceiveHash i40e =
       receive_hash(rest | kUdp | RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV6_TCP | RTE_ETH_RSS_L2_PAYLOAD);
   CHECK(i40e.fields == (rest | kUdp));
