@@ -139,6 +139,9 @@ void Workers::make(unsigned number) {
     // One home may have them all.
     steering.max_connections = options_.engine.max_connections;
     steering.max_pending_cm = options_.engine.max_pending_cm;
+    steering.own_engine_knows = [&worker](const flow::ConnectionInfo& info, Side from) {
+      return worker.engine->knows(info, from);
+    };
     worker.spreader = std::make_unique<steer::Spreader>(steering, rings_, shown_, fmt::format("lh_owners_{}", number));
     worker.shown_sink = std::make_unique<steer::ShownSink>(worker.sink, *worker.spreader);
     sink = worker.shown_sink.get();

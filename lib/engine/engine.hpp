@@ -12,6 +12,7 @@
 #include "custody/restart_record.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
+#include "flow/connection.hpp"
 #include "flow/side.hpp"
 #include "flow/time.hpp"
 #include "metrics/counter_set.hpp"
@@ -58,6 +59,9 @@ class Engine {
 
   /// Stops (true) or allows (false) new custody and pseudo-ACKs; all else goes on.
   void set_draining(bool draining);
+
+  /// A connection that is followed has `info`'s key for frames from `from` (flow::ConnectionTable::holder()).
+  bool knows(const flow::ConnectionInfo& info, Side from) const;
 
   std::uint64_t custody_packets() const;
   std::uint64_t custody_bytes() const;

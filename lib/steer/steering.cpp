@@ -119,11 +119,18 @@ std::optional<Steering::Index> Steering::holder(const KeyIndex::Key& key, Side f
 // A QPN that is announced anew stays with the worker that has its former user: only that engine knows what it still
 // has in custody for it, and decides which of the two goes on. Of two such workers it is the one of the QPN beyond the
 // WAN, because that is where it resends to.
+std::optional<Worker> Steering::former_owner(const flow::ConnectionInfo& info) const {
+  for (const Side side : {Side::host, Side::wan}) {
+    if (const auto old = holder(key_of(info, side), side)) return owner(*old);
+    // What nobody spread is in the home's engine alone.
+    if (settings_.own_engine_knows && settings_.own_engine_knows(info, side)) return settings_.self;
+  }
+  return std::nullopt;
+}
+
 std::optional<Steering::Index> Steering::admit(const flow::ConnectionInfo& info, std::optional<Worker> given,
                                                Time now) {
-  std::optional<Worker> bound = given;
-  for (const Side side : {Side::wan, Side::host})
-    if (const auto old = holder(key_of(info, side), side); old && !given) bound = owner(*old);
+  const std::optional<Worker> bound = given ? given : former_owner(info);
   make_room(now);
   if (free_.empty()) {
     ++counters_[Counter::connections_at_home];
@@ -133,7 +140,7 @@ std::optional<Steering::Index> Steering::admit(const flow::ConnectionInfo& info,
   free_.pop_back();
   Entry entry;
   entry.in_use = true;
-  entry.owner = bound.value_or(least_loaded());
+  entry.owner = bound ? *bound : least_loaded();
   for (const Side side : {Side::host, Side::wan}) {
     const auto s = static_cast<std::size_t>(side);
     entry.keys[s] = key_of(info, side);

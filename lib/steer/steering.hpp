@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,9 @@ struct SteeringSettings {
   std::vector<Worker> owners;
   std::uint32_t max_connections = 4096;  ///< whose owner is remembered; others stay at home
   std::uint32_t max_pending_cm = 4096;   ///< RDMA-CM exchanges followed at once
+  /// The engine of `self` has a connection with this key (engine::Engine::knows()): one that nobody spread, learned
+  /// from traffic or left at home. Called in owner_of() only, by its thread. Empty: it has none.
+  std::function<bool(const flow::ConnectionInfo& info, Side from)> own_engine_knows = nullptr;
 };
 
 /// Whose a frame is.
@@ -69,6 +73,7 @@ class Steering {
   Target cm(Side from, const wire::Frame& frame, Time now);
   std::optional<Worker> find(Side from, const wire::Frame& frame, std::uint32_t destination_qpn, Time now);
   std::optional<Index> holder(const flow::KeyIndex::Key& key, Side from) const;
+  std::optional<Worker> former_owner(const flow::ConnectionInfo& info) const;
   std::optional<Index> admit(const flow::ConnectionInfo& info, std::optional<Worker> owner, Time now);
   Worker least_loaded() const;
   void make_room(Time now);

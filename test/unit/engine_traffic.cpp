@@ -274,3 +274,18 @@ TEST_CASE("a flood of candidates: those idle make room, nothing grows", "[engine
   answered_write(rig, late, 500001, 2);
   CHECK(rig.count(Counter::connections_from_traffic) == 1);
 }
+
+TEST_CASE("an engine tells which keys its connections have", "[engine][traffic]") {
+  Looking rig;
+  const Pair pair;
+  flow::ConnectionInfo info;
+  info.end(Side::host) = {wire::IpAddress::parse(pair.a_ip), pair.a_qpn, 0};
+  info.end(Side::wan) = {wire::IpAddress::parse(pair.b_ip), pair.b_qpn, 0};
+  for (const Side from : {Side::host, Side::wan}) CHECK_FALSE(rig.engine->knows(info, from));
+  learn(rig, pair);
+  for (const Side from : {Side::host, Side::wan}) CHECK(rig.engine->knows(info, from));
+  // Frames from a side carry the QPN of the end on the other.
+  info.end(Side::wan).qpn += 1;
+  CHECK_FALSE(rig.engine->knows(info, Side::host));
+  CHECK(rig.engine->knows(info, Side::wan));
+}

@@ -26,7 +26,15 @@ std::string unique_name() {
 /// The steering of worker 0 of four.
 struct Home {
   explicit Home(std::vector<Worker> owners = {0, 1, 2, 3}, std::uint32_t connections = 16)
-      : steering({0, std::move(owners), connections, 16}, unique_name(), counters) {}
+      : steering(settings(std::move(owners), connections), unique_name(), counters) {}
+
+  SteeringSettings settings(std::vector<Worker> owners, std::uint32_t connections) {
+    SteeringSettings settings{0, std::move(owners), connections, 16};
+    settings.own_engine_knows = [this](const flow::ConnectionInfo& info, Side from) {
+      return engine_qpns.contains({from, info.end(other(from)).qpn});
+    };
+    return settings;
+  }
 
   Target target(Side from, const Bytes& bytes) {
     last = bytes;
@@ -46,6 +54,7 @@ struct Home {
   }
 
   Counters counters;
+  std::set<std::pair<Side, std::uint32_t>> engine_qpns;  ///< destination QPNs that worker 0's own engine knows
   Steering steering;
   Bytes last;
   Time now = seconds(1000);
@@ -239,6 +248,34 @@ TEST_CASE("of two former users the one beyond the WAN decides: resends go there"
   const std::uint32_t before = home.steering.connections();
   CHECK(home.connect(again) == of_second);
   CHECK(home.steering.connections() == before);
+}
+
+TEST_CASE("a QPN that is announced anew stays at home when the home's own engine has its former user") {
+  const Pair pair;
+  for (const auto& known : {std::pair{Side::host, pair.b_qpn}, std::pair{Side::wan, pair.a_qpn}}) {
+    Home home;
+    home.engine_qpns.insert(known);
+    CHECK(home.connect(pair) == 0);
+    CHECK(home.owner(Side::host, pair.write(1)) == 0);
+    CHECK(home.owner(Side::wan, pair.ack(1, 1)) == 0);
+    CHECK(home.steering.connections() == 1);
+  }
+  Home home;
+  home.engine_qpns = {{Side::host, pair.a_qpn}, {Side::wan, pair.b_qpn}};  // of the wrong side: others' QPNs
+  CHECK(home.connect(pair) != 0);
+}
+
+TEST_CASE("of two former users, one of them in the home's own engine, the one beyond the WAN decides") {
+  for (const bool far_in_engine : {false, true}) {
+    Home home;
+    const Pair old = pair_number(0);
+    const Worker worker = home.connect(old);
+    REQUIRE(worker != 0);
+    Pair pair = pair_number(1);
+    (far_in_engine ? pair.a_qpn : pair.b_qpn) = far_in_engine ? old.a_qpn : old.b_qpn;
+    home.engine_qpns.insert(far_in_engine ? std::pair{Side::host, pair.b_qpn} : std::pair{Side::wan, pair.a_qpn});
+    CHECK(home.connect(pair) == (far_in_engine ? 0 : worker));
+  }
 }
 
 TEST_CASE("a full table: newcomers stay at home, until a silent connection makes room") {
