@@ -141,18 +141,12 @@ std::optional<Steering::Index> Steering::admit(const flow::ConnectionInfo& info,
   Entry entry;
   entry.in_use = true;
   entry.owner = bound ? *bound : least_loaded();
-  for (const Side side : {Side::host, Side::wan}) {
-    const auto s = static_cast<std::size_t>(side);
-    entry.keys[s] = key_of(info, side);
-    if (const auto old = holder(entry.keys[s], side)) unlink(*old, side);
-  }
+  for (const Side side : {Side::host, Side::wan}) entry.keys[static_cast<std::size_t>(side)] = key_of(info, side);
   entries_[index] = entry;
   last_seen_[index] = now;
   ++load_[entry.owner];
   for (const Side side : {Side::host, Side::wan}) {
-    const auto s = static_cast<std::size_t>(side);
-    entries_[index].linked[s] = by_side_[s].put(entry.keys[s], index << kOwnerBits | entry.owner);
-    if (!entries_[index].linked[s]) {
+    if (!link(index, side)) {
       forget(index);
       ++counters_[Counter::connections_at_home];
       return std::nullopt;
@@ -185,21 +179,48 @@ void Steering::make_room(Time now) {
   }
 }
 
-// One that no key leads to any more is of no use.
-void Steering::unlink(Index index, Side from) {
-  Entry& entry = entries_[index];
+bool Steering::lead_to(Index index, std::size_t side) {
+  const Entry& entry = entries_[index];
+  return by_side_[side].put(entry.keys[side], index << kOwnerBits | entry.owner);
+}
+
+// False when there is no room for the key.
+bool Steering::link(Index index, Side from) {
   const auto side = static_cast<std::size_t>(from);
-  if (entry.linked[side]) by_side_[side].erase(entry.keys[side]);
+  Entry& entry = entries_[index];
+  const auto old = holder(entry.keys[side], from);
+  if (!lead_to(index, side)) return false;
+  entry.linked[side] = true;
+  if (!old) return true;
+  entry.older[side] = *old;
+  Entry& older = entries_[*old];
+  older.newer[side] = index;
+  // Both of its QPNs have been announced anew: it has ended, unseen.
+  if (older.newer[0] != kNone && older.newer[1] != kNone) forget(*old);
+  return true;
+}
+
+void Steering::unlink(Index index, Side from) {
+  const auto side = static_cast<std::size_t>(from);
+  Entry& entry = entries_[index];
+  if (!entry.linked[side]) return;
+  const Index newer = entry.newer[side];
+  const Index older = entry.older[side];
+  if (older != kNone) entries_[older].newer[side] = newer;
+  if (newer != kNone)
+    entries_[newer].older[side] = older;
+  else if (older != kNone)
+    lead_to(older, side);  // a key that is there has room
+  else
+    by_side_[side].erase(entry.keys[side]);
   entry.linked[side] = false;
-  if (!entry.linked[0] && !entry.linked[1]) forget(index);
 }
 
 void Steering::forget(Index index) {
   Entry& entry = entries_[index];
   if (!entry.in_use) return;
   entry.in_use = false;
-  for (std::size_t side = 0; side < 2; ++side)
-    if (entry.linked[side]) by_side_[side].erase(entry.keys[side]);
+  for (const Side side : {Side::host, Side::wan}) unlink(index, side);
   --load_[entry.owner];
   tracker_.forget(index);
   free_.push_back(index);

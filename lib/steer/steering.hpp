@@ -59,9 +59,13 @@ class Steering {
 
  private:
   using Index = flow::ConnectionIndex;
+  static constexpr Index kNone = flow::KeyIndex::kNone;
   struct Entry {
-    flow::KeyIndex::Key keys[2];      ///< of frames from each side
-    bool linked[2] = {false, false};  ///< that key leads here, and not to a newer connection
+    flow::KeyIndex::Key keys[2];  ///< of frames from each side
+    /// Entries with the same key are a list: the key leads to the newest, and when that ends to the next older one.
+    Index newer[2] = {kNone, kNone};
+    Index older[2] = {kNone, kNone};
+    bool linked[2] = {false, false};  ///< is in the list
     bool in_use = false;
     bool closing = false;  ///< a DREQ has passed
     Worker owner = 0;
@@ -77,8 +81,10 @@ class Steering {
   std::optional<Index> admit(const flow::ConnectionInfo& info, std::optional<Worker> owner, Time now);
   Worker least_loaded() const;
   void make_room(Time now);
+  bool link(Index index, Side from);
   void unlink(Index index, Side from);
   void forget(Index index);
+  bool lead_to(Index index, std::size_t side);
   Worker owner(Index index) const { return entries_[index].owner; }
 
   SteeringSettings settings_;

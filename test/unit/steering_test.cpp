@@ -4,6 +4,7 @@
 
 #include <rte_thash.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -230,6 +231,75 @@ TEST_CASE("a QPN that is announced anew stays with the worker of its former user
     CHECK(home.owner(Side::host, pair.write(1)) == worker);
     CHECK(home.owner(Side::wan, pair.ack(1, 1)) == worker);
   }
+}
+
+TEST_CASE("a QPN announced anew is its former user's again when the newcomer ends first") {
+  for (const bool far : {false, true})
+    for (const bool rejected : {false, true}) {
+      CAPTURE(far, rejected);
+      Home home;
+      const Pair old = pair_number(0);
+      const Worker worker = home.connect(old);
+      REQUIRE(worker != 0);
+      Pair pair = pair_number(1);
+      (far ? pair.b_qpn : pair.a_qpn) = far ? old.b_qpn : old.a_qpn;
+      REQUIRE(home.connect(pair) == worker);
+      if (rejected) {
+        home.owner(Side::host, pair.rej(Side::host));
+      } else {
+        home.owner(Side::host, pair.dreq(Side::host));
+        home.owner(Side::wan, pair.drep(Side::wan));
+      }
+      CHECK(home.owner(Side::host, old.write(1)) == worker);
+      CHECK(home.owner(Side::wan, old.ack(1, 1)) == worker);
+      // What the newcomer had for itself is gone with it.
+      CHECK((far ? home.owner(Side::wan, pair.ack(1, 1)) : home.owner(Side::host, pair.write(1))) == 0);
+      home.owner(Side::host, old.dreq(Side::host));
+      home.owner(Side::wan, old.drep(Side::wan));
+      CHECK(home.owner(Side::host, old.write(1)) == 0);
+      CHECK(home.owner(Side::wan, old.ack(1, 1)) == 0);
+      CHECK(home.steering.connections() == 0);
+    }
+}
+
+TEST_CASE("a QPN taken over by a connection of another worker comes back to its own") {
+  Home home;
+  const Pair first = pair_number(0), second = pair_number(1);
+  const Worker of_first = home.connect(first), of_second = home.connect(second);
+  REQUIRE(of_first != of_second);
+  Pair pair = pair_number(2);
+  pair.a_qpn = first.a_qpn;
+  pair.b_qpn = second.b_qpn;
+  REQUIRE(home.connect(pair) == of_second);
+  REQUIRE(home.owner(Side::wan, first.ack(1, 1)) == of_second);
+  home.owner(Side::host, pair.rej(Side::host));
+  CHECK(home.owner(Side::wan, first.ack(1, 1)) == of_first);
+  CHECK(home.owner(Side::host, first.write(1)) == of_first);
+  CHECK(home.owner(Side::host, second.write(1)) == of_second);
+}
+
+TEST_CASE("of several users of one QPN the newest that goes on has it, in whatever order they end") {
+  std::vector<std::uint32_t> order = {0, 1, 2, 3};
+  do {
+    Home home;
+    std::vector<Pair> pairs;
+    for (std::uint32_t n = 0; n < order.size(); ++n) {
+      pairs.push_back(pair_number(n));
+      pairs.back().a_qpn = 0x11;
+      REQUIRE(home.connect(pairs.back()) != 0);
+    }
+    std::set<std::uint32_t> going_on(order.begin(), order.end());
+    for (const std::uint32_t n : order) {
+      home.owner(Side::host, pairs[n].dreq(Side::host));
+      home.owner(Side::wan, pairs[n].drep(Side::wan));
+      going_on.erase(n);
+      CAPTURE(n, going_on.size());
+      CHECK(home.steering.connections() == going_on.size());
+      for (std::uint32_t i = 0; i < pairs.size(); ++i)
+        CHECK((home.owner(Side::host, pairs[i].write(1)) != 0) == going_on.contains(i));
+      CHECK((home.owner(Side::wan, pairs[0].ack(1, 1)) != 0) == !going_on.empty());
+    }
+  } while (std::ranges::next_permutation(order).found);
 }
 
 TEST_CASE("of two former users the one beyond the WAN decides: resends go there") {
