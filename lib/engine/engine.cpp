@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/engine.hpp"
 
-#include <rte_ip.h>
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
@@ -11,6 +10,7 @@
 
 #include "custody/buffers.hpp"
 #include "engine/engine_impl.hpp"
+#include "engine/header_checksums.hpp"
 #include "wire/cm.hpp"
 #include "wire/icrc.hpp"
 
@@ -76,19 +76,6 @@ bool congestion_experienced(const wire::Frame& frame) {
           ? static_cast<std::uint8_t>((frame.data[frame.ip_offset] << 4) | (frame.data[frame.ip_offset + 1] >> 4))
           : frame.data[frame.ip_offset + 1];
   return (traffic_class & 0x3) == 0x3;
-}
-
-// The ICRC leaves out what routers change. A frame damaged there would be resent damaged from custody for ever, so the
-// checksums that its receiver looks at count too.
-bool header_checksums_good(const wire::Frame& frame) {
-  if (!wire::verify_ipv4_checksum(frame)) return false;
-  const auto& udp = *reinterpret_cast<const wire::UdpHeader*>(frame.data + frame.udp_offset);
-  if (udp.checksum == 0) return true;  // as RoCEv2 sends it
-  const void* ip = frame.data + frame.ip_offset;
-  // Over a datagram that includes its right checksum these give 0, written as UDP writes it.
-  constexpr std::uint16_t kGood = 0xffff;
-  return kGood == (frame.ipv6 ? rte_ipv6_udptcp_cksum(static_cast<const rte_ipv6_hdr*>(ip), &udp)
-                              : rte_ipv4_udptcp_cksum(static_cast<const rte_ipv4_hdr*>(ip), &udp));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/header_checksums.hpp"
 #include "wire/icrc.hpp"
 
 namespace longhaul::steer {
@@ -79,7 +80,9 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
   using wire::CmAttribute;
   const Target home{settings_.self};
   const auto message = wire::parse_cm(frame);
-  if (!message || frame.roce_size() > kLongestRequest || !wire::verify_icrc(frame)) return home;
+  if (!message || frame.roce_size() > kLongestRequest) return home;
+  // As an engine judges it: of what one of the two ignored they would know different things.
+  if (!wire::verify_icrc(frame) || !engine::header_checksums_good(frame)) return home;
 
   // Before the tracker hears of it: what ends the exchange still belongs to it.
   auto index = tracker_.connection_of(frame, *message, from);

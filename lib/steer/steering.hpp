@@ -40,7 +40,7 @@ struct Target {
   std::span<const std::uint8_t> request = {};
 };
 
-/// One worker's. It has no ICRC checked but that of RDMA-CM: whoever gets the frame does that.
+/// One worker's. It checks no ICRC and no checksums but those of RDMA-CM: whoever gets the frame does that.
 class Steering {
  public:
   /// `name` must be unique in the process. Throws std::runtime_error when the EAL has no memory for the table.

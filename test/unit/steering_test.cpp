@@ -211,6 +211,29 @@ TEST_CASE("RDMA-CM with a wrong ICRC and messages of nobody change nothing") {
   CHECK(home.owner(Side::host, pair.write(pair.a_psn)) == worker);
 }
 
+TEST_CASE("RDMA-CM with a wrong checksum of IPv4 or UDP changes nothing, as in an engine") {
+  constexpr std::size_t kIpTtl = 14 + 8, kUdpChecksum = 14 + 20 + 6;
+  for (const std::size_t at : {kIpTtl, kUdpChecksum}) {
+    CAPTURE(at);
+    Home home;
+    const Pair pair;
+    const auto damaged_at = [at](Bytes bytes) {
+      bytes[at] ^= 0x10;  // the ICRC does not notice
+      return bytes;
+    };
+    home.owner(Side::host, damaged_at(pair.req()));
+    CHECK(home.owner(Side::wan, pair.rep()) == 0);
+    CHECK(home.steering.connections() == 0);
+    home.owner(Side::host, pair.req());
+    CHECK(home.owner(Side::wan, damaged_at(pair.rep())) == 0);
+    CHECK(home.steering.connections() == 0);
+    const Worker worker = home.owner(Side::wan, pair.rep());
+    REQUIRE(worker != 0);
+    home.owner(Side::host, damaged_at(pair.rej(Side::host)));
+    CHECK(home.owner(Side::host, pair.write(1)) == worker);
+  }
+}
+
 TEST_CASE("a QPN that is announced anew stays with the worker of its former user") {
   for (const bool far : {false, true}) {
     Home home;
