@@ -139,6 +139,7 @@ void Workers::make(unsigned number) {
     // One home may have them all.
     steering.max_connections = options_.engine.max_connections;
     steering.max_pending_cm = options_.engine.max_pending_cm;
+    steering.give_up = options_.engine.give_up;
     steering.own_engine_knows = [&worker](const flow::ConnectionInfo& info, Side from) {
       return worker.engine->knows(info, from);
     };

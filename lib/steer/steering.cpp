@@ -12,9 +12,9 @@ using flow::KeyIndex;
 
 namespace {
 
-// When the table is full, a connection silent for so long may go: an engine lets go of it then, too.
+// A connection silent for so long may go when an engine's table is full; unless it may have custody still.
 constexpr Duration kIdle = seconds(600);
-constexpr Duration kCloseWait = seconds(60);  // after a DREQ that nobody answered
+constexpr Duration kCloseWait = seconds(60);  // after a DREQ that nobody answered, as in an engine
 constexpr unsigned kIdleSearch = 64;
 
 // A longer REQ than RDMA-CM has is not worth remembering.
@@ -42,7 +42,7 @@ Steering::Steering(const SteeringSettings& settings, const std::string& name, Co
       by_side_{KeyIndex(settings.max_connections, name + "_host", "table of connections' owners"),
                KeyIndex(settings.max_connections, name + "_wan", "table of connections' owners")},
       entries_(settings.max_connections),
-      last_seen_(settings.max_connections),
+      lives_(settings.max_connections),
       load_(kMaxWorkers) {
   free_.reserve(settings.max_connections);
   for (Index i = settings.max_connections; i-- > 0;) free_.push_back(i);
@@ -70,7 +70,7 @@ std::optional<Worker> Steering::find(Side from, const wire::Frame& frame, std::u
   const auto found =
       by_side_[static_cast<int>(from)].find({frame.source, frame.destination, frame.vlan, destination_qpn});
   if (!found) return std::nullopt;
-  last_seen_[*found >> kOwnerBits] = now;
+  lives_[*found >> kOwnerBits].last_seen = now;
   return static_cast<Worker>(*found & ((1u << kOwnerBits) - 1));
 }
 
@@ -96,11 +96,13 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
     return {find(from, frame, message->remote_qpn, now).value_or(settings_.self)};
   if (!index) return home;
 
-  last_seen_[*index] = now;
+  lives_[*index].last_seen = now;
   Target target{owner(*index)};
   if (message->attribute == CmAttribute::rep && target.worker != settings_.self)
     target.request = tracker_.request_of(frame, *message);
-  if (outcome.event == flow::CmEvent::disconnect_requested) entries_[*index].closing = true;
+  // Custody for what was learned from traffic outlives its DREQ, until give_up.
+  if (outcome.event == flow::CmEvent::disconnect_requested)
+    lives_[*index].closes = now + std::max(kCloseWait, entries_[*index].give_up);
   if (outcome.event == flow::CmEvent::rejected || outcome.event == flow::CmEvent::disconnected) forget(*index);
   return target;
 }
@@ -145,8 +147,9 @@ std::optional<Steering::Index> Steering::admit(const flow::ConnectionInfo& info,
   entry.in_use = true;
   entry.owner = bound ? *bound : least_loaded();
   for (const Side side : {Side::host, Side::wan}) entry.keys[static_cast<std::size_t>(side)] = key_of(info, side);
+  entry.give_up = std::max(settings_.give_up, info.retry_count * info.ack_timeout);  // as custody has it
   entries_[index] = entry;
-  last_seen_[index] = now;
+  lives_[index] = {now, kNever};
   ++load_[entry.owner];
   for (const Side side : {Side::host, Side::wan}) {
     if (!link(index, side)) {
@@ -170,13 +173,17 @@ Worker Steering::least_loaded() const {
   return best;
 }
 
+bool Steering::is_over(Index index, Time now) const {
+  const Life& life = lives_[index];
+  return now >= life.closes || now - life.last_seen > std::max(kIdle, entries_[index].give_up);
+}
+
 void Steering::make_room(Time now) {
   if (!free_.empty()) return;
   for (unsigned i = 0; i < kIdleSearch; ++i) {
     const Index index = clock_hand_;
     clock_hand_ = (clock_hand_ + 1) % static_cast<Index>(entries_.size());
-    const Entry& entry = entries_[index];
-    if (!entry.in_use || now - last_seen_[index] <= (entry.closing ? kCloseWait : kIdle)) continue;
+    if (!entries_[index].in_use || !is_over(index, now)) continue;
     forget(index);
     return;
   }

@@ -28,6 +28,8 @@ struct SteeringSettings {
   std::vector<Worker> owners;
   std::uint32_t max_connections = 4096;  ///< whose owner is remembered; others stay at home
   std::uint32_t max_pending_cm = 4096;   ///< RDMA-CM exchanges followed at once
+  /// The longest that an engine keeps custody unanswered (engine::Settings::give_up), unless the hosts wait longer.
+  Duration give_up = seconds(60);
   /// The engine of `self` has a connection with this key (engine::Engine::knows()): one that nobody spread, learned
   /// from traffic or left at home. Called in owner_of() only, by its thread. Empty: it has none.
   std::function<bool(const flow::ConnectionInfo& info, Side from)> own_engine_knows = nullptr;
@@ -67,8 +69,8 @@ class Steering {
     Index older[2] = {kNone, kNone};
     bool linked[2] = {false, false};  ///< is in the list
     bool in_use = false;
-    bool closing = false;  ///< a DREQ has passed
     Worker owner = 0;
+    Duration give_up = 0;  ///< that of its flow
   };
   /// What by_side_ holds: the entry's index, and its owner, which spares a look at the entry.
   static constexpr unsigned kOwnerBits = 6;
@@ -80,6 +82,8 @@ class Steering {
   std::optional<Worker> former_owner(const flow::ConnectionInfo& info) const;
   std::optional<Index> admit(const flow::ConnectionInfo& info, std::optional<Worker> owner, Time now);
   Worker least_loaded() const;
+  /// `now` is so late that its owner's engine has nothing of it any more.
+  bool is_over(Index index, Time now) const;
   void make_room(Time now);
   bool link(Index index, Side from);
   void unlink(Index index, Side from);
@@ -92,7 +96,11 @@ class Steering {
   flow::CmTracker tracker_;
   flow::KeyIndex by_side_[2];
   std::vector<Entry> entries_;
-  std::vector<Time> last_seen_;  ///< beside the entries: each frame writes it
+  struct Life {
+    Time last_seen = 0;
+    Time closes = kNever;  ///< when a connection with a DREQ but no DREP is taken as closed
+  };
+  std::vector<Life> lives_;  ///< beside the entries: each frame writes there
   std::vector<Index> free_;
   std::vector<std::uint32_t> load_;  ///< connections by worker
   Index clock_hand_ = 0;

@@ -26,11 +26,12 @@ std::string unique_name() {
 
 /// The steering of worker 0 of four.
 struct Home {
-  explicit Home(std::vector<Worker> owners = {0, 1, 2, 3}, std::uint32_t connections = 16)
-      : steering(settings(std::move(owners), connections), unique_name(), counters) {}
+  explicit Home(std::vector<Worker> owners = {0, 1, 2, 3}, std::uint32_t connections = 16,
+                Duration give_up = seconds(60))
+      : steering(settings(std::move(owners), connections, give_up), unique_name(), counters) {}
 
-  SteeringSettings settings(std::vector<Worker> owners, std::uint32_t connections) {
-    SteeringSettings settings{0, std::move(owners), connections, 16};
+  SteeringSettings settings(std::vector<Worker> owners, std::uint32_t connections, Duration give_up) {
+    SteeringSettings settings{0, std::move(owners), connections, 16, give_up};
     settings.own_engine_knows = [this](const flow::ConnectionInfo& info, Side from) {
       return engine_qpns.contains({from, info.end(other(from)).qpn});
     };
@@ -386,6 +387,36 @@ TEST_CASE("a full table: newcomers stay at home, until a silent connection makes
   CHECK(home.counters[Counter::connections_at_home] == 1);
   CHECK(home.steering.connections() == 4);
   CHECK(home.owner(Side::host, pair_number(2).write(1)) == 0);
+}
+
+TEST_CASE("a silent connection makes no room while its owner may have custody for it") {
+  const Time last_seen = seconds(1000);
+  std::uint32_t newcomers = 0;
+  const auto fits_after = [&](Home& home, Duration silence) {
+    home.now = last_seen + silence;
+    return home.connect(pair_number(++newcomers)) == 1;
+  };
+  SECTION("by the box's give_up") {
+    Home home({1}, 1, seconds(3600));
+    home.connect(pair_number(0));
+    CHECK_FALSE(fits_after(home, seconds(3600)));
+    CHECK(fits_after(home, seconds(3601)));
+  }
+  SECTION("by the hosts' own timeouts, 7 times 1100 s") {
+    Home home({1}, 1);
+    Pair pair = pair_number(0);
+    pair.ack_timeout = 28;
+    home.connect(pair);
+    CHECK_FALSE(fits_after(home, seconds(7600)));
+    CHECK(fits_after(home, seconds(7800)));
+  }
+  SECTION("after a DREQ") {
+    Home home({1}, 1, seconds(300));
+    home.connect(pair_number(0));
+    home.owner(Side::host, pair_number(0).dreq(Side::host));
+    CHECK_FALSE(fits_after(home, seconds(299)));
+    CHECK(fits_after(home, seconds(300)));
+  }
 }
 
 TEST_CASE("connections of an earlier process keep the worker that remembers them") {
