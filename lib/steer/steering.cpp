@@ -67,11 +67,17 @@ Target Steering::owner_of(Side from, const wire::Frame& frame, Time now) {
 
 std::optional<Worker> Steering::find(Side from, const wire::Frame& frame, std::uint32_t destination_qpn, Time now) {
   if (connections() == 0) return std::nullopt;
-  const auto found =
-      by_side_[static_cast<int>(from)].find({frame.source, frame.destination, frame.vlan, destination_qpn});
-  if (!found) return std::nullopt;
-  lives_[*found >> kOwnerBits].last_seen = now;
-  return static_cast<Worker>(*found & ((1u << kOwnerBits) - 1));
+  const KeyIndex::Key key{frame.source, frame.destination, frame.vlan, destination_qpn};
+  while (const auto found = by_side_[static_cast<int>(from)].find(key)) {
+    Life& life = lives_[*found >> kOwnerBits];
+    if (now >= life.closes) [[unlikely]] {
+      forget(*found >> kOwnerBits);  // an older one may have the key
+      continue;
+    }
+    life.last_seen = now;
+    return static_cast<Worker>(*found & ((1u << kOwnerBits) - 1));
+  }
+  return std::nullopt;
 }
 
 // ---- RDMA-CM ----------------------------------------------------------------------------------

@@ -419,6 +419,40 @@ TEST_CASE("a silent connection makes no room while its owner may have custody fo
   }
 }
 
+TEST_CASE("a connection whose DREQ nobody answers is forgotten after a minute, traffic or not") {
+  for (const bool traffic : {false, true}) {
+    CAPTURE(traffic);
+    Home home;
+    const Pair old = pair_number(0);
+    const Worker worker = home.connect(old);
+    REQUIRE(worker != 0);
+    home.owner(Side::host, old.dreq(Side::host));
+    home.now += seconds(30);
+    if (traffic) CHECK(home.owner(Side::host, old.write(1)) == worker);
+    CHECK(home.owner(Side::host, old.dreq(Side::host)) == worker);  // a repeat
+    home.now += seconds(60) - 1;
+    if (traffic) CHECK(home.owner(Side::host, old.write(1)) == worker);
+    home.now += 1;
+    CHECK(home.owner(Side::wan, old.ack(1, 1)) == 0);
+    CHECK(home.owner(Side::host, old.write(1)) == 0);
+    CHECK(home.steering.connections() == 0);
+  }
+}
+
+TEST_CASE("behind a connection that has closed unanswered its QPN's older user is found") {
+  Home home;
+  const Pair old = pair_number(0);
+  const Worker worker = home.connect(old);
+  REQUIRE(worker != 0);
+  Pair pair = pair_number(1);
+  pair.a_qpn = old.a_qpn;
+  REQUIRE(home.connect(pair) == worker);
+  home.owner(Side::host, pair.dreq(Side::host));
+  home.now += seconds(60);
+  CHECK(home.owner(Side::wan, old.ack(1, 1)) == worker);
+  CHECK(home.steering.connections() == 1);
+}
+
 TEST_CASE("connections of an earlier process keep the worker that remembers them") {
   Home home;
   const Pair pair;
