@@ -32,10 +32,11 @@ namespace longhaul::metrics {
   X(dropped_unsent, "requests dropped: their flow ended or failed before its turn to send came")                      \
   X(dropped_port_full, "frames dropped: a port refused them for too long")                                            \
   /* between workers, when a box has several: what its ports received is frames_* of all workers                   */ \
-  /* + dropped_ring_full - cm_requests_shown */                                                                       \
+  /* + dropped_ring_full + dropped_unshown - cm_requests_shown */                                                     \
   X(handed_home, "frames handed to the worker that is home to their two hosts: another had received them")            \
   X(handed_over, "frames handed by their home worker to the worker that owns their connection")                       \
   X(dropped_ring_full, "frames dropped: the ring to the worker they belong to was full")                              \
+  X(dropped_unshown, "RDMA-CM replies dropped: no buffer to show their request to the connection's owner")            \
   X(connections_spread, "connections whose home worker gave them to another worker")                                  \
   X(connections_at_home, "connections that stay with their home worker: its table of owners was full")                \
   X(cm_requests_shown, "RDMA-CM requests shown to a connection's owner after their home worker had sent them on")     \

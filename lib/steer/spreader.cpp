@@ -65,7 +65,11 @@ std::uint16_t Spreader::keep(Side side, rte_mbuf** frames, std::uint16_t count, 
 bool Spreader::settle(Side side, rte_mbuf* mbuf, const wire::Frame& frame, Time now) {
   const Target target = steering_.owner_of(side, frame, now);
   if (target.worker == self_) return true;
-  if (!target.request.empty()) show(target.worker, other(side), target.request);
+  if (!target.request.empty() && !show(target.worker, other(side), target.request)) {
+    ++counters_[Counter::dropped_unshown];
+    rte_pktmbuf_free(mbuf);
+    return false;
+  }
   stage(target.worker, {mbuf, side, 0});
   return false;
 }
@@ -91,18 +95,19 @@ std::uint16_t Spreader::take(Worker from, Received& out, Time now) {
 
 bool Spreader::is_shown(const rte_mbuf* frame) const { return frame->pool == shown_; }
 
-// The owner's engine must know the REQ before the REP comes. Without a buffer it goes without, and learns the
-// connection from its traffic.
-void Spreader::show(Worker to, Side side, std::span<const std::uint8_t> request) {
+// The owner's engine must know the REQ before the REP comes. Without a buffer for it the REP must not go on either:
+// RDMA-CM repeats it, while an engine that missed the REQ would never learn all about the connection.
+bool Spreader::show(Worker to, Side side, std::span<const std::uint8_t> request) {
   rte_mbuf* copy = rte_pktmbuf_alloc(shown_);
-  if (copy == nullptr) return;
+  if (copy == nullptr) return false;
   char* bytes = rte_pktmbuf_append(copy, static_cast<std::uint16_t>(request.size()));
   if (bytes == nullptr) {
     rte_pktmbuf_free(copy);
-    return;
+    return false;
   }
   std::memcpy(bytes, request.data(), request.size());
   stage(to, {copy, side, HandedFrame::kShown});
+  return true;
 }
 
 void Spreader::stage(Worker to, HandedFrame frame) {

@@ -62,10 +62,11 @@ class Spreader {
     std::array<HandedFrame, 2 * kBurst> frames;
     std::uint32_t count = 0;
   };
-  /// At its home: true when the frame is this worker's own, otherwise it is on its way.
+  /// At its home: true when the frame is this worker's own, otherwise it is on its way, or dropped by name.
   bool settle(Side side, rte_mbuf* mbuf, const wire::Frame& frame, Time now);
   void stage(Worker to, HandedFrame frame);
-  void show(Worker to, Side side, std::span<const std::uint8_t> request);
+  /// False when there is no buffer.
+  bool show(Worker to, Side side, std::span<const std::uint8_t> request);
   void flush();
   void flush(Worker to);
 

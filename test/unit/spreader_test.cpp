@@ -318,6 +318,35 @@ TEST_CASE("a lost REQ copy is shown again with the REP's repeat") {
   CHECK(team.given[owner][1].bytes == pair.rep());
 }
 
+TEST_CASE("a REP whose REQ cannot be shown is dropped by name, and its repeat goes on with the REQ") {
+  Team team(2);
+  const Pair pair;
+  const Worker home = home_of_pair(pair, 2);
+  const Worker owner = 1 - home;
+  team.receive(home, Side::host, {pair.req()});
+  // Each repeat needs a buffer for as long as the owner takes nothing from its ring.
+  constexpr std::uint64_t kReplies = 400;
+  for (std::uint64_t i = 0; i < kReplies; ++i) team.receive(home, Side::wan, {pair.rep()});
+  const std::uint64_t dropped = team.count(Counter::dropped_unshown);
+  CHECK(dropped > 0);
+  CHECK(team.count(Counter::cm_requests_shown) == kReplies - dropped);
+  CHECK(team.count(Counter::handed_over) == kReplies - dropped);
+  CHECK(team.count(Counter::dropped_ring_full) == 0);
+  team.hand_over();
+  const auto& given = team.given[owner];
+  CHECK(given.size() == 2 * (kReplies - dropped));
+  const auto shown = static_cast<std::uint64_t>(std::ranges::count(given, true, &Given::shown));
+  CHECK(shown == kReplies - dropped);
+  team.given[owner].clear();
+  team.receive(home, Side::wan, {pair.rep()});
+  team.hand_over();
+  REQUIRE(given.size() == 2);
+  CHECK(given[0].shown);
+  CHECK(given[0].bytes == pair.req());
+  CHECK(given[1].bytes == pair.rep());
+  CHECK(team.count(Counter::dropped_unshown) == dropped);
+}
+
 TEST_CASE("a sink passes on everything but what was shown") {
   test::MbufPool pool;
   HandOverRings rings(2);
