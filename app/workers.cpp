@@ -61,7 +61,8 @@ void on_lcore(unsigned lcore, const std::function<void()>& work) {
 
 engine::Settings share_of(const engine::Settings& box, unsigned workers) {
   engine::Settings share = box;
-  share.wan_rate_bps = box.wan_rate_bps / workers;
+  // A share of 0 would mean unlimited.
+  if (box.wan_rate_bps > 0) share.wan_rate_bps = std::max<std::uint64_t>(box.wan_rate_bps / workers, 1);
   share.custody_box_bytes = box.custody_box_bytes / workers;
   share.custody_flow_bytes = std::min(box.custody_flow_bytes, share.custody_box_bytes);
   share.initial_window_bytes = std::min(box.initial_window_bytes, share.custody_flow_bytes);

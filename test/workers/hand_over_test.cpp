@@ -177,6 +177,10 @@ TEST_CASE("what the box may have is divided, what a flow may have is not") {
   CHECK(share.custody_mbufs == box.custody_mbufs / 4);
   CHECK(share.max_connections == 1025);
   CHECK(app::Workers::record_slots(box, 4) == 4 * share.max_connections);
+  box.wan_rate_bps = 3;
+  CHECK(app::share_of(box, 4).wan_rate_bps == 1);
+  box.wan_rate_bps = 0;  // unlimited
+  CHECK(app::share_of(box, 4).wan_rate_bps == 0);
   const engine::Settings alone = app::share_of(box, 1);
   CHECK(alone.max_connections == box.max_connections);
   CHECK(alone.custody_mbufs == box.custody_mbufs);
