@@ -223,11 +223,16 @@ StopRecord Workers::run(Requests& requests, const OnReport& on_report) {
     worker.done.store(true, std::memory_order_release);
     return 0;
   };
-  for (unsigned i = 1; i < count(); ++i)
-    if (rte_eal_remote_launch(body, &calls[i], i) != 0)
-      throw std::runtime_error(fmt::format("lcore {} is not there or busy", i));
-  body(calls.data());
-  for (unsigned i = 1; i < count(); ++i) wait_for(i, workers_[i]->done);
+  unsigned launched = 1;
+  while (launched < count() && rte_eal_remote_launch(body, &calls[launched], launched) == 0) ++launched;
+  const bool all = launched == count();
+  if (all)
+    body(calls.data());
+  else
+    requests.stops.fetch_add(2, std::memory_order_relaxed);
+  // They use what is on this stack.
+  for (unsigned i = 1; i < launched; ++i) wait_for(i, workers_[i]->done);
+  if (!all) throw std::runtime_error(fmt::format("lcore {} is not there or busy", launched));
   StopRecord sum;
   for (unsigned i = 0; i < count(); ++i) {
     const Worker& worker = *workers_[i];

@@ -3,10 +3,12 @@
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
+#include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -25,6 +27,7 @@ using namespace longhaul::test;
 namespace {
 
 constexpr unsigned kWorkers = 2;
+constexpr unsigned kLcores = 3;
 constexpr std::uint32_t kMessages = kThreadSanitizer ? 150 : 3000;
 
 /// `count` connections between the hosts 10.0.0.1 and `b_ip`.
@@ -52,7 +55,7 @@ engine::Settings box_settings() {
 }
 
 struct Box {
-  explicit Box(bool spread) {
+  explicit Box(bool spread, unsigned count = kWorkers) : wires(std::make_unique<Wires>(count)) {
     engine::PoolPlan plan;
     plan.name = "workers";
     plan.frame_bytes = 2048;
@@ -64,7 +67,7 @@ struct Box {
     options.spread_connections = spread;
     options.sleep_when_idle = true;  // the machine may have fewer cores than there are threads
     std::vector<app::WorkerPlace> places;
-    for (unsigned i = 0; i < kWorkers; ++i)
+    for (unsigned i = 0; i < count; ++i)
       places.push_back({wires->port(Side::host, i), wires->port(Side::wan, i), pools, -1});
     workers = std::make_unique<app::Workers>(options, places, clock);
   }
@@ -76,7 +79,7 @@ struct Box {
 
   engine::Pools pools;
   const drivers::Clock clock;
-  std::unique_ptr<Wires> wires = std::make_unique<Wires>(kWorkers);
+  std::unique_ptr<Wires> wires;
   std::unique_ptr<app::Workers> workers;
 };
 
@@ -194,6 +197,21 @@ TEST_CASE("a worker that was told nothing stops with the others") {
   CHECK(stop.left_packets == 0);
 }
 
+TEST_CASE("when an lcore cannot be had, the workers that run already have ended before that is told") {
+  Box box(true, 3);
+  std::atomic<bool> busy{true};
+  const auto keep_busy = [](void* argument) {
+    while (static_cast<std::atomic<bool>*>(argument)->load()) std::this_thread::yield();
+    return 0;
+  };
+  REQUIRE(rte_eal_remote_launch(keep_busy, &busy, 2) == 0);
+  app::Requests requests;
+  CHECK_THROWS_WITH(box.workers->run(requests, {}), Catch::Contains("lcore 2"));
+  CHECK(rte_eal_get_lcore_state(1) == WAIT);
+  busy = false;
+  rte_eal_wait_lcore(2);
+}
+
 TEST_CASE("what an earlier process owed is found by the worker that has its slot") {
   std::vector<custody::RecordSlot> record(app::Workers::record_slots(box_settings(), kWorkers));
   // In the part of either worker, whichever is the home.
@@ -245,7 +263,7 @@ int main(int argc, char** argv) {
   options.program = "workers";
   options.hugepages = false;
   options.memory_bytes = 512ull << 20;
-  for (unsigned i = 1; i < kWorkers; ++i) options.workers.push_back(i % std::thread::hardware_concurrency());
+  for (unsigned i = 1; i < kLcores; ++i) options.workers.push_back(i % std::thread::hardware_concurrency());
   const drivers::Eal eal(options);
   explain_mempools();
   return Catch::Session().run(argc, argv);
