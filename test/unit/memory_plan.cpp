@@ -24,7 +24,7 @@ struct NoPorts final : engine::Sink {
   std::uint16_t transmit(Side /*out*/, rte_mbuf** /*frames*/, std::uint16_t /*count*/) override { return 0; }
 };
 
-std::uint64_t of_dpdk() {
+[[maybe_unused]] std::uint64_t of_dpdk() {
   rte_malloc_socket_stats stats{};
   std::uint64_t bytes = 0;
   for (int socket = 0; socket < RTE_MAX_NUMA_NODES; ++socket)
@@ -32,12 +32,12 @@ std::uint64_t of_dpdk() {
   return bytes;
 }
 
-std::uint64_t of_heap() {
+[[maybe_unused]] std::uint64_t of_heap() {
   const auto info = mallinfo2();
   return info.uordblks + info.hblkhd;
 }
 
-flow::CmExchange exchange_of(std::uint32_t number) {
+[[maybe_unused]] flow::CmExchange exchange_of(std::uint32_t number) {
   flow::CmExchange exchange{};
   exchange.active_comm_id = number;
   exchange.passive_comm_id = number;
