@@ -187,6 +187,7 @@ class NearPart {
   void fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now);
   void arm(NearFlow& flow, Time now);
   bool armed_late(const NearFlow& flow, Time now) const;
+  Duration base_timeout_of(const NearFlow& flow) const;  ///< before backing off
   Duration timeout_of(const NearFlow& flow) const;
   rte_mbuf* with_ack_req(rte_mbuf* held) const;
 

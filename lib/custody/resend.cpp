@@ -110,8 +110,12 @@ void NearPart::settle_probe(NearFlow& flow, Time now) {
   if (psn_le(flow.resend_end, flow.resume_psn)) flow.resending = false;
 }
 
+Duration NearPart::base_timeout_of(const NearFlow& flow) const {
+  return flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
+}
+
 Duration NearPart::timeout_of(const NearFlow& flow) const {
-  const Duration base = flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
+  const Duration base = base_timeout_of(flow);
   const unsigned doublings = std::min<unsigned>(flow.backoff, 16);
   return std::min(base << doublings, std::max(base, settings_.rto_max));
 }
@@ -135,7 +139,7 @@ void NearPart::arm(NearFlow& flow, Time now) {
 // or none at all, must be said at once.
 bool NearPart::armed_late(const NearFlow& flow, Time now) const {
   if (flow.hold_until != 0) return true;
-  return flow.deadline > now + flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
+  return flow.deadline > now + base_timeout_of(flow);
 }
 
 // Each progress starts the timer anew (RFC 6298, 5.3).

@@ -52,10 +52,6 @@ custody::Budget budget_of(const Settings& settings) {
 
 custody::SmallPools small_pools(const Pools& pools) { return {pools.small, Pools::kSmallBytes, pools.frames}; }
 
-bool is_roce(wire::ParseStatus status) {
-  return status == wire::ParseStatus::roce || status == wire::ParseStatus::unknown_opcode;
-}
-
 Counter bytes_from(Side side) { return side == Side::host ? Counter::bytes_host : Counter::bytes_wan; }
 
 void prefetch_headers(const rte_mbuf* mbuf) { rte_prefetch0(rte_pktmbuf_mtod(mbuf, const char*)); }
@@ -160,7 +156,7 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
     }
     arrival.status = wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, arrival.frame);
     ++counters.parsed[static_cast<std::size_t>(arrival.status)];
-    any_roce = any_roce || is_roce(arrival.status);
+    any_roce = any_roce || wire::is_roce(arrival.status);
   }
   counters[side == Side::host ? Counter::frames_host : Counter::frames_wan] += frames.size();
   counters[bytes_from(side)] += bytes;
@@ -175,7 +171,7 @@ void Engine::Impl::look_up(Side side, std::size_t count) {
   std::size_t wanted = 0;
   for (std::size_t i = 0; i < count; ++i) {
     arrivals[i].connection = flow::ConnectionTable::kNone;
-    if (!is_roce(arrivals[i].status)) continue;
+    if (!wire::is_roce(arrivals[i].status)) continue;
     sought[wanted] = &arrivals[i];
     frames[wanted++] = &arrivals[i].frame;
   }
@@ -213,7 +209,7 @@ flow::ConnectionIndex Engine::Impl::connection_of(Side side, const Arrival& arri
 }
 
 void Engine::Impl::frame(Side side, const Arrival& arrival) {
-  const Verdict verdict = is_roce(arrival.status) ? roce(side, arrival) : Verdict::forward;
+  const Verdict verdict = wire::is_roce(arrival.status) ? roce(side, arrival) : Verdict::forward;
   switch (verdict) {
     case Verdict::forward:
       forward(other(side), arrival.mbuf);
@@ -228,10 +224,8 @@ void Engine::Impl::frame(Side side, const Arrival& arrival) {
 }
 
 Verdict Engine::Impl::roce(Side side, const Arrival& arrival) {
-  constexpr unsigned kServiceShift = 5;
   const wire::Frame& frame = arrival.frame;
-  if (frame.opcode == nullptr) return frame.bth().opcode >> kServiceShift == 0 ? rc(side, arrival) : Verdict::forward;
-  switch (frame.opcode->service) {
+  switch (frame.service()) {
     case wire::Service::rc:
       return rc(side, arrival);
     case wire::Service::ud:

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "engine/engine_impl.hpp"
+#include "engine/lifetimes.hpp"
 #include "wire/cm.hpp"
 
 namespace longhaul::engine {
@@ -12,10 +13,6 @@ namespace longhaul::engine {
 using custody::Verdict;
 
 namespace {
-
-// When the table is full, a connection silent for so long and with nothing in custody may go.
-constexpr Duration kIdle = seconds(600);
-constexpr unsigned kIdleSearch = 64;
 
 // The only thing that the engines of several workers have in common.
 std::uint64_t next_serial() {

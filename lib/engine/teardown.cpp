@@ -3,18 +3,12 @@
 #include <rte_mbuf.h>
 
 #include "engine/engine_impl.hpp"
+#include "engine/lifetimes.hpp"
 #include "wire/cm.hpp"
 
 namespace longhaul::engine {
 
 using custody::Verdict;
-
-namespace {
-
-// A DREQ nobody answered: CM's own retries have ended long before.
-constexpr Duration kCloseWait = seconds(60);
-
-}  // namespace
 
 // The connection that a DREQ of no known exchange names by its receiver's QPN: one that was learned from traffic.
 std::optional<flow::ConnectionIndex> Engine::Impl::disconnecting(Side side, const wire::Frame& frame,

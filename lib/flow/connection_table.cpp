@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "flow/connection_key.hpp"
+
 namespace longhaul::flow {
 
 namespace {
@@ -13,12 +15,6 @@ std::string purpose(std::uint32_t capacity) {
 }
 
 }  // namespace
-
-KeyIndex::Key ConnectionTable::key_of(const ConnectionInfo& info, Side from) noexcept {
-  const End& near = info.end(from);
-  const End& far = info.end(other(from));
-  return {near.ip, far.ip, info.vlan, far.qpn};
-}
 
 ConnectionTable::ConnectionTable(std::uint32_t capacity, const std::string& name)
     : by_side_{KeyIndex(capacity, name + "_host", purpose(capacity)),
@@ -60,16 +56,13 @@ bool ConnectionTable::link(ConnectionIndex index, const ConnectionInfo& info) {
 
 std::optional<ConnectionIndex> ConnectionTable::find(Side from, const wire::Frame& frame,
                                                      std::uint32_t destination_qpn) const noexcept {
-  return by_side_[static_cast<int>(from)].find({frame.source, frame.destination, frame.vlan, destination_qpn});
+  return by_side_[static_cast<int>(from)].find(key_of(frame, destination_qpn));
 }
 
 void ConnectionTable::find(Side from, std::span<const wire::Frame* const> frames,
                            ConnectionIndex* connections) const noexcept {
   std::array<KeyIndex::Key, kMostAtOnce> keys;
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    const wire::Frame& frame = *frames[i];
-    keys[i] = {frame.source, frame.destination, frame.vlan, frame.destination_qpn()};
-  }
+  for (std::size_t i = 0; i < frames.size(); ++i) keys[i] = key_of(*frames[i]);
   by_side_[static_cast<int>(from)].find({keys.data(), frames.size()}, connections);
 }
 

@@ -63,8 +63,6 @@ class ConnectionTable {
     bool in_use = false;
     bool linked[2] = {false, false};  ///< per side: the key of frames from there is in the hash
   };
-  /// Frames from there carry this key.
-  static KeyIndex::Key key_of(const ConnectionInfo& info, Side from) noexcept;
   bool link(ConnectionIndex index, const ConnectionInfo& info);
   void unlink(ConnectionIndex index, Side from) noexcept;
 

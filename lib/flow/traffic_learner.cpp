@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "flow/connection_key.hpp"
 #include "wire/path_mtu.hpp"
 #include "wire/psn.hpp"
 
@@ -151,7 +152,7 @@ KeyIndex::Key TrafficLearner::pair_key(const Candidate& candidate) {
 }
 
 TrafficLearner::Candidate* TrafficLearner::candidate_of(const wire::Frame& frame, Time now) {
-  const auto index = by_request_.find({frame.source, frame.destination, frame.vlan, frame.destination_qpn()});
+  const auto index = by_request_.find(key_of(frame));
   return index ? &candidates_[*index] : admit(frame, now);
 }
 
@@ -248,7 +249,7 @@ void TrafficLearner::conceal(Candidate& candidate) {
 // ---- answers ----------------------------------------------------------------------------------
 
 TrafficLearner::Candidate* TrafficLearner::revealed_by(const wire::Frame& answer, Time now) {
-  const auto index = by_answer_.find({answer.source, answer.destination, answer.vlan, answer.destination_qpn()});
+  const auto index = by_answer_.find(key_of(answer));
   if (!index || now - candidates_[*index].last_request > kCandidateLife) return nullptr;
   return &candidates_[*index];
 }

@@ -14,10 +14,6 @@ namespace {
 /// A deadline that poll() leaves where it is would stop the replay for ever; a box would merely be late.
 constexpr int kPollsWithoutProgress = 1000;
 
-bool has_icrc(wire::ParseStatus status) {
-  return status == wire::ParseStatus::roce || status == wire::ParseStatus::unknown_opcode;
-}
-
 }  // namespace
 
 Runner::Runner(const engine::Settings& settings, const engine::Pools& pools, std::vector<flow::Prefix> near,
@@ -40,7 +36,7 @@ void Runner::feed(std::span<const std::uint8_t> bytes, bool truncated, Time at) 
   if (truncated) ++result_.truncated;
 
   wire::Frame frame;
-  const bool roce = has_icrc(wire::parse(bytes, frame));
+  const bool roce = wire::is_roce(wire::parse(bytes, frame));
   const bool icrc_ok = roce && wire::verify_icrc(frame);
   if (roce && !icrc_ok) ++result_.icrc_bad;
 

@@ -33,7 +33,7 @@ Box::Box(unsigned number, const BoxPlan& plan, const engine::Settings& settings,
       watch_(watch),
       observer_(observer),
       send_(std::move(send)),
-      home_(steer::worker_of_entry(pair_hash % steer::kIndirection, static_cast<unsigned>(plan.workers))) {
+      home_(steer::worker_of_entry(pair_hash, static_cast<unsigned>(plan.workers))) {
   if (plan.record != 0) record_ = std::vector<custody::RecordSlot>(settings.max_connections * plan.workers);
   if (plan.workers > 1) shown_ = steer::make_shown_pool(-1);
 }

@@ -52,16 +52,13 @@ View::View(const rte_mbuf* mbuf)
     : View(std::span(rte_pktmbuf_mtod(mbuf, const std::uint8_t*), rte_pktmbuf_data_len(mbuf))) {}
 
 View::View(std::span<const std::uint8_t> given) : bytes(given), status(wire::parse(given, frame)) {
-  roce = status == wire::ParseStatus::roce || status == wire::ParseStatus::unknown_opcode;
+  roce = wire::is_roce(status);
   if (!roce) return;
   const auto& udp = *reinterpret_cast<const wire::UdpHeader*>(frame.data + frame.udp_offset);
   intact = udp.checksum == 0 && wire::verify_ipv4_checksum(frame) && wire::verify_icrc(frame);
 }
 
-bool View::reliable() const {
-  constexpr unsigned kServiceShift = 5;
-  return roce && frame.bth().opcode >> kServiceShift == static_cast<unsigned>(wire::Service::rc);
-}
+bool View::reliable() const { return roce && frame.service() == wire::Service::rc; }
 
 rte_mbuf* to_mbuf(rte_mempool* pool, std::span<const std::uint8_t> bytes) {
   rte_mbuf* mbuf = rte_pktmbuf_alloc(pool);

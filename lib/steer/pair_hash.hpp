@@ -31,8 +31,12 @@ constexpr Worker worker_of_entry(std::size_t entry, unsigned workers) noexcept {
 /// The Toeplitz hash of source and destination address under the key above, as a NIC has it.
 std::uint32_t pair_hash(const wire::IpAddress& source, const wire::IpAddress& destination) noexcept;
 
+/// The home of two hosts among `workers`.
+inline Worker home_of(const wire::IpAddress& one, const wire::IpAddress& other, unsigned workers) noexcept {
+  return worker_of_entry(pair_hash(one, other), workers);
+}
 inline Worker home_of(const wire::Frame& frame, unsigned workers) noexcept {
-  return worker_of_entry(pair_hash(frame.source, frame.destination) % kIndirection, workers);
+  return home_of(frame.source, frame.destination, workers);
 }
 
 }  // namespace longhaul::steer

@@ -8,8 +8,8 @@ void remember_owners(std::span<const custody::RecordSlot> part, Worker owner, st
   for (const custody::RecordSlot& slot : part) {
     if (slot.state() != custody::RecordSlot::State::owing) continue;
     const flow::ConnectionInfo info = slot.connection().info();
-    const std::uint32_t hash = pair_hash(info.end(Side::host).ip, info.end(Side::wan).ip);
-    const Worker home = worker_of_entry(hash % kIndirection, static_cast<unsigned>(steerings.size()));
+    const Worker home =
+        home_of(info.end(Side::host).ip, info.end(Side::wan).ip, static_cast<unsigned>(steerings.size()));
     steerings[home]->restore(info, slot.connection().exchange(), owner, now);
   }
 }

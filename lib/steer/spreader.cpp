@@ -12,8 +12,7 @@ namespace {
 
 bool parse(const rte_mbuf* mbuf, wire::Frame& frame) {
   if (mbuf->nb_segs != 1) return false;
-  const auto status = wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, frame);
-  return status == wire::ParseStatus::roce || status == wire::ParseStatus::unknown_opcode;
+  return wire::is_roce(wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, frame));
 }
 
 Counter counter_of(const HandedFrame& frame) {

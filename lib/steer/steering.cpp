@@ -4,34 +4,21 @@
 #include <algorithm>
 
 #include "engine/header_checksums.hpp"
+#include "engine/lifetimes.hpp"
+#include "flow/connection_key.hpp"
 #include "wire/icrc.hpp"
 
 namespace longhaul::steer {
 
+using engine::kCloseWait;
+using engine::kIdle;
+using engine::kIdleSearch;
 using flow::KeyIndex;
 
 namespace {
 
-// A connection silent for so long may go when an engine's table is full; unless it may have custody still.
-constexpr Duration kIdle = seconds(600);
-constexpr Duration kCloseWait = seconds(60);  // after a DREQ that nobody answered, as in an engine
-constexpr unsigned kIdleSearch = 64;
-
 // A longer REQ than RDMA-CM has is not worth remembering.
 constexpr std::uint32_t kLongestRequest = 512;
-
-KeyIndex::Key key_of(const flow::ConnectionInfo& info, Side from) {
-  const flow::End& near = info.end(from);
-  const flow::End& far = info.end(other(from));
-  return {near.ip, far.ip, info.vlan, far.qpn};
-}
-
-constexpr std::uint8_t kServiceShift = 5;
-
-wire::Service service_of(const wire::Frame& frame) {
-  if (frame.opcode != nullptr) return frame.opcode->service;
-  return frame.bth().opcode >> kServiceShift == 0 ? wire::Service::rc : wire::Service::other;
-}
 
 }  // namespace
 
@@ -50,7 +37,7 @@ Steering::Steering(const SteeringSettings& settings, const std::string& name, Co
 }
 
 Target Steering::owner_of(Side from, const wire::Frame& frame, Time now) {
-  switch (service_of(frame)) {
+  switch (frame.service()) {
     case wire::Service::rc:
     case wire::Service::cnp:
       return {find(from, frame, frame.destination_qpn(), now).value_or(settings_.self)};
@@ -67,7 +54,7 @@ Target Steering::owner_of(Side from, const wire::Frame& frame, Time now) {
 
 std::optional<Worker> Steering::find(Side from, const wire::Frame& frame, std::uint32_t destination_qpn, Time now) {
   if (connections() == 0) return std::nullopt;
-  const KeyIndex::Key key{frame.source, frame.destination, frame.vlan, destination_qpn};
+  const KeyIndex::Key key = flow::key_of(frame, destination_qpn);
   while (const auto found = by_side_[static_cast<int>(from)].find(key)) {
     Life& life = lives_[*found >> kOwnerBits];
     if (now >= life.closes) [[unlikely]] {
@@ -132,7 +119,7 @@ std::optional<Steering::Index> Steering::holder(const KeyIndex::Key& key, Side f
 // WAN, because that is where it resends to.
 std::optional<Worker> Steering::former_owner(const flow::ConnectionInfo& info) const {
   for (const Side side : {Side::host, Side::wan}) {
-    if (const auto old = holder(key_of(info, side), side)) return owner(*old);
+    if (const auto old = holder(flow::key_of(info, side), side)) return owner(*old);
     // What nobody spread is in the home's engine alone.
     if (settings_.own_engine_knows && settings_.own_engine_knows(info, side)) return settings_.self;
   }
@@ -152,7 +139,7 @@ std::optional<Steering::Index> Steering::admit(const flow::ConnectionInfo& info,
   Entry entry;
   entry.in_use = true;
   entry.owner = bound ? *bound : least_loaded();
-  for (const Side side : {Side::host, Side::wan}) entry.keys[static_cast<std::size_t>(side)] = key_of(info, side);
+  for (const Side side : {Side::host, Side::wan}) entry.keys[static_cast<std::size_t>(side)] = flow::key_of(info, side);
   entry.give_up = std::max(settings_.give_up, info.retry_count * info.ack_timeout);  // as custody has it
   entries_[index] = entry;
   lives_[index] = {now, kNever};

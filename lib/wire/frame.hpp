@@ -72,6 +72,11 @@ enum class ParseStatus : std::uint8_t {
 };
 inline constexpr std::size_t kParseStatusCount = static_cast<std::size_t>(ParseStatus::bad_payload_size) + 1;
 
+/// parse() found a BTH, and with it addresses, destination QP, PSN and the place of the ICRC.
+constexpr bool is_roce(ParseStatus status) noexcept {
+  return status == ParseStatus::roce || status == ParseStatus::unknown_opcode;
+}
+
 /// The counter name of a status: lower case with underscores, e.g. "parse_too_short_bth".
 std::string_view name_of(ParseStatus status) noexcept;
 
@@ -96,6 +101,12 @@ struct Frame {
   // As words with the byte before them: one load each.
   std::uint32_t psn() const noexcept { return at<Be32>(bth_offset + offsetof(Bth, ack_req)) & kLow24; }
   std::uint32_t destination_qpn() const noexcept { return at<Be32>(bth_offset + offsetof(Bth, reserved)) & kLow24; }
+  /// Of an opcode that is not known only RC is told from the others.
+  Service service() const noexcept {
+    if (opcode != nullptr) return opcode->service;
+    constexpr unsigned kServiceShift = 5;
+    return bth().opcode >> kServiceShift == static_cast<unsigned>(Service::rc) ? Service::rc : Service::other;
+  }
   bool ack_req() const noexcept { return (bth().ack_req & kBthAckReq) != 0; }
   /// Bytes up to and including the ICRC, as the IP length gives them.
   std::uint32_t roce_size() const noexcept { return icrc_offset + static_cast<std::uint32_t>(kIcrcSize); }

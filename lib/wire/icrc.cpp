@@ -78,8 +78,7 @@ void store_icrc(std::uint8_t* to, std::uint32_t icrc) noexcept {
 
 bool refresh_icrc(std::span<std::uint8_t> bytes) noexcept {
   Frame frame;
-  const ParseStatus status = parse(bytes, frame);
-  if (status != ParseStatus::roce && status != ParseStatus::unknown_opcode) return false;
+  if (!is_roce(parse(bytes, frame))) return false;
   store_icrc(bytes.data() + frame.icrc_offset, compute_icrc(frame));
   return true;
 }

@@ -21,13 +21,9 @@ using namespace longhaul;
 using namespace longhaul::steer;
 using test::Bytes;
 using test::Pair;
+using test::unique_name;
 
 namespace {
-
-std::string unique_name() {
-  static unsigned serial = 0;
-  return "spreader_" + std::to_string(serial++);
-}
 
 /// What one worker's engine is given, in order.
 struct Given {
@@ -44,7 +40,7 @@ class Team {
     for (Worker i = 0; i < workers; ++i) {
       SteeringSettings settings{i, {}, 64, 64};
       for (Worker owner = 0; spread && owner < workers; ++owner) settings.owners.push_back(owner);
-      spreaders_.push_back(std::make_unique<Spreader>(settings, rings_, shown_.get(), unique_name()));
+      spreaders_.push_back(std::make_unique<Spreader>(settings, rings_, shown_.get(), unique_name("spreader")));
     }
   }
 
@@ -118,10 +114,7 @@ FlowKey key_of(Side side, const wire::Frame& frame) {
   return {side, frame.source.to_string(), frame.destination.to_string(), frame.vlan.value, frame.destination_qpn()};
 }
 
-bool parse(const Bytes& bytes, wire::Frame& frame) {
-  const auto status = wire::parse(bytes, frame);
-  return status == wire::ParseStatus::roce || status == wire::ParseStatus::unknown_opcode;
-}
+bool parse(const Bytes& bytes, wire::Frame& frame) { return wire::is_roce(wire::parse(bytes, frame)); }
 
 Pair pair_number(std::uint32_t n) {
   Pair pair;
@@ -352,7 +345,7 @@ TEST_CASE("a sink passes on everything but what was shown") {
   HandOverRings rings(2);
   rte_mempool* shown = make_shown_pool(-1);
   {
-    const Spreader spreader({0, {0, 1}, 16, 16}, rings, shown, unique_name());
+    const Spreader spreader({0, {0, 1}, 16, 16}, rings, shown, unique_name("spreader"));
     struct Port final : engine::Sink {
       std::uint16_t transmit(Side, rte_mbuf** frames, std::uint16_t count) override {
         const auto n = std::min(room, count);

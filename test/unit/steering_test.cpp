@@ -16,19 +16,15 @@ using namespace longhaul::steer;
 using test::Bytes;
 using test::damaged;
 using test::Pair;
+using test::unique_name;
 
 namespace {
-
-std::string unique_name() {
-  static unsigned serial = 0;
-  return "steering_" + std::to_string(serial++);
-}
 
 /// The steering of worker 0 of four.
 struct Home {
   explicit Home(std::vector<Worker> owners = {0, 1, 2, 3}, std::uint32_t connections = 16,
                 Duration give_up = seconds(60))
-      : steering(settings(std::move(owners), connections, give_up), unique_name(), counters) {}
+      : steering(settings(std::move(owners), connections, give_up), unique_name("steering"), counters) {}
 
   SteeringSettings settings(std::vector<Worker> owners, std::uint32_t connections, Duration give_up) {
     SteeringSettings settings{0, std::move(owners), connections, 16, give_up};
@@ -41,8 +37,7 @@ struct Home {
   Target target(Side from, const Bytes& bytes) {
     last = bytes;
     wire::Frame frame;
-    const auto status = wire::parse(last, frame);
-    REQUIRE((status == wire::ParseStatus::roce || status == wire::ParseStatus::unknown_opcode));
+    REQUIRE(wire::is_roce(wire::parse(last, frame)));
     return steering.owner_of(from, frame, now);
   }
   Worker owner(Side from, const Bytes& bytes) { return target(from, bytes).worker; }
@@ -71,6 +66,21 @@ Pair pair_number(std::uint32_t n) {
   pair.b_comm += n;
   pair.transaction += n;
   return pair;
+}
+
+/// Connections of two workers, and one to come with a QPN of each.
+struct TwoAndOneBetween {
+  Pair first, second, between;
+  Worker of_first, of_second;
+};
+TwoAndOneBetween two_and_one_between(Home& home) {
+  TwoAndOneBetween all{pair_number(0), pair_number(1), pair_number(2), 0, 0};
+  all.of_first = home.connect(all.first);
+  all.of_second = home.connect(all.second);
+  REQUIRE(all.of_first != all.of_second);
+  all.between.a_qpn = all.first.a_qpn;
+  all.between.b_qpn = all.second.b_qpn;
+  return all;
 }
 
 }  // namespace
@@ -288,12 +298,7 @@ TEST_CASE("a QPN announced anew is its former user's again when the newcomer end
 
 TEST_CASE("a QPN taken over by a connection of another worker comes back to its own") {
   Home home;
-  const Pair first = pair_number(0), second = pair_number(1);
-  const Worker of_first = home.connect(first), of_second = home.connect(second);
-  REQUIRE(of_first != of_second);
-  Pair pair = pair_number(2);
-  pair.a_qpn = first.a_qpn;
-  pair.b_qpn = second.b_qpn;
+  const auto [first, second, pair, of_first, of_second] = two_and_one_between(home);
   REQUIRE(home.connect(pair) == of_second);
   REQUIRE(home.owner(Side::wan, first.ack(1, 1)) == of_second);
   home.owner(Side::host, pair.rej(Side::host));
@@ -328,12 +333,7 @@ TEST_CASE("of several users of one QPN the newest that goes on has it, in whatev
 
 TEST_CASE("of two former users the one beyond the WAN decides: resends go there") {
   Home home;
-  const Pair first = pair_number(0), second = pair_number(1);
-  const Worker of_first = home.connect(first), of_second = home.connect(second);
-  REQUIRE(of_first != of_second);
-  Pair pair = pair_number(2);
-  pair.a_qpn = first.a_qpn;
-  pair.b_qpn = second.b_qpn;
+  const auto [first, second, pair, of_first, of_second] = two_and_one_between(home);
   CHECK(home.connect(pair) == of_second);
   // A connection with the QPNs of one replaces it.
   Pair again = pair_number(3);

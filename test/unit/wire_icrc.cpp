@@ -66,8 +66,7 @@ std::uint32_t little_endian_at_end(const Bytes& frame) {
 
 bool is_roce_with_good_icrc(const Bytes& bytes) {
   Frame frame;
-  const auto status = parse(bytes, frame);
-  return (status == ParseStatus::roce || status == ParseStatus::unknown_opcode) && verify_icrc(frame);
+  return is_roce(parse(bytes, frame)) && verify_icrc(frame);
 }
 
 /// Whether a router or switch may change bit `bit` (0 is the most significant) of byte `at`, IP header at 0.

@@ -3,7 +3,6 @@
 #include "engine/timer_wheel.hpp"
 #include "flow/time.hpp"
 #include "test/bench/micro/micro.hpp"
-#include "test/bench/micro/timer_heap.hpp"
 
 namespace longhaul::bench {
 
@@ -12,19 +11,17 @@ namespace {
 constexpr Duration kStep = microseconds(1);
 
 /// All set, each a little after the one before, within what a round trip's spread may be.
-template <typename Timers>
-Timers all_set(std::uint32_t count, Time now) {
-  Timers timers(count);
+engine::TimerWheel all_set(std::uint32_t count, Time now) {
+  engine::TimerWheel timers(count);
   for (const std::uint32_t id : shuffled(count)) timers.set(id, now + milliseconds(10) + id * kStep);
   return timers;
 }
 
 /// Any timer, to a deadline behind all others, and a look whether one is due, which none is.
-template <typename Timers>
 void set_timer(benchmark::State& state) {
   const auto count = static_cast<std::uint32_t>(state.range(0));
   Time now = seconds(1000);
-  auto timers = all_set<Timers>(count, now);
+  auto timers = all_set(count, now);
   const auto order = shuffled(count);
   std::size_t i = 0;
   for (auto _ : state) {
@@ -36,11 +33,10 @@ void set_timer(benchmark::State& state) {
 }
 
 /// The first is due; it goes behind all others.
-template <typename Timers>
 void expire_timer(benchmark::State& state) {
   const auto count = static_cast<std::uint32_t>(state.range(0));
   Time now = seconds(1000);
-  auto timers = all_set<Timers>(count, now);
+  auto timers = all_set(count, now);
   for (auto _ : state) {
     now = timers.earliest();
     const auto id = timers.take(now);
@@ -49,10 +45,8 @@ void expire_timer(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
-BENCHMARK_TEMPLATE(set_timer, engine::TimerWheel)->ArgName("flows")->Arg(64)->Arg(65536);
-BENCHMARK_TEMPLATE(set_timer, TimerHeap)->ArgName("flows")->Arg(64)->Arg(65536);
-BENCHMARK_TEMPLATE(expire_timer, engine::TimerWheel)->ArgName("flows")->Arg(64)->Arg(65536);
-BENCHMARK_TEMPLATE(expire_timer, TimerHeap)->ArgName("flows")->Arg(64)->Arg(65536);
+BENCHMARK(set_timer)->ArgName("flows")->Arg(64)->Arg(65536);
+BENCHMARK(expire_timer)->ArgName("flows")->Arg(64)->Arg(65536);
 
 }  // namespace
 
