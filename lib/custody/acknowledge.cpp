@@ -67,6 +67,7 @@ void NearPart::examine(NearFlow& flow, Time now) {
     if (!held.sent) break;
     if (held.wants_response || is_withheld(flow, held, now)) {
       flow.late_end = flow.tail;
+      if (held.wants_response) note_read_stall(flow, now);
       break;
     }
     // An ACK for a message's end, or for anything behind it, would complete the message.
@@ -82,6 +83,18 @@ void NearPart::examine(NearFlow& flow, Time now) {
       pseudo_ack(flow, held.last_psn, held.msn, held.end_bytes, cause, now);
     }
   }
+}
+
+// Requests wait behind a READ or atomic that has not been answered.
+void NearPart::note_read_stall(NearFlow& flow, Time now) {
+  if (flow.read_stall_since == 0 && flow.queue.newest() != flow.queue.to_acknowledge()) {
+    flow.read_stall_since = now;
+    ++counters_[Counter::read_stalls];
+  }
+}
+
+void NearPart::end_read_stall(NearFlow& flow, Time now) {
+  counters_[Counter::read_stall_ns] += now - std::exchange(flow.read_stall_since, 0);
 }
 
 // A limit on unanswered bytes, or the responder's receives used up: it waits for a real answer.
@@ -143,6 +156,7 @@ void NearPart::promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h, std
   flow.h = h;
   flow.msn_h = msn_h;
   flow.acknowledged_any = true;
+  flow.bytes_promised = bytes;
   if (flow.record != nullptr) flow.record->promise(h, msn_h, bytes);
 }
 

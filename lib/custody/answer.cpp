@@ -269,6 +269,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   flow.read_next = psn_add(psn, 1);
   if (psn != held.last_psn) return Verdict::forward;
 
+  if (flow.read_stall_since != 0) end_read_stall(flow, now);
   release_head(flow);
   flow.una = psn_add(psn, 1);
   advance_h(flow, flow.una);
@@ -352,6 +353,7 @@ void NearPart::release_head(NearFlow& flow) {
 
 void NearPart::release_all(NearFlow& flow) {
   while (!flow.queue.empty()) release_head(flow);
+  flow.read_stall_since = 0;
 }
 
 }  // namespace longhaul::custody

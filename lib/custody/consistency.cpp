@@ -3,6 +3,7 @@
 
 #include <rte_mbuf.h>
 
+#include "custody/near_part.hpp"
 #include "wire/psn.hpp"
 
 namespace longhaul::custody {
@@ -54,6 +55,8 @@ Walk walk(const NearFlow& flow) {
 
 }  // namespace
 
+std::uint64_t large_mbufs_of(const NearFlow& flow) { return walk(flow).large; }
+
 std::string_view inconsistency(const NearFlow& flow) {
   const PacketQueue& queue = flow.queue;
   const std::uint32_t top = psn_lt(flow.tail, flow.sent_top) ? flow.sent_top : flow.tail;
@@ -70,8 +73,8 @@ std::string_view inconsistency(const NearFlow& flow) {
 
   const Walk found = walk(flow);
   if (!found.broken.empty()) return found.broken;
-  if (found.packets != queue.packets() || found.bytes != queue.bytes() || found.large != queue.large_mbufs())
-    return "custody's sums";
+  if (NearPart::owed_bytes(flow) != flow.unconfirmed_bytes()) return "bytes acknowledged and not answered";
+  if (found.packets != queue.packets() || found.bytes != queue.bytes()) return "custody's sums";
   if (queue.unsent() != nullptr && !found.saw_unsent) return "unsent is not in custody";
   if (queue.to_acknowledge() != nullptr && !found.saw_to_acknowledge) return "to_acknowledge is not in custody";
   if (found.before_unsent != queue.under_way()) return "packets under way";

@@ -83,10 +83,12 @@ struct alignas(64) NearFlow {
   PacketQueue queue;
   std::uint64_t bytes_taken = 0;     ///< frame bytes ever taken into custody
   std::uint64_t bytes_answered = 0;  ///< of those, answered by the responder
-  RecordSlot* record = nullptr;      ///< what a restart must know of this flow; null: nothing is written down
-  Time unanswered_since = 0;         ///< when the oldest unanswered packet became that: the last progress
-  Time hold_until = 0;               ///< RNR: nothing is sent before
-  Time deadline = kNever;            ///< when on_timer() has something to do
+  std::uint64_t bytes_promised =
+      0;                         ///< of bytes_taken, acknowledged by the box; less than bytes_answered after real ACKs
+  RecordSlot* record = nullptr;  ///< what a restart must know of this flow; null: nothing is written down
+  Time unanswered_since = 0;     ///< when the oldest unanswered packet became that: the last progress
+  Time hold_until = 0;           ///< RNR: nothing is sent before
+  Time deadline = kNever;        ///< when on_timer() has something to do
   LossWindow loss_window;
 
   // ---- lines 3 and 4: what is said to the requester (with IPv6 or VLAN tags, 5 too)
@@ -99,7 +101,9 @@ struct alignas(64) NearFlow {
   // ---- what is rare
   FlowIdentity identity;
   Duration give_up = 0;
-  std::uint32_t read_next = 0;  ///< next response expected of the oldest READ in custody
+  Time read_stall_since = 0;  ///< requests wait behind an unfinished READ or atomic to be acknowledged; 0: none do
+  flow::Policy next_policy = flow::Policy::off;  ///< what rejoining will make `policy`
+  std::uint32_t read_next = 0;                   ///< next response expected of the oldest READ in custody
 
   // End-to-end credits (IBTA vol. 1, 9.7.7.2). Receives are counted as messages are: from where custody began.
   std::uint64_t receive_limit = 0;      ///< receives that the responder has announced
@@ -122,6 +126,10 @@ struct alignas(64) NearFlow {
 
   /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.
   bool owes() const { return !queue.empty() && una != h; }
+  /// Frame bytes acknowledged and not answered, as of the last pseudo-ACK. Does not walk custody.
+  std::uint64_t unconfirmed_bytes() const {
+    return owes() && bytes_promised > bytes_answered ? bytes_promised - bytes_answered : 0;
+  }
 
   static constexpr std::size_t kRequestBytes = 5 * 64;
   static constexpr std::size_t kAnswerBytes = 8 * 64;

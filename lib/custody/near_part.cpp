@@ -20,6 +20,7 @@ void place(NearFlow& flow, std::uint32_t una, std::uint32_t sent_top) {
 void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up) {
   flow.phase = settings_.confirm_by_cm ? Phase::confirmed : Phase::unconfirmed;
   flow.was_confirmed = flow.msn_known = settings_.confirm_by_cm;
+  flow.next_policy = flow.policy;
   // A flow that is only counted must not have its gaps NAKed.
   if (flow.policy == flow::Policy::off) flow.phase = Phase::plain;
   place(flow, starting_psn, starting_psn);
@@ -29,6 +30,7 @@ void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_
 // From here on as after any stretch of plain RoCE: custody, and an ACK that covers what went before it.
 void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn) {
   flow.phase = Phase::plain;
+  flow.next_policy = flow.policy;
   flow.was_confirmed = true;
   place(flow, una, next_psn);
   flow.msn_h = msn;
@@ -61,6 +63,26 @@ void NearPart::end(NearFlow& flow, Time now) {
   flow.record = nullptr;
   flow.phase = Phase::ended;
   flow.deadline = kNever;
+}
+
+void NearPart::abandon(NearFlow& flow, std::string_view why, Time now) {
+  if (flow.owes()) fail(flow, wire::NakCode::remote_operational_error, why, now);
+}
+
+void NearPart::set_policy(NearFlow& flow, flow::Policy policy) {
+  flow.next_policy = policy;
+  if (flow.policy == policy) return;
+  // One that is off holds nothing; and what it lets through is not verified, so it must not rejoin as it is.
+  if (flow.policy == flow::Policy::off) flow.policy = policy;
+  if (flow.phase != Phase::failed && flow.phase != Phase::ended) enter_plain(flow);
+}
+
+void NearPart::set_times(const NearSettings& times) {
+  settings_.rto_initial = times.rto_initial;
+  settings_.rto_min = times.rto_min;
+  settings_.rto_max = times.rto_max;
+  settings_.give_up = times.give_up;
+  settings_.confirm_by_cm = times.confirm_by_cm;
 }
 
 std::uint64_t NearPart::owed_bytes(const NearFlow& flow) {

@@ -112,6 +112,15 @@ class NearPart {
   /// The responder's side closed the connection, or its QPN was given to another: custody can never be confirmed.
   void end(NearFlow& flow, Time now);
 
+  /// The flow fails if something was acknowledged and is not delivered: an operator would not wait for it.
+  void abandon(NearFlow& flow, std::string_view why, Time now);
+
+  /// From its next stretch of custody on. Until then nothing new is taken; what is there goes on as before.
+  static void set_policy(NearFlow& flow, flow::Policy policy);
+
+  /// The times are used from here on, but give_up by new flows only.
+  void set_times(const NearSettings& times);
+
   /// Frame bytes acknowledged to the requester and not answered by the responder. Walks custody.
   static std::uint64_t owed_bytes(const NearFlow& flow);
 
@@ -142,7 +151,7 @@ class NearPart {
   bool sends_newest(const NearFlow& flow, Time now) const;
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
   static rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);
-  void enter_plain(NearFlow& flow);
+  static void enter_plain(NearFlow& flow);
   bool may_rejoin(const NearFlow& flow, const Span& span) const;
   void start_rejoining(NearFlow& flow, const Span& span);
 
@@ -162,6 +171,8 @@ class NearPart {
   void confirmed(NearFlow& flow);
   Verdict stale(NearFlow& flow, std::uint32_t psn, Counter absorbed);
   void release_head(NearFlow& flow);
+  void note_read_stall(NearFlow& flow, Time now);
+  void end_read_stall(NearFlow& flow, Time now);
   void release_all(NearFlow& flow);
 
   // acknowledge.cpp

@@ -23,7 +23,6 @@ class PacketQueue {
   std::uint64_t bytes() const { return bytes_; }
   /// Packets before `unsent`: sent since the last rewind.
   std::uint64_t under_way() const { return under_way_; }
-  std::uint64_t large_mbufs() const { return large_mbufs_; }
 
   rte_mbuf* head() const { return head_; }
   rte_mbuf* newest() const { return tail_; }
@@ -46,7 +45,6 @@ class PacketQueue {
     if (first_read_ == nullptr && held.wants_response) first_read_ = mbuf;
     ++packets_;
     bytes_ += mbuf->pkt_len;
-    if (!held.small) ++large_mbufs_;
   }
 
   /// Removes the head and returns it; the caller owns the reference.
@@ -66,7 +64,6 @@ class PacketQueue {
     prefetch_behind(head_);
     --packets_;
     bytes_ -= mbuf->pkt_len;
-    if (!held.small) --large_mbufs_;
     return mbuf;
   }
 
@@ -112,7 +109,6 @@ class PacketQueue {
   std::uint64_t bytes_ = 0;
   std::uint32_t packets_ = 0;
   std::uint32_t under_way_ = 0;
-  std::uint32_t large_mbufs_ = 0;
   rte_mbuf* found_ = nullptr;  ///< by the last find(); null when it has been popped since
 };
 

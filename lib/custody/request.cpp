@@ -270,12 +270,13 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
 void NearPart::enter_plain(NearFlow& flow) { flow.phase = Phase::plain; }
 
 bool NearPart::may_rejoin(const NearFlow& flow, const Span& span) const {
-  return flow.queue.empty() && flow.policy != flow::Policy::off && flow.trusted && !draining_ && span.known &&
+  return flow.queue.empty() && flow.next_policy != flow::Policy::off && flow.trusted && !draining_ && span.known &&
          span.psn == flow.sent_top;
 }
 
 void NearPart::start_rejoining(NearFlow& flow, const Span& span) {
   flow.phase = Phase::rejoining;
+  flow.policy = flow.next_policy;
   flow.msn_known = false;
   flow.tail = span.psn;
   flow.msn_base = flow.msn_tail = flow.msn_released = 0;

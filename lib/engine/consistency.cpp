@@ -15,7 +15,7 @@ std::string_view Engine::inconsistency() const {
     if (flow.queue.bytes() > budget.flow_bytes_limit) return "a flow's custody exceeds its limit";
     sum.packets += flow.queue.packets();
     sum.bytes += flow.queue.bytes();
-    sum.large_mbufs += flow.queue.large_mbufs();
+    sum.large_mbufs += custody::large_mbufs_of(flow);
     if (!impl_->table.in_use(index) && (!flow.queue.empty() || !connection.dreqs.empty()))
       return "a closed connection holds packets";
     if (connection.touched) return "a flow was touched and not looked at";

@@ -18,6 +18,17 @@ namespace longhaul::engine {
 
 using custody::Verdict;
 
+custody::NearSettings near_settings(const Settings& settings) {
+  custody::NearSettings near;
+  near.confirm_by_cm = settings.confirm == Confirm::cm;
+  near.initial_window_bytes = settings.initial_window_bytes;
+  near.rto_initial = settings.rto_initial;
+  near.rto_min = settings.rto_min;
+  near.rto_max = settings.rto_max;
+  near.give_up = settings.give_up;
+  return near;
+}
+
 namespace {
 
 // A port that refused a frame is asked again after this.
@@ -31,17 +42,6 @@ std::string unique_name(const std::string& what) {
   return "lh_" + what + "_" + std::to_string(serial++);
 }
 
-custody::NearSettings near_settings(const Settings& settings) {
-  custody::NearSettings near;
-  near.confirm_by_cm = settings.confirm == Confirm::cm;
-  near.initial_window_bytes = settings.initial_window_bytes;
-  near.rto_initial = settings.rto_initial;
-  near.rto_min = settings.rto_min;
-  near.rto_max = settings.rto_max;
-  near.give_up = settings.give_up;
-  return near;
-}
-
 custody::Budget budget_of(const Settings& settings) {
   custody::Budget budget;
   budget.box_bytes_limit = settings.custody_box_bytes;
@@ -52,6 +52,7 @@ custody::Budget budget_of(const Settings& settings) {
 
 custody::SmallPools small_pools(const Pools& pools) { return {pools.small, Pools::kSmallBytes, pools.frames}; }
 
+Counter frames_from(Side side) { return side == Side::host ? Counter::frames_host : Counter::frames_wan; }
 Counter bytes_from(Side side) { return side == Side::host ? Counter::bytes_host : Counter::bytes_wan; }
 
 void prefetch_headers(const rte_mbuf* mbuf) { rte_prefetch0(rte_pktmbuf_mtod(mbuf, const char*)); }
@@ -116,6 +117,10 @@ void Engine::Impl::burst(Side side, std::span<rte_mbuf* const> frames) {
   // So many frames before its turn: an answer's connection tells what of custody it will release.
   constexpr std::size_t kConnection = 12;
   constexpr std::size_t kContents = 6;
+  if (bypass) [[unlikely]] {
+    pass_by(side, frames);
+    return;
+  }
   const std::uint64_t bytes_before = counters[bytes_from(side)];
   if (!take_apart(side, frames)) {
     if (side == Side::host) pacer.charge(counters[bytes_from(side)] - bytes_before, now);
@@ -131,6 +136,13 @@ void Engine::Impl::burst(Side side, std::span<rte_mbuf* const> frames) {
     if (i + kContents < count) prefetch_contents(side, arrivals[i + kContents]);
     frame(side, arrivals[i]);
   }
+}
+
+void Engine::Impl::pass_by(Side side, std::span<rte_mbuf* const> frames) {
+  for (const rte_mbuf* mbuf : frames) counters[bytes_from(side)] += mbuf->pkt_len;
+  counters[frames_from(side)] += frames.size();
+  counters[Counter::bypassed] += frames.size();
+  out(other(side)).forward(frames);
 }
 
 // False when none is RoCE.
@@ -158,7 +170,7 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
     ++counters.parsed[static_cast<std::size_t>(arrival.status)];
     any_roce = any_roce || wire::is_roce(arrival.status);
   }
-  counters[side == Side::host ? Counter::frames_host : Counter::frames_wan] += frames.size();
+  counters[frames_from(side)] += frames.size();
   counters[bytes_from(side)] += bytes;
   return any_roce;
 }

@@ -7,9 +7,11 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "custody/observer.hpp"
 #include "custody/restart_record.hpp"
+#include "engine/connection_state.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
 #include "flow/connection.hpp"
@@ -59,6 +61,27 @@ class Engine {
 
   /// Stops (true) or allows (false) new custody and pseudo-ACKs; all else goes on.
   void set_draining(bool draining);
+
+  // What an operator asks and changes while it runs (control.cpp). Connections are numbered from 0 to
+  // connection_slots() - 1, and gone through in portions, so that frames need not wait.
+
+  /// With bypass all frames pass without a look, and nothing is learned. Custody goes on until it is empty or its
+  /// connections are forgotten.
+  void set_bypass(bool bypass, Time now);
+  bool bypass() const;
+  std::uint32_t connection_slots() const;
+  /// Closes the connections from `first` on, `count` slots of them. One with acknowledged data that is not delivered
+  /// fails first, for the reason `why`.
+  void forget(std::uint32_t first, std::uint32_t count, std::string_view why, Time now);
+  /// Takes over what may change while it runs: policies, confirm, wan_rate_bps, learn_from_traffic, give_up (for new
+  /// connections), dreq_hold and the rto_*. The rest of `changed` is not looked at. Connections that are there keep
+  /// their policy until apply_policies().
+  void reconfigure(const Settings& changed);
+  /// The policy of connections that are there: for custody from now on, what is in it goes on as before. Returns how
+  /// many have another one now.
+  std::uint32_t apply_policies(std::uint32_t first, std::uint32_t count);
+  /// Appends the connections of `count` slots from `first` on.
+  void describe(std::uint32_t first, std::uint32_t count, Time now, std::vector<ConnectionState>& out) const;
 
   /// A connection that is followed has `info`'s key for frames from `from` (flow::ConnectionTable::holder()).
   bool knows(const flow::ConnectionInfo& info, Side from) const;

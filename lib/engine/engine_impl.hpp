@@ -22,6 +22,8 @@
 
 namespace longhaul::engine {
 
+custody::NearSettings near_settings(const Settings& settings);
+
 /// What the engine keeps beside a connection's entry in the table. Its one near flow is the requests of its
 /// host-side end; the other end's requests are the other box's near flow.
 struct alignas(64) Connection {
@@ -61,6 +63,7 @@ struct Engine::Impl final : custody::Outlet {
   std::uint64_t waiting_frames() const;
 
   void burst(Side side, std::span<rte_mbuf* const> frames);
+  void pass_by(Side side, std::span<rte_mbuf* const> frames);
   bool take_apart(Side side, std::span<rte_mbuf* const> frames);
   void look_up(Side side, std::size_t count);
   void prefetch_connection(Side side, const Arrival& arrival) const;
@@ -104,6 +107,13 @@ struct Engine::Impl final : custody::Outlet {
   void damaged(flow::ConnectionIndex index);
   void record_connection(flow::ConnectionIndex index);
 
+  // control.cpp
+  void set_bypass(bool on, Time time);
+  void forget(flow::ConnectionIndex index, std::string_view why);
+  void reconfigure(const Settings& changed);
+  bool apply_policy(flow::ConnectionIndex index);
+  ConnectionState describe(flow::ConnectionIndex index, Time time) const;
+
   // custody::Outlet
   bool may_send() override { return !wan_full && pacer.may_send(now); }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
@@ -122,7 +132,7 @@ struct Engine::Impl final : custody::Outlet {
 
   Egress<Impl>& out(Side side) { return egress[static_cast<int>(side)]; }
 
-  const Settings settings;
+  Settings settings;
   Counters counters;
   custody::Observer* observer;
   Egress<Impl> egress[2];
@@ -138,6 +148,7 @@ struct Engine::Impl final : custody::Outlet {
   std::deque<flow::ConnectionIndex> backlog;
   metrics::Histogram pseudo_ack_delay;
   Time now = 0;
+  bool bypass = false;    ///< all frames pass without a look
   bool wan_full = false;  ///< the WAN port refused a frame during this call
   /// Made frames that the host port accepted, not recorded yet; those of one burst have the same cause.
   struct Accepted {

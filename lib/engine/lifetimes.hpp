@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long a connection that says nothing is remembered. What spreads connections over engines must not forget one before
-// its engine does.
+// How long a connection that says nothing is remembered. What spreads connections over engines must not forget one
+// before its engine does.
 #pragma once
 
 #include "flow/time.hpp"

@@ -16,6 +16,9 @@ class Pacer {
   explicit Pacer(std::uint64_t bits_per_second)
       : nanoseconds_per_byte_(bits_per_second == 0 ? 0.0 : 8e9 / static_cast<double>(bits_per_second)) {}
 
+  /// What was charged before stays.
+  void set_rate(std::uint64_t bits_per_second) { nanoseconds_per_byte_ = Pacer(bits_per_second).nanoseconds_per_byte_; }
+
   bool may_send(Time now) const { return static_cast<double>(now) + kBurst >= next_; }
 
   void charge(std::uint64_t bytes, Time now) {

@@ -179,6 +179,12 @@ TrafficLearner::Candidate* TrafficLearner::admit(const wire::Frame& frame, Time 
   return nullptr;
 }
 
+void TrafficLearner::start_anew(Time now) {
+  for (Candidate& candidate : candidates_)
+    if (candidate.in_use) drop(candidate);
+  blind_until_ = now + kBlind;
+}
+
 void TrafficLearner::drop(Candidate& candidate) {
   conceal(candidate);
   displace(candidate);

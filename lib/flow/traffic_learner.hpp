@@ -57,6 +57,9 @@ class TrafficLearner {
   /// An answer from the WAN side, ICRC verified, to a QPN of no known connection.
   TrafficOutcome answer(const wire::Frame& frame, Time now);
 
+  /// Forgets all candidates: frames passed that it was not shown.
+  void start_anew(Time now);
+
   /// Without a request for so long a candidate no longer counts: its requester has given up.
   static constexpr Duration kCandidateLife = seconds(60);
 

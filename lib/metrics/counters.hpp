@@ -41,6 +41,7 @@ namespace longhaul::metrics {
   X(connections_at_home, "connections that stay with their home worker: its table of owners was full")                \
   X(cm_requests_shown, "RDMA-CM requests shown to a connection's owner after their home worker had sent them on")     \
   /* why frames passed through unlearned */                                                                           \
+  X(bypassed, "frames passed without a look, because bypass was on")                                                  \
   X(icrc_bad, "RoCE frames of learned flows or RDMA-CM whose ICRC is wrong: passed through, no state changed")        \
   X(requests_implausible, "requests with a PSN far from all that is under way: not their connection's, passed")       \
   X(answers_implausible, "answers with a PSN far from all that is under way: not their connection's, passed")         \
@@ -74,6 +75,8 @@ namespace longhaul::metrics {
   X(eligible_requests, "SEND and WRITE requests with AckReq, new PSNs, of flows that were confirmed")                 \
   X(pseudo_acks, "pseudo-ACKs made for requests, one each")                                                           \
   X(pseudo_acks_withheld, "pseudo-ACKs that had to wait for a limit on unanswered bytes or for credits")              \
+  X(read_stalls, "times that requests had to wait behind an unfinished READ or atomic to be acknowledged")            \
+  X(read_stall_ns, "nanoseconds that they did, added up over flows, waits that are over only")                        \
   X(pseudo_acks_repeated, "pseudo-ACKs made again for repeated requests, one a burst")                                \
   X(pseudo_naks, "PSN NAKs made for gaps in the requester's PSNs")                                                    \
   X(repair_naks, "PSN NAKs made because requests that were not in custody were lost")                                 \

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an operator asks and changes while the engine runs.
+#include <algorithm>
+
+#include "engine/engine_impl.hpp"
+
+namespace longhaul::engine {
+
+std::string_view name_of(custody::Phase phase) {
+  switch (phase) {
+    case custody::Phase::unconfirmed:
+      return "unconfirmed";
+    case custody::Phase::confirmed:
+      return "confirmed";
+    case custody::Phase::plain:
+      return "plain";
+    case custody::Phase::rejoining:
+      return "rejoining";
+    case custody::Phase::failed:
+      return "failed";
+    case custody::Phase::ended:
+      return "ended";
+  }
+  return "unknown";
+}
+
+void Engine::Impl::set_bypass(bool on, Time time) {
+  now = time;
+  // What it knows of candidates is from before.
+  if (bypass && !on) learner.start_anew(now);
+  bypass = on;
+}
+
+void Engine::Impl::forget(flow::ConnectionIndex index, std::string_view why) {
+  if (!table.in_use(index)) return;
+  Connection& connection = connections[index];
+  out(Side::wan).flush();  // frames of the flow in the burst point at it
+  near.abandon(connection.near, why, now);
+  // A requester with requests under way can be told now; afterwards nobody knows of the flow.
+  if (connection.near.fatal_nak_wanted) near.acknowledge(connection.near, now);
+  out(Side::host).flush();
+  close(index);
+}
+
+void Engine::Impl::reconfigure(const Settings& changed) {
+  settings.policies = changed.policies;
+  settings.confirm = changed.confirm;
+  settings.wan_rate_bps = changed.wan_rate_bps;
+  settings.learn_from_traffic = changed.learn_from_traffic;
+  settings.rto_initial = changed.rto_initial;
+  settings.rto_min = changed.rto_min;
+  settings.rto_max = changed.rto_max;
+  settings.give_up = changed.give_up;
+  settings.dreq_hold = changed.dreq_hold;
+  pacer.set_rate(settings.wan_rate_bps);
+  near.set_times(near_settings(settings));
+}
+
+bool Engine::Impl::apply_policy(flow::ConnectionIndex index) {
+  if (!table.in_use(index)) return false;
+  custody::NearFlow& flow = connections[index].near;
+  const flow::Policy policy = settings.policies.lookup(flow.identity.requester, flow.identity.responder);
+  if (policy == flow.next_policy) return false;
+  custody::NearPart::set_policy(flow, policy);
+  return true;
+}
+
+ConnectionState Engine::Impl::describe(flow::ConnectionIndex index, Time time) const {
+  const Connection& connection = connections[index];
+  const custody::NearFlow& flow = connection.near;
+  ConnectionState state;
+  state.serial = flow.identity.serial;
+  state.info = table[index];
+  state.from_traffic = connection.from_traffic;
+  state.closing = connection.close_deadline != kNever;
+  state.trusted = flow.trusted;
+  state.phase = flow.phase;
+  state.policy = flow.policy;
+  state.next_policy = flow.next_policy;
+  state.custody_packets = flow.queue.packets();
+  state.custody_bytes = flow.queue.bytes();
+  state.unconfirmed_bytes = flow.unconfirmed_bytes();
+  state.taken_bytes = flow.bytes_taken;
+  state.lost_bytes = flow.lost_bytes;
+  state.oldest = flow.queue.empty() ? 0 : time - std::min(time, flow.unanswered_since);
+  state.idle = time - std::min(time, connection.last_seen);
+  state.round_trip = flow.rtt.smoothed();
+  state.una = flow.una;
+  state.h = flow.h;
+  state.tail = flow.tail;
+  return state;
+}
+
+// ---- the public face --------------------------------------------------------------------------
+
+namespace {
+
+/// Calls `work` for each of `count` slots from `first` on that the table has.
+template <typename Work>
+void for_slots(const flow::ConnectionTable& table, std::uint32_t first, std::uint32_t count, Work work) {
+  const std::uint32_t end = first + std::min(count, table.capacity() - std::min(first, table.capacity()));
+  for (flow::ConnectionIndex index = first; index < end; ++index)
+    if (table.in_use(index)) work(index);
+}
+
+}  // namespace
+
+void Engine::set_bypass(bool bypass, Time now) { impl_->set_bypass(bypass, now); }
+bool Engine::bypass() const { return impl_->bypass; }
+std::uint32_t Engine::connection_slots() const { return impl_->table.capacity(); }
+
+void Engine::forget(std::uint32_t first, std::uint32_t count, std::string_view why, Time now) {
+  impl_->now = now;
+  for_slots(impl_->table, first, count, [&](flow::ConnectionIndex index) { impl_->forget(index, why); });
+}
+
+void Engine::reconfigure(const Settings& changed) { impl_->reconfigure(changed); }
+
+std::uint32_t Engine::apply_policies(std::uint32_t first, std::uint32_t count) {
+  std::uint32_t changed = 0;
+  for_slots(impl_->table, first, count, [&](flow::ConnectionIndex index) { changed += impl_->apply_policy(index); });
+  return changed;
+}
+
+void Engine::describe(std::uint32_t first, std::uint32_t count, Time now, std::vector<ConnectionState>& out) const {
+  for_slots(impl_->table, first, count,
+            [&](flow::ConnectionIndex index) { out.push_back(impl_->describe(index, now)); });
+}
+
+}  // namespace longhaul::engine
