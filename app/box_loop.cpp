@@ -53,6 +53,8 @@ StopRecord BoxLoop::run(Requests& requests) {
   const Time started = clock_.now();
   Time drain_until = kNever;
   Time now = started;
+  Time last = started;
+  Duration busy = 0;
   bool drained = false;
   for (;;) {
     const std::uint16_t from_host = receive(Side::host);
@@ -62,11 +64,14 @@ StopRecord BoxLoop::run(Requests& requests) {
     engine_.poll(now, from_wan == kBurst || from_workers == kBurst);
     if (engine_.has_accepted_acks()) engine_.acks_accepted(clock_.now());
 
-    if (options_.on_report && requests.report.load(std::memory_order_relaxed)) {
-      requests.report.store(false, std::memory_order_relaxed);
-      options_.on_report();
+    const bool had_frames = from_host + from_wan + from_workers > 0;
+    if (had_frames) busy += now - last;
+    last = now;
+    rounds_.store(rounds_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (options_.orders != nullptr && options_.orders->waiting()) [[unlikely]] {
+      WorkerAccess access{engine_, options_.spreader, {rounds(), now - started, busy}, now};
+      options_.orders->carry_out(access);
     }
-    if (options_.in_round) options_.in_round();
     const int stops = requests.stops.load(std::memory_order_relaxed);
     if (stops > 0) [[unlikely]] {
       if (drain_until == kNever) {
@@ -82,7 +87,7 @@ StopRecord BoxLoop::run(Requests& requests) {
       const bool done = options_.together == nullptr ? drained : options_.together->all_drained();
       if (stops > 1 || now >= drain_until || done) break;
     }
-    idle.round(from_host + from_wan + from_workers > 0, now, std::min(engine_.next_deadline(), drain_until));
+    if (idle.round(had_frames, now, std::min(engine_.next_deadline(), drain_until))) last = clock_.now();
   }
   record.left_packets = engine_.custody_packets();
   record.left_bytes = engine_.custody_bytes();

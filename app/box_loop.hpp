@@ -4,10 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <span>
 
 #include "app/idle.hpp"
+#include "app/orders.hpp"
 #include "app/stop_signals.hpp"
 #include "drivers/clock.hpp"
 #include "drivers/port.hpp"
@@ -41,9 +41,8 @@ class StopTogether {
 
 struct BoxLoopOptions {
   bool sleep_when_idle = false;
-  Duration drain = seconds(10);     ///< at most so long after the first stop
-  std::function<void()> on_report;  ///< called in the loop when Requests::report was set
-  std::function<void()> in_round;   ///< called in each round, if set
+  Duration drain = seconds(10);  ///< at most so long after the first stop
+  Orders* orders = nullptr;      ///< may be null; must outlive the loop
   /// When the box has several workers; both must outlive the loop.
   steer::Spreader* spreader = nullptr;
   StopTogether* together = nullptr;
@@ -68,6 +67,9 @@ class BoxLoop {
   /// Runs until `requests` says stop and custody is empty, the drain time has passed, or a second stop came.
   StopRecord run(Requests& requests);
 
+  /// Rounds begun so far. Any thread may ask: one that does not grow belongs to a worker that stands still.
+  std::uint64_t rounds() const { return rounds_.load(std::memory_order_relaxed); }
+
  private:
   std::uint16_t receive(Side side);
   std::uint16_t receive_from_workers();
@@ -77,6 +79,7 @@ class BoxLoop {
   drivers::Port* ports_[2];
   const drivers::Clock& clock_;
   BoxLoopOptions options_;
+  std::atomic<std::uint64_t> rounds_{0};
 };
 
 }  // namespace longhaul::app

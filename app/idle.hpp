@@ -18,13 +18,16 @@ class Idle {
   /// With `sleep`, also asks the kernel to wake this thread on time (timer slack of 1 ns instead of 50 us).
   explicit Idle(bool sleep);
 
-  /// Call at the end of each round. `busy`: frames came or went. Sleeps when it is time to, but not past `deadline`.
-  void round(bool busy, Time now, Time deadline) {
+  /// Call at the end of each round. `busy`: frames came or went. Sleeps when it is time to, but not past `deadline`;
+  /// true when it did.
+  bool round(bool busy, Time now, Time deadline) {
     if (busy) {
       empty_ = 0;
     } else if (sleep_ && ++empty_ >= kEmptyRounds) {
       nap(now, deadline);
+      return true;
     }
+    return false;
   }
 
  private:

@@ -59,14 +59,20 @@ std::string histogram_table(std::string_view name, const metrics::Histogram& his
          bars(histogram);
 }
 
-BoxReport::BoxReport(const engine::Engine& engine, const steer::Spreader* spreader)
+BoxReport::BoxReport(const engine::Engine& engine, const steer::Spreader* spreader, const Activity& its)
     : counters(engine.counters()),
       custody_packets(engine.custody_packets()),
       custody_bytes(engine.custody_bytes()),
-      waiting_frames(engine.waiting_frames()),
+      activity(its),
       pseudo_ack_delay(engine.pseudo_ack_delay()),
       wan_rtt(engine.wan_rtt()) {
   if (spreader != nullptr) counters += spreader->counters();
+}
+
+std::uint64_t BoxReport::not_gone() const {
+  std::uint64_t gone = counters[Counter::forwarded_host] + counters[Counter::forwarded_wan];
+  for (const Counter counter : metrics::kNotForwarded) gone += counters[counter];
+  return counters[Counter::frames_host] + counters[Counter::frames_wan] - gone;
 }
 
 BoxReport& BoxReport::operator+=(const BoxReport& more) {
@@ -74,6 +80,9 @@ BoxReport& BoxReport::operator+=(const BoxReport& more) {
   custody_packets += more.custody_packets;
   custody_bytes += more.custody_bytes;
   waiting_frames += more.waiting_frames;
+  activity.rounds += more.activity.rounds;
+  activity.ran += more.activity.ran;
+  activity.busy += more.activity.busy;
   pseudo_ack_delay += more.pseudo_ack_delay;
   wan_rtt += more.wan_rtt;
   return *this;

@@ -23,14 +23,17 @@ struct BoxReport {
   Counters counters;
   std::uint64_t custody_packets = 0;
   std::uint64_t custody_bytes = 0;
-  std::uint64_t waiting_frames = 0;
+  std::uint64_t waiting_frames = 0;  ///< Engine::waiting_frames(), or while the worker runs not_gone()
+  Activity activity;
   metrics::Histogram pseudo_ack_delay;
   metrics::Histogram wan_rtt;
 
   BoxReport() = default;
   /// `spreader` may be null. In the thread that runs the engine.
-  BoxReport(const engine::Engine& engine, const steer::Spreader* spreader);
+  BoxReport(const engine::Engine& engine, const steer::Spreader* spreader, const Activity& activity);
   BoxReport& operator+=(const BoxReport& more);
+  /// Frames that came in and, by the counters, neither left nor were dropped. The engine itself would have to walk.
+  std::uint64_t not_gone() const;
 };
 
 /// All counters of a box by their names, 0 included, parse_* and delays (`*_ns_p50`, `_p99`, `_p99_9`, `_max`,

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "app/attendant.hpp"
 #include "app/command_guard.hpp"
 #include "app/commands.hpp"
 #include "app/memory_demand.hpp"
@@ -121,18 +122,16 @@ int run(const Options& options) {
     return json;
   };
 
-  const auto on_report = [&](std::span<const BoxReport> reports) {
-    if (options.stats.empty()) return;
+  Attendant attendant;
+  attendant.every(std::chrono::milliseconds(20), "statistics", [&] {
+    if (!requests.report.exchange(false) || options.stats.empty()) return;
+    const std::vector<BoxReport> reports = workers.ask_reports();
     const BoxReport sum = total(reports);
     StopRecord now;
     now.at_stop_packets = now.left_packets = sum.custody_packets;
     now.at_stop_bytes = now.left_bytes = sum.custody_bytes;
-    try {
-      write_atomically(options.stats, statistics(reports, now));
-    } catch (const std::exception& error) {
-      spdlog::error("{}", error.what());  // a full disk must not stop a box
-    }
-  };
+    write_atomically(options.stats, statistics(reports, now));
+  });
 
   runtime.start_ports();
   for (const drivers::EthdevPort* port : {&runtime.first(), &runtime.second()}) {
@@ -143,7 +142,9 @@ int run(const Options& options) {
              flow::name_of(config.engine.policies.fallback));
   std::fflush(stdout);
 
-  const StopRecord stop = workers.run(requests, on_report);
+  attendant.start();
+  const StopRecord stop = workers.run(requests);
+  attendant.stop();
   // First what must not be missed: writing the rest may fail.
   const std::uint64_t lost = workers.unconfirmed_bytes();
   if (lost > 0)

@@ -90,17 +90,8 @@ struct Workers::Worker {
   StopRecord stop;
   std::exception_ptr failure;
   std::atomic<bool> done{false};
-  // A report is this worker's until `given` says that it is worker 0's, and again when `wanted` has moved on.
-  std::atomic<std::uint64_t> wanted{0};
-  std::atomic<std::uint64_t> given{0};
-  BoxReport report;
-
-  void report_if_wanted() {
-    const std::uint64_t number = wanted.load(std::memory_order_acquire);
-    if (number == given.load(std::memory_order_relaxed)) return;
-    report = BoxReport(*engine, spreader.get());
-    given.store(number, std::memory_order_release);
-  }
+  Orders orders;
+  std::unique_ptr<BoxLoop> loop;
 };
 
 Workers::Workers(const WorkersOptions& options, std::vector<WorkerPlace> places, const drivers::Clock& clock)
@@ -149,6 +140,7 @@ void Workers::make(unsigned number) {
     sink = worker.shown_sink.get();
   }
   worker.engine = std::make_unique<engine::Engine>(share_, place.pools, *sink, &worker.log);
+  worker.loop = std::make_unique<BoxLoop>(*worker.engine, place.host, place.wan, clock_, loop_options(number));
 }
 
 std::uint32_t Workers::record_slots(const engine::Settings& box, unsigned workers) {
@@ -168,54 +160,70 @@ void Workers::use_record(std::span<custody::RecordSlot> record) {
   }
 }
 
-// Worker 0 asks the others for copies of their counters, and goes on with its frames until all are there.
-void Workers::gather(const OnReport& on_report) {
-  if (!gathering_) return;
-  for (unsigned i = 1; i < count(); ++i)
-    if (workers_[i]->given.load(std::memory_order_acquire) != asked_) return;
-  gathering_ = false;
-  std::vector<BoxReport> reports{BoxReport(*workers_[0]->engine, workers_[0]->spreader.get())};
-  for (unsigned i = 1; i < count(); ++i) reports.push_back(workers_[i]->report);
-  on_report(reports);
-}
-
-StopRecord Workers::loop(unsigned number, Requests& requests, const OnReport& on_report) {
+BoxLoopOptions Workers::loop_options(unsigned number) {
   Worker& worker = *workers_[number];
   BoxLoopOptions options;
   options.sleep_when_idle = options_.sleep_when_idle;
   options.drain = options_.drain;
+  options.orders = &worker.orders;
   if (count() > 1) {
     options.spreader = worker.spreader.get();
     options.together = &together_;
   }
-  if (number > 0) {
-    options.in_round = [&worker] { worker.report_if_wanted(); };
-  } else if (on_report) {
-    options.on_report = [this] {
-      if (gathering_) return;  // what is being gathered is as new
-      gathering_ = true;
-      ++asked_;
-      for (const auto& other : workers_) other->wanted.store(asked_, std::memory_order_release);
-    };
-    options.in_round = [this, &on_report] { gather(on_report); };
-  }
-  return BoxLoop(*worker.engine, places_[number].host, places_[number].wan, clock_, options).run(requests);
+  return options;
 }
 
-StopRecord Workers::run(Requests& requests, const OnReport& on_report) {
+void Workers::order(unsigned worker, Order order, std::chrono::milliseconds patience) {
+  order_some(
+      worker, worker + 1, [&order](unsigned) { return std::move(order); }, patience);
+}
+
+void Workers::order_all(const std::function<Order(unsigned worker)>& make, std::chrono::milliseconds patience) {
+  order_some(0, count(), make, patience);
+}
+
+void Workers::order_some(unsigned first, unsigned end, const std::function<Order(unsigned worker)>& make,
+                         std::chrono::milliseconds patience) {
+  const Orders::Deadline deadline = std::chrono::steady_clock::now() + patience;
+  unsigned current = first;
+  try {
+    // By number, so that two who order all do not wait for each other.
+    std::vector<Orders::Ticket> tickets;
+    for (; current < end; ++current) tickets.push_back(workers_.at(current)->orders.post(make(current), deadline));
+    for (current = first; current < end; ++current)
+      workers_[current]->orders.wait(std::move(tickets[current - first]), deadline);
+  } catch (const WorkerSilent& error) {
+    throw WorkerSilent(fmt::format("worker {}: {}", current, error.what()));
+  }
+}
+
+std::vector<BoxReport> Workers::ask_reports() {
+  const auto reports = std::make_shared<std::vector<BoxReport>>(count());
+  order_all([&reports](unsigned worker) -> Order {
+    return [reports, worker](WorkerAccess& access) {
+      BoxReport& report = (*reports)[worker];
+      report = BoxReport(access.engine, access.spreader, access.activity);
+      report.waiting_frames = report.not_gone();
+      return true;
+    };
+  });
+  return std::move(*reports);
+}
+
+std::uint64_t Workers::rounds(unsigned worker) const { return workers_.at(worker)->loop->rounds(); }
+
+StopRecord Workers::run(Requests& requests) {
   struct Call {
-    Workers& workers;
-    unsigned number;
+    Worker& worker;
     Requests& requests;
-    const OnReport& on_report;
   };
   std::vector<Call> calls;
-  for (unsigned i = 0; i < count(); ++i) calls.push_back({*this, i, requests, on_report});
+  for (const auto& worker : workers_) calls.push_back({*worker, requests});
   const auto body = [](void* argument) {
     const Call& call = *static_cast<Call*>(argument);
-    Worker& worker = *call.workers.workers_[call.number];
+    Worker& worker = call.worker;
     try {
-      worker.stop = call.workers.loop(call.number, call.requests, call.on_report);
+      worker.stop = worker.loop->run(call.requests);
     } catch (...) {
       worker.failure = std::current_exception();
       call.requests.stops.fetch_add(2, std::memory_order_relaxed);  // alone the others would be no box
@@ -248,7 +256,10 @@ StopRecord Workers::run(Requests& requests, const OnReport& on_report) {
 
 std::vector<BoxReport> Workers::reports() const {
   std::vector<BoxReport> reports;
-  for (const auto& worker : workers_) reports.emplace_back(*worker->engine, worker->spreader.get());
+  for (const auto& worker : workers_) {
+    reports.emplace_back(*worker->engine, worker->spreader.get(), Activity{});
+    reports.back().waiting_frames = worker->engine->waiting_frames();
+  }
   return reports;
 }
 

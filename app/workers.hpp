@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The workers of a box: an engine each, on a core each, with a queue of both ports each. They share nothing but rings
-// of frames and a few flags.
+// of frames and a few flags; other threads ask them by orders.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -11,6 +11,7 @@
 
 #include "app/box_loop.hpp"
 #include "app/flow_log.hpp"
+#include "app/orders.hpp"
 #include "app/report.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
@@ -54,10 +55,20 @@ class Workers {
   /// however many workers that process had.
   void use_record(std::span<custody::RecordSlot> record);
 
-  /// Runs all of them; ends as BoxLoop::run() does. `on_report`, which may be empty, is called in worker 0's loop when
-  /// `requests` asked for a report and all have given theirs.
-  using OnReport = std::function<void(std::span<const BoxReport>)>;
-  StopRecord run(Requests& requests, const OnReport& on_report);
+  /// Runs all of them; ends as BoxLoop::run() does.
+  StopRecord run(Requests& requests);
+
+  // While they run, for one other thread or several. All throw WorkerSilent.
+
+  /// Has a worker carry out `order`.
+  void order(unsigned worker, Order order, std::chrono::milliseconds patience = kPatience);
+  /// Has all do so at once, each its own copy made by `make`, and waits until the last is done.
+  void order_all(const std::function<Order(unsigned worker)>& make, std::chrono::milliseconds patience = kPatience);
+  static constexpr std::chrono::milliseconds kPatience{2000};
+  /// Each worker's, as of now.
+  std::vector<BoxReport> ask_reports();
+  /// Rounds of its loop: those of a worker that stands still do not grow.
+  std::uint64_t rounds(unsigned worker) const;
 
   /// Each worker's, as of now. Not while they run.
   std::vector<BoxReport> reports() const;
@@ -68,8 +79,9 @@ class Workers {
  private:
   struct Worker;
   void make(unsigned number);
-  StopRecord loop(unsigned number, Requests& requests, const OnReport& on_report);
-  void gather(const OnReport& on_report);
+  BoxLoopOptions loop_options(unsigned number);
+  void order_some(unsigned first, unsigned end, const std::function<Order(unsigned worker)>& make,
+                  std::chrono::milliseconds patience);
 
   WorkersOptions options_;
   engine::Settings share_;
@@ -79,8 +91,6 @@ class Workers {
   rte_mempool* shown_ = nullptr;  ///< only with several workers
   StopTogether together_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::uint64_t asked_ = 0;  ///< reports asked for
-  bool gathering_ = false;   ///< not all have given theirs
 };
 
 /// The sum of all.

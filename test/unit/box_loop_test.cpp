@@ -13,7 +13,7 @@
 using namespace longhaul;
 using namespace longhaul::app;
 
-TEST_CASE("a box on memory ports passes what it does not understand, reports and stops when asked") {
+TEST_CASE("a box on memory ports passes what it does not understand, carries out orders and stops when asked") {
   engine::PoolPlan plan;
   plan.name = "loop";
   plan.frame_bytes = 2048;
@@ -29,10 +29,12 @@ TEST_CASE("a box on memory ports passes what it does not understand, reports and
     engine::Engine engine(settings, pools, sink);
     const drivers::Clock clock;
     Requests requests;
-    std::atomic<int> reports{0};
+    int portions = 0;
+    std::uint64_t frames_seen = 0;
     BoxLoopOptions options;
     options.sleep_when_idle = GENERATE(false, true);
-    options.on_report = [&reports] { ++reports; };
+    Orders orders;
+    options.orders = &orders;
     BoxLoop loop(engine, *host_box, *wan_box, clock, options);
     StopRecord record;
     std::thread worker([&] { record = loop.run(requests); });
@@ -43,15 +45,39 @@ TEST_CASE("a box on memory ports passes what it does not understand, reports and
     rte_mbuf* got = nullptr;
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     while (wan->receive(&got, 1) == 0 && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
-    requests.report = true;
-    while (reports == 0 && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+    // In portions, as many as it wants.
+    orders.wait(orders.post(
+                    [&](WorkerAccess& access) {
+                      frames_seen = access.engine.counters()[Counter::frames_host];
+                      return ++portions == 3;
+                    },
+                    give_up),
+                give_up);
+    CHECK_THROWS_WITH(
+        orders.wait(orders.post([](WorkerAccess&) -> bool { throw std::runtime_error("no"); }, give_up), give_up),
+        "no");
+    // One that goes on for ever is taken back, and the next has its turn.
+    const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+    CHECK_THROWS_AS(orders.wait(orders.post([](WorkerAccess&) { return false; }, soon), soon), WorkerSilent);
+    Activity activity;
+    orders.wait(orders.post(
+                    [&activity](WorkerAccess& access) {
+                      activity = access.activity;
+                      return true;
+                    },
+                    give_up),
+                give_up);
     requests.stops = 1;
     worker.join();
 
     REQUIRE(got != nullptr);
     CHECK(test::bytes_of(got) == arp);
     rte_pktmbuf_free(got);
-    CHECK(reports == 1);
+    CHECK(portions == 3);
+    CHECK(frames_seen == 1);
+    CHECK(activity.rounds > 3);
+    CHECK(activity.busy > 0);
+    CHECK(activity.busy <= activity.ran);
     CHECK(record.left_packets == 0);
     CHECK(record.ran > 0);
     CHECK(engine.counters()[Counter::frames_host] == 1);

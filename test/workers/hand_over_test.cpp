@@ -111,23 +111,25 @@ TEST_CASE("two workers under load: all comes out in order, the sums are right, c
   LoadedHosts hosts(load, *box.wires, box.pools.frames);
   app::Requests requests;
   std::exception_ptr failure;
+  std::uint64_t reports = 0, last = 0;
+  bool grows = true;
+  const auto ask = [&] {
+    const std::vector<app::BoxReport> parts = box.workers->ask_reports();
+    ++reports;
+    const std::uint64_t pseudo_acks = app::total(parts).counters[Counter::pseudo_acks];
+    grows = grows && parts.size() == kWorkers && pseudo_acks >= last;
+    last = pseudo_acks;
+  };
   std::thread peer([&] {
     rte_thread_register();
     try {
-      hosts.run([&requests] { requests.report.store(true); });  // again and again while they work
+      hosts.run([&ask] { ask(); });  // again and again while they work
     } catch (...) {
       failure = std::current_exception();
     }
     requests.stops.store(failure ? 2 : 1);
   });
-  std::uint64_t reports = 0, last = 0;
-  bool grows = true;
-  const app::StopRecord stop = box.workers->run(requests, [&](std::span<const app::BoxReport> parts) {
-    ++reports;
-    const std::uint64_t pseudo_acks = app::total(parts).counters[Counter::pseudo_acks];
-    grows = grows && parts.size() == kWorkers && pseudo_acks >= last;
-    last = pseudo_acks;
-  });
+  const app::StopRecord stop = box.workers->run(requests);
   peer.join();
   if (failure) std::rethrow_exception(failure);
 
@@ -193,7 +195,7 @@ TEST_CASE("a worker that was told nothing stops with the others") {
   Box box(true);
   app::Requests requests;
   requests.stops.store(1);
-  const app::StopRecord stop = box.workers->run(requests, {});
+  const app::StopRecord stop = box.workers->run(requests);
   CHECK(stop.left_packets == 0);
 }
 
@@ -206,7 +208,7 @@ TEST_CASE("when an lcore cannot be had, the workers that run already have ended 
   };
   REQUIRE(rte_eal_remote_launch(keep_busy, &busy, 2) == 0);
   app::Requests requests;
-  CHECK_THROWS_WITH(box.workers->run(requests, {}), Catch::Contains("lcore 2"));
+  CHECK_THROWS_WITH(box.workers->run(requests), Catch::Contains("lcore 2"));
   CHECK(rte_eal_get_lcore_state(1) == WAIT);
   busy = false;
   rte_eal_wait_lcore(2);
@@ -247,7 +249,7 @@ TEST_CASE("what an earlier process owed is found by the worker that has its slot
       }
     requests.stops.store(2);
   });
-  box.workers->run(requests, {});
+  box.workers->run(requests);
   peer.join();
   REQUIRE(answers.size() == all.size());
   for (const Seen& answer : answers) CHECK(answer.syndrome == 0x63);  // the fatal NAK

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "app/attendant.hpp"
+
+#include <rte_lcore.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <future>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace longhaul::app {
+
+void Attendant::every(std::chrono::milliseconds period, std::string what, std::function<void()> work) {
+  duties_.push_back({period, std::move(what), std::move(work), {}});
+}
+
+void Attendant::start() {
+  struct Beginning {
+    Attendant& attendant;
+    std::promise<void> begun;
+  } beginning{*this, {}};
+  const auto body = [](void* argument) -> void* {
+    auto& its = *static_cast<Beginning*>(argument);
+    Attendant& attendant = its.attendant;
+    try {
+      if (attendant.first_) attendant.first_();
+    } catch (...) {
+      its.begun.set_exception(std::current_exception());
+      return nullptr;
+    }
+    its.begun.set_value();  // `its` may be gone from here on
+    attendant.body();
+    return nullptr;
+  };
+  const int error = rte_ctrl_thread_create(&thread_, "lh-attendant", nullptr, body, &beginning);
+  if (error != 0) throw std::runtime_error(fmt::format("no thread beside the workers: {}", std::strerror(-error)));
+  started_ = true;
+  beginning.begun.get_future().get();
+}
+
+void Attendant::stop() {
+  if (!std::exchange(started_, false)) return;
+  stop_.store(true, std::memory_order_relaxed);
+  pthread_join(thread_, nullptr);
+}
+
+void Attendant::body() {
+  constexpr std::chrono::milliseconds kLongestNap{20};
+  while (!stop_.load(std::memory_order_relaxed)) {
+    Clock::time_point next = Clock::now() + kLongestNap;
+    for (Duty& duty : duties_) {
+      if (Clock::now() >= duty.due) attend(duty);
+      next = std::min(next, duty.due);
+    }
+    std::this_thread::sleep_until(next);
+  }
+  if (last_) last_();
+}
+
+void Attendant::attend(Duty& duty) const {
+  try {
+    duty.work();
+    duty.failing = false;
+  } catch (const std::exception& error) {
+    if (!std::exchange(duty.failing, true)) spdlog::error("{}: {}", duty.what, error.what());
+  }
+  duty.due = Clock::now() + duty.period;
+}
+
+}  // namespace longhaul::app

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What other threads have a worker do between two rounds of its loop: it looks once a round whether there is an order,
+// and nothing else is shared.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+
+#include "engine/engine.hpp"
+#include "flow/time.hpp"
+
+namespace longhaul::steer {
+class Spreader;
+}
+
+namespace longhaul::app {
+
+/// What a worker did with its time, by its own count.
+struct Activity {
+  std::uint64_t rounds = 0;
+  Duration ran = 0;   ///< since the loop began
+  Duration busy = 0;  ///< of that, rounds in which frames came
+};
+
+/// A worker as an order sees it.
+struct WorkerAccess {
+  engine::Engine& engine;
+  const steer::Spreader* spreader;  ///< null when the box has one worker
+  Activity activity;
+  Time now;
+};
+
+/// A portion of the work: true when that was the last. Frames wait for as long as it takes; some microseconds are fine.
+using Order = std::function<bool(WorkerAccess&)>;
+
+/// The worker did not carry out an order in time: it stands still, or has stopped.
+class WorkerSilent : public std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+/// One worker's, one order at a time.
+class Orders {
+  struct Given {
+    Order order;
+    std::exception_ptr failure = nullptr;
+    std::atomic<bool> done{false};
+  };
+
+ public:
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  /// An order under way, and nobody else's turn until wait().
+  class Ticket {
+    friend class Orders;
+    std::unique_lock<std::timed_mutex> turn;
+    std::shared_ptr<Given> given;
+  };
+
+  // Any thread but the worker's. Both throw WorkerSilent at the deadline. The order may then be at work still: what it
+  // refers to must be its own.
+
+  Ticket post(Order order, Deadline deadline);
+  /// Until the order is done. Rethrows what it threw.
+  void wait(Ticket ticket, Deadline deadline);
+
+  /// The worker's, once a round.
+  bool waiting() const { return next_.load(std::memory_order_acquire) != nullptr; }
+  void carry_out(WorkerAccess& access);
+
+ private:
+  std::timed_mutex turn_;
+  std::shared_ptr<Given> given_;  ///< until it is done or taken back
+  std::atomic<Given*> next_{nullptr};
+};
+
+}  // namespace longhaul::app
