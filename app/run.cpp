@@ -11,6 +11,7 @@
 #include <spdlog/spdlog.h>
 
 #include "app/attendant.hpp"
+#include "app/box_watch.hpp"
 #include "app/command_guard.hpp"
 #include "app/commands.hpp"
 #include "app/memory_demand.hpp"
@@ -122,6 +123,8 @@ int run(const Options& options) {
     return json;
   };
 
+  runtime.start_ports();
+  BoxWatch watch(config, workers, runtime);
   Attendant attendant;
   attendant.every(std::chrono::milliseconds(20), "statistics", [&] {
     if (!requests.report.exchange(false) || options.stats.empty()) return;
@@ -132,11 +135,7 @@ int run(const Options& options) {
     now.at_stop_bytes = now.left_bytes = sum.custody_bytes;
     write_atomically(options.stats, statistics(reports, now));
   });
-
-  runtime.start_ports();
-  for (const drivers::EthdevPort* port : {&runtime.first(), &runtime.second()}) {
-    if (!port->link_up()) spdlog::warn("{}: the link is down", port->describe());
-  }
+  watch.attend_by(attendant);
   fmt::print("longhaul run: {}: ready, {}, {}policy {}\n", config.name, runtime.describe(),
              workers.count() == 1 ? "" : fmt::format("{} workers, ", workers.count()),
              flow::name_of(config.engine.policies.fallback));

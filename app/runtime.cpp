@@ -12,6 +12,7 @@
 
 #include "app/memory_demand.hpp"
 #include "config/config_error.hpp"
+#include "drivers/interface.hpp"
 #include "drivers/mtu.hpp"
 #include "drivers/system_memory.hpp"
 

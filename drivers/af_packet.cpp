@@ -2,15 +2,10 @@
 #include "drivers/af_packet.hpp"
 
 #include <linux/if_packet.h>
-#include <net/if.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -56,22 +51,6 @@ std::optional<AfPacketArguments> parse_af_packet(std::string_view vdev) {
   if (out.interface.empty())
     throw std::runtime_error(fmt::format("\"{}\": needs iface=NAME, a network interface", vdev));
   return out;
-}
-
-std::uint32_t interface_mtu(const std::string& interface) {
-  ifreq request{};
-  if (interface.size() >= sizeof request.ifr_name) {
-    throw std::runtime_error(fmt::format("\"{}\" is too long for the name of a network interface", interface));
-  }
-  std::memcpy(request.ifr_name, interface.data(), interface.size());
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) throw std::runtime_error(fmt::format("socket: {}", std::strerror(errno)));
-  const int result = ioctl(fd, SIOCGIFMTU, &request);
-  const int error = errno;
-  close(fd);
-  if (result != 0)
-    throw std::runtime_error(fmt::format("network interface \"{}\": {}", interface, std::strerror(error)));
-  return static_cast<std::uint32_t>(request.ifr_mtu);
 }
 
 }  // namespace longhaul::drivers

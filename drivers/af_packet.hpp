@@ -29,7 +29,4 @@ struct AfPacketArguments {
 /// Throws std::runtime_error when iface= is missing or framesz= is not a number.
 std::optional<AfPacketArguments> parse_af_packet(std::string_view vdev);
 
-/// The MTU of a network interface in bytes. Throws std::runtime_error when there is no such interface.
-std::uint32_t interface_mtu(const std::string& interface);
-
 }  // namespace longhaul::drivers

@@ -13,6 +13,7 @@
 #include <rte_mbuf.h>
 #include <spdlog/spdlog.h>
 
+#include "drivers/interface.hpp"
 #include "drivers/receive_hash.hpp"
 #include "steer/pair_hash.hpp"
 
@@ -256,8 +257,19 @@ PortStats EthdevPort::stats() const {
 }
 
 bool EthdevPort::link_up() const {
+  // The driver says up, whatever the interface is.
+  if (af_packet_) return interface_running(af_packet_->interface);
   rte_eth_link link{};
   return rte_eth_link_get_nowait(port_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+void EthdevPort::set_link(bool up) {
+  if (af_packet_) {
+    set_interface_up(af_packet_->interface, up);
+    return;
+  }
+  const int error = up ? rte_eth_dev_set_link_up(port_) : rte_eth_dev_set_link_down(port_);
+  if (error != 0) fail(up ? "the link cannot be set up" : "the link cannot be set down", error);
 }
 
 }  // namespace longhaul::drivers

@@ -66,7 +66,11 @@ class EthdevPort final : public Port {
   std::string describe() const override;
 
   PortStats stats() const;
+  /// Any thread.
   bool link_up() const;
+  /// Takes the link down, so that whoever is at the other end sees it, or up again. A virtual device's is that of its
+  /// network interface. Any thread. Throws std::runtime_error when the driver cannot.
+  void set_link(bool up);
 
  private:
   /// What rte_eth_dev_start() says.

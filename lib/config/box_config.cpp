@@ -183,9 +183,9 @@ void check_frames_arrive(const BoxConfig& config, std::uint32_t mtu) {
 }
 
 BoxConfig read_box(const Value& top) {
-  const Map map =
-      top.map({"name", "ports", "hugepages", "memory", "core", "cores", "spread", "idle", "mtu", "wan_rate", "policy",
-               "confirm", "learn_from_traffic", "custody", "connections", "timers", "restart_record"});
+  const Map map = top.map({"name", "ports", "hugepages", "memory", "core", "cores", "spread", "idle", "mtu", "wan_rate",
+                           "policy", "confirm", "learn_from_traffic", "custody", "connections", "timers",
+                           "restart_record", "link_loss", "watchdog"});
   BoxConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.host, out.wan) = read_ports(map.at("ports"), "host", "wan");
@@ -209,6 +209,14 @@ BoxConfig read_box(const Value& top) {
     out.restart_record_position = v->position();
     if (out.restart_record.front() != '/' || out.restart_record.back() == '/')
       v->fail_expected("an absolute path of a file such as /run/longhaul/box.record");
+  }
+  if (const auto v = map.find("link_loss"))
+    out.link_loss = v->choice<LinkLoss>({{"ignore", LinkLoss::ignore}, {"forward", LinkLoss::forward}});
+  if (const auto v = map.find("watchdog")) {
+    const Map watchdog = v->map({"stall", "action"});
+    if (const auto stall = watchdog.find("stall")) out.stall = stall->duration(milliseconds(100), seconds(60));
+    if (const auto action = watchdog.find("action"))
+      out.on_stall = action->choice<OnStall>({{"report", OnStall::report}, {"exit", OnStall::exit}});
   }
   out.pools.frames = out.engine.custody_mbufs + out.pools.frames_reserve;
   return out;

@@ -11,6 +11,18 @@
 
 namespace longhaul::config {
 
+/// What becomes of the other port when one loses its link.
+enum class LinkLoss : std::uint8_t {
+  ignore,   ///< nothing
+  forward,  ///< its link goes down too, so that routers on both sides see it; and both when the box stops
+};
+
+/// What is done about a worker that stands still.
+enum class OnStall : std::uint8_t {
+  report,  ///< said in the log, and by metrics
+  exit,    ///< said, and the process ends at once, so that a bypass of the NIC or the optics takes over
+};
+
 struct BoxConfig {
   std::string name = "box";
   PortConfig host;
@@ -24,6 +36,9 @@ struct BoxConfig {
   std::string restart_record;           ///< absolute path of the restart record; empty: none is kept
   std::string restart_record_position;  ///< "FILE:LINE:COL: restart_record", for messages about the file itself
   Duration drain = seconds(10);         ///< how long SIGTERM waits for custody to empty
+  LinkLoss link_loss = LinkLoss::ignore;
+  Duration stall = seconds(1);  ///< a worker whose loop has not come round for so long stands still
+  OnStall on_stall = OnStall::report;
 };
 
 /// Throws ConfigError when what is promised is promised in frames that do not arrive with this MTU (bytes). read_box()

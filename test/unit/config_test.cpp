@@ -47,6 +47,9 @@ TEST_CASE("the examples in config/ are valid") {
   CHECK(full.engine.give_up == defaults.give_up);
   CHECK(full.engine.dreq_hold == defaults.dreq_hold);
   CHECK(full.drain == BoxConfig().drain);
+  CHECK(full.stall == BoxConfig().stall);
+  CHECK(full.on_stall == BoxConfig().on_stall);
+  CHECK(full.link_loss == BoxConfig().link_loss);
   CHECK(full.pools.small_frames == engine::PoolPlan().small_frames);
   CHECK(full.engine.wan_rate_bps == 100'000'000'000);
   CHECK(full.engine.policies.rules.size() == 2);
@@ -75,6 +78,13 @@ TEST_CASE("a restart record is kept where the configuration says, else nowhere")
   const BoxConfig config = box("restart_record: /run/longhaul/box.record");
   CHECK(config.restart_record == "/run/longhaul/box.record");
   CHECK(config.restart_record_position == "box.yaml:4:17: restart_record");
+}
+
+TEST_CASE("a worker that stands still may end the process, a lost link may be passed on") {
+  const BoxConfig config = box("link_loss: forward\nwatchdog: {stall: 200ms, action: exit}");
+  CHECK(config.link_loss == LinkLoss::forward);
+  CHECK(config.stall == milliseconds(200));
+  CHECK(config.on_stall == OnStall::exit);
 }
 
 TEST_CASE("custody is promised by rate and round trip, or by bytes and a smallest frame; buffers follow") {
@@ -159,6 +169,8 @@ TEST_CASE("errors of a box name place and remedy") {
       {"mtu: -1", "mtu: expected a whole number"},
       {"mtu: 99999999999999999999999", "mtu: out of range"},
       {"hugepages: maybe", "box.yaml:4:12: hugepages: expected true or false, got \"maybe\""},
+      {"link_loss: maybe", "box.yaml:4:12: link_loss: expected ignore or forward, got \"maybe\""},
+      {"watchdog: {stall: 1us}", "box.yaml:4:19: watchdog.stall: "},
       {"idle: rest", "box.yaml:4:7: idle: expected poll or sleep, got \"rest\""},
       {"name: a\nname: b", "box.yaml:5:1: name: this key is there twice, first in line 4"},
       {"timers: {rto_min: 5}", "box.yaml:4:19: timers.rto_min: expected a duration"},

@@ -15,6 +15,7 @@
 #include "drivers/capture_writer.hpp"
 #include "drivers/clock.hpp"
 #include "drivers/eal.hpp"
+#include "drivers/interface.hpp"
 #include "drivers/memory_port.hpp"
 #include "drivers/mtu.hpp"
 #include "mbufs.hpp"

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the attendant watches over while a box runs: its workers, and its links.
+#pragma once
+
+#include "app/attendant.hpp"
+#include "app/link_follow.hpp"
+#include "app/runtime.hpp"
+#include "app/worker_watch.hpp"
+#include "app/workers.hpp"
+#include "config/box_config.hpp"
+
+namespace longhaul::app {
+
+class BoxWatch {
+ public:
+  /// The status that the process exits with when a worker stands still and it shall not go on without.
+  static constexpr int kStalled = 3;
+
+  /// Sets both links up if they are to follow each other. All must outlive it. Throws std::runtime_error when a driver
+  /// cannot set its link.
+  BoxWatch(const config::BoxConfig& config, Workers& workers, Runtime& runtime);
+  /// With links that follow each other takes both down: the box passes nothing any more.
+  ~BoxWatch();
+  BoxWatch(const BoxWatch&) = delete;
+  BoxWatch& operator=(const BoxWatch&) = delete;
+
+  /// Before the attendant starts.
+  void attend_by(Attendant& attendant);
+
+  const WorkerWatch& workers() const { return watch_; }
+
+ private:
+  void look_at_workers();
+  void look_at_links();
+  drivers::EthdevPort& port(Side side) { return side == Side::host ? runtime_.first() : runtime_.second(); }
+
+  const config::BoxConfig& config_;
+  Workers& workers_;
+  Runtime& runtime_;
+  WorkerWatch watch_;
+  LinkFollow follow_;
+  bool was_up_[2] = {true, true};
+};
+
+}  // namespace longhaul::app

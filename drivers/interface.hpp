@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The kernel's network interfaces, for drivers that use them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace longhaul::drivers {
+
+/// The MTU in bytes. Throws std::runtime_error when there is no such interface.
+std::uint32_t interface_mtu(const std::string& interface);
+
+/// It is up, and so is what it is connected to. False when there is no such interface.
+bool interface_running(const std::string& interface);
+
+/// Down: what it is connected to loses its carrier. Throws std::runtime_error when the kernel refuses.
+void set_interface_up(const std::string& interface, bool up);
+
+}  // namespace longhaul::drivers
