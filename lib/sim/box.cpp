@@ -57,6 +57,10 @@ void Box::start(Time now) {
         steering.owners.push_back(static_cast<steer::Worker>(owner));
       steering.max_connections = settings_.max_connections;
       steering.max_pending_cm = settings_.max_pending_cm;
+      steering.give_up = settings_.give_up;
+      steering.own_engine_knows = [&worker](const flow::ConnectionInfo& info, Side from) {
+        return worker.engine->knows(info, from);
+      };
       worker.spreader = std::make_unique<steer::Spreader>(steering, *rings_, shown_, unique_name());
       worker.sink = std::make_unique<steer::ShownSink>(*this, *worker.spreader);
       steerings.push_back(&worker.spreader->steering());
@@ -143,6 +147,24 @@ Time Box::next_deadline() const {
 
 void Box::set_draining(bool draining) {
   for (Worker& worker : workers_) worker.engine->set_draining(draining);
+}
+
+// With nothing in custody, so that no connection fails.
+void Box::set_bypass(bool bypass, Time now) {
+  for (Worker& worker : workers_) {
+    worker.engine->set_bypass(bypass, now);
+    if (bypass) worker.engine->forget(0, worker.engine->connection_slots(), "bypass", now);
+  }
+}
+
+// As an operator's tool does: first what will be learned, then in portions what is there.
+void Box::reconfigure(const engine::Settings& settings) {
+  settings_ = settings;
+  for (Worker& worker : workers_) {
+    worker.engine->reconfigure(settings);
+    for (std::uint32_t first = 0; first < worker.engine->connection_slots(); first += 4)
+      worker.engine->apply_policies(first, 4);
+  }
 }
 
 std::uint64_t Box::custody_packets() const {

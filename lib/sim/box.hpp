@@ -44,6 +44,8 @@ class Box final : public engine::Sink {
 
   // Of all workers.
   void set_draining(bool draining);
+  void set_bypass(bool bypass, Time now);
+  void reconfigure(const engine::Settings& settings);
   std::uint64_t custody_packets() const;
   std::uint64_t unconfirmed_bytes() const;
   std::uint64_t waiting_frames() const;

@@ -60,6 +60,10 @@ constexpr Field kBox[] = {
     FIELD(BoxPlan, port_full, 0, 9000),
     FIELD(BoxPlan, drain_at_us, 0, kMuch),
     FIELD(BoxPlan, undrain_at_us, 0, kMuch),
+    FIELD(BoxPlan, repolicy_at_us, 0, kMuch),
+    FIELD(BoxPlan, repolicy, 0, 2),
+    FIELD(BoxPlan, bypass_at_us, 0, kMuch),
+    FIELD(BoxPlan, bypass_us, 0, kMuch),
     FIELD(BoxPlan, start_at_us, 0, kMuch),
     FIELD(BoxPlan, crash_at_us, 0, kMuch),
     FIELD(BoxPlan, restart_after_us, 0, kMuch),
@@ -249,6 +253,8 @@ std::string_view kind_of(const Case& c) {
   if (c.outage_us != 0) return "outage";
   if (c.reconnect != 0) return "reconnect";
   if (c.connected != 0) return "no RDMA-CM";
+  if (c.box_a.bypass_at_us != 0 || c.box_b.bypass_at_us != 0) return "bypass";
+  if (c.box_a.repolicy_at_us != 0 || c.box_b.repolicy_at_us != 0) return "policy changed";
   if (c.box_a.drain_at_us != 0 || c.box_b.drain_at_us != 0) return "drain";
   if (c.a.credits != 0 || c.b.credits != 0) return "credits";
   return "lossy";

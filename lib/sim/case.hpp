@@ -73,7 +73,11 @@ struct BoxPlan {
   Number port_full = 0;  ///< of 10,000 looks at a port
   Number drain_at_us = 0;
   Number undrain_at_us = 0;
-  Number start_at_us = 0;  ///< the box starts in the middle of things
+  Number repolicy_at_us = 0;
+  Number repolicy = 0;      ///< the policy from then on, as `policy`
+  Number bypass_at_us = 0;  ///< an operator has it drain, and frames pass untouched once custody is empty
+  Number bypass_us = 0;     ///< for so long; 0: it stays so
+  Number start_at_us = 0;   ///< the box starts in the middle of things
   Number crash_at_us = 0;
   Number restart_after_us = 0;       ///< 0: it stays away, and frames pass it by
   Number record = 0;                 ///< it keeps a restart record

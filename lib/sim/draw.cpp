@@ -175,6 +175,18 @@ Case draw_case(std::uint64_t seed) {
     if (!foreign && random.chance(1, 2)) box->receiver = random.between(1, box->workers - 1);
     box->hand_over_us = pick(random, {0, 0, 3, 100});
   }
+  // What an operator does.
+  for (BoxPlan* box : {&c.box_a, &c.box_b}) {
+    const Number span = 20000 + (box == &c.box_a ? c.a : c.b).messages * 1000;
+    if (random.chance(1, 15)) {
+      box->repolicy_at_us = random.between(1, span);
+      box->repolicy = random.below(3);
+    }
+    if (random.chance(1, 15)) {
+      box->bypass_at_us = random.between(1, span);
+      if (random.chance(2, 3)) box->bypass_us = random.between(1, span);
+    }
+  }
   return c;
 }
 

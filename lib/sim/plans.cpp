@@ -16,14 +16,14 @@ std::uint8_t timeout_code(Duration timeout) {
 
 }  // namespace
 
-engine::Settings engine_settings(const Case& c, unsigned box) {
+engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   const BoxPlan& plan = box_plan(c, box);
   engine::Settings settings;
   settings.max_connections = 16;
   settings.max_pending_cm = 64;
   settings.max_candidates = 16;
   constexpr flow::Policy kPolicies[] = {flow::Policy::off, flow::Policy::full, flow::Policy::window};
-  settings.policies.fallback = kPolicies[plan.policy];
+  settings.policies.fallback = kPolicies[repolicied ? plan.repolicy : plan.policy];
   settings.confirm = plan.confirm_cm != 0 ? engine::Confirm::cm : engine::Confirm::answer;
   settings.wan_rate_bps = plan.wan_mbps * 1'000'000;
   settings.custody_box_bytes = plan.box_bytes;

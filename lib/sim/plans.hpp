@@ -22,7 +22,8 @@ inline const HostPlan& host_plan(const Case& c, unsigned host) { return host == 
 /// Of the QP that `host` has for a connection; each generation has the same.
 inline std::uint32_t qpn_of(unsigned host, unsigned connection) { return 0x100 * (host + 1) + connection; }
 
-engine::Settings engine_settings(const Case& c, unsigned box);
+/// `repolicied`: after an operator has changed the policy.
+engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied = false);
 link::Settings segment_settings(const Case& c, unsigned segment);
 HostAddress address_of(const Case& c, unsigned host);
 /// Begins a frame of `host` to the other: addresses and VLAN tags.

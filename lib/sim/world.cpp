@@ -15,6 +15,9 @@ namespace {
 
 constexpr Time kEpoch = seconds(1000);
 constexpr Duration kHorizon = seconds(7200);
+// When an operator's tool looks whether custody is empty: soon, then less and less often.
+constexpr Duration kFirstLook = microseconds(100);
+constexpr Duration kLastLook = milliseconds(50);
 constexpr std::uint64_t kMaxSteps = 600000;
 constexpr Duration kLook = milliseconds(2);  // how often applications look at their connections
 
@@ -109,7 +112,8 @@ void World::connect(unsigned number, unsigned generation, Time when) {
     flow.requester_qpn = qpn_of(h, number);
     flow.responder_qpn = qpn_of(1 - h, number);
     flow.p_key = static_cast<std::uint16_t>(case_.p_key);
-    flow.completions_true = box_plan(case_, h).policy == 2;
+    const BoxPlan& near = box_plan(case_, h);
+    flow.completions_true = near.policy == 2 && (near.repolicy_at_us == 0 || near.repolicy == 2);
     connection->flow[h] = judge_.add_flow(flow);
   }
   for (unsigned h = 0; h < 2; ++h) {
@@ -151,12 +155,42 @@ void World::plan_timeline() {
     };
     if (plan.drain_at_us != 0) at(plan.drain_at_us, [drain] { drain(true); });
     if (plan.undrain_at_us != 0) at(plan.undrain_at_us, [drain] { drain(false); });
+    if (plan.repolicy_at_us != 0)
+      at(plan.repolicy_at_us, [this, b] {
+        if (boxes_[b]->running()) boxes_[b]->reconfigure(engine_settings(case_, b, true));
+      });
+    if (plan.bypass_at_us != 0) at(plan.bypass_at_us, [this, b] { bypass_box(b, kFirstLook); });
     if (plan.crash_at_us != 0) {
       at(plan.crash_at_us, [this, b] { crash_box(b); });
       if (plan.restart_after_us != 0) at(plan.crash_at_us + plan.restart_after_us, [this, b] { start_box(b); });
     }
   }
   std::ranges::stable_sort(timeline_, {}, &Appointment::at);
+}
+
+void World::appoint(Time when, std::function<void()> what) {
+  const auto place = std::ranges::upper_bound(timeline_, when, {}, &Appointment::at);
+  timeline_.insert(place, {when, std::move(what)});
+}
+
+// As `longhaul ctl bypass on` does: drain first.
+void World::bypass_box(unsigned box, Duration look) {
+  Box& its = *boxes_[box];
+  if (!its.running()) return;
+  its.set_draining(true);
+  if (its.custody_packets() != 0 || its.waiting_frames() != 0) {
+    appoint(now_ + look, [this, box, look] { bypass_box(box, std::min(2 * look, kLastLook)); });
+    return;
+  }
+  its.set_bypass(true, now_);
+  ran_whole_[box] = false;
+  const Number duration = box_plan(case_, box).bypass_us;
+  if (duration == 0) return;
+  appoint(now_ + microseconds(duration), [this, box] {
+    if (!boxes_[box]->running()) return;
+    boxes_[box]->set_bypass(false, now_);
+    boxes_[box]->set_draining(false);
+  });
 }
 
 void World::start_box(unsigned box) {

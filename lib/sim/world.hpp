@@ -62,6 +62,8 @@ class World {
   bool quiet() const;
   void start_box(unsigned box);
   void crash_box(unsigned box);
+  void bypass_box(unsigned box, Duration look);
+  void appoint(Time when, std::function<void()> what);
   void check_boxes();
   void check_end();
   void count_engine(unsigned box);
