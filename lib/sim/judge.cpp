@@ -169,12 +169,23 @@ std::uint64_t Judge::order_class(const Ports& ports, std::uint64_t print, const 
   return fingerprint(key);
 }
 
+bool Judge::to_closed(const View& view) const {
+  return std::ranges::any_of(flows_, [&view](const auto& flow) {
+    return flow->closed && (flow->plan.requester_qpn == view.qpn() || flow->plan.responder_qpn == view.qpn());
+  });
+}
+
 // What is not understood leaves unchanged and in order (rule 3).
 void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now) {
   auto& classes = ports.foreign[static_cast<int>(in)];
   const auto found = classes.find(order_class(ports, print, view));
   if (found != classes.end() && found->second.front() == print) {
     found->second.pop_front();
+    if (found->second.empty()) classes.erase(found);
+    return;
+  }
+  // The worker of a connection that has closed is that of nobody's frames, which may still wait for another.
+  if (ports.several_workers && found != classes.end() && to_closed(view) && std::erase(found->second, print) > 0) {
     if (found->second.empty()) classes.erase(found);
     return;
   }

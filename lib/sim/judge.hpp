@@ -155,6 +155,7 @@ class Judge final : public BoxWatch {
   void made(unsigned box, const View& view, Time now);
   void check_made(Flow& flow, const View& view, Time now);
   void check_syndrome(Flow& flow, const View& view, std::uint32_t acknowledged, Time now);
+  bool to_closed(const View& view) const;
   static std::uint64_t order_class(const Ports& ports, std::uint64_t print, const View& view);
   void check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now);
   void dreq_left(unsigned box, std::uint32_t id, Time now);
