@@ -26,8 +26,11 @@ std::string_view name_of(custody::Phase phase) {
 
 void Engine::Impl::set_bypass(bool on, Time time) {
   now = time;
-  // What it knows of candidates is from before.
-  if (bypass && !on) learner.start_anew(now);
+  if (bypass && !on) {
+    // What it knows is from before.
+    for (flow::ConnectionIndex index = 0; index < table.capacity(); ++index) forget(index, "bypass ended");
+    learner.start_anew(now);
+  }
   bypass = on;
 }
 

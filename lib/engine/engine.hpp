@@ -65,8 +65,8 @@ class Engine {
   // What an operator asks and changes while it runs (control.cpp). Connections are numbered from 0 to
   // connection_slots() - 1, and gone through in portions, so that frames need not wait.
 
-  /// With bypass all frames pass without a look, and nothing is learned. Custody goes on until it is empty or its
-  /// connections are forgotten.
+  /// With bypass all frames pass without a look, and nothing is learned. Custody is for forget() to end, or for a drain
+  /// before: answers pass unseen. When bypass ends, what was not forgotten is: its traffic went on unseen.
   void set_bypass(bool bypass, Time now);
   bool bypass() const;
   std::uint32_t connection_slots() const;

@@ -99,6 +99,7 @@ void prepare_box() { (void)memory(); }
 
 Box::Box(const engine::Settings& settings, bool scarce)
     : settings_(settings), pools_(scarce ? memory().scarce : memory().ample), record_(settings.max_connections) {
+  policies_.push_back(settings.policies.fallback);
   start();
 }
 
@@ -269,9 +270,12 @@ void Box::on_pseudo_ack(const custody::FlowIdentity& identity, const custody::Ac
   Flow* flow = by_serial(identity.serial);
   expect(flow != nullptr, "a pseudo-ACK of no flow");
   expect(!draining_, "a pseudo-ACK while draining");
-  expect(settings_.policies.fallback != flow::Policy::off, "a pseudo-ACK under policy off");
+  const auto always = [this](flow::Policy policy) {
+    return std::ranges::all_of(policies_, [policy](flow::Policy other) { return other == policy; });
+  };
+  expect(!always(flow::Policy::off), "a pseudo-ACK under policy off");
   expect(ack.destination_qpn == identity.requester_qpn, "fields of a pseudo-ACK");
-  if (settings_.policies.fallback == flow::Policy::window)
+  if (always(flow::Policy::window))
     expect(!flow->judge.completes_unanswered(ack.psn), "policy window completed a message that was not answered");
   if (settings_.confirm == engine::Confirm::answer)
     expect(flow->judge.was_answered() || flow->judge.lost(), "a pseudo-ACK before any real answer");
@@ -441,6 +445,20 @@ void Box::drain(bool on) {
   engine_->set_draining(on);
 }
 
+void Box::change_policy(flow::Policy policy) {
+  policies_.push_back(policy);
+  settings_.policies.fallback = policy;
+  engine_->reconfigure(settings_);
+  engine_->apply_policies(0, engine_->connection_slots());
+  check();
+}
+
+void Box::bypass(bool on, std::uint32_t forgotten) {
+  engine_->set_bypass(on, now_);
+  if (on) engine_->forget(0, forgotten, "bypass", now_);
+  check();
+}
+
 void Box::restart(std::size_t at, std::uint8_t damage) {
   engine_.reset();
   complete(0);
@@ -520,6 +538,7 @@ void Box::settle() {
   settling_since_ = now_;
   allow(Side::host, kUnlimited);
   allow(Side::wan, kUnlimited);
+  bypass(false, 0);
   for (Flow& flow : flows_) flow.expected = flow.judge.answered_until();
   // What was not promised is the requesters' own business, and they have stopped.
   constexpr unsigned kRounds = 2000;

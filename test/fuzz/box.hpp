@@ -48,6 +48,9 @@ class Box final : public engine::Sink, public custody::Observer {
   void allow(Side side, std::size_t frames);
   static constexpr std::size_t kUnlimited = SIZE_MAX;
   void drain(bool on);
+  void change_policy(flow::Policy policy);
+  /// On: connections in the first `forgotten` slots are let go, others when it ends.
+  void bypass(bool on, std::uint32_t forgotten);
   void take_delays();
   /// The process is killed and started again, with its restart record; `damage` is XORed into one byte of that.
   void restart(std::size_t at, std::uint8_t damage);
@@ -106,7 +109,7 @@ class Box final : public engine::Sink, public custody::Observer {
     Bytes bytes;
   };
 
-  const engine::Settings settings_;
+  engine::Settings settings_;
   const engine::Pools& pools_;
   std::vector<custody::RecordSlot> record_;
   std::unique_ptr<engine::Engine> engine_;
@@ -114,7 +117,8 @@ class Box final : public engine::Sink, public custody::Observer {
   std::size_t room_[2] = {kUnlimited, kUnlimited};
   std::uint64_t received_ = 0;
   bool draining_ = false;
-  bool refuses_ = false;  ///< the WAN port has refused frames, or may have
+  std::vector<flow::Policy> policies_;  ///< all that there have been
+  bool refuses_ = false;                ///< the WAN port has refused frames, or may have
   std::deque<InFlight> in_flight_;
   std::unordered_map<const rte_mbuf*, Known> known_;  ///< what each receive buffer holds
   std::deque<const rte_mbuf*> plain_[2];              ///< frames that are not RoCE, by the side they came in on

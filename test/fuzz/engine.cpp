@@ -235,7 +235,17 @@ class Attack {
     box_.allow((n & 1) != 0 ? Side::wan : Side::host, frames == 255 ? Box::kUnlimited : frames);
   }
 
-  void drain(Input&, unsigned n) { box_.drain((n & 1) != 0); }
+  /// What an operator does: drain, another policy, bypass. Bit 0: on.
+  void operate(Input&, unsigned n) {
+    constexpr std::array kPolicies = {flow::Policy::full, flow::Policy::window, flow::Policy::off};
+    const unsigned what = n >> 1;
+    if (what < 3)
+      box_.drain((n & 1) != 0);
+    else if (what < 6)
+      box_.change_policy(kPolicies[what - 3]);
+    else
+      box_.bypass((n & 1) != 0, what == 6 ? 2 : 1000);
+  }
 
   void tear_down(Input& in, unsigned n) {
     const Slot& slot = slots_[n & 3];
@@ -354,7 +364,7 @@ const std::array<Attack::Event, 16> Attack::kEvents = {
     &Attack::answers,
     &Attack::wait,
     &Attack::room,
-    &Attack::drain,
+    &Attack::operate,
     &Attack::tear_down,
     &Attack::raw,
     &Attack::mutate,
