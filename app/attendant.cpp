@@ -29,7 +29,7 @@ void Attendant::start() {
     auto& its = *static_cast<Beginning*>(argument);
     Attendant& attendant = its.attendant;
     try {
-      if (attendant.first_) attendant.first_();
+      for (const auto& work : attendant.first_) work();
     } catch (...) {
       its.begun.set_exception(std::current_exception());
       return nullptr;
@@ -60,7 +60,7 @@ void Attendant::body() {
     }
     std::this_thread::sleep_until(next);
   }
-  if (last_) last_();
+  for (auto work = last_.rbegin(); work != last_.rend(); ++work) (*work)();
 }
 
 void Attendant::attend(Duty& duty) const {

@@ -20,10 +20,10 @@ class Attendant {
   Attendant(const Attendant&) = delete;
   Attendant& operator=(const Attendant&) = delete;
 
-  /// Before start(). Once, in the thread, before all else: threads begun there are where it is.
-  void at_start(std::function<void()> work) { first_ = std::move(work); }
-  /// Before start(). In the thread, the last thing.
-  void at_end(std::function<void()> work) { last_ = std::move(work); }
+  /// Before start(). Once, in the thread, before all else: threads begun there are where it is. Several: in order.
+  void at_start(std::function<void()> work) { first_.push_back(std::move(work)); }
+  /// Before start(). In the thread, the last thing. Several: the last one first.
+  void at_end(std::function<void()> work) { last_.push_back(std::move(work)); }
   /// Before start(). `what` is for the log when `work` throws.
   void every(std::chrono::milliseconds period, std::string what, std::function<void()> work);
 
@@ -45,8 +45,8 @@ class Attendant {
   void body();
   void attend(Duty& duty) const;
 
-  std::function<void()> first_;
-  std::function<void()> last_;
+  std::vector<std::function<void()>> first_;
+  std::vector<std::function<void()>> last_;
   std::vector<Duty> duties_;
   pthread_t thread_{};
   bool started_ = false;

@@ -9,6 +9,7 @@ namespace longhaul::app {
 
 void add_run(CLI::App& app, int& exit_code);
 void add_link(CLI::App& app, int& exit_code);
+void add_metrics(CLI::App& app, int& exit_code);
 void add_replay(CLI::App& app, int& exit_code);
 
 }  // namespace longhaul::app

@@ -63,6 +63,8 @@ BoxReport::BoxReport(const engine::Engine& engine, const steer::Spreader* spread
     : counters(engine.counters()),
       custody_packets(engine.custody_packets()),
       custody_bytes(engine.custody_bytes()),
+      bypass(engine.bypass()),
+      draining(engine.draining()),
       activity(its),
       pseudo_ack_delay(engine.pseudo_ack_delay()),
       wan_rtt(engine.wan_rtt()) {
@@ -80,6 +82,8 @@ BoxReport& BoxReport::operator+=(const BoxReport& more) {
   custody_packets += more.custody_packets;
   custody_bytes += more.custody_bytes;
   waiting_frames += more.waiting_frames;
+  bypass |= more.bypass;
+  draining |= more.draining;
   activity.rounds += more.activity.rounds;
   activity.ran += more.activity.ran;
   activity.busy += more.activity.busy;

@@ -24,6 +24,8 @@ struct BoxReport {
   std::uint64_t custody_packets = 0;
   std::uint64_t custody_bytes = 0;
   std::uint64_t waiting_frames = 0;  ///< Engine::waiting_frames(), or while the worker runs not_gone()
+  bool bypass = false;
+  bool draining = false;
   Activity activity;
   metrics::Histogram pseudo_ack_delay;
   metrics::Histogram wan_rtt;

@@ -16,6 +16,7 @@
 #include "app/commands.hpp"
 #include "app/memory_demand.hpp"
 #include "app/memory_report.hpp"
+#include "app/monitoring.hpp"
 #include "app/port_checks.hpp"
 #include "app/report.hpp"
 #include "app/runtime.hpp"
@@ -125,7 +126,9 @@ int run(const Options& options) {
 
   runtime.start_ports();
   BoxWatch watch(config, workers, runtime);
+  Monitoring monitoring(config, LONGHAUL_VERSION, workers, runtime.first(), runtime.second());
   Attendant attendant;
+  monitoring.join(attendant);
   attendant.every(std::chrono::milliseconds(20), "statistics", [&] {
     if (!requests.report.exchange(false) || options.stats.empty()) return;
     const std::vector<BoxReport> reports = workers.ask_reports();

@@ -57,6 +57,11 @@ void on_lcore(unsigned lcore, const std::function<void()>& work) {
   if (call.failure) std::rethrow_exception(call.failure);
 }
 
+void fill(BoxReport& report, const WorkerAccess& access) {
+  report = BoxReport(access.engine, access.spreader, access.activity);
+  report.waiting_frames = report.not_gone();
+}
+
 }  // namespace
 
 engine::Settings share_of(const engine::Settings& box, unsigned workers) {
@@ -197,13 +202,23 @@ void Workers::order_some(unsigned first, unsigned end, const std::function<Order
   }
 }
 
+BoxReport Workers::ask_report(unsigned worker, std::chrono::milliseconds patience) {
+  const auto report = std::make_shared<BoxReport>();
+  order(
+      worker,
+      [report](WorkerAccess& access) {
+        fill(*report, access);
+        return true;
+      },
+      patience);
+  return std::move(*report);
+}
+
 std::vector<BoxReport> Workers::ask_reports() {
   const auto reports = std::make_shared<std::vector<BoxReport>>(count());
   order_all([&reports](unsigned worker) -> Order {
     return [reports, worker](WorkerAccess& access) {
-      BoxReport& report = (*reports)[worker];
-      report = BoxReport(access.engine, access.spreader, access.activity);
-      report.waiting_frames = report.not_gone();
+      fill((*reports)[worker], access);
       return true;
     };
   });

@@ -65,6 +65,8 @@ class Workers {
   /// Has all do so at once, each its own copy made by `make`, and waits until the last is done.
   void order_all(const std::function<Order(unsigned worker)>& make, std::chrono::milliseconds patience = kPatience);
   static constexpr std::chrono::milliseconds kPatience{2000};
+  /// One's.
+  BoxReport ask_report(unsigned worker, std::chrono::milliseconds patience = kPatience);
   /// Each worker's, as of now.
   std::vector<BoxReport> ask_reports();
   /// Rounds of its loop: those of a worker that stands still do not grow.

@@ -247,6 +247,8 @@ PortStats EthdevPort::stats() const {
   if (rte_eth_stats_get(port_, &raw) == 0) {
     out.ipackets = raw.ipackets;
     out.opackets = raw.opackets;
+    out.ibytes = raw.ibytes;
+    out.obytes = raw.obytes;
     out.imissed = raw.imissed;
     out.ierrors = raw.ierrors;
     out.oerrors = raw.oerrors;

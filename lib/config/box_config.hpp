@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "config/metrics_config.hpp"
 #include "config/process_config.hpp"
 #include "engine/memory_plan.hpp"
 #include "engine/pools.hpp"
@@ -39,6 +40,7 @@ struct BoxConfig {
   LinkLoss link_loss = LinkLoss::ignore;
   Duration stall = seconds(1);  ///< a worker whose loop has not come round for so long stands still
   OnStall on_stall = OnStall::report;
+  MetricsConfig metrics;
 };
 
 /// Throws ConfigError when what is promised is promised in frames that do not arrive with this MTU (bytes). read_box()

@@ -128,6 +128,7 @@ class NearPart {
   void discard(NearFlow& flow);
 
   void set_draining(bool draining) { draining_ = draining; }
+  bool draining() const { return draining_; }
   const Budget& budget() const { return budget_; }
   const metrics::Histogram& wan_rtt() const { return wan_rtt_; }
 

@@ -469,6 +469,7 @@ void Engine::poll(Time now, bool answers_waiting) { impl_->poll(now, answers_wai
 Time Engine::next_deadline() const { return impl_->next_deadline(); }
 void Engine::use_record(std::span<custody::RecordSlot> record, Time now) { impl_->use_record(record, now); }
 void Engine::set_draining(bool draining) { impl_->near.set_draining(draining); }
+bool Engine::draining() const { return impl_->near.draining(); }
 bool Engine::knows(const flow::ConnectionInfo& info, Side from) const {
   return impl_->table.holder(info, from).has_value();
 }

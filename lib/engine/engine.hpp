@@ -61,6 +61,7 @@ class Engine {
 
   /// Stops (true) or allows (false) new custody and pseudo-ACKs; all else goes on.
   void set_draining(bool draining);
+  bool draining() const;
 
   // What an operator asks and changes while it runs (control.cpp). Connections are numbered from 0 to
   // connection_slots() - 1, and gone through in portions, so that frames need not wait.

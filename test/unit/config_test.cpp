@@ -87,6 +87,24 @@ TEST_CASE("a worker that stands still may end the process, a lost link may be pa
   CHECK(config.on_stall == OnStall::exit);
 }
 
+TEST_CASE("metrics are shown where the configuration says, else nowhere") {
+  CHECK(box("").metrics.listen.empty());
+  const BoxConfig config = box("metrics: {listen: \"127.0.0.1:9464\"}");
+  CHECK(config.metrics.listen == "127.0.0.1:9464");
+  CHECK(config.metrics.host_pairs == 100);
+  CHECK(config.metrics.position == "box.yaml:4:19: metrics.listen");
+  CHECK(box("metrics: {listen: \"[::1]:9464\", host_pairs: 0}").metrics.host_pairs == 0);
+  for (const std::string bad : {"9464", ":9464", "localhost:9464", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536",
+                                "127.0.0.1:94x", "::1:9464", "[::1]", "[127.0.0.1]:9464", "127.0.0.1:9464,1.1.1.1:1"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_WITH(box("metrics: {listen: \"" + bad + "\"}"),
+                      Catch::StartsWith("box.yaml:4:19: metrics.listen: expected an address and a port"));
+  }
+  CHECK_THROWS_WITH(box("metrics: {host_pairs: 5}"), Catch::Contains("listen"));
+  CHECK_THROWS_WITH(box("metrics: {listen: \"127.0.0.1:1\", host_pairs: 10001}"),
+                    Catch::StartsWith("box.yaml:4:46: metrics.host_pairs"));
+}
+
 TEST_CASE("custody is promised by rate and round trip, or by bytes and a smallest frame; buffers follow") {
   const BoxConfig config = box("wan_rate: 100Gbps\ncustody: {round_trip: 30ms, least_frame: 4KiB}");
   CHECK(config.promise.bytes == 375'000'000);

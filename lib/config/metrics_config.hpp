@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a running box shows its metrics and status page.
+#pragma once
+
+#include <string>
+
+#include "config/document.hpp"
+
+namespace longhaul::config {
+
+struct MetricsConfig {
+  std::string listen;         ///< "127.0.0.1:9464" or "[::1]:9464"; empty: nowhere
+  std::string position;       ///< "FILE:LINE:COL: metrics.listen", for messages about the address itself
+  unsigned host_pairs = 100;  ///< pairs of hosts with series of their own; the rest are summed up
+};
+
+/// Reads `metrics`. Throws ConfigError.
+MetricsConfig read_metrics(const Value& value);
+
+}  // namespace longhaul::config

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "expose/counter_places.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace longhaul::expose {
+namespace {
+
+using enum metrics::Counter;
+
+constexpr CounterFamily kFamilies[] = {
+    {"longhaul_received_frames_total", "frames taken in from a port"},
+    {"longhaul_received_bytes_total", "bytes of frames taken in from a port, FCS not counted"},
+    {"longhaul_forwarded_frames_total", "received frames sent out of a port"},
+    {"longhaul_absorbed_frames_total", "received frames not forwarded, because the box answers for them"},
+    {"longhaul_dropped_frames_total", "received frames lost here; their connections repeat them"},
+    {"longhaul_handed_frames_total", "frames handed from one worker to another"},
+    {"longhaul_connections_placed_total", "connections by which worker they were given"},
+    {"longhaul_passed_frames_total", "frames passed on untouched, by why nothing more was done with them"},
+    {"longhaul_tables_full_total", "what was not followed because a table was full"},
+    {"longhaul_connections_learned_total", "connections learned, by what announced them"},
+    {"longhaul_traffic_unlearned_total", "real ACKs from which a connection could not be learned, and why"},
+    {"longhaul_dreqs_total", "DREQs (requests to close a connection) that were held back for custody"},
+    {"longhaul_naks_made_total", "NAKs made by the box"},
+    {"longhaul_rewinds_total", "times that custody of a flow was sent again, by what caused it"},
+    {"longhaul_custody_refused_total", "requests passed without custody, by the limit that was reached"},
+    {"longhaul_real_answers_total", "answers of responders for learned flows"},
+    {"longhaul_answers_without_effect_total", "real answers that changed nothing"},
+    {"longhaul_flows_failed_total", "flows that failed with acknowledged data undelivered"},
+    {"longhaul_lost_bytes_total",
+     "frame bytes acknowledged to requesters and not delivered, because their flow failed"},
+};
+
+constexpr CounterPlace kPlaces[] = {
+    {frames_host, "longhaul_received_frames_total", "port", "host"},
+    {frames_wan, "longhaul_received_frames_total", "port", "wan"},
+    {bytes_host, "longhaul_received_bytes_total", "port", "host"},
+    {bytes_wan, "longhaul_received_bytes_total", "port", "wan"},
+    {forwarded_host, "longhaul_forwarded_frames_total", "port", "host"},
+    {forwarded_wan, "longhaul_forwarded_frames_total", "port", "wan"},
+    {absorbed_acks, "longhaul_absorbed_frames_total", "reason", "ack"},
+    {absorbed_psn_naks, "longhaul_absorbed_frames_total", "reason", "psn_nak"},
+    {absorbed_rnr_naks, "longhaul_absorbed_frames_total", "reason", "rnr_nak"},
+    {absorbed_fatal_naks, "longhaul_absorbed_frames_total", "reason", "fatal_nak"},
+    {absorbed_duplicates, "longhaul_absorbed_frames_total", "reason", "duplicate"},
+    {absorbed_queued_duplicates, "longhaul_absorbed_frames_total", "reason", "queued_duplicate"},
+    {absorbed_failed, "longhaul_absorbed_frames_total", "reason", "failed"},
+    {absorbed_dreqs, "longhaul_absorbed_frames_total", "reason", "dreq"},
+    {dropped_beyond_gap, "longhaul_dropped_frames_total", "reason", "beyond_gap"},
+    {dropped_behind_backlog, "longhaul_dropped_frames_total", "reason", "behind_backlog"},
+    {dropped_unsent, "longhaul_dropped_frames_total", "reason", "unsent"},
+    {dropped_port_full, "longhaul_dropped_frames_total", "reason", "port_full"},
+    {dropped_ring_full, "longhaul_dropped_frames_total", "reason", "ring_full"},
+    {dropped_unshown, "longhaul_dropped_frames_total", "reason", "unshown"},
+    {handed_home, "longhaul_handed_frames_total", "to", "home"},
+    {handed_over, "longhaul_handed_frames_total", "to", "owner"},
+    {connections_spread, "longhaul_connections_placed_total", "worker", "other"},
+    {connections_at_home, "longhaul_connections_placed_total", "worker", "home"},
+    {cm_requests_shown, "longhaul_cm_requests_shown_total"},
+    {bypassed, "longhaul_passed_frames_total", "reason", "bypass"},
+    {icrc_bad, "longhaul_passed_frames_total", "reason", "icrc_bad"},
+    {requests_implausible, "longhaul_passed_frames_total", "reason", "request_implausible"},
+    {answers_implausible, "longhaul_passed_frames_total", "reason", "answer_implausible"},
+    {header_checksum_bad, "longhaul_passed_frames_total", "reason", "header_checksum_bad"},
+    {mbuf_chained, "longhaul_passed_frames_total", "reason", "chained"},
+    {requests_unlearned, "longhaul_passed_frames_total", "reason", "request_unlearned"},
+    {responses_unlearned, "longhaul_passed_frames_total", "reason", "response_unlearned"},
+    {unreliable, "longhaul_passed_frames_total", "reason", "unreliable"},
+    {cm_messages, "longhaul_cm_messages_total"},
+    {cm_unmatched, "longhaul_cm_unmatched_total"},
+    {cm_table_full, "longhaul_tables_full_total", "table", "cm"},
+    {traffic_table_full, "longhaul_tables_full_total", "table", "candidates"},
+    {connection_table_full, "longhaul_tables_full_total", "table", "connections"},
+    {connections_learned, "longhaul_connections_learned_total", "source", "cm", 1, connections_from_traffic},
+    {connections_from_traffic, "longhaul_connections_learned_total", "source", "traffic"},
+    {traffic_ambiguous, "longhaul_traffic_unlearned_total", "reason", "ambiguous"},
+    {traffic_contradicted, "longhaul_traffic_unlearned_total", "reason", "contradicted"},
+    {connection_qpn_held, "longhaul_connections_qpn_held_total"},
+    {connections_closed, "longhaul_connections_closed_total"},
+    {flows_learned, "longhaul_flows_learned_total"},
+    {flows_confirmed, "longhaul_flows_confirmed_total"},
+    {flows_rejoined, "longhaul_flows_rejoined_total"},
+    {flows_unanswered, "longhaul_flows_unanswered_total"},
+    {confirm_disagreed, "longhaul_flows_not_confirmed_total"},
+    {dreqs_held, "longhaul_dreqs_total", "what", "held"},
+    {dreqs_released_late, "longhaul_dreqs_total", "what", "released_late"},
+    {requests, "longhaul_requests_total"},
+    {eligible_requests, "longhaul_eligible_requests_total"},
+    {plain_requests, "longhaul_plain_requests_total"},
+    {duplicates_forwarded, "longhaul_duplicates_forwarded_total"},
+    {paced, "longhaul_paced_requests_total"},
+    {pseudo_acks, "longhaul_pseudo_acks_total"},
+    {pseudo_acks_withheld, "longhaul_pseudo_acks_withheld_total"},
+    {pseudo_acks_repeated, "longhaul_pseudo_acks_repeated_total"},
+    {read_stalls, "longhaul_read_stalls_total"},
+    {read_stall_ns, "longhaul_read_stall_seconds_total", "", "", 1e-9},
+    {pseudo_naks, "longhaul_naks_made_total", "kind", "psn"},
+    {repair_naks, "longhaul_naks_made_total", "kind", "repair"},
+    {fatal_naks, "longhaul_naks_made_total", "kind", "fatal"},
+    {made_frames_lost, "longhaul_made_frames_lost_total"},
+    {resends, "longhaul_resent_packets_total"},
+    {resends_psn_nak, "longhaul_rewinds_total", "cause", "psn_nak"},
+    {resends_rnr_nak, "longhaul_rewinds_total", "cause", "rnr_nak"},
+    {resends_timer, "longhaul_rewinds_total", "cause", "timer"},
+    {custody_refused_flow, "longhaul_custody_refused_total", "limit", "flow"},
+    {custody_refused_box, "longhaul_custody_refused_total", "limit", "box"},
+    {custody_refused_mbufs, "longhaul_custody_refused_total", "limit", "buffers"},
+    {small_buffers_exhausted, "longhaul_small_buffers_exhausted_total"},
+    {real_acks, "longhaul_real_answers_total", "kind", "ack"},
+    {real_naks, "longhaul_real_answers_total", "kind", "nak"},
+    {real_responses, "longhaul_real_answers_total", "kind", "response"},
+    {answers_forwarded, "longhaul_answers_forwarded_total"},
+    {answers_not_sent, "longhaul_answers_without_effect_total", "reason", "not_sent"},
+    {answers_stale, "longhaul_answers_without_effect_total", "reason", "stale"},
+    {answers_ignored, "longhaul_answers_without_effect_total", "reason", "repeated_nak"},
+    {responses_unfit, "longhaul_answers_without_effect_total", "reason", "unfit"},
+    {responses_lost, "longhaul_responses_lost_total"},
+    {msn_disagreed, "longhaul_msn_disagreed_total"},
+    {credits_seen, "longhaul_credits_seen_total"},
+    {cnps, "longhaul_cnps_total"},
+    {ecn_marked, "longhaul_ecn_marked_frames_total"},
+    {flows_failed, "longhaul_flows_failed_total", "cause", "undelivered"},
+    {flows_failed_by_restart, "longhaul_flows_failed_total", "cause", "restart"},
+    {failed_bytes, "longhaul_lost_bytes_total", "cause", "undelivered"},
+    {failed_by_restart_bytes, "longhaul_lost_bytes_total", "cause", "restart"},
+    {closed_untold_bytes, "longhaul_closed_untold_bytes_total"},
+    {unconfirmed_at_close_packets, "longhaul_unconfirmed_at_close_packets_total"},
+    {unconfirmed_at_close_bytes, "longhaul_unconfirmed_at_close_bytes_total"},
+    {record_slots_damaged, "longhaul_record_slots_damaged_total"},
+};
+static_assert(std::size(kPlaces) == metrics::kCounterCount, "a counter has no place, or two");
+
+}  // namespace
+
+std::span<const CounterPlace> counter_places() { return kPlaces; }
+
+std::string series_name(const CounterPlace& place) {
+  std::string out(place.family);
+  if (!place.label.empty()) out += "{" + std::string(place.label) + "=\"" + std::string(place.value) + "\"}";
+  return out;
+}
+
+std::string_view family_help(std::string_view family) {
+  const auto* found =
+      std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const auto& f) { return f.name == family; });
+  return found == std::end(kFamilies) ? std::string_view() : found->help;
+}
+
+}  // namespace longhaul::expose

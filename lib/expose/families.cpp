@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "expose/families.hpp"
+
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "expose/counter_places.hpp"
+#include "expose/fold.hpp"
+#include "wire/frame.hpp"
+
+namespace longhaul::expose {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Label = std::pair<std::string_view, std::string_view>;
+using Labels = std::initializer_list<Label>;
+
+constexpr std::string_view kSideNames[] = {"host", "wan"};
+constexpr std::string_view kSourceNames[] = {"cm", "traffic"};
+
+double in_seconds(Duration duration) { return static_cast<double>(duration) / 1e9; }
+double number(std::uint64_t value) { return static_cast<double>(value); }
+double flag(bool value) { return value ? 1 : 0; }
+
+class Families {
+ public:
+  MetricFamily& begin(MetricType type, std::string_view name, std::string_view help) {
+    return out_.emplace_back(MetricFamily{std::string(name), std::string(help), type, {}});
+  }
+  void add(double value, Labels labels = {}) { add(value, std::span(labels.begin(), labels.size())); }
+  void add(double value, std::span<const Label> labels) {
+    ClientMetric& metric = labelled(labels);
+    metric.counter.value = metric.gauge.value = value;
+  }
+  void gauge(std::string_view name, std::string_view help, double value) {
+    begin(MetricType::Gauge, name, help);
+    add(value);
+  }
+  void histogram(std::string_view name, std::string_view help, const metrics::Histogram& values, Edges edges) {
+    begin(MetricType::Histogram, name, help);
+    labelled({}).histogram = fold(values, edges);
+  }
+  std::vector<MetricFamily> take() { return std::move(out_); }
+
+ private:
+  ClientMetric& labelled(std::span<const Label> labels) {
+    ClientMetric& metric = out_.back().metric.emplace_back();
+    for (const auto& [name, value] : labels) metric.label.push_back({std::string(name), std::string(value)});
+    return metric;
+  }
+  std::vector<MetricFamily> out_;
+};
+
+void add_identity(Families& out, const Identity& its) {
+  out.begin(MetricType::Gauge, "longhaul_build_info", "1, with what this program is as labels");
+  out.add(1, {{"version", its.version}, {"dpdk", its.dpdk}, {"icrc", its.icrc}});
+  out.begin(MetricType::Gauge, "longhaul_configuration_info", "1, with what the box is told to do as labels");
+  std::vector<Label> labels = {{"name", its.name}};
+  for (const auto& [key, value] : its.configuration) labels.emplace_back(key, value);
+  out.add(1, labels);
+  out.gauge("process_start_time_seconds", "when the process began, in seconds since 1970", its.started);
+}
+
+void add_state(Families& out, const Snapshot& its) {
+  out.gauge("longhaul_bypass", "1: frames pass without a look", flag(its.bypass));
+  out.gauge("longhaul_draining", "1: nothing new is acknowledged", flag(its.draining));
+  out.gauge("longhaul_snapshot_age_seconds",
+            "age of the values of workers: near 0, but for those of a worker that does not answer", in_seconds(its.age));
+  out.begin(MetricType::Gauge, "longhaul_worker_alive", "1: the worker's loop goes round; 0: it stands still");
+  for (std::size_t i = 0; i < its.workers.size(); ++i)
+    out.add(flag(its.workers[i].alive), {{"worker", std::to_string(i)}});
+}
+
+void add_workers(Families& out, const std::vector<WorkerState>& workers) {
+  struct Column {
+    MetricType type;
+    std::string_view name;
+    std::string_view help;
+    double (*value)(const WorkerState&);
+  };
+  static constexpr Column kColumns[] = {
+      {MetricType::Counter, "longhaul_worker_busy_seconds_total", "time that a worker spent on rounds with frames",
+       [](const WorkerState& w) { return in_seconds(w.busy); }},
+      {MetricType::Counter, "longhaul_worker_run_seconds_total", "time that a worker's loop has run",
+       [](const WorkerState& w) { return in_seconds(w.ran); }},
+      {MetricType::Counter, "longhaul_worker_rounds_total", "rounds of a worker's loop",
+       [](const WorkerState& w) { return number(w.rounds); }},
+      {MetricType::Counter, "longhaul_worker_received_frames_total", "frames that came to a worker's engine",
+       [](const WorkerState& w) { return number(w.received_frames); }},
+      {MetricType::Gauge, "longhaul_worker_custody_bytes", "frame bytes in a worker's custody",
+       [](const WorkerState& w) { return number(w.custody_bytes); }},
+  };
+  for (const Column& column : kColumns) {
+    out.begin(column.type, column.name, column.help);
+    for (std::size_t i = 0; i < workers.size(); ++i)
+      out.add(column.value(workers[i]), {{"worker", std::to_string(i)}});
+  }
+}
+
+void add_ports(Families& out, const std::array<PortState, 2>& ports) {
+  struct Count {
+    std::string_view label;
+    std::uint64_t PortState::*value;
+  };
+  const auto add = [&](std::string_view name, std::string_view help, std::string_view label,
+                       std::initializer_list<Count> counts) {
+    out.begin(MetricType::Counter, name, help);
+    for (std::size_t side = 0; side < ports.size(); ++side)
+      for (const Count& count : counts)
+        out.add(number(ports[side].*count.value), {{"port", kSideNames[side]}, {label, count.label}});
+  };
+  out.begin(MetricType::Gauge, "longhaul_port_link_up", "1: the port has its link");
+  for (std::size_t side = 0; side < ports.size(); ++side) out.add(flag(ports[side].link_up), {{"port", kSideNames[side]}});
+  out.begin(MetricType::Gauge, "longhaul_port_info", "1, with the device that a port is");
+  for (std::size_t side = 0; side < ports.size(); ++side)
+    out.add(1, {{"port", kSideNames[side]}, {"device", ports[side].device}});
+  add("longhaul_port_frames_total", "frames as the port counts them", "direction",
+      {{"receive", &PortState::received_frames}, {"transmit", &PortState::sent_frames}});
+  add("longhaul_port_bytes_total", "bytes of frames as the port counts them; some NICs include the FCS", "direction",
+      {{"receive", &PortState::received_bytes}, {"transmit", &PortState::sent_bytes}});
+  add("longhaul_port_errors_total", "frames that a port lost, or attempts to receive without a buffer", "kind",
+      {{"missed", &PortState::missed},
+       {"receive", &PortState::receive_errors},
+       {"transmit", &PortState::send_errors},
+       {"no_buffer", &PortState::no_buffer},
+       {"oversize", &PortState::oversize}});
+}
+
+void add_counters(Families& out, const Counters& counters) {
+  std::string_view family;
+  for (const CounterPlace& place : counter_places()) {
+    if (place.family != family) {
+      const std::string_view help = family_help(place.family);
+      family = place.family;
+      out.begin(MetricType::Counter, family,
+                help.empty() ? metrics::kCounterInfo[static_cast<std::size_t>(place.counter)].help : help);
+    }
+    const std::uint64_t value = counters[place.counter] - (place.less ? counters[*place.less] : 0);
+    const double scaled = number(value) * place.unit;
+    if (place.label.empty())
+      out.add(scaled);
+    else
+      out.add(scaled, {{place.label, place.value}});
+  }
+  constexpr std::string_view kPrefix = "parse_";
+  out.begin(MetricType::Counter, "longhaul_parsed_frames_total", "frames by what they were taken apart into");
+  for (std::size_t i = 0; i < wire::kParseStatusCount; ++i)
+    out.add(number(counters.parsed[i]),
+            {{"result", wire::name_of(static_cast<wire::ParseStatus>(i)).substr(kPrefix.size())}});
+}
+
+void add_custody(Families& out, const Snapshot& its) {
+  out.gauge("longhaul_custody_bytes", "frame bytes in custody", number(its.custody_bytes));
+  out.gauge("longhaul_custody_packets", "packets in custody", number(its.custody_packets));
+  out.gauge("longhaul_custody_limit_bytes", "frame bytes that custody may hold",
+            number(its.identity.custody_limit_bytes));
+  out.gauge("longhaul_custody_flow_limit_bytes", "frame bytes that custody may hold of one flow",
+            number(its.identity.custody_flow_limit_bytes));
+  out.gauge("longhaul_wan_rate_bytes_per_second", "rate at which frames leave for the WAN at most; 0: unlimited",
+            number(its.identity.wan_rate_bps) / 8);
+  out.gauge("longhaul_waiting_frames", "frames that came in and have neither left nor been dropped yet",
+            number(its.waiting_frames));
+}
+
+void add_survey(Families& out, const Snapshot& its) {
+  const SurveyResult& survey = its.survey;
+  out.gauge("longhaul_connection_slots", "connections that can be followed at once",
+            number(its.identity.connection_slots));
+  out.gauge("longhaul_survey_age_seconds", "age of the values below, for which all connections were looked at",
+            in_seconds(its.survey_age));
+  out.begin(MetricType::Gauge, "longhaul_connections",
+            "connections followed, by how far the box answers for the requests of its host, by what announced them, "
+            "and by policy");
+  for (std::size_t phase = 0; phase < kPhases; ++phase)
+    for (std::size_t source = 0; source < kSources; ++source)
+      for (std::size_t policy = 0; policy < kPolicies; ++policy)
+        out.add(number(survey.connections[phase][source][policy]),
+                {{"state", engine::name_of(static_cast<custody::Phase>(phase))},
+                 {"source", kSourceNames[source]},
+                 {"policy", flow::name_of(static_cast<flow::Policy>(policy))}});
+  out.gauge("longhaul_connections_closing", "connections of which a DREQ has passed or waits for custody",
+            number(survey.closing));
+  out.gauge("longhaul_connections_untrusted",
+            "connections that are no longer accelerated: an answer contradicted what was counted",
+            number(survey.untrusted));
+  out.gauge("longhaul_unconfirmed_bytes", "frame bytes acknowledged to requesters, not yet answered by responders",
+            number(survey.unconfirmed_bytes));
+  out.gauge("longhaul_custody_oldest_seconds", "the longest that custody of a connection has made no progress",
+            in_seconds(survey.oldest));
+  out.gauge("longhaul_pairs", "pairs of hosts with connections, with a series of their own or not",
+            number(survey.pairs_seen));
+}
+
+void add_pairs(Families& out, const std::vector<PairState>& pairs) {
+  if (pairs.empty()) return;
+  struct Column {
+    MetricType type;
+    std::string_view name;
+    std::string_view help;
+    double (*value)(const PairState&);
+  };
+  static constexpr Column kColumns[] = {
+      {MetricType::Gauge, "longhaul_pair_connections", "connections between two hosts",
+       [](const PairState& p) { return number(p.sums.connections); }},
+      {MetricType::Gauge, "longhaul_pair_custody_bytes", "frame bytes in custody for two hosts",
+       [](const PairState& p) { return number(p.sums.custody_bytes); }},
+      {MetricType::Gauge, "longhaul_pair_unconfirmed_bytes",
+       "frame bytes between two hosts that were acknowledged and are not yet answered",
+       [](const PairState& p) { return number(p.sums.unconfirmed_bytes); }},
+      {MetricType::Counter, "longhaul_pair_taken_bytes_total",
+       "frame bytes between two hosts ever taken into custody; what a connection sends between the last look at it and "
+       "its end is missing",
+       [](const PairState& p) { return number(p.taken_bytes); }},
+  };
+  for (const Column& column : kColumns) {
+    out.begin(column.type, column.name, column.help);
+    for (const PairState& pair : pairs) {
+      const Label labels[] = {{"host", pair.host}, {"remote", pair.remote}, {"vlan", pair.vlan}};
+      out.add(column.value(pair), std::span(labels, pair.vlan.empty() ? 2 : 3));
+    }
+  }
+}
+
+std::string cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
+  return text;
+}
+
+std::string_view type_name(MetricType type) {
+  switch (type) {
+    case MetricType::Counter:
+      return "counter";
+    case MetricType::Gauge:
+      return "gauge";
+    case MetricType::Histogram:
+      return "histogram";
+    default:
+      return "untyped";
+  }
+}
+
+/// One with a pair and a worker, so that each family has a series.
+Snapshot example() {
+  Snapshot out;
+  out.workers.resize(1);
+  out.survey.pairs.resize(1);
+  out.survey.pairs[0].vlan = "100";
+  out.identity.configuration = {{"policy", ""}, {"confirm", ""}, {"spread", ""}, {"idle", ""}, {"workers", ""}};
+  return out;
+}
+
+std::string label_names(const MetricFamily& family) {
+  std::string out;
+  for (const ClientMetric::Label& label : family.metric.front().label)
+    out += (out.empty() ? "`" : ", `") + label.name + "`";
+  return out;
+}
+
+}  // namespace
+
+std::vector<MetricFamily> families(const Snapshot& snapshot) {
+  Families out;
+  add_identity(out, snapshot.identity);
+  add_state(out, snapshot);
+  add_ports(out, snapshot.ports);
+  add_counters(out, snapshot.counters);
+  add_custody(out, snapshot);
+  out.histogram("longhaul_wan_round_trip_seconds", "from a request's first transmission to its answer",
+                snapshot.wan_rtt, kRoundTripEdges);
+  out.histogram("longhaul_pseudo_ack_delay_seconds",
+                "from the receipt of a request to the host port's acceptance of its pseudo-ACK",
+                snapshot.pseudo_ack_delay, kDelayEdges);
+  add_workers(out, snapshot.workers);
+  add_survey(out, snapshot);
+  add_pairs(out, snapshot.survey.pairs);
+  return out.take();
+}
+
+std::string metrics_text(const Snapshot& snapshot) {
+  std::ostringstream out;
+  prometheus::TextSerializer().Serialize(out, families(snapshot));
+  return out.str();
+}
+
+std::string metrics_page() {
+  std::string out =
+      "# Metrics\n\n"
+      "What a box shows under `/metrics` ([how to switch it on](monitoring.md)). Made by `longhaul metrics`; a test holds "
+      "this page against it.\n\n"
+      "| metric | type | labels | what |\n|---|---|---|---|\n";
+  for (const MetricFamily& family : families(example()))
+    out += "| `" + family.name + "` | " + std::string(type_name(family.type)) + " | " + label_names(family) + " | " +
+           cell(family.help) + " |\n";
+  out +=
+      "\n## Labels that say why\n\n"
+      "The last column is the name of the same number in `--stats` and at the end of `longhaul run`.\n\n"
+      "| series | what | counter |\n|---|---|---|\n";
+  for (const CounterPlace& place : counter_places()) {
+    if (place.label.empty()) continue;
+    const metrics::CounterInfo& info = metrics::kCounterInfo[static_cast<std::size_t>(place.counter)];
+    out += "| `" + series_name(place) + "` | " + cell(std::string(info.help)) + (place.less ? "; those counted beside it left out" : "") +
+           " | `" + std::string(info.name) + "` |\n";
+  }
+  return out;
+}
+
+}  // namespace longhaul::expose

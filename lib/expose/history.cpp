@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "expose/history.hpp"
+
+#include <algorithm>
+
+namespace longhaul::expose {
+namespace {
+
+using Value = std::optional<double>;
+
+double grown(std::uint64_t before, std::uint64_t after) { return static_cast<double>(after - std::min(before, after)); }
+
+template <Side kSide, std::uint64_t PortState::*kBytes>
+Value bits_per_second(const Snapshot& before, const Snapshot& after, double seconds) {
+  constexpr auto kIndex = static_cast<std::size_t>(kSide);
+  return 8 * grown(before.ports[kIndex].*kBytes, after.ports[kIndex].*kBytes) / seconds;
+}
+
+template <Counter kCounter>
+Value per_second(const Snapshot& before, const Snapshot& after, double seconds) {
+  return grown(before.counters[kCounter], after.counters[kCounter]) / seconds;
+}
+
+/// Of what came between the two; seconds.
+Value quantile_between(const metrics::Histogram& before, const metrics::Histogram& after, double fraction) {
+  if (after.count() <= before.count()) return std::nullopt;
+  const double rank = fraction * static_cast<double>(after.count() - before.count());
+  double seen = 0;
+  for (std::size_t i = 0; i < metrics::Histogram::kBuckets; ++i) {
+    seen += grown(before.bucket(i), after.bucket(i));
+    if (seen > 0 && seen >= rank) return static_cast<double>(metrics::Histogram::upper_edge(i)) / 1e9;
+  }
+  return std::nullopt;
+}
+
+template <int kPercent>
+Value round_trip(const Snapshot& before, const Snapshot& after, double) {
+  return quantile_between(before.wan_rtt, after.wan_rtt, kPercent / 100.0);
+}
+
+/// Of the busiest worker, 0 to 1.
+Value busy(const Snapshot& before, const Snapshot& after, double) {
+  Value most;
+  for (std::size_t i = 0; i < std::min(before.workers.size(), after.workers.size()); ++i) {
+    const double ran = grown(before.workers[i].ran, after.workers[i].ran);
+    if (ran > 0) most = std::max(most.value_or(0), grown(before.workers[i].busy, after.workers[i].busy) / ran);
+  }
+  return most;
+}
+
+std::uint64_t lost(const Snapshot& snapshot) {
+  return snapshot.counters[Counter::failed_bytes] + snapshot.counters[Counter::failed_by_restart_bytes];
+}
+
+constexpr std::array<Column, kColumns> kTable = {{
+    {"host_receive_bits", bits_per_second<Side::host, &PortState::received_bytes>},
+    {"host_transmit_bits", bits_per_second<Side::host, &PortState::sent_bytes>},
+    {"wan_receive_bits", bits_per_second<Side::wan, &PortState::received_bytes>},
+    {"wan_transmit_bits", bits_per_second<Side::wan, &PortState::sent_bytes>},
+    {"requests", per_second<Counter::requests>},
+    {"pseudo_acks", per_second<Counter::pseudo_acks>},
+    {"resends", per_second<Counter::resends>},
+    {"custody_bytes",
+     [](const Snapshot&, const Snapshot& after, double) -> Value { return static_cast<double>(after.custody_bytes); }},
+    {"unconfirmed_bytes",
+     [](const Snapshot&, const Snapshot& after, double) -> Value {
+       return static_cast<double>(after.survey.unconfirmed_bytes);
+     }},
+    {"round_trip_p50", round_trip<50>},
+    {"round_trip_p99", round_trip<99>},
+    {"busy", busy},
+    {"flows_failed", per_second<Counter::flows_failed>},
+    {"lost_bytes",
+     [](const Snapshot& before, const Snapshot& after, double seconds) -> Value {
+       return grown(lost(before), lost(after)) / seconds;
+     }},
+}};
+
+}  // namespace
+
+std::span<const Column, kColumns> history_columns() { return kTable; }
+
+void History::add(const Snapshot& snapshot, Time now) {
+  if (before_ && now > before_at_) {
+    Sample sample;
+    sample.time = snapshot.time;
+    const double seconds = static_cast<double>(now - before_at_) / 1e9;
+    for (std::size_t i = 0; i < kColumns; ++i) sample.values[i] = kTable[i].value(*before_, snapshot, seconds);
+    samples_.push_back(sample);
+    if (samples_.size() > length_) samples_.pop_front();
+  }
+  before_ = snapshot;
+  before_at_ = now;
+}
+
+}  // namespace longhaul::expose

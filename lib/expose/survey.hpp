@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Connections summed up: by state for the whole box, and by pairs of hosts as far as a limit on series allows.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/connection_state.hpp"
+#include "flow/policy.hpp"
+#include "flow/time.hpp"
+
+namespace longhaul::expose {
+
+inline constexpr std::size_t kPhases = static_cast<std::size_t>(custody::Phase::ended) + 1;
+inline constexpr std::size_t kPolicies = static_cast<std::size_t>(flow::Policy::full) + 1;
+inline constexpr std::size_t kSources = 2;  ///< learned from RDMA-CM (0) or traffic (1)
+
+/// What connections have in sum. Bytes are frame bytes.
+struct PairSums {
+  std::uint64_t connections = 0;
+  std::uint64_t custody_bytes = 0;
+  std::uint64_t unconfirmed_bytes = 0;
+};
+
+/// Two hosts, one on each side of the box.
+struct PairState {
+  std::string host;    ///< address behind the host port; "other": all pairs without a series of their own
+  std::string remote;  ///< address beyond the WAN port
+  std::string vlan;    ///< "", "100" or "100.200" (outer, inner)
+  PairSums sums;
+  std::uint64_t taken_bytes = 0;  ///< ever taken into custody, as far as surveys saw
+  double bytes_per_second = 0;    ///< taken into custody between the last two surveys
+};
+
+struct SurveyResult {
+  bool made = false;  ///< false: there was none yet
+  /// Connections by Phase, source and Policy.
+  std::array<std::array<std::array<std::uint64_t, kPolicies>, kSources>, kPhases> connections{};
+  std::uint64_t closing = 0;
+  std::uint64_t untrusted = 0;
+  std::uint64_t unconfirmed_bytes = 0;  ///< acknowledged to requesters, not answered by responders
+  std::uint64_t failed_bytes = 0;       ///< acknowledged and lost, of failed connections that are still there
+  Duration oldest = 0;                  ///< the longest that custody of a connection has made no progress
+  std::vector<PairState> pairs;         ///< those with series, and last "other" if there is a limit above 0
+  std::vector<PairState> busiest;       ///< at most kBusiest of all pairs, most bytes per second first
+  std::uint64_t pairs_seen = 0;         ///< pairs with connections
+};
+
+/// Goes on from survey to survey, so that bytes add up although connections come and go. Memory is bounded by the
+/// connections that there are and the limit.
+class Survey {
+ public:
+  static constexpr std::size_t kBusiest = 10;
+  /// A pair keeps its series for so long after its last connection.
+  static constexpr Duration kRemembered = seconds(600);
+
+  /// `pair_limit`: pairs that get a series of their own, first come first served; 0: there are no series at all.
+  explicit Survey(std::size_t pair_limit) : pair_limit_(pair_limit) {}
+
+  /// Also after one that was not finished, because a worker did not answer.
+  void begin(Time now);
+  void add(std::span<const engine::ConnectionState> connections);
+  /// All connections have been added.
+  void finish();
+
+  /// Of the last one that was finished.
+  const SurveyResult& result() const { return result_; }
+
+ private:
+  struct Key {
+    std::array<std::uint8_t, 16> host;
+    std::array<std::uint8_t, 16> remote;
+    std::uint32_t vlan;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Pair {
+    PairSums sums;
+    std::uint64_t taken = 0;  ///< while it had a series
+    std::uint64_t fresh = 0;  ///< taken since the survey before
+    bool named = false;
+    Time seen = 0;
+  };
+  struct Known {
+    std::uint64_t taken = 0;
+    std::uint64_t survey = 0;  ///< the last one that saw it
+  };
+
+  void name_pairs();
+  void forget_gone();
+  PairState state_of(const Key& key, const Pair& pair) const;
+
+  std::size_t pair_limit_;
+  std::size_t named_ = 0;
+  std::uint64_t survey_ = 0;
+  Time now_ = 0;
+  Time before_ = 0;  ///< of the last one that was finished
+  bool finished_ = false;
+  std::map<Key, Pair> pairs_;
+  std::unordered_map<std::uint64_t, Known> known_;  ///< by serial
+  std::uint64_t other_taken_ = 0;
+  SurveyResult next_;
+  SurveyResult result_;
+};
+
+}  // namespace longhaul::expose

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a box shows of itself: nothing that is counted is left out, and nothing makes it grow without limit.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "expose/counter_places.hpp"
+#include "expose/families.hpp"
+#include "expose/fold.hpp"
+#include "expose/history.hpp"
+#include "expose/status.hpp"
+#include "expose/survey.hpp"
+
+using namespace longhaul;
+using namespace longhaul::expose;
+
+namespace {
+
+/// "name{label="value",...}" to value.
+std::map<std::string, double> series(const Snapshot& snapshot) {
+  std::map<std::string, double> out;
+  std::istringstream lines(metrics_text(snapshot));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('#')) continue;
+    const std::size_t space = line.rfind(' ');
+    CAPTURE(line);
+    REQUIRE(out.emplace(line.substr(0, space), std::stod(line.substr(space + 1))).second);
+  }
+  return out;
+}
+
+engine::ConnectionState connection(std::uint64_t serial, std::uint32_t pair, std::uint64_t taken) {
+  engine::ConnectionState out;
+  out.serial = serial;
+  const auto byte = [](std::uint32_t value) { return static_cast<std::uint8_t>(value & 0xff); };
+  out.info.end(Side::host).ip = wire::IpAddress::from_ipv4({10, byte(pair >> 16), byte(pair >> 8), byte(pair)});
+  out.info.end(Side::wan).ip = wire::IpAddress::from_ipv4({10, 200, 0, 1});
+  out.phase = custody::Phase::confirmed;
+  out.policy = flow::Policy::full;
+  out.custody_bytes = 1000;
+  out.unconfirmed_bytes = 100;
+  out.taken_bytes = taken;
+  return out;
+}
+
+void look(Survey& survey, Time now, const std::vector<engine::ConnectionState>& connections) {
+  survey.begin(now);
+  survey.add(connections);
+  survey.finish();
+}
+
+std::uint64_t taken(const SurveyResult& result) {
+  std::uint64_t sum = 0;
+  for (const PairState& pair : result.pairs) sum += pair.taken_bytes;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("every counter has one place, under a name that Prometheus likes") {
+  std::set<Counter> counters;
+  std::set<std::pair<std::string_view, std::string_view>> places;
+  std::vector<std::string_view> order;
+  std::map<std::string_view, std::string_view> label_of;
+  for (const CounterPlace& place : counter_places()) {
+    CAPTURE(place.family, place.value);
+    CHECK(counters.insert(place.counter).second);
+    CHECK(places.emplace(place.family, place.value).second);
+    CHECK(std::regex_match(std::string(place.family), std::regex("longhaul(_[a-z]+)+_total")));
+    CHECK(place.label.empty() == place.value.empty());
+    CHECK(place.label.empty() == family_help(place.family).empty());
+    CHECK(label_of.emplace(place.family, place.label).first->second == place.label);
+    if (order.empty() || order.back() != place.family) order.push_back(place.family);
+  }
+  CHECK(counters.size() == metrics::kCounterCount);
+  // Those of a family follow each other.
+  CHECK(std::set(order.begin(), order.end()).size() == order.size());
+}
+
+TEST_CASE("each counter and each result of parsing is shown with its value") {
+  Snapshot snapshot;
+  for (std::size_t i = 0; i < metrics::kCounterCount; ++i) snapshot.counters.events[i] = 1000000 + i;
+  snapshot.counters[Counter::connections_learned] = 50;
+  snapshot.counters[Counter::connections_from_traffic] = 20;
+  snapshot.counters[Counter::read_stall_ns] = 2'500'000'000;
+  for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) snapshot.counters.parsed[i] = 7000 + i;
+  const auto shown = series(snapshot);
+  const auto counted = [&](Counter counter) { return static_cast<double>(snapshot.counters[counter]); };
+  CHECK(shown.at("longhaul_received_frames_total{port=\"wan\"}") == counted(Counter::frames_wan));
+  CHECK(shown.at("longhaul_absorbed_frames_total{reason=\"rnr_nak\"}") == counted(Counter::absorbed_rnr_naks));
+  CHECK(shown.at("longhaul_connections_learned_total{source=\"cm\"}") == 30);
+  CHECK(shown.at("longhaul_connections_learned_total{source=\"traffic\"}") == 20);
+  CHECK(shown.at("longhaul_read_stall_seconds_total") == 2.5);
+  CHECK(shown.at("longhaul_parsed_frames_total{result=\"roce\"}") == 7000);
+  std::set<double> values;
+  for (const auto& [name, value] : shown) values.insert(value);
+  for (std::size_t i = 0; i < metrics::kCounterCount; ++i) {
+    CAPTURE(metrics::kCounterInfo[i].name);
+    const auto counter = static_cast<Counter>(i);
+    if (counter != Counter::connections_learned && counter != Counter::read_stall_ns)
+      CHECK(values.count(static_cast<double>(snapshot.counters.events[i])) == 1);
+  }
+  for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) CHECK(values.count(7000 + static_cast<double>(i)) == 1);
+}
+
+TEST_CASE("a folded histogram counts exactly what is at most its edges") {
+  metrics::Histogram histogram;
+  std::vector<std::uint64_t> values;
+  std::uint64_t random = 1;
+  for (int i = 0; i < 20000; ++i) {
+    random = random * 6364136223846793005ull + 1442695040888963407ull;
+    values.push_back((random >> 20) >> (random % 40));
+  }
+  for (const std::uint64_t value : values) histogram.record(value, 2);
+  for (const Edges edges : {kDelayEdges, kRoundTripEdges}) {
+    const auto folded = fold(histogram, edges);
+    CHECK(folded.sample_count == 2 * values.size());
+    CHECK(folded.bucket.size() == (edges.last - edges.first) * edges.per_power + 1);
+    for (const auto& bucket : folded.bucket) {
+      const auto within = std::count_if(values.begin(), values.end(), [&](std::uint64_t value) {
+        return static_cast<double>(value) / 1e9 <= bucket.upper_bound;
+      });
+      CHECK(bucket.cumulative_count == 2 * static_cast<std::uint64_t>(within));
+    }
+  }
+}
+
+TEST_CASE("10,000 host pairs: as many series as the limit allows, and nothing is lost from the sums") {
+  constexpr std::uint32_t kPairs = 10000;
+  const std::size_t limit = GENERATE(0, 1, 100);
+  CAPTURE(limit);
+  Survey survey(limit);
+  std::vector<engine::ConnectionState> connections;
+  for (std::uint32_t i = 0; i < kPairs; ++i) connections.push_back(connection(i + 1, i, i));
+  look(survey, seconds(1), connections);
+  for (auto& each : connections) each.taken_bytes += 500;
+  look(survey, seconds(2), connections);
+
+  Snapshot snapshot;
+  snapshot.survey = survey.result();
+  const SurveyResult& result = snapshot.survey;
+  CHECK(result.pairs_seen == kPairs);
+  CHECK(result.unconfirmed_bytes == 100ull * kPairs);
+  CHECK(result.pairs.size() == (limit == 0 ? 0 : limit + 1));
+  CHECK(result.busiest.size() == Survey::kBusiest);
+  CHECK(result.busiest[0].bytes_per_second == Approx(500));
+  if (limit > 0) {
+    CHECK(result.pairs.back().host == "other");
+    CHECK(result.pairs.back().sums.connections == kPairs - limit);
+    CHECK(taken(result) == kPairs * (kPairs - 1ull) / 2 + 500ull * kPairs);
+  }
+  const auto shown = series(snapshot);
+  const auto of_pairs = std::count_if(shown.begin(), shown.end(), [](const auto& entry) {
+    return entry.first.starts_with("longhaul_pair_");
+  });
+  CHECK(static_cast<std::size_t>(of_pairs) == 4 * result.pairs.size());
+  CHECK(shown.size() < 450 + 4 * (limit + 1));
+}
+
+TEST_CASE("a pair's bytes add up over connections that come and go, and over surveys that were cut short") {
+  Survey survey(1);
+  look(survey, seconds(1), {connection(1, 7, 1000)});
+  look(survey, seconds(2), {connection(1, 7, 1500), connection(2, 7, 200)});
+  CHECK(survey.result().pairs[0].taken_bytes == 1700);
+  // One worker answered, the other did not.
+  survey.begin(seconds(3));
+  survey.add(std::vector{connection(2, 7, 300)});
+  CHECK(survey.result().pairs[0].taken_bytes == 1700);
+  look(survey, seconds(4), {connection(2, 7, 350)});
+  CHECK(survey.result().pairs[0].taken_bytes == 1850);
+  CHECK(survey.result().pairs[0].sums.connections == 1);
+  CHECK(survey.result().pairs[0].bytes_per_second == Approx(75));
+
+  // It keeps its series for a while; another pair has to wait for it.
+  look(survey, seconds(5), {connection(3, 8, 40)});
+  CHECK(survey.result().pairs[0].host == "10.0.0.7");
+  CHECK(survey.result().pairs[0].sums.connections == 0);
+  CHECK(survey.result().pairs[1].taken_bytes == 40);
+  look(survey, seconds(5) + Survey::kRemembered, {connection(3, 8, 60)});
+  CHECK(survey.result().pairs[0].host == "10.0.0.8");
+  CHECK(survey.result().pairs[0].taken_bytes == 20);
+  CHECK(survey.result().pairs[1].taken_bytes == 40);
+}
+
+TEST_CASE("connections are told apart by state, what announced them, policy and VLAN") {
+  Survey survey(10);
+  std::vector<engine::ConnectionState> connections(3, connection(1, 1, 0));
+  for (std::size_t i = 0; i < connections.size(); ++i) connections[i].serial = i + 1;
+  connections[1].from_traffic = true;
+  connections[1].info.vlan.value = 1u << 24 | 100u << 12;
+  connections[1].oldest = seconds(3);
+  connections[2].phase = custody::Phase::failed;
+  connections[2].lost_bytes = 77;
+  connections[2].trusted = false;
+  connections[2].closing = true;
+  connections[2].info.vlan.value = 2u << 24 | 100u << 12 | 200u;
+  look(survey, seconds(1), connections);
+  Snapshot snapshot;
+  snapshot.survey = survey.result();
+  const auto shown = series(snapshot);
+  CHECK(shown.at("longhaul_connections{state=\"confirmed\",source=\"cm\",policy=\"full\"}") == 1);
+  CHECK(shown.at("longhaul_connections{state=\"confirmed\",source=\"traffic\",policy=\"full\"}") == 1);
+  CHECK(shown.at("longhaul_connections{state=\"failed\",source=\"cm\",policy=\"full\"}") == 1);
+  CHECK(shown.at("longhaul_connections_closing") == 1);
+  CHECK(shown.at("longhaul_connections_untrusted") == 1);
+  CHECK(shown.at("longhaul_custody_oldest_seconds") == 3);
+  CHECK(shown.at("longhaul_pair_connections{host=\"10.0.0.1\",remote=\"10.200.0.1\"}") == 1);
+  CHECK(shown.at("longhaul_pair_connections{host=\"10.0.0.1\",remote=\"10.200.0.1\",vlan=\"100\"}") == 1);
+  CHECK(shown.at("longhaul_pair_connections{host=\"10.0.0.1\",remote=\"10.200.0.1\",vlan=\"100.200\"}") == 1);
+  CHECK(survey.result().failed_bytes == 77);
+}
+
+TEST_CASE("a name with quotes and line breaks does not break the text") {
+  Snapshot snapshot;
+  snapshot.identity.name = "a \"box\"\nlonghaul_bypass 7 \\";
+  const std::string text = metrics_text(snapshot);
+  CHECK(text.find("name=\"a \\\"box\\\"\\nlonghaul_bypass 7 \\\\\"") != std::string::npos);
+  CHECK(text.find("\nlonghaul_bypass 7") == std::string::npos);
+}
+
+TEST_CASE("the history has rates of each interval, as many as it keeps, and says when nothing was measured") {
+  History history(3);
+  Snapshot snapshot;
+  snapshot.workers.resize(2);
+  for (int i = 0; i < 6; ++i) {
+    snapshot.time = 1000 + i;
+    snapshot.ports[0].received_bytes += 125;
+    snapshot.counters[Counter::pseudo_acks] += 10;
+    snapshot.workers[1].ran += seconds(2);
+    snapshot.workers[1].busy += seconds(1);
+    snapshot.custody_bytes = static_cast<std::uint64_t>(i);
+    if (i == 4) snapshot.wan_rtt.record(milliseconds(10), 100);
+    history.add(snapshot, seconds(100 + 2 * static_cast<std::uint64_t>(i)));
+  }
+  REQUIRE(history.samples().size() == 3);
+  const auto json = nlohmann::json::parse(status_json(snapshot, history));
+  const auto& columns = json.at("history");
+  CHECK(columns.at("time") == std::vector<double>{1003, 1004, 1005});
+  CHECK(columns.at("host_receive_bits") == std::vector<double>{500, 500, 500});
+  CHECK(columns.at("pseudo_acks") == std::vector<double>{5, 5, 5});
+  CHECK(columns.at("busy") == std::vector<double>{0.5, 0.5, 0.5});
+  CHECK(columns.at("custody_bytes") == std::vector<double>{3, 4, 5});
+  CHECK(columns.at("round_trip_p50")[0].is_null());
+  CHECK(columns.at("round_trip_p50")[1].get<double>() == Approx(0.01).epsilon(0.07));
+  CHECK(columns.at("round_trip_p50")[2].is_null());
+}
+
+TEST_CASE("the state says what is most urgent") {
+  Snapshot snapshot;
+  snapshot.workers.resize(2);
+  CHECK(state_of(snapshot) == "running");
+  snapshot.draining = true;
+  CHECK(state_of(snapshot) == "draining");
+  snapshot.bypass = true;
+  CHECK(state_of(snapshot) == "bypass");
+  snapshot.workers[1].alive = false;
+  CHECK(state_of(snapshot) == "silent");
+}
+
+TEST_CASE("docs/operate/metrics.md is what `longhaul metrics` prints") {
+  std::ifstream file(std::string(TEST_ROOT) + "/../docs/operate/metrics.md");
+  std::ostringstream page;
+  page << file.rdbuf();
+  // If not: longhaul metrics > docs/operate/metrics.md
+  CHECK(page.str() == metrics_page());
+}
