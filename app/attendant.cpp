@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <future>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -21,27 +20,22 @@ void Attendant::every(std::chrono::milliseconds period, std::string what, std::f
 }
 
 void Attendant::start() {
-  struct Beginning {
-    Attendant& attendant;
-    std::promise<void> begun;
-  } beginning{*this, {}};
   const auto body = [](void* argument) -> void* {
-    auto& its = *static_cast<Beginning*>(argument);
-    Attendant& attendant = its.attendant;
+    auto& its = *static_cast<Attendant*>(argument);
     try {
-      for (const auto& work : attendant.first_) work();
+      for (const auto& work : its.first_) work();
     } catch (...) {
-      its.begun.set_exception(std::current_exception());
+      its.begun_.set_exception(std::current_exception());
       return nullptr;
     }
-    its.begun.set_value();  // `its` may be gone from here on
-    attendant.body();
+    its.begun_.set_value();
+    its.body();
     return nullptr;
   };
-  const int error = rte_ctrl_thread_create(&thread_, "lh-attendant", nullptr, body, &beginning);
+  const int error = rte_ctrl_thread_create(&thread_, "lh-attendant", nullptr, body, this);
   if (error != 0) throw std::runtime_error(fmt::format("no thread beside the workers: {}", std::strerror(-error)));
   started_ = true;
-  beginning.begun.get_future().get();
+  begun_.get_future().get();
 }
 
 void Attendant::stop() {

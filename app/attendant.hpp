@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,7 @@ class Attendant {
   std::vector<std::function<void()>> last_;
   std::vector<Duty> duties_;
   pthread_t thread_{};
+  std::promise<void> begun_;
   bool started_ = false;
   std::atomic<bool> stop_{false};
 };

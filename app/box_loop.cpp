@@ -69,7 +69,7 @@ StopRecord BoxLoop::run(Requests& requests) {
     last = now;
     rounds_.store(rounds_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (options_.orders != nullptr && options_.orders->waiting()) [[unlikely]] {
-      WorkerAccess access{engine_, options_.spreader, {rounds(), now - started, busy}, now};
+      WorkerAccess access{engine_, options_.spreader, {rounds(), now - started, busy}, now, options_.drain};
       options_.orders->carry_out(access);
     }
     const int stops = requests.stops.load(std::memory_order_relaxed);

@@ -10,6 +10,7 @@ namespace longhaul::app {
 void add_run(CLI::App& app, int& exit_code);
 void add_link(CLI::App& app, int& exit_code);
 void add_metrics(CLI::App& app, int& exit_code);
+void add_ctl(CLI::App& app, int& exit_code);
 void add_replay(CLI::App& app, int& exit_code);
 
 }  // namespace longhaul::app

@@ -44,10 +44,10 @@ class Gatherer {
 
  private:
   struct Known {
-    BoxReport report;           ///< the last one
-    Clock::time_point at;       ///< when it came
+    BoxReport report;      ///< the last one
+    Clock::time_point at;  ///< when it came
     bool alive = true;
-    std::uint64_t rounds = 0;   ///< when it was last looked at
+    std::uint64_t rounds = 0;     ///< when it was last looked at
     Clock::time_point ask_again;  ///< while it is silent
   };
   void ask(unsigned worker, Clock::time_point deadline);

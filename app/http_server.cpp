@@ -41,7 +41,8 @@ int serve(mg_connection* connection, const std::map<std::string, Page>& pages) {
   const mg_request_info& request = *mg_get_request_info(connection);
   const std::string_view method = request.request_method;
   const bool head = method == "HEAD";
-  if (!head && method != "GET") return answer(connection, 405, "Method Not Allowed", kText, "GET and HEAD only\n", head);
+  if (!head && method != "GET")
+    return answer(connection, 405, "Method Not Allowed", kText, "GET and HEAD only\n", head);
   const auto found = pages.find(request.local_uri);
   if (found == pages.end()) {
     std::string known = "there is:";
@@ -64,10 +65,21 @@ HttpServer::HttpServer(const std::string& listen, std::map<std::string, Page> pa
   const std::string timeout = std::to_string(kTimeoutMs);
   const std::string largest = std::to_string(kLargestRequest);
   const std::string waiting = std::to_string(kWaiting);
-  const char* const options[] = {
-      "listening_ports",    listen.c_str(),  "num_threads",      threads.c_str(), "request_timeout_ms",
-      timeout.c_str(),      "max_request_size", largest.c_str(), "connection_queue", waiting.c_str(),
-      "listen_backlog",     waiting.c_str(), "enable_keep_alive", "no",           nullptr};
+  const char* const options[] = {"listening_ports",
+                                 listen.c_str(),
+                                 "num_threads",
+                                 threads.c_str(),
+                                 "request_timeout_ms",
+                                 timeout.c_str(),
+                                 "max_request_size",
+                                 largest.c_str(),
+                                 "connection_queue",
+                                 waiting.c_str(),
+                                 "listen_backlog",
+                                 waiting.c_str(),
+                                 "enable_keep_alive",
+                                 "no",
+                                 nullptr};
   mg_callbacks callbacks{};
   callbacks.begin_request = [](mg_connection* connection) {
     return serve(connection, static_cast<Civetweb*>(mg_get_request_info(connection)->user_data)->pages);

@@ -10,7 +10,7 @@
 namespace longhaul::app {
 
 struct Page {
-  std::string type;  ///< Content-Type
+  std::string type;                   ///< Content-Type
   std::function<std::string()> make;  ///< called in any of the server's threads, by several at once
 };
 

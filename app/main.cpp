@@ -9,8 +9,8 @@
 namespace {
 
 using AddCommand = void (*)(CLI::App&, int&);
-constexpr AddCommand kCommands[] = {longhaul::app::add_run, longhaul::app::add_link, longhaul::app::add_metrics,
-                                    longhaul::app::add_replay};
+constexpr AddCommand kCommands[] = {longhaul::app::add_run, longhaul::app::add_link, longhaul::app::add_ctl,
+                                    longhaul::app::add_metrics, longhaul::app::add_replay};
 
 }  // namespace
 

@@ -58,11 +58,12 @@ expose::PortState state_of(const drivers::EthdevPort& port, const config::PortCo
 Monitoring::Monitoring(const config::BoxConfig& config, const std::string& version, Workers& workers,
                        const drivers::EthdevPort& host, const drivers::EthdevPort& wan)
     : config_(config.metrics),
-      gatherer_(workers, identity_of(config, version),
-                [&config, &host, &wan](Side side) {
-                  return side == Side::host ? state_of(host, config.host) : state_of(wan, config.wan);
-                },
-                config.metrics.host_pairs) {}
+      gatherer_(
+          workers, identity_of(config, version),
+          [&config, &host, &wan](Side side) {
+            return side == Side::host ? state_of(host, config.host) : state_of(wan, config.wan);
+          },
+          config.metrics.host_pairs) {}
 
 void Monitoring::join(Attendant& attendant) {
   if (config_.listen.empty()) return;

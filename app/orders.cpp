@@ -10,15 +10,17 @@ namespace {
 
 constexpr std::chrono::microseconds kLook{50};
 
-bool done_by(const std::atomic<bool>& done, Orders::Deadline deadline) {
+}  // namespace
+
+bool Orders::done_by(const std::atomic<bool>& done, Deadline deadline) const {
   while (!done.load(std::memory_order_acquire)) {
+    // One that was at work when its loop ended is done.
+    if (closed_.load(std::memory_order_acquire)) return done.load(std::memory_order_acquire);
     if (std::chrono::steady_clock::now() >= deadline) return false;
     std::this_thread::sleep_for(kLook);
   }
   return true;
 }
-
-}  // namespace
 
 Orders::Ticket Orders::post(Order order, Deadline deadline) {
   Ticket ticket;

@@ -30,9 +30,10 @@ struct Activity {
 /// A worker as an order sees it.
 struct WorkerAccess {
   engine::Engine& engine;
-  const steer::Spreader* spreader;  ///< null when the box has one worker
+  steer::Spreader* spreader;  ///< null when the box has one worker
   Activity activity;
   Time now;
+  Duration& drain;  ///< how long the first stop waits for custody to empty
 };
 
 /// A portion of the work: true when that was the last. Frames wait for as long as it takes; some microseconds are fine.
@@ -71,11 +72,16 @@ class Orders {
   /// The worker's, once a round.
   bool waiting() const { return next_.load(std::memory_order_acquire) != nullptr; }
   void carry_out(WorkerAccess& access);
+  /// Its loop has ended: whoever waits, or comes, need not be patient.
+  void close() { closed_.store(true, std::memory_order_release); }
 
  private:
+  bool done_by(const std::atomic<bool>& done, Deadline deadline) const;
+
   std::timed_mutex turn_;
   std::shared_ptr<Given> given_;  ///< until it is done or taken back
   std::atomic<Given*> next_{nullptr};
+  std::atomic<bool> closed_{false};
 };
 
 }  // namespace longhaul::app

@@ -14,6 +14,7 @@
 #include "app/box_watch.hpp"
 #include "app/command_guard.hpp"
 #include "app/commands.hpp"
+#include "app/control/control.hpp"
 #include "app/memory_demand.hpp"
 #include "app/memory_report.hpp"
 #include "app/monitoring.hpp"
@@ -87,6 +88,7 @@ int run(const Options& options) {
   spdlog::info("ICRC by {}", wire::icrc_routine_name());
   // Before anything slow, so that a signal during the start is not lost.
   Requests& requests = requests_by_signal();
+  reload_by_signal();
   for (const config::PortConfig* port : {&config.host, &config.wan}) check_presence(*port);
   config::check_frames_arrive(config, expected_mtu(config.process, host, wan));
   const auto record = open_record(config);
@@ -124,11 +126,14 @@ int run(const Options& options) {
     return json;
   };
 
+  Control control(config, options.config, workers, runtime.first(), runtime.second(), requests);
   runtime.start_ports();
   BoxWatch watch(config, workers, runtime);
   Monitoring monitoring(config, LONGHAUL_VERSION, workers, runtime.first(), runtime.second());
   Attendant attendant;
   monitoring.join(attendant);
+  attendant.at_start([&control] { control.start(); });
+  attendant.every(std::chrono::milliseconds(100), "reload", [&control] { control.attend(); });
   attendant.every(std::chrono::milliseconds(20), "statistics", [&] {
     if (!requests.report.exchange(false) || options.stats.empty()) return;
     const std::vector<BoxReport> reports = workers.ask_reports();
@@ -139,14 +144,15 @@ int run(const Options& options) {
     write_atomically(options.stats, statistics(reports, now));
   });
   watch.attend_by(attendant);
-  fmt::print("longhaul run: {}: ready, {}, {}policy {}\n", config.name, runtime.describe(),
+  fmt::print("longhaul run: {}: ready, {}, {}policy {}{}\n", config.name, runtime.describe(),
              workers.count() == 1 ? "" : fmt::format("{} workers, ", workers.count()),
-             flow::name_of(config.engine.policies.fallback));
+             flow::name_of(config.engine.policies.fallback), control.describe());
   std::fflush(stdout);
 
   attendant.start();
   const StopRecord stop = workers.run(requests);
   attendant.stop();
+  control.stop();
   // First what must not be missed: writing the rest may fail.
   const std::uint64_t lost = workers.unconfirmed_bytes();
   if (lost > 0)

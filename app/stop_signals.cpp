@@ -11,6 +11,7 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_alw
               "used in signal handlers");
 
 extern "C" void on_stop(int) { g_requests.stops.fetch_add(1, std::memory_order_relaxed); }
+extern "C" void on_reload(int) { g_requests.reload.store(true, std::memory_order_relaxed); }
 extern "C" void on_report(int) { g_requests.report.store(true, std::memory_order_relaxed); }
 
 void install(int signal, void (*handler)(int)) {
@@ -34,5 +35,7 @@ Requests& requests_by_signal() {
   static_cast<void>(installed);
   return g_requests;
 }
+
+void reload_by_signal() { install(SIGHUP, on_reload); }
 
 }  // namespace longhaul::app

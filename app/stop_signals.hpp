@@ -10,10 +10,13 @@ namespace longhaul::app {
 struct Requests {
   std::atomic<int> stops{0};        ///< 1: drain, then stop; more: stop at once
   std::atomic<bool> report{false};  ///< write the statistics now; the loop clears it
+  std::atomic<bool> reload{false};  ///< read the configuration again; whoever does clears it
 };
 
 /// The process's requests: SIGTERM and SIGINT count as stops, SIGUSR1 asks for a report, SIGPIPE is ignored. Installs
 /// the handlers at the first call.
 Requests& requests_by_signal();
+/// From now on SIGHUP asks for a reload. (Who has nothing to reload leaves it alone: a terminal that goes ends it.)
+void reload_by_signal();
 
 }  // namespace longhaul::app

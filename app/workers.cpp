@@ -243,6 +243,7 @@ StopRecord Workers::run(Requests& requests) {
       worker.failure = std::current_exception();
       call.requests.stops.fetch_add(2, std::memory_order_relaxed);  // alone the others would be no box
     }
+    worker.orders.close();
     worker.done.store(true, std::memory_order_release);
     return 0;
   };

@@ -183,9 +183,27 @@ void check_frames_arrive(const BoxConfig& config, std::uint32_t mtu) {
 }
 
 BoxConfig read_box(const Value& top) {
-  const Map map = top.map({"name", "ports", "hugepages", "memory", "core", "cores", "spread", "idle", "mtu", "wan_rate",
-                           "policy", "confirm", "learn_from_traffic", "custody", "connections", "timers",
-                           "metrics", "restart_record", "link_loss", "watchdog"});
+  const Map map = top.map({"name",
+                           "ports",
+                           "hugepages",
+                           "memory",
+                           "core",
+                           "cores",
+                           "spread",
+                           "idle",
+                           "mtu",
+                           "wan_rate",
+                           "policy",
+                           "confirm",
+                           "learn_from_traffic",
+                           "custody",
+                           "connections",
+                           "timers",
+                           "metrics",
+                           "restart_record",
+                           "link_loss",
+                           "watchdog",
+                           "control"});
   BoxConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.host, out.wan) = read_ports(map.at("ports"), "host", "wan");
@@ -205,6 +223,7 @@ BoxConfig read_box(const Value& top) {
     out.engine.max_connections = static_cast<std::uint32_t>(v->integer(1, 1u << 20));
   if (const auto v = map.find("timers")) read_timers(*v, out);
   if (const auto v = map.find("metrics")) out.metrics = read_metrics(*v);
+  if (const auto v = map.find("control")) out.control = read_control(*v);
   if (const auto v = map.find("restart_record")) {
     out.restart_record = v->text();
     out.restart_record_position = v->position();

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "config/control_config.hpp"
 #include "config/metrics_config.hpp"
 #include "config/process_config.hpp"
 #include "engine/memory_plan.hpp"
@@ -41,6 +42,7 @@ struct BoxConfig {
   Duration stall = seconds(1);  ///< a worker whose loop has not come round for so long stands still
   OnStall on_stall = OnStall::report;
   MetricsConfig metrics;
+  ControlConfig control;
 };
 
 /// Throws ConfigError when what is promised is promised in frames that do not arrive with this MTU (bytes). read_box()

@@ -39,7 +39,8 @@ MetricsConfig read_metrics(const Value& value) {
   out.listen = listen.text();
   out.position = listen.position();
   if (!is_listen_address(out.listen))
-    listen.fail_expected("an address and a port such as 127.0.0.1:9464 or [::1]:9464 (0.0.0.0:9464: all IPv4 addresses)");
+    listen.fail_expected(
+        "an address and a port such as 127.0.0.1:9464 or [::1]:9464 (0.0.0.0:9464: all IPv4 addresses)");
   if (const auto v = map.find("host_pairs")) out.host_pairs = static_cast<unsigned>(v->integer(0, kMostPairs));
   return out;
 }

@@ -17,7 +17,7 @@ struct CounterPlace {
   std::string_view family;
   std::string_view label = {};  ///< empty: the family is this counter alone
   std::string_view value = {};
-  double unit = 1;                                       ///< of what is counted, in the family's base unit
+  double unit = 1;                                      ///< of what is counted, in the family's base unit
   std::optional<metrics::Counter> less = std::nullopt;  ///< that is contained in it, and has a place of its own
 };
 

@@ -72,7 +72,8 @@ void add_state(Families& out, const Snapshot& its) {
   out.gauge("longhaul_bypass", "1: frames pass without a look", flag(its.bypass));
   out.gauge("longhaul_draining", "1: nothing new is acknowledged", flag(its.draining));
   out.gauge("longhaul_snapshot_age_seconds",
-            "age of the values of workers: near 0, but for those of a worker that does not answer", in_seconds(its.age));
+            "age of the values of workers: near 0, but for those of a worker that does not answer",
+            in_seconds(its.age));
   out.begin(MetricType::Gauge, "longhaul_worker_alive", "1: the worker's loop goes round; 0: it stands still");
   for (std::size_t i = 0; i < its.workers.size(); ++i)
     out.add(flag(its.workers[i].alive), {{"worker", std::to_string(i)}});
@@ -99,8 +100,7 @@ void add_workers(Families& out, const std::vector<WorkerState>& workers) {
   };
   for (const Column& column : kColumns) {
     out.begin(column.type, column.name, column.help);
-    for (std::size_t i = 0; i < workers.size(); ++i)
-      out.add(column.value(workers[i]), {{"worker", std::to_string(i)}});
+    for (std::size_t i = 0; i < workers.size(); ++i) out.add(column.value(workers[i]), {{"worker", std::to_string(i)}});
   }
 }
 
@@ -117,7 +117,8 @@ void add_ports(Families& out, const std::array<PortState, 2>& ports) {
         out.add(number(ports[side].*count.value), {{"port", kSideNames[side]}, {label, count.label}});
   };
   out.begin(MetricType::Gauge, "longhaul_port_link_up", "1: the port has its link");
-  for (std::size_t side = 0; side < ports.size(); ++side) out.add(flag(ports[side].link_up), {{"port", kSideNames[side]}});
+  for (std::size_t side = 0; side < ports.size(); ++side)
+    out.add(flag(ports[side].link_up), {{"port", kSideNames[side]}});
   out.begin(MetricType::Gauge, "longhaul_port_info", "1, with the device that a port is");
   for (std::size_t side = 0; side < ports.size(); ++side)
     out.add(1, {{"port", kSideNames[side]}, {"device", ports[side].device}});
@@ -292,7 +293,8 @@ std::string metrics_text(const Snapshot& snapshot) {
 std::string metrics_page() {
   std::string out =
       "# Metrics\n\n"
-      "What a box shows under `/metrics` ([how to switch it on](monitoring.md)). Made by `longhaul metrics`; a test holds "
+      "What a box shows under `/metrics` ([how to switch it on](monitoring.md)). Made by `longhaul metrics`; a test "
+      "holds "
       "this page against it.\n\n"
       "| metric | type | labels | what |\n|---|---|---|---|\n";
   for (const MetricFamily& family : families(example()))
@@ -305,8 +307,8 @@ std::string metrics_page() {
   for (const CounterPlace& place : counter_places()) {
     if (place.label.empty()) continue;
     const metrics::CounterInfo& info = metrics::kCounterInfo[static_cast<std::size_t>(place.counter)];
-    out += "| `" + series_name(place) + "` | " + cell(std::string(info.help)) + (place.less ? "; those counted beside it left out" : "") +
-           " | `" + std::string(info.name) + "` |\n";
+    out += "| `" + series_name(place) + "` | " + cell(std::string(info.help)) +
+           (place.less ? "; those counted beside it left out" : "") + " | `" + std::string(info.name) + "` |\n";
   }
   return out;
 }

@@ -56,6 +56,9 @@ class Steering {
   void restore(const flow::ConnectionInfo& info, const std::optional<flow::CmExchange>& exchange, Worker owner,
                Time now);
 
+  /// Of connections from now on (SteeringSettings::give_up).
+  void set_give_up(Duration give_up) { settings_.give_up = give_up; }
+
   /// Connections that have an owner.
   std::uint32_t connections() const { return static_cast<std::uint32_t>(entries_.size() - free_.size()); }
 

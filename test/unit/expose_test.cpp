@@ -157,9 +157,8 @@ TEST_CASE("10,000 host pairs: as many series as the limit allows, and nothing is
     CHECK(taken(result) == kPairs * (kPairs - 1ull) / 2 + 500ull * kPairs);
   }
   const auto shown = series(snapshot);
-  const auto of_pairs = std::count_if(shown.begin(), shown.end(), [](const auto& entry) {
-    return entry.first.starts_with("longhaul_pair_");
-  });
+  const auto of_pairs = std::count_if(shown.begin(), shown.end(),
+                                      [](const auto& entry) { return entry.first.starts_with("longhaul_pair_"); });
   CHECK(static_cast<std::size_t>(of_pairs) == 4 * result.pairs.size());
   CHECK(shown.size() < 450 + 4 * (limit + 1));
 }

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "app/control/box_control.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include "app/control/reply.hpp"
+#include "steer/spreader.hpp"
+
+namespace longhaul::app {
+namespace {
+
+// Connections an order looks at, or changes, between two rounds of frames: some tens of microseconds.
+constexpr std::uint32_t kLookedAt = 256;
+constexpr std::uint32_t kForgotten = 32;
+// With a table of a million connections, and a worker that sleeps between rounds.
+constexpr std::chrono::seconds kWalkPatience{20};
+
+/// An order that calls `work(access, first)` for portions of a worker's slots, one between two rounds.
+template <typename Work>
+Order portions(std::uint32_t size, Work work) {
+  return [size, work = std::move(work), next = std::uint32_t{0}](WorkerAccess& access) mutable {
+    const std::uint32_t slots = access.engine.connection_slots();
+    if (next < slots) work(access, next);
+    next += std::min(size, slots - next);
+    return next >= slots;
+  };
+}
+
+/// The keys of the configuration that are policies.
+std::string policy_in_words(const config::BoxConfig& config) {
+  std::vector<std::string> words;
+  for (const config::BoxKey& key : config::box_keys())
+    if (key.name.starts_with("policy.")) words.push_back(fmt::format("{}: {}", key.name, key.show(config)));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+template <typename T>
+using ByWorker = std::shared_ptr<std::vector<T>>;
+
+template <typename T>
+ByWorker<T> by_worker(const Workers& workers) {
+  return std::make_shared<std::vector<T>>(workers.count());
+}
+
+}  // namespace
+
+std::string_view name_of(Mode mode) {
+  switch (mode) {
+    case Mode::running:
+      return "running";
+    case Mode::draining:
+      return "draining";
+    case Mode::bypass:
+      return "bypass";
+  }
+  return "unknown";
+}
+
+BoxControl::BoxControl(Workers& workers, const config::BoxConfig& config, std::string file, const Requests& requests)
+    : workers_(workers), file_(std::move(file)), requests_(requests), config_(config) {}
+
+config::BoxConfig BoxControl::config() const {
+  const std::lock_guard lock(config_mutex_);
+  return config_;
+}
+
+void BoxControl::must_not_stop() const {
+  if (stopping()) throw CommandError("the box has been told to stop, and drains for that: nothing is changed any more");
+}
+
+// ---- asking -----------------------------------------------------------------------------------
+
+Custody BoxControl::custody() const {
+  const auto parts = by_worker<Custody>(workers_);
+  workers_.order_all([&parts](unsigned worker) -> Order {
+    return [parts, worker](WorkerAccess& access) {
+      (*parts)[worker] = {access.engine.custody_packets(), access.engine.custody_bytes()};
+      return true;
+    };
+  });
+  Custody sum;
+  for (const Custody& part : *parts) {
+    sum.packets += part.packets;
+    sum.bytes += part.bytes;
+  }
+  return sum;
+}
+
+BoxControl::Flows BoxControl::flows() {
+  const std::lock_guard lock(flows_mutex_);
+  if (flows_ != nullptr && std::chrono::steady_clock::now() - flows_at_ < kFreshness) return flows_;
+  const auto parts = by_worker<std::vector<engine::ConnectionState>>(workers_);
+  // Room for all, so that a worker need not move what is there already; pages that stay empty cost nothing.
+  const std::uint32_t slots = share_of(config().engine, workers_.count()).max_connections;
+  for (auto& part : *parts) part.reserve(slots);
+  workers_.order_all(
+      [&parts](unsigned worker) {
+        return portions(kLookedAt, [parts, worker](WorkerAccess& access, std::uint32_t first) {
+          access.engine.describe(first, kLookedAt, access.now, (*parts)[worker]);
+        });
+      },
+      kWalkPatience);
+  auto all = std::make_shared<std::vector<Flow>>();
+  for (unsigned worker = 0; worker < workers_.count(); ++worker)
+    for (engine::ConnectionState& state : (*parts)[worker]) all->push_back({worker, state});
+  flows_ = std::move(all);
+  flows_at_ = std::chrono::steady_clock::now();
+  return flows_;
+}
+
+// ---- policy and configuration -----------------------------------------------------------------
+
+std::uint64_t BoxControl::apply(const config::BoxConfig& config) {
+  const auto settings = std::make_shared<const engine::Settings>(share_of(config.engine, workers_.count()));
+  workers_.order_all([&settings, &config](unsigned) -> Order {
+    return [settings, drain = config.drain](WorkerAccess& access) {
+      access.engine.reconfigure(*settings);
+      if (access.spreader != nullptr) access.spreader->steering().set_give_up(settings->give_up);
+      access.drain = drain;
+      return true;
+    };
+  });
+  const auto changed = by_worker<std::uint64_t>(workers_);
+  workers_.order_all(
+      [&changed](unsigned worker) {
+        return portions(kLookedAt, [changed, worker](WorkerAccess& access, std::uint32_t first) {
+          (*changed)[worker] += access.engine.apply_policies(first, kLookedAt);
+        });
+      },
+      kWalkPatience);
+  {
+    const std::lock_guard lock(config_mutex_);
+    config_ = config;
+  }
+  {
+    const std::lock_guard lock(flows_mutex_);
+    flows_.reset();
+  }
+  std::uint64_t sum = 0;
+  for (const std::uint64_t part : *changed) sum += part;
+  return sum;
+}
+
+std::pair<flow::PolicyTable, std::uint64_t> BoxControl::change_policies(
+    const std::function<void(flow::PolicyTable&)>& change) {
+  const std::lock_guard lock(change_);
+  config::BoxConfig changed = config();
+  change(changed.engine.policies);
+  const std::uint64_t connections = apply(changed);
+  spdlog::info("policy is now {}", policy_in_words(changed));
+  return {changed.engine.policies, connections};
+}
+
+std::vector<config::KeyChange> BoxControl::compare(const config::BoxConfig& with) const {
+  return config::changes(config(), with);
+}
+
+Reloaded BoxControl::reload() {
+  const std::lock_guard lock(change_);
+  const config::BoxConfig changed = config::load_box(file_);
+  Reloaded out;
+  out.changes = compare(changed);
+  std::vector<std::string> refused;
+  for (const config::KeyChange& change : out.changes)
+    if (!change.live)
+      refused.push_back(fmt::format("{} (is {}, in the file {})", change.key, change.before, change.after));
+  if (!refused.empty())
+    throw CommandError(
+        fmt::format("{}: nothing was changed, because this needs a restart: {}", file_, fmt::join(refused, "; ")));
+  if (!out.changes.empty()) out.connections = apply(changed);
+  for (const config::KeyChange& change : out.changes)
+    spdlog::info("{}: {} is now {}, was {}", file_, change.key, change.after, change.before);
+  return out;
+}
+
+// ---- drain and bypass -------------------------------------------------------------------------
+
+void BoxControl::set_draining(bool draining) {
+  workers_.order_all([draining](unsigned) -> Order {
+    return [draining](WorkerAccess& access) {
+      access.engine.set_draining(draining);
+      return true;
+    };
+  });
+}
+
+void BoxControl::drain() {
+  const std::lock_guard lock(change_);
+  if (mode() == Mode::bypass) throw CommandError("bypass is on: there is nothing to drain (`bypass off` ends it)");
+  if (mode_.exchange(Mode::draining) != Mode::draining) spdlog::warn("draining: nothing new is acknowledged");
+  set_draining(true);
+}
+
+void BoxControl::resume() {
+  const std::lock_guard lock(change_);
+  must_not_stop();
+  if (mode() == Mode::bypass) throw CommandError("bypass is on: `bypass off` ends it");
+  set_draining(false);
+  if (mode_.exchange(Mode::running) != Mode::running) spdlog::warn("running again after a drain");
+}
+
+Forgotten BoxControl::bypass(std::string_view why) {
+  const std::lock_guard lock(change_);
+  must_not_stop();
+  // First none comes in any more, then what is there goes.
+  workers_.order_all([](unsigned) -> Order {
+    return [](WorkerAccess& access) {
+      access.engine.set_bypass(true, access.now);
+      return true;
+    };
+  });
+  mode_.store(Mode::bypass);
+  const auto parts = by_worker<Forgotten>(workers_);
+  workers_.order_all(
+      [&](unsigned worker) {
+        return portions(kForgotten, [parts, worker, why = std::string(why)](WorkerAccess& access, std::uint32_t first) {
+          const Counters& counters = access.engine.counters();
+          const Counters before = counters;
+          access.engine.forget(first, kForgotten, why, access.now);
+          Forgotten& part = (*parts)[worker];
+          part.connections += counters[Counter::connections_closed] - before[Counter::connections_closed];
+          part.failed_flows += counters[Counter::flows_failed] - before[Counter::flows_failed];
+          part.failed_bytes += counters[Counter::failed_bytes] - before[Counter::failed_bytes];
+        });
+      },
+      kWalkPatience);
+  Forgotten sum;
+  for (const Forgotten& part : *parts) {
+    sum.connections += part.connections;
+    sum.failed_flows += part.failed_flows;
+    sum.failed_bytes += part.failed_bytes;
+  }
+  spdlog::warn("bypass: everything is forwarded untouched; {} connections forgotten, {} of them failed with {} bytes",
+               sum.connections, sum.failed_flows, sum.failed_bytes);
+  return sum;
+}
+
+void BoxControl::end_bypass() {
+  const std::lock_guard lock(change_);
+  must_not_stop();
+  if (mode() != Mode::bypass) throw CommandError("bypass is not on");
+  workers_.order_all([](unsigned) -> Order {
+    return [](WorkerAccess& access) {
+      access.engine.set_bypass(false, access.now);
+      access.engine.set_draining(false);
+      return true;
+    };
+  });
+  mode_.store(Mode::running);
+  spdlog::warn("running again after bypass");
+}
+
+}  // namespace longhaul::app

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an operator may ask of a running box and change in it: all of it by orders to the workers, in portions, so that
+// no frame waits for long.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "app/report.hpp"
+#include "app/stop_signals.hpp"
+#include "app/workers.hpp"
+#include "config/box_config.hpp"
+#include "config/box_keys.hpp"
+#include "engine/connection_state.hpp"
+
+namespace longhaul::app {
+
+/// What a box does with new requests.
+enum class Mode : std::uint8_t {
+  running,   ///< by policy
+  draining,  ///< takes nothing new into custody; what is in it goes on
+  bypass,    ///< forwards everything untouched
+};
+
+/// As output spells it.
+std::string_view name_of(Mode mode);
+
+struct Custody {
+  std::uint64_t packets = 0;
+  std::uint64_t bytes = 0;  ///< frame bytes
+};
+
+struct Flow {
+  unsigned worker = 0;
+  engine::ConnectionState state;
+};
+
+/// What bypass cost.
+struct Forgotten {
+  std::uint64_t connections = 0;
+  std::uint64_t failed_flows = 0;  ///< of those, with acknowledged data undelivered
+  std::uint64_t failed_bytes = 0;  ///< their frame bytes
+};
+
+struct Reloaded {
+  std::vector<config::KeyChange> changes;
+  std::uint64_t connections = 0;  ///< that have another policy now
+};
+
+/// Any thread but a worker's. What cannot be done throws CommandError; a worker that does not answer, WorkerSilent.
+class BoxControl {
+ public:
+  /// `file` is where `config` came from. Workers and requests must outlive it.
+  BoxControl(Workers& workers, const config::BoxConfig& config, std::string file, const Requests& requests);
+
+  Mode mode() const { return mode_.load(std::memory_order_relaxed); }
+  /// SIGTERM came: nothing is changed any more.
+  bool stopping() const { return requests_.stops.load(std::memory_order_relaxed) > 0; }
+  std::chrono::nanoseconds uptime() const { return std::chrono::steady_clock::now() - began_; }
+  unsigned workers() const { return workers_.count(); }
+  /// As it is now, with what was changed since the start.
+  config::BoxConfig config() const;
+  const std::string& file() const { return file_; }
+
+  BoxReport report() const { return total(workers_.ask_reports()); }
+  Custody custody() const;
+  using Flows = std::shared_ptr<const std::vector<Flow>>;
+  /// Of all workers. At most kFreshness old: many who ask at once get the same.
+  Flows flows();
+  static constexpr std::chrono::milliseconds kFreshness{200};
+
+  /// Until the next reload or start. `change` may throw. Returns the policies, and how many connections have another
+  /// one now.
+  std::pair<flow::PolicyTable, std::uint64_t> change_policies(const std::function<void(flow::PolicyTable&)>& change);
+
+  void drain();
+  void resume();
+  /// At once: connections with acknowledged data fail, for the reason `why`. Without such data, after drain(), none
+  /// does.
+  Forgotten bypass(std::string_view why);
+  void end_bypass();
+
+  /// What a reload of this configuration would change. Throws config::ConfigError when it is none.
+  std::vector<config::KeyChange> compare(const config::BoxConfig& with) const;
+  /// Reads the file again and takes over what may change at run time. Changes nothing when anything else differs; the
+  /// CommandError names each key. Throws config::ConfigError for what is wrong in the file.
+  Reloaded reload();
+
+ private:
+  void must_not_stop() const;
+  std::uint64_t apply(const config::BoxConfig& config);
+  void set_draining(bool draining);
+
+  Workers& workers_;
+  std::string file_;
+  const Requests& requests_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::atomic<Mode> mode_{Mode::running};
+  std::mutex change_;  ///< one change at a time
+  mutable std::mutex config_mutex_;
+  config::BoxConfig config_;
+  std::mutex flows_mutex_;
+  Flows flows_;
+  std::chrono::steady_clock::time_point flows_at_{};
+};
+
+}  // namespace longhaul::app

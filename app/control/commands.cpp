@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "app/control/commands.hpp"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/control/flow_query.hpp"
+#include "config/config_error.hpp"
+
+namespace longhaul::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostRules = 4096;
+constexpr const char* kUntilReload = "until the next reload or start: write it into the configuration file to keep it";
+
+double seconds_of(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+Json done() {
+  Json json;
+  json["done"] = true;
+  return json;
+}
+
+flow::Prefix prefix_of(const std::string& text) {
+  try {
+    return flow::Prefix::parse(text);
+  } catch (const std::invalid_argument& error) {
+    throw CommandError(error.what(), Exit::usage);
+  }
+}
+
+flow::Policy policy_named(const std::string& text) {
+  try {
+    return config::policy_of(text);
+  } catch (const std::invalid_argument& error) {
+    throw CommandError(error.what(), Exit::usage);
+  }
+}
+
+bool same(const flow::Prefix& a, const flow::Prefix& b) { return a.length == b.length && a.contains(b.address); }
+
+/// Takes the rule for just this prefix out.
+bool take_out(flow::PolicyTable& policies, const flow::Prefix& prefix) {
+  return std::erase_if(policies.rules, [&](const auto& rule) { return same(rule.match, prefix); }) > 0;
+}
+
+Json policies_json(const flow::PolicyTable& policies) {
+  Json out;
+  out["default"] = flow::name_of(policies.fallback);
+  out["rules"] = Json::array();
+  for (const auto& rule : policies.rules)
+    out["rules"].push_back({{"match", config::to_text(rule.match)}, {"policy", flow::name_of(rule.policy)}});
+  return out;
+}
+
+Json change_json(const config::KeyChange& change) {
+  Json json;
+  json["key"] = change.key;
+  json["before"] = change.before;
+  json["after"] = change.after;
+  json["live"] = change.live;
+  return json;
+}
+
+/// What has rates, by the names of its counters.
+constexpr Counter kRated[] = {Counter::frames_host, Counter::bytes_host, Counter::frames_wan,  Counter::bytes_wan,
+                              Counter::pseudo_acks, Counter::resends,    Counter::failed_bytes};
+
+std::string_view name_of(Counter counter) { return metrics::kCounterInfo[static_cast<std::size_t>(counter)].name; }
+
+}  // namespace
+
+struct Commands::Command {
+  std::string_view name;
+  void (*carry_out)(Commands&, Arguments&, Reply&);
+};
+
+// `ctl` has the words for people (app/ctl.cpp); these are the requests.
+const std::vector<Commands::Command>& Commands::table() {
+  static const std::vector<Command> kTable = {
+      {"status",
+       [](Commands& its, Arguments& arguments, Reply& reply) {
+         arguments.must_be_empty();
+         Json json = its.status();
+         json["done"] = true;
+         reply.line(json);
+       }},
+      {"counters",
+       [](Commands& its, Arguments& arguments, Reply& reply) {
+         arguments.must_be_empty();
+         Json json = its.counters();
+         json["done"] = true;
+         reply.line(json);
+       }},
+      {"flows", [](Commands& its, Arguments& arguments, Reply& reply) { its.flows(arguments, reply); }},
+      {"flow", [](Commands& its, Arguments& arguments, Reply& reply) { its.flow(arguments, reply); }},
+      {"policy show", [](Commands& its, Arguments& arguments, Reply& reply) { its.policy_show(arguments, reply); }},
+      {"policy set", [](Commands& its, Arguments& arguments, Reply& reply) { its.policy_set(arguments, reply); }},
+      {"policy unset", [](Commands& its, Arguments& arguments, Reply& reply) { its.policy_unset(arguments, reply); }},
+      {"policy default",
+       [](Commands& its, Arguments& arguments, Reply& reply) { its.policy_default(arguments, reply); }},
+      {"drain", [](Commands& its, Arguments& arguments, Reply& reply) { its.drain(arguments, reply); }},
+      {"resume",
+       [](Commands& its, Arguments& arguments, Reply& reply) {
+         arguments.must_be_empty();
+         its.box_.resume();
+         reply.line(done());
+       }},
+      {"bypass on", [](Commands& its, Arguments& arguments, Reply& reply) { its.bypass(arguments, reply); }},
+      {"bypass off",
+       [](Commands& its, Arguments& arguments, Reply& reply) {
+         arguments.must_be_empty();
+         its.box_.end_bypass();
+         reply.line(done());
+       }},
+      {"config check", [](Commands& its, Arguments& arguments, Reply& reply) { its.config_check(arguments, reply); }},
+      {"config show", [](Commands& its, Arguments& arguments, Reply& reply) { its.config_show(arguments, reply); }},
+      {"reload", [](Commands& its, Arguments& arguments, Reply& reply) { its.reload(arguments, reply); }},
+  };
+  return kTable;
+}
+
+std::vector<std::string_view> Commands::names() {
+  std::vector<std::string_view> out;
+  for (const Command& command : table()) out.push_back(command.name);
+  return out;
+}
+
+Commands::Commands(BoxControl& box, std::function<Json()> ports) : box_(box), ports_(std::move(ports)) {}
+
+void Commands::carry_out(const Json& request, Reply& reply) {
+  Arguments arguments(request);
+  const auto& commands = table();
+  const auto command = std::find_if(commands.begin(), commands.end(),
+                                    [&](const Command& known) { return known.name == arguments.command(); });
+  if (command == commands.end()) {
+    constexpr std::size_t kShown = 40;
+    throw CommandError(
+        fmt::format("no command \"{}\": there are {}", arguments.command().substr(0, kShown), fmt::join(names(), ", ")),
+        Exit::usage);
+  }
+  command->carry_out(*this, arguments, reply);
+}
+
+// ---- asking -----------------------------------------------------------------------------------
+
+Json Commands::counters() {
+  Json out;
+  add_engine(out, box_.report());
+  return out;
+}
+
+Json Commands::status() {
+  const BoxReport report = box_.report();
+  const auto flows = box_.flows();
+  const config::BoxConfig config = box_.config();
+  Json out;
+  out["name"] = config.name;
+  out["version"] = LONGHAUL_VERSION;
+  out["state"] = box_.stopping() ? "stopping" : name_of(box_.mode());
+  out["uptime_seconds"] = seconds_of(box_.uptime());
+  out["workers"] = box_.workers();
+  out["config"] = box_.file();
+  out["ports"] = ports_();
+  out["custody"] = {{"packets", report.custody_packets},
+                    {"bytes", report.custody_bytes},
+                    {"limit_bytes", config.engine.custody_box_bytes}};
+  std::uint64_t unconfirmed = 0;
+  std::map<std::string_view, std::uint64_t> phases;
+  for (const Flow& flow : *flows) {
+    unconfirmed += flow.state.unconfirmed_bytes;
+    ++phases[engine::name_of(flow.state.phase)];
+  }
+  out["unconfirmed_bytes"] = unconfirmed;
+  out["flows"] = Json::object();
+  out["flows"]["total"] = flows->size();
+  for (const auto& [phase, count] : phases) out["flows"][std::string(phase)] = count;
+  for (const Counter counter :
+       {Counter::flows_failed, Counter::failed_bytes, Counter::flows_failed_by_restart,
+        Counter::failed_by_restart_bytes, Counter::dropped_port_full, Counter::dropped_ring_full})
+    out["lost"][std::string(name_of(counter))] = report.counters[counter];
+  Json counted;
+  for (const Counter counter : kRated) counted[std::string(name_of(counter))] = report.counters[counter];
+  const auto now = Clock::now();
+  const std::lock_guard lock(sample_mutex_);
+  const double apart = last_.counted.is_null() ? seconds_of(box_.uptime()) : seconds_of(now - last_.at);
+  Json rates;
+  rates["over_seconds"] = apart;
+  for (const auto& [name, value] : counted.items()) {
+    const std::uint64_t before = last_.counted.is_null() ? 0 : last_.counted[name].get<std::uint64_t>();
+    rates[name] = apart > 0 ? static_cast<double>(value.get<std::uint64_t>() - before) / apart : 0.0;
+  }
+  out["rates"] = rates;
+  last_ = {counted, now};
+  return out;
+}
+
+void Commands::flows(Arguments& arguments, Reply& reply) {
+  const FlowQuery query = FlowQuery::from(arguments);
+  arguments.must_be_empty();
+  const auto flows = box_.flows();
+  const auto found = query.select(*flows);
+  const std::size_t shown = query.limit == 0 ? found.size() : std::min<std::size_t>(query.limit, found.size());
+  for (std::size_t i = 0; i < shown; ++i) reply.line({{"flow", flow_json(*found[i])}});
+  Json last = done();
+  last["shown"] = shown;
+  last["matched"] = found.size();
+  last["total"] = flows->size();
+  reply.line(last);
+}
+
+void Commands::flow(Arguments& arguments, Reply& reply) {
+  const auto id = arguments.number("id", 0, UINT64_MAX);
+  if (!id) throw CommandError("flow: needs id, as `flows` shows it", Exit::usage);
+  arguments.must_be_empty();
+  const auto flows = box_.flows();
+  const auto found =
+      std::find_if(flows->begin(), flows->end(), [&](const Flow& flow) { return flow.state.serial == *id; });
+  if (found == flows->end()) throw CommandError(fmt::format("no flow {}: it has ended, or never was (`flows`)", *id));
+  Json last = done();
+  last["flow"] = flow_json(*found);
+  reply.line(last);
+}
+
+// ---- policy -----------------------------------------------------------------------------------
+
+void Commands::policy_show(Arguments& arguments, Reply& reply) {
+  arguments.must_be_empty();
+  Json last = done();
+  last["policy"] = policies_json(box_.config().engine.policies);
+  reply.line(last);
+}
+
+void Commands::change_policies(const std::function<void(flow::PolicyTable&)>& change, Reply& reply) {
+  const auto [policies, connections] = box_.change_policies(change);
+  Json last = done();
+  last["connections_changed"] = connections;
+  last["policy"] = policies_json(policies);
+  last["lasts"] = kUntilReload;
+  reply.line(last);
+}
+
+void Commands::policy_set(Arguments& arguments, Reply& reply) {
+  const flow::Prefix prefix = prefix_of(arguments.required_text("prefix"));
+  const flow::Policy policy = policy_named(arguments.required_text("policy"));
+  arguments.must_be_empty();
+  change_policies(
+      [&](flow::PolicyTable& policies) {
+        take_out(policies, prefix);
+        if (policies.rules.size() >= kMostRules)
+          throw CommandError(fmt::format("there are {} rules already: each is looked at for each new connection",
+                                         policies.rules.size()));
+        // The first that fits decides: what an operator says now is to hold, whatever the file has for parts of it.
+        policies.rules.insert(policies.rules.begin(), {prefix, policy});
+      },
+      reply);
+}
+
+void Commands::policy_unset(Arguments& arguments, Reply& reply) {
+  const flow::Prefix prefix = prefix_of(arguments.required_text("prefix"));
+  arguments.must_be_empty();
+  change_policies(
+      [&](flow::PolicyTable& policies) {
+        if (!take_out(policies, prefix))
+          throw CommandError(fmt::format("no rule for {} (`policy show`)", config::to_text(prefix)));
+      },
+      reply);
+}
+
+void Commands::policy_default(Arguments& arguments, Reply& reply) {
+  const flow::Policy policy = policy_named(arguments.required_text("policy"));
+  arguments.must_be_empty();
+  change_policies([policy](flow::PolicyTable& policies) { policies.fallback = policy; }, reply);
+}
+
+// ---- drain and bypass -------------------------------------------------------------------------
+
+// Says how far it is now and then. Throws CommandError when the time runs out or somebody else changed the mode.
+void Commands::wait_until_empty(std::optional<milliseconds> patience, Reply& reply) {
+  constexpr milliseconds kLook{50};
+  constexpr milliseconds kTell{500};
+  const auto began = Clock::now();
+  auto told = Clock::time_point{};
+  for (;;) {
+    const Custody left = box_.custody();
+    const auto now = Clock::now();
+    if (left.packets == 0) return;
+    if (box_.mode() != Mode::draining)
+      throw CommandError(fmt::format("the drain was ended by another command: the box is {}", name_of(box_.mode())));
+    if (!reply.wanted()) throw ClientGone("interrupted: the box goes on draining");
+    if (patience && now - began >= *patience)
+      throw CommandError(
+          fmt::format("custody still has {} packets, {} bytes after {:g} s. The box goes on draining: `drain` waits "
+                      "again, `resume` ends it, `bypass on --now` gives up what is left",
+                      left.packets, left.bytes, seconds_of(now - began)),
+          Exit::timed_out);
+    if (now - told >= kTell) {
+      told = now;
+      Json json;
+      json["progress"] = {
+          {"custody_packets", left.packets}, {"custody_bytes", left.bytes}, {"seconds", seconds_of(now - began)}};
+      reply.line(json);
+    }
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+namespace {
+
+std::optional<milliseconds> patience_of(Arguments& arguments) {
+  constexpr std::uint64_t kLongestMs = 24ull * 3600 * 1000;
+  const auto given = arguments.number("timeout_ms", 0, kLongestMs);
+  return given ? std::optional(milliseconds(*given)) : std::nullopt;
+}
+
+}  // namespace
+
+void Commands::drain(Arguments& arguments, Reply& reply) {
+  const auto patience = patience_of(arguments);
+  arguments.must_be_empty();
+  const auto began = Clock::now();
+  box_.drain();
+  wait_until_empty(patience, reply);
+  Json last = done();
+  last["seconds"] = seconds_of(Clock::now() - began);
+  reply.line(last);
+}
+
+void Commands::bypass(Arguments& arguments, Reply& reply) {
+  const bool now = arguments.flag("now");
+  const auto patience = patience_of(arguments);
+  arguments.must_be_empty();
+  if (!now && box_.mode() != Mode::bypass) {
+    box_.drain();
+    wait_until_empty(patience, reply);
+  }
+  const Forgotten forgotten = box_.bypass("bypassed by an operator");
+  Json last = done();
+  last["connections_forgotten"] = forgotten.connections;
+  last["flows_failed"] = forgotten.failed_flows;
+  last["failed_bytes"] = forgotten.failed_bytes;
+  reply.line(last);
+}
+
+// ---- configuration ----------------------------------------------------------------------------
+
+void Commands::config_show(Arguments& arguments, Reply& reply) {
+  arguments.must_be_empty();
+  const config::BoxConfig config = box_.config();
+  Json last = done();
+  last["file"] = box_.file();
+  for (const config::BoxKey& key : config::box_keys())
+    last["keys"].push_back({{"key", key.name}, {"value", key.show(config)}, {"live", key.live}});
+  reply.line(last);
+}
+
+// The text, not a path: the box may read files that whoever asks may not.
+void Commands::config_check(Arguments& arguments, Reply& reply) {
+  const std::string text = arguments.required_text("text");
+  const std::string file = arguments.required_text("file");
+  arguments.must_be_empty();
+  try {
+    Json last = done();
+    last["changes"] = Json::array();
+    for (const config::KeyChange& change : box_.compare(config::read_box(config::Value::parse(text, file))))
+      last["changes"].push_back(change_json(change));
+    reply.line(last);
+  } catch (const config::ConfigError& error) {
+    throw CommandError(error.what(), Exit::usage);
+  }
+}
+
+void Commands::reload(Arguments& arguments, Reply& reply) {
+  arguments.must_be_empty();
+  try {
+    const Reloaded reloaded = box_.reload();
+    Json last = done();
+    last["file"] = box_.file();
+    last["changes"] = Json::array();
+    for (const config::KeyChange& change : reloaded.changes) last["changes"].push_back(change_json(change));
+    last["connections_changed"] = reloaded.connections;
+    reply.line(last);
+  } catch (const config::ConfigError& error) {
+    throw CommandError(error.what(), Exit::usage);
+  }
+}
+
+}  // namespace longhaul::app

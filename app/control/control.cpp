@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "app/control/control.hpp"
+
+#include <exception>
+
+#include <spdlog/spdlog.h>
+
+namespace longhaul::app {
+namespace {
+
+Json port_json(const char* name, const drivers::EthdevPort& port) {
+  Json out;
+  out["port"] = name;
+  out["device"] = port.describe();
+  out["link"] = port.link_up() ? "up" : "down";
+  for (const auto& [counter, value] : port.stats().named()) out[std::string(counter)] = value;
+  return out;
+}
+
+}  // namespace
+
+Control::Control(const config::BoxConfig& config, const std::string& file, Workers& workers,
+                 const drivers::EthdevPort& host, const drivers::EthdevPort& wan, Requests& requests)
+    : requests_(requests),
+      socket_(config.control.socket),
+      box_(workers, config, file, requests),
+      commands_(box_, [&host, &wan] {
+        return Json::array({port_json("host", host), port_json("wan", wan)});
+      }) {
+  if (!socket_.empty())
+    server_ = std::make_unique<ControlServer>(
+        config.control, [this](const Json& request, Reply& reply) { commands_.carry_out(request, reply); });
+}
+
+void Control::start() {
+  if (server_ != nullptr) server_->start();
+}
+
+void Control::stop() {
+  if (server_ != nullptr) server_->stop();
+}
+
+std::string Control::describe() const { return server_ == nullptr ? "" : ", control at " + socket_; }
+
+void Control::attend() {
+  if (!requests_.reload.exchange(false)) return;
+  try {
+    if (box_.reload().changes.empty()) spdlog::info("{}: nothing has changed", box_.file());
+  } catch (const std::exception& error) {
+    spdlog::error("reload: {}", error.what());
+  }
+}
+
+}  // namespace longhaul::app

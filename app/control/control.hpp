@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What `longhaul run` has so that it can be asked and told: the socket, DPDK's telemetry, SIGHUP.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/control/box_control.hpp"
+#include "app/control/commands.hpp"
+#include "app/control/server.hpp"
+#include "drivers/ethdev_port.hpp"
+
+namespace longhaul::app {
+
+class Control {
+ public:
+  /// Makes the socket that `config` names, if it names one. The other arguments must outlive it. Throws
+  /// config::ConfigError.
+  Control(const config::BoxConfig& config, const std::string& file, Workers& workers, const drivers::EthdevPort& host,
+          const drivers::EthdevPort& wan, Requests& requests);
+
+  /// Begins to serve: in the attendant's thread, before all else.
+  void start();
+  /// The attendant's, ten times a second: a reload that SIGHUP asked for.
+  void attend();
+  /// Ends what is under way.
+  void stop();
+
+  /// ", control at /run/longhaul/near.sock", or empty.
+  std::string describe() const;
+  BoxControl& box() { return box_; }
+
+ private:
+  Requests& requests_;
+  std::string socket_;
+  BoxControl box_;
+  Commands commands_;
+  std::unique_ptr<ControlServer> server_;
+};
+
+}  // namespace longhaul::app

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The keys of a box's configuration as a table: what each is worth, and whether a running box can take it over.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/box_config.hpp"
+
+namespace longhaul::config {
+
+struct BoxKey {
+  std::string_view name;  ///< "timers.give_up"
+  bool live;              ///< a reload takes it over; else only a new process does
+  std::string (*show)(const BoxConfig&);
+};
+
+/// In the order of config/box-100g.yaml, each key once; a list or a mapping that only makes sense as a whole is one
+/// key.
+std::span<const BoxKey> box_keys();
+
+struct KeyChange {
+  std::string_view key;
+  bool live;
+  std::string before;
+  std::string after;
+};
+
+/// What is worth something else in `after`. Another spelling of the same value is no change.
+std::vector<KeyChange> changes(const BoxConfig& before, const BoxConfig& after);
+
+/// "10.9.0.0/24" or "fd00:9::/64".
+std::string to_text(const flow::Prefix& prefix);
+
+/// "off", "window" or "full"; throws std::invalid_argument that says so.
+flow::Policy policy_of(std::string_view name);
+
+}  // namespace longhaul::config
