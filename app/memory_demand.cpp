@@ -19,9 +19,9 @@ constexpr std::uint64_t kRoom = 160ull << 20;
 std::uint64_t MemoryDemand::at_start() const { return std::max(needed(), given != 0 ? given : needed() + room); }
 
 MemoryDemand memory_demand(const config::ProcessConfig& process, const engine::PoolPlan& pools,
-                           std::uint64_t table_bytes) {
+                           std::uint64_t table_bytes, const std::string& root) {
   MemoryDemand demand;
-  demand.planned = sockets_of(process) * engine::Pools::bytes_needed(pools) + table_bytes;
+  demand.planned = sockets_of(process, root) * engine::Pools::bytes_needed(pools) + table_bytes;
   demand.itself = kDpdkItself;
   demand.given = process.memory_bytes;
   // With hugepages DPDK takes what it needs when it needs it.
@@ -29,17 +29,17 @@ MemoryDemand memory_demand(const config::ProcessConfig& process, const engine::P
   return demand;
 }
 
-unsigned sockets_of(const config::ProcessConfig& process) {
+unsigned sockets_of(const config::ProcessConfig& process, const std::string& root) {
   if (!process.hugepages || !process.core) return 1;  // ordinary memory is on no socket
-  std::set<int> sockets{drivers::node_of_processor(*process.core)};
-  for (const unsigned core : process.more_cores) sockets.insert(drivers::node_of_processor(core));
+  std::set<int> sockets{drivers::node_of_processor(*process.core, root)};
+  for (const unsigned core : process.more_cores) sockets.insert(drivers::node_of_processor(core, root));
   return static_cast<unsigned>(sockets.size());
 }
 
-engine::MemoryPlan plan_box(const config::BoxConfig& config, const engine::PoolPlan& pools) {
+engine::MemoryPlan plan_box(const config::BoxConfig& config, const engine::PoolPlan& pools, const std::string& root) {
   const unsigned workers = config.process.workers();
   return engine::plan_memory(share_of(config.engine, workers), pools, config.promise,
-                             {workers, sockets_of(config.process), config.engine.max_connections});
+                             {workers, sockets_of(config.process, root), config.engine.max_connections});
 }
 
 }  // namespace longhaul::app

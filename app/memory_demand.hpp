@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "config/box_config.hpp"
 #include "engine/memory_plan.hpp"
@@ -23,14 +24,17 @@ struct MemoryDemand {
   std::uint64_t room = 0;  ///< beside needed(): ordinary memory is sized beforehand, so generously
 };
 
+// In what follows `root` stands before /sys, for tests.
+
 /// `pools` as fitted to the ports; `table_bytes` of DPDK's memory are for tables.
 MemoryDemand memory_demand(const config::ProcessConfig& process, const engine::PoolPlan& pools,
-                           std::uint64_t table_bytes);
+                           std::uint64_t table_bytes, const std::string& root = "");
 
 /// NUMA sockets that have pools of their own.
-unsigned sockets_of(const config::ProcessConfig& process);
+unsigned sockets_of(const config::ProcessConfig& process, const std::string& root = "");
 
 /// The whole box's, its workers' shares taken into account.
-engine::MemoryPlan plan_box(const config::BoxConfig& config, const engine::PoolPlan& pools);
+engine::MemoryPlan plan_box(const config::BoxConfig& config, const engine::PoolPlan& pools,
+                            const std::string& root = "");
 
 }  // namespace longhaul::app

@@ -143,19 +143,25 @@ Json to_json(const config::BoxConfig& config, const MemoryPlan& plan, const Memo
 
 }  // namespace
 
-MemoryReport report_memory(const config::BoxConfig& config, const drivers::EthdevSpec& host,
-                           const drivers::EthdevSpec& wan) {
-  engine::PoolPlan pools = config.pools;
-  std::uint32_t mtu = config.process.mtu.value_or(drivers::kDefaultMtu);
+BoxMemory::BoxMemory(const config::BoxConfig& config, const drivers::EthdevSpec& host, const drivers::EthdevSpec& wan,
+                     const std::string& root)
+    : pools(config.pools), mtu(config.process.mtu.value_or(drivers::kDefaultMtu)) {
   try {
     fit_to_ports(pools, config.process, host, wan);
     mtu = expected_mtu(config.process, host, wan);
   } catch (const std::runtime_error&) {
     pools.frame_bytes = std::max(drivers::mbuf_bytes_for(host, mtu), drivers::mbuf_bytes_for(wan, mtu));
   }
-  config::check_frames_arrive(config, mtu);
-  const MemoryPlan plan = plan_box(config, pools);
-  const MemoryDemand demand = memory_demand(config.process, pools, plan.dpdk_bytes_of_tables());
+  plan = plan_box(config, pools, root);
+  demand = memory_demand(config.process, pools, plan.dpdk_bytes_of_tables(), root);
+}
+
+MemoryReport report_memory(const config::BoxConfig& config, const drivers::EthdevSpec& host,
+                           const drivers::EthdevSpec& wan) {
+  const BoxMemory memory(config, host, wan);
+  config::check_frames_arrive(config, memory.mtu);
+  const MemoryPlan& plan = memory.plan;
+  const MemoryDemand& demand = memory.demand;
   return {demand_text(config.process, demand) +
               items_text(config.process.hugepages ? "from hugepages" : "from ordinary memory, by DPDK", plan.dpdk) +
               items_text("from ordinary memory, when all connections are there", plan.ordinary) +

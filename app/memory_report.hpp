@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "app/memory_demand.hpp"
 #include "app/report.hpp"
 #include "config/box_config.hpp"
 #include "drivers/ethdev_port.hpp"
@@ -13,6 +14,18 @@ namespace longhaul::app {
 struct MemoryReport {
   std::string text;
   Json json;
+};
+
+/// What `config` means for these ports. Where an interface is missing on this machine, the default MTU is assumed.
+/// `root` stands before /sys, for tests.
+struct BoxMemory {
+  BoxMemory(const config::BoxConfig& config, const drivers::EthdevSpec& host, const drivers::EthdevSpec& wan,
+            const std::string& root = "");
+
+  engine::PoolPlan pools;
+  std::uint32_t mtu;
+  engine::MemoryPlan plan;
+  MemoryDemand demand;
 };
 
 /// What the box will need. Where an interface is missing on this machine, the default MTU is assumed.

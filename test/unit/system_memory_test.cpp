@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "drivers/sysfs.hpp"
 #include "drivers/system_memory.hpp"
 
 using namespace longhaul::drivers;
@@ -93,4 +94,25 @@ TEST_CASE("a shortage is told with what is needed, what there is, and the comman
   CHECK_THAT(shortage(with_pages(0, 0), 8001 * kMiB, false),
              Catch::Contains("8001 MiB of ordinary memory are needed, 8000 MiB are available"));
   CHECK(shortage({}, 8001 * kMiB, false).empty());  // the kernel does not say
+}
+
+TEST_CASE("the kernel's lists of processors are read and written") {
+  CHECK(processors_of("0-3,8") == std::set<unsigned>{0, 1, 2, 3, 8});
+  CHECK(processors_of("").empty());
+  CHECK(processors_of("managed_irq,domain,2-3") == std::set<unsigned>{2, 3});
+  CHECK(list_of({0, 1, 2, 3, 8}) == "0-3,8");
+  CHECK(list_of({5}) == "5");
+  CHECK(list_of({1, 3, 4}) == "1,3-4");
+  CHECK(list_of({}).empty());
+}
+
+TEST_CASE("what cannot be read is empty, and throws nothing") {
+  const FakeRoot root;
+  root.write("/sys/inner/file", " word more \n\n");
+  CHECK(text_in(root.path + "/sys/inner/file") == "word more");
+  CHECK(text_in(root.path + "/sys/inner").empty());  // opens, and cannot be read
+  CHECK(text_in(root.path + "/none").empty());
+  CHECK_FALSE(number_in(root.path + "/sys/inner/file"));
+  CHECK(names_in(root.path + "/none").empty());
+  CHECK(linked_name(root.path + "/sys/inner/file").empty());
 }
