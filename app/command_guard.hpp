@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/logging.hpp"
 #include "config/config_error.hpp"
 
 namespace longhaul::app {
@@ -15,10 +16,10 @@ int guarded(const char* command, Work work) {
   try {
     return work();
   } catch (const config::ConfigError& error) {
-    fmt::print(stderr, "longhaul {}: {}\n", command, error.what());
+    fmt::print(stderr, "{}longhaul {}: {}\n", failure_prefix(), command, error.what());
     return 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "longhaul {}: {}\n", command, error.what());
+    fmt::print(stderr, "{}longhaul {}: {}\n", failure_prefix(), command, error.what());
     return 1;
   }
 }

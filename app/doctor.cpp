@@ -89,12 +89,14 @@ void add_doctor(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "doctor", "look at this machine (memory, processors, NICs): what is wrong, why it matters, what mends it");
-  command->add_option("--config", options->config,
-                      "also what this configuration of a box (YAML) needs. Without it the machine is judged as for a box "
-                      "with two NICs, hugepages and a worker that polls");
+  command->add_option(
+      "--config", options->config,
+      "also what this configuration of a box (YAML) needs. Without it the machine is judged as for a box "
+      "with two NICs, hugepages and a worker that polls");
   command->add_flag("--json", options->json, "the findings as JSON");
-  command->add_option("--root", options->root,
-                      "look at DIR/proc, DIR/sys, DIR/dev and DIR/lib/modules instead (for tests)")
+  command
+      ->add_option("--root", options->root,
+                   "look at DIR/proc, DIR/sys, DIR/dev and DIR/lib/modules instead (for tests)")
       ->type_name("DIR")
       ->check(CLI::ExistingDirectory);
   command->footer("Exit code: 0 nothing is wrong (there may be warnings), 1 errors, 2 wrong usage or configuration.");

@@ -5,9 +5,12 @@ namespace longhaul::app {
 
 std::string_view name_of(Level level) {
   switch (level) {
-    case Level::ok: return "ok";
-    case Level::warning: return "warning";
-    case Level::error: break;
+    case Level::ok:
+      return "ok";
+    case Level::warning:
+      return "warning";
+    case Level::error:
+      break;
   }
   return "error";
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `longhaul doctor` looks at: a table of checks, each of which says what it saw, why that matters and what mends it.
+// What `longhaul doctor` looks at: a table of checks, each of which says what it saw, why that matters and what mends
+// it.
 #pragma once
 
 #include <set>

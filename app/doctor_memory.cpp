@@ -34,17 +34,17 @@ std::string described(const Machine& machine) {
       for (const Hugepages& here : memory.hugepages)
         if (here.page_bytes == of.page_bytes)
           nodes += fmt::format(", {} of {} on node {}", here.free, here.total, node);
-    sizes.push_back(
-        fmt::format("pages of {} MiB: {} of {} are free{}", mib(of.page_bytes), of.free, of.total, nodes));
+    sizes.push_back(fmt::format("pages of {} MiB: {} of {} are free{}", mib(of.page_bytes), of.free, of.total, nodes));
   }
   return sizes.empty() ? "none are reserved" : fmt::format("{}", fmt::join(sizes, "; "));
 }
 
 // At boot they are found in one piece; later the kernel may not find any.
 std::string keep_over_boots(std::uint64_t bytes) {
-  return fmt::format("and to have them after each boot: vm.nr_hugepages = {} in /etc/sysctl.d/longhaul.conf, or "
-                     "default_hugepagesz=1G hugepagesz=1G hugepages={} on the kernel's command line",
-                     mib(bytes) / 2 + 1, mib(bytes) / 1024 + 1);
+  return fmt::format(
+      "and to have them after each boot: vm.nr_hugepages = {} in /etc/sysctl.d/longhaul.conf, or "
+      "default_hugepagesz=1G hugepagesz=1G hugepages={} on the kernel's command line",
+      mib(bytes) / 2 + 1, mib(bytes) / 1024 + 1);
 }
 
 std::vector<Finding> hugepages(const Patient& patient) {
@@ -80,8 +80,8 @@ std::vector<Finding> node_hugepages(const Patient& patient) {
     const auto there = patient.machine.node_memory.find(node);
     if (there == patient.machine.node_memory.end()) continue;
     const std::uint64_t free = there->second.free_hugepage_bytes();
-    const std::string seen =
-        fmt::format("node {}, where workers run: pools of {} MiB, {} MiB of hugepages free", node, mib(needed), mib(free));
+    const std::string seen = fmt::format("node {}, where workers run: pools of {} MiB, {} MiB of hugepages free", node,
+                                         mib(needed), mib(free));
     if (free >= needed)
       findings.push_back({Level::ok, seen});
     else
@@ -124,10 +124,13 @@ std::vector<Finding> lock_limit(const Patient& patient) {
 }
 
 constexpr Check kChecks[] = {
-    {"hugepages", "custody and receive buffers are in hugepages: a NIC reads and writes them directly, so they must not move, and few "
+    {"hugepages",
+     "custody and receive buffers are in hugepages: a NIC reads and writes them directly, so they must not move, and "
+     "few "
      "large pages keep the processor's TLB from thrashing",
      hugepages},
-    {"hugepages-node", "memory of another NUMA node costs a worker about twice the time for each access", node_hugepages},
+    {"hugepages-node", "memory of another NUMA node costs a worker about twice the time for each access",
+     node_hugepages},
     {"hugepages-mount", "longhaul takes its pages without a mount; dpdk-testpmd and other programs of DPDK need one",
      hugepage_mount},
     {"memory", "`hugepages: false` takes all memory for DPDK at the start", ordinary_memory},

@@ -39,16 +39,15 @@ constexpr const char* kNoNeed = "no port of this box goes through VFIO";
 std::vector<Finding> iommu(const Patient& patient) {
   const Machine& machine = patient.machine;
   const bool on = !machine.iommus.empty() && machine.iommu_groups > 0;
-  if (on)
-    return {{Level::ok, fmt::format("{} ({} groups)", fmt::join(machine.iommus, ", "), machine.iommu_groups)}};
+  if (on) return {{Level::ok, fmt::format("{} ({} groups)", fmt::join(machine.iommus, ", "), machine.iommu_groups)}};
   if (!needs_vfio(patient)) return {{Level::ok, std::string("off; ") + kNoNeed}};
   const std::string enable = fmt::format(
       "switch it on in the firmware ({}), and {}iommu=pt on the kernel's command line (GRUB_CMDLINE_LINUX in "
       "/etc/default/grub, update-grub, reboot); in a virtual machine give the guest one",
       machine.intel ? "VT-d" : "AMD-Vi, IOMMU", machine.intel ? "intel_iommu=on " : "");
   if (machine.vfio_no_iommu)
-    return {{Level::warning, "off; VFIO is allowed to do without (enable_unsafe_noiommu_mode): a NIC can write anywhere",
-             enable}};
+    return {{Level::warning,
+             "off; VFIO is allowed to do without (enable_unsafe_noiommu_mode): a NIC can write anywhere", enable}};
   return {{Level::error, "off",
            enable + "\nwhere there is none: echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode (unsafe: "
                     "the NIC can then write anywhere)"}};
@@ -59,11 +58,11 @@ std::vector<Finding> vfio(const Patient& patient) {
   if (!needs_vfio(patient)) return {{Level::ok, kNoNeed}};
   if (machine.vfio_loaded) return {{Level::ok, "vfio-pci is loaded"}};
   if (machine.vfio_loadable)
-    return {{Level::warning, "vfio-pci is not loaded",
-             "modprobe vfio-pci, and at each boot: echo vfio-pci > /etc/modules-load.d/vfio-pci.conf (driverctl loads it "
-             "by itself)"}};
-  return {{Level::error, "this kernel has no vfio-pci",
-           "a kernel with CONFIG_VFIO_PCI (Debian: linux-image-amd64)"}};
+    return {
+        {Level::warning, "vfio-pci is not loaded",
+         "modprobe vfio-pci, and at each boot: echo vfio-pci > /etc/modules-load.d/vfio-pci.conf (driverctl loads it "
+         "by itself)"}};
+  return {{Level::error, "this kernel has no vfio-pci", "a kernel with CONFIG_VFIO_PCI (Debian: linux-image-amd64)"}};
 }
 
 std::vector<Finding> lockdown(const Patient& patient) {
@@ -77,9 +76,10 @@ std::vector<Finding> lockdown(const Patient& patient) {
 }
 
 std::string hand_over(const std::string& addresses) {
-  return fmt::format("driverctl set-override {0} vfio-pci (kept over boots), or dpdk-devbind.py --bind=vfio-pci {0} "
-                     "(package dpdk; until the next boot)",
-                     addresses);
+  return fmt::format(
+      "driverctl set-override {0} vfio-pci (kept over boots), or dpdk-devbind.py --bind=vfio-pci {0} "
+      "(package dpdk; until the next boot)",
+      addresses);
 }
 
 std::string kernel_side(const Machine& machine, const Nic& nic) {
@@ -89,7 +89,9 @@ std::string kernel_side(const Machine& machine, const Nic& nic) {
     if (found == machine.interfaces.end()) continue;
     const Interface& interface = found->second;
     text += fmt::format(", {} with MTU {}, {}", name, interface.mtu,
-                        !interface.up ? "down" : interface.carrier ? "has a link" : "has no link");
+                        !interface.up       ? "down"
+                        : interface.carrier ? "has a link"
+                                            : "has no link");
   }
   return text;
 }
@@ -138,7 +140,8 @@ std::vector<Finding> nics(const Patient& patient) {
   }
   if (usable < 2)
     findings.push_back(
-        {Level::error, fmt::format("{} of {} ports have a driver that DPDK can use; a box needs two", usable, machine.nics.size()),
+        {Level::error,
+         fmt::format("{} of {} ports have a driver that DPDK can use; a box needs two", usable, machine.nics.size()),
          others.size() + usable < 2
              ? "another NIC, or for a lab interfaces of the kernel: ports: {host: {vdev: \"net_af_packet0,iface=...\"}}"
              : hand_over("ADDRESS") + fmt::format("\nADDRESS of {}; not the one by which you reach this machine",
@@ -160,7 +163,8 @@ std::vector<Finding> pcie(const Patient& patient) {
     if (nic.link_speed == nic.link_speed_most && nic.link_width >= nic.link_width_most)
       findings.push_back({Level::ok, seen});
     else
-      findings.push_back({Level::warning, fmt::format("{}; it could {} x{}", seen, nic.link_speed_most, nic.link_width_most),
+      findings.push_back({Level::warning,
+                          fmt::format("{}; it could {} x{}", seen, nic.link_speed_most, nic.link_width_most),
                           "a slot with all lanes of that generation (lspci -vv: LnkCap, LnkSta), and the slot's "
                           "speed in the firmware"});
   }
@@ -218,10 +222,12 @@ std::vector<Finding> mtu(const Patient& patient) {
   if (patient.config == nullptr) return {};
   const config::BoxConfig& config = *patient.config;
   try {
-    const std::uint32_t agreed = drivers::agree_on_mtu(capacity(patient.machine, config.host, "host"),
-                                                       capacity(patient.machine, config.wan, "wan"), config.process.mtu);
+    const std::uint32_t agreed =
+        drivers::agree_on_mtu(capacity(patient.machine, config.host, "host"),
+                              capacity(patient.machine, config.wan, "wan"), config.process.mtu);
     config::check_frames_arrive(config, agreed);
-    return {{Level::ok, fmt::format("both ports will carry {} bytes, as far as can be told before they are open", agreed)}};
+    return {
+        {Level::ok, fmt::format("both ports will carry {} bytes, as far as can be told before they are open", agreed)}};
   } catch (const std::runtime_error& error) {
     const std::string_view text = error.what();
     const std::size_t semicolon = text.find("; ");

@@ -28,20 +28,21 @@ std::vector<Finding> features(const Patient& patient) {
   // x86-64-v2, which the program is built for, as /proc/cpuinfo names it.
   if (const auto missing = missing_flags(patient.machine, {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"});
       !missing.empty())
-    return {{Level::error, fmt::format("not an x86-64-v2: {} missing", fmt::join(missing, ", ")),
-             "in a virtual machine give the guest the host's model (libvirt: <cpu mode='host-passthrough'/>); otherwise "
-             "a newer machine"}};
+    return {
+        {Level::error, fmt::format("not an x86-64-v2: {} missing", fmt::join(missing, ", ")),
+         "in a virtual machine give the guest the host's model (libvirt: <cpu mode='host-passthrough'/>); otherwise "
+         "a newer machine"}};
   // What ISA-L asks for before it takes its widest routine, and the one before (lib/wire/icrc_routine.cpp).
-  const auto widest = missing_flags(
-      patient.machine, {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl", "avx512_vbmi2", "gfni", "vaes",
-                        "vpclmulqdq", "avx512_vnni", "avx512_bitalg", "avx512_vpopcntdq"});
+  const auto widest =
+      missing_flags(patient.machine, {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl", "avx512_vbmi2", "gfni",
+                                      "vaes", "vpclmulqdq", "avx512_vnni", "avx512_bitalg", "avx512_vpopcntdq"});
   if (widest.empty()) return {{Level::ok, "AVX-512, VPCLMULQDQ and VAES: the widest ICRC routine"}};
   if (const auto missing = missing_flags(patient.machine, {"pclmulqdq"}); !missing.empty())
     return {{Level::warning, "no PCLMULQDQ: ICRCs are computed byte by byte, ten times as slowly or more",
              "in a virtual machine give the guest the host's model (libvirt: <cpu mode='host-passthrough'/>)"}};
-  return {{Level::ok, fmt::format("PCLMULQDQ{}: a wide ICRC routine (the widest needs {} too)",
-                                  patient.machine.processor_flags.contains("avx") ? " and AVX" : "",
-                                  fmt::join(widest, ", "))}};
+  return {{Level::ok,
+           fmt::format("PCLMULQDQ{}: a wide ICRC routine (the widest needs {} too)",
+                       patient.machine.processor_flags.contains("avx") ? " and AVX" : "", fmt::join(widest, ", "))}};
 }
 
 std::vector<Finding> tsc(const Patient& patient) {
@@ -54,7 +55,8 @@ std::vector<Finding> tsc(const Patient& patient) {
 
 std::vector<Finding> clocksource(const Patient& patient) {
   const Machine& machine = patient.machine;
-  const std::string seen = fmt::format("{} (there are: {})", machine.clocksource, fmt::join(machine.clocksources, ", "));
+  const std::string seen =
+      fmt::format("{} (there are: {})", machine.clocksource, fmt::join(machine.clocksources, ", "));
   if (machine.clocksource == "tsc" || machine.clocksource == "kvm-clock") return {{Level::ok, seen}};
   const bool there = std::ranges::find(machine.clocksources, "tsc") != machine.clocksources.end();
   return {{Level::warning, seen,
@@ -151,8 +153,7 @@ std::vector<Finding> governor(const Patient& patient) {
 
 std::vector<Finding> idle_states(const Patient& patient) {
   constexpr std::int64_t kHarmless = 10;  // microseconds
-  if (patient.config != nullptr && patient.polls())
-    return {{Level::ok, "the workers poll: their cores never sleep"}};
+  if (patient.config != nullptr && patient.polls()) return {{Level::ok, "the workers poll: their cores never sleep"}};
   std::map<std::pair<std::int64_t, std::string>, std::set<unsigned>> deepest;
   for (const unsigned number : patient.worker_processors()) {
     const auto found = patient.machine.processors.find(number);
@@ -165,11 +166,11 @@ std::vector<Finding> idle_states(const Patient& patient) {
   const auto held = patient.machine.wakeup_us;
   std::vector<Finding> findings;
   for (const auto& [state, processors] : deepest) {
-    const std::string seen = state.second.empty()
-                                 ? list_of(processors) + ": no idle states"
-                                 : fmt::format("{}: the deepest is {}, {} us until it runs again{}", list_of(processors),
-                                               state.second, state.first,
-                                               held ? fmt::format("; /dev/cpu_dma_latency holds {} us", *held) : "");
+    const std::string seen =
+        state.second.empty()
+            ? list_of(processors) + ": no idle states"
+            : fmt::format("{}: the deepest is {}, {} us until it runs again{}", list_of(processors), state.second,
+                          state.first, held ? fmt::format("; /dev/cpu_dma_latency holds {} us", *held) : "");
     if (state.first <= kHarmless || (held && *held <= kHarmless))
       findings.push_back({Level::ok, seen});
     else
@@ -204,18 +205,21 @@ std::vector<Finding> distance(const Patient& patient) {
     if (well)
       findings.push_back({Level::ok, fmt::format("{} is on node {}, as {}", address, nic.node, list_of(near))});
     else
-      findings.push_back({Level::warning, fmt::format("{} is on node {}, {} on another", address, nic.node, list_of(far)),
+      findings.push_back({Level::warning,
+                          fmt::format("{} is on node {}, {} on another", address, nic.node, list_of(far)),
                           fmt::format("cores of node {}: {}", nic.node, list_of(there))});
   }
   return findings;
 }
 
 constexpr Check kChecks[] = {
-    {"processor", "the program needs x86-64-v2; the ICRC of every packet is checked, by PCLMULQDQ and AVX-512 where they "
-                  "are",
+    {"processor",
+     "the program needs x86-64-v2; the ICRC of every packet is checked, by PCLMULQDQ and AVX-512 where they "
+     "are",
      features},
-    {"tsc", "all timers run by the time-stamp counter: one that stops or changes its pace makes retransmission and "
-            "give_up wrong",
+    {"tsc",
+     "all timers run by the time-stamp counter: one that stops or changes its pace makes retransmission and "
+     "give_up wrong",
      tsc},
     {"clocksource", "a kernel that does not trust the TSC has seen it go wrong on this machine", clocksource},
     {"cores", "a worker is pinned to its processor; one that is not there ends the start", cores},
@@ -225,8 +229,9 @@ constexpr Check kChecks[] = {
      siblings},
     {"core-node", "each frame of a NIC on another NUMA node crosses the sockets' link twice", distance},
     {"governor", "a governor that saves power lowers the frequency between bursts", governor},
-    {"c-states", "a worker with `idle: sleep` is late by as much as its processor takes to wake up: beyond 10 us that "
-                 "is more than all that a box does with a frame",
+    {"c-states",
+     "a worker with `idle: sleep` is late by as much as its processor takes to wake up: beyond 10 us that "
+     "is more than all that a box does with a frame",
      idle_states},
 };
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <string>
 
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
-
 #include "app/commands.hpp"
+#include "app/logging.hpp"
 
 namespace {
 
@@ -16,10 +14,7 @@ constexpr AddCommand kCommands[] = {longhaul::app::add_run,  longhaul::app::add_
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Standard output is for results; what goes wrong is told on standard error.
-  spdlog::set_default_logger(spdlog::stderr_color_mt("longhaul"));
-  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %n %l: %v");
-
+  longhaul::app::set_up_logging();
   CLI::App app("longhaul: an RDMA WAN accelerator, and what belongs to it", "longhaul");
   app.set_version_flag("--version", std::string(LONGHAUL_VERSION));
   app.require_subcommand(1);

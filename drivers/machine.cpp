@@ -185,8 +185,8 @@ void read_wakeup(const std::string& root, Machine& out) {
 
 Machine Machine::read(const std::string& root) {
   Machine machine;
-  for (const auto part : {read_processors, read_clock, read_memory, read_nics, read_interfaces, read_vfio, read_limits,
-                          read_wakeup})
+  for (const auto part :
+       {read_processors, read_clock, read_memory, read_nics, read_interfaces, read_vfio, read_limits, read_wakeup})
     part(root, machine);
   return machine;
 }

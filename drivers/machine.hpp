@@ -69,10 +69,10 @@ struct Machine {
   bool vfio_loadable = false;  ///< this kernel's modules have it
   bool vfio_no_iommu = false;  ///< enable_unsafe_noiommu_mode
 
-  std::optional<std::uint64_t> lock_limit_bytes;   ///< memory that may be locked; nothing: no limit
-  bool may_lock_all = false;                       ///< CAP_IPC_LOCK
-  std::optional<std::int64_t> wakeup_us;           ///< what somebody holds /dev/cpu_dma_latency at; nothing: unlimited
-  std::string lockdown;                            ///< "none", "integrity", "confidentiality"; empty: not in this kernel
+  std::optional<std::uint64_t> lock_limit_bytes;  ///< memory that may be locked; nothing: no limit
+  bool may_lock_all = false;                      ///< CAP_IPC_LOCK
+  std::optional<std::int64_t> wakeup_us;          ///< what somebody holds /dev/cpu_dma_latency at; nothing: unlimited
+  std::string lockdown;                           ///< "none", "integrity", "confidentiality"; empty: not in this kernel
 
   /// What stands in /proc, /sys, /dev and /lib/modules; `root` stands before all of them, for tests.
   static Machine read(const std::string& root = "");

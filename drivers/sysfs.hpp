@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading the small text files under /proc and /sys. Nothing here throws: what is not there, or may not be read, is empty.
+// Reading the small text files under /proc and /sys. Nothing here throws: what is not there, or may not be read, is
+// empty.
 #pragma once
 
 #include <cstdint>

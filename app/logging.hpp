@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where and how the log is written.
+#pragma once
+
+#include <string_view>
+
+namespace longhaul::app {
+
+/// Whether a file descriptor is the stream to the journal that JOURNAL_STREAM ("DEVICE:INODE", systemd.exec(5)) names.
+/// `stream` may be null.
+bool is_journal(const char* stream, int descriptor);
+
+/// The log goes to standard error, since standard output is for results. To the journal each line begins with its
+/// priority (sd-daemon(3): "<3>error: ...") and has no time, which the journal knows; to anything else with time, name
+/// and level.
+void set_up_logging();
+
+/// What stands before a line on standard error that tells why the program ends: "<3>" to the journal, else nothing.
+std::string_view failure_prefix();
+
+}  // namespace longhaul::app
