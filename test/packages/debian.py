@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of packages share: the package itself, a Debian to put it into, and how steps are told.
+
+Everything comes from the mirror that apt uses on this machine. The bare Debian (debootstrap) is cached as a tarball beside the
+kernel of the host tests (tools/common.sh), and packages are brought up to date in each copy of it.
+"""
+import contextlib
+import fcntl
+import hashlib
+import os
+import pathlib
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+REPO = pathlib.Path(__file__).resolve().parent.parent.parent
+MINUTES = 60
+# Processes and mounts of a command in a chroot end with it, whatever becomes of this program.
+ISOLATED = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
+
+
+class Failed(Exception):
+    """Says what was done and what came of it."""
+
+
+def say(text):
+    print(f"[{pathlib.Path(sys.argv[0]).name}] {text}", file=sys.stderr, flush=True)
+
+
+def call(*command, timeout=10 * MINUTES, cwd=None, env=None, check=True, stdin=subprocess.DEVNULL):
+    """Runs a command; its output and exit code. Raises Failed unless it ends well, or `check` is off."""
+    done = subprocess.run([str(word) for word in command], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace", timeout=timeout, cwd=cwd, env=env, check=False)
+    if check and done.returncode:
+        raise Failed(f"{shlex.join(map(str, command))}: exit {done.returncode}\n{done.stdout[-4000:]}")
+    return done
+
+
+def set_up():
+    """The packages that packaging needs, by tools/setup."""
+    subprocess.run([REPO / "tools/setup", "--packages", "--packaging"], check=True)
+
+
+def cache():
+    base = os.environ.get("LONGHAUL_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "longhaul")
+    path = pathlib.Path(base)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def sources():
+    """(URI, suite, component) of Debian's own, as apt is configured here, the release itself first."""
+    codename = platform.freedesktop_os_release()["VERSION_CODENAME"]
+    listed = call("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages",
+                  "Origin: Debian").stdout
+    found = sorted({tuple(line.split()) for line in listed.splitlines()}, key=lambda source: (source[1] != codename, source))
+    if not found or found[0][1] != codename:
+        raise Failed(f"apt knows no source of Debian's {codename} here: apt-get update, or see apt-get indextargets")
+    return found
+
+
+def base_tarball():
+    """A bare Debian of this machine's release, made once."""
+    (uri, suite, _), *_ = sources()
+    version = call("dpkg-query", "-W", "-f", "${Version}", "debootstrap").stdout
+    key = hashlib.sha256(f"{uri} {suite} {version}".encode()).hexdigest()[:16]
+    tarball = cache() / f"debian-{suite}-{key}.tar"
+    with open(cache() / "debian.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if tarball.exists():
+            return tarball
+        say(f"debootstrap {suite} (a minute or two, once)")
+        with tempfile.TemporaryDirectory(prefix="longhaul-debootstrap-") as directory:
+            root = pathlib.Path(directory) / "root"
+            call(*ISOLATED, "debootstrap", "--variant=minbase", suite, root, uri, timeout=20 * MINUTES)
+            shutil.rmtree(root / "var/cache/apt/archives", ignore_errors=True)
+            call("tar", "-C", root, "-cf", f"{tarball}.new", "--one-file-system", ".")
+        os.rename(f"{tarball}.new", tarball)  # one that is there is whole
+    return tarball
+
+
+def apt_configuration():
+    """This machine's sources and proxies, for another one: {path: text}."""
+    proxies = [line for line in call("apt-config", "dump").stdout.splitlines() if "::proxy" in line.lower()]
+    return {
+        "etc/apt/sources.list": "".join(f"deb {' '.join(source)}\n" for source in sources()),
+        "etc/apt/apt.conf.d/90longhaul": "\n".join([*proxies, 'APT::Install-Recommends "false";', 'Acquire::Languages "none";', ""]),
+        "etc/resolv.conf": pathlib.Path("/etc/resolv.conf").read_text(encoding="utf-8"),
+        # Nobody starts services in a chroot.
+        "usr/sbin/policy-rc.d": "#!/bin/sh\nexit 101\n",
+    }
+
+
+class Chroot:
+    """A fresh Debian in a directory, which goes with it. Commands see /proc and /sys, and leave no mounts."""
+
+    def __enter__(self):
+        self._directory = tempfile.TemporaryDirectory(prefix="longhaul-chroot-")
+        self.root = pathlib.Path(self._directory.name)
+        call("tar", "-C", self.root, "-xf", base_tarball())
+        for path, text in apt_configuration().items():
+            (self.root / path).write_text(text, encoding="utf-8")
+        (self.root / "usr/sbin/policy-rc.d").chmod(0o755)
+        return self
+
+    def __exit__(self, *_):
+        self._directory.cleanup()
+
+    def run(self, *command, check=True, timeout=10 * MINUTES):
+        inside = ('mount -t proc proc "$0/proc" && mount -t sysfs -o ro sysfs "$0/sys" && '
+                  'exec chroot "$0" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 '
+                  'DEBIAN_FRONTEND=noninteractive "$@"')
+        return call(*ISOLATED, "sh", "-c", inside, self.root, *command, check=check, timeout=timeout)
+
+    def paths(self):
+        """All that lies in it, files with size."""
+        found = {}
+        for directory, names, files in os.walk(self.root):
+            for name in names + files:
+                path = pathlib.Path(directory) / name
+                size = path.lstat().st_size if name in files else 0
+                found["/" + str(path.relative_to(self.root))] = size
+        return found
+
+
+@contextlib.contextmanager
+def package():
+    """The Debian package of what is committed, built in a directory that goes afterwards: (its path, its .changes)."""
+    with tempfile.TemporaryDirectory(prefix="longhaul-package-") as directory:
+        tree = pathlib.Path(directory) / "longhaul"
+        tree.mkdir()
+        archive = subprocess.run(["git", "-C", REPO, "archive", "--format=tar", "HEAD"], stdout=subprocess.PIPE, check=True)
+        subprocess.run(["tar", "-C", tree, "-x"], input=archive.stdout, check=True)
+        say("dpkg-buildpackage of the last commit (two to four minutes)")
+        call("dpkg-buildpackage", "-us", "-uc", "-b", cwd=tree, timeout=30 * MINUTES)
+        found = sorted(pathlib.Path(directory).glob("longhaul_*.deb"))
+        changes = sorted(pathlib.Path(directory).glob("longhaul_*.changes"))
+        if len(found) != 1 or len(changes) != 1:
+            raise Failed(f"expected one package, got {[path.name for path in found + changes]}")
+        yield found[0], changes[0]
+
+
+def run_steps(steps):
+    """Runs (name, function that yields what is wrong) in turn, tells of each, and returns the exit code."""
+    passed = failed = 0
+    for name, step in steps:
+        start = time.monotonic()
+        try:
+            errors = list(step() or [])
+        except (Failed, subprocess.SubprocessError, OSError, ValueError) as error:
+            errors = [f"{type(error).__name__}: {error}"]
+        print(f"{'FAILED' if errors else 'ok    '} {name} ({time.monotonic() - start:.0f} s)", flush=True)
+        for error in errors:
+            print("         " + str(error).replace("\n", "\n         "))
+        passed, failed = passed + (not errors), failed + bool(errors)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
