@@ -145,8 +145,9 @@ def package():
         yield found[0], changes[0]
 
 
-def run_steps(steps):
-    """Runs (name, function that yields what is wrong) in turn, tells of each, and returns the exit code."""
+def run_steps(steps, needed=()):
+    """Runs (name, function that yields what is wrong) in turn, tells of each, and returns the exit code. A failure of one that
+    is `needed` ends it."""
     passed = failed = 0
     for name, step in steps:
         start = time.monotonic()
@@ -158,5 +159,7 @@ def run_steps(steps):
         for error in errors:
             print("         " + str(error).replace("\n", "\n         "))
         passed, failed = passed + (not errors), failed + bool(errors)
+        if errors and name in needed:
+            break
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
