@@ -137,4 +137,5 @@ def cases(program):
     for fault in FAULTS:
         for name in fault.configs.split():
             yield f"doctor.{fault.name}.{name}", in_directory(
-                lambda doctor, fault=fault, name=name: planted(doctor, fault.plant, CONFIGS[name], fault.found, fault.mend))
+                lambda doctor, fault=fault, name=name: planted(doctor, fault.plant, CONFIGS[name], fault.found,
+                                                               fault.mend))

@@ -8,6 +8,7 @@ import tempfile
 
 TIMEOUT = 60  # seconds
 UNIT = "config/systemd/longhaul@.service"
+EMPTY_CAPTURE = bytes.fromhex("d4c3b2a1 0200 0400 00000000 00000000 00000400 01000000")
 MOST_EXPOSED = 28  # tenths, as systemd-analyze security counts: 100 is no protection at all
 
 
@@ -56,7 +57,7 @@ def unit_is_hardened(place):
 
 
 def run_with_stderr(place, journal):
-    """Standard error of a start that fails, by a configuration with a mistake, through a pipe that is the journal or not."""
+    """Standard error of a start that a mistake in the configuration ends, through a pipe that is the journal or not."""
     config = place.directory / "near.yaml"
     config.write_text("prots: {}\n", encoding="utf-8")
     reading, writing = os.pipe()
@@ -82,7 +83,7 @@ def journal_gets_priorities(place):
 def log_lines(place, journal):
     """Of a box between two empty captures, which warns that it keeps no restart record, and ends at once by SIGTERM."""
     for side in ("host", "wan"):
-        (place.directory / f"{side}.pcap").write_bytes(bytes.fromhex("d4c3b2a1 0200 0400 00000000 00000000 00000400 01000000"))
+        (place.directory / f"{side}.pcap").write_bytes(EMPTY_CAPTURE)
     ports = "\n".join(f'  {side}: {{vdev: "net_pcap{i},rx_pcap={place.directory}/{side}.pcap,'
                       f'tx_pcap={place.directory}/{side}-out.pcap"}}' for i, side in enumerate(("host", "wan")))
     config = place.directory / "box.yaml"
@@ -92,8 +93,8 @@ def log_lines(place, journal):
     stream = os.fstat(writing)
     environment = dict(os.environ, JOURNAL_STREAM=f"{stream.st_dev}:{stream.st_ino}" if journal else "")
     with os.fdopen(reading, encoding="utf-8") as text, subprocess.Popen(
-            [place.program, "run", "--config", config], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=writing,
-            env=environment) as box:
+            [place.program, "run", "--config", config], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=writing, env=environment) as box:
         os.close(writing)
         box.stdout.readline()  # "ready"
         box.terminate()
@@ -108,7 +109,8 @@ def journal_lines_have_no_time(place):
             not all(re.match(r"<[0-7]>(info|warning|error): ", line) for line in lines):
         yield f"to the journal: {lines}"
     lines = log_lines(place, journal=False)
-    if not any(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} longhaul warning: no restart_record", line) for line in lines):
+    dated = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} longhaul warning: no restart_record")
+    if not any(dated.match(line) for line in lines):
         yield f"elsewhere: {lines}"
 
 

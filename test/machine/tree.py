@@ -3,8 +3,9 @@
 import pathlib
 import struct
 
-FLAGS = ("fpu tsc constant_tsc nonstop_tsc pni pclmulqdq ssse3 cx16 sse4_1 sse4_2 popcnt aes avx lahf_lm avx2 avx512f avx512dq "
-         "avx512cd avx512bw avx512vl avx512_vbmi2 gfni vaes vpclmulqdq avx512_vnni avx512_bitalg avx512_vpopcntdq").split()
+FLAGS = ("fpu tsc constant_tsc nonstop_tsc pni pclmulqdq ssse3 cx16 sse4_1 sse4_2 popcnt aes avx lahf_lm avx2 avx512f "
+         "avx512dq avx512cd avx512bw avx512vl avx512_vbmi2 gfni vaes vpclmulqdq avx512_vnni avx512_bitalg "
+         "avx512_vpopcntdq").split()
 CPU = "sys/devices/system/cpu"
 NODE = "sys/devices/system/node"
 PCI = "sys/bus/pci"
@@ -49,7 +50,8 @@ class Tree:
     # What a fault is made of.
 
     def flags_without(self, *missing):
-        self.write("proc/cpuinfo", "vendor_id\t: GenuineIntel\nflags\t\t: " + " ".join(f for f in FLAGS if f not in missing))
+        flags = " ".join(flag for flag in FLAGS if flag not in missing)
+        self.write("proc/cpuinfo", f"vendor_id\t: GenuineIntel\nflags\t\t: {flags}")
 
     def hugepages(self, node, kib, total, free):
         for name, count in (("nr", total), ("free", free)):
