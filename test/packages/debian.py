@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of packages share: the package itself, a Debian to put it into, and how steps are told.
 
-Everything comes from the mirror that apt uses on this machine. The bare Debian (debootstrap) is cached as a tarball beside the
-kernel of the host tests (tools/common.sh), and packages are brought up to date in each copy of it.
+Everything comes from the mirror that apt uses on this machine. The bare Debian (debootstrap) is cached as a tarball
+beside the kernel of the host tests (tools/common.sh).
 """
 import contextlib
 import fcntl
@@ -31,10 +31,11 @@ def say(text):
     print(f"[{pathlib.Path(sys.argv[0]).name}] {text}", file=sys.stderr, flush=True)
 
 
-def call(*command, timeout=10 * MINUTES, cwd=None, env=None, check=True, stdin=subprocess.DEVNULL):
+def call(*command, timeout=10 * MINUTES, cwd=None, env=None, check=True):
     """Runs a command; its output and exit code. Raises Failed unless it ends well, or `check` is off."""
-    done = subprocess.run([str(word) for word in command], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, errors="replace", timeout=timeout, cwd=cwd, env=env, check=False)
+    done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, cwd=cwd, env=env,
+                          check=False)
     if check and done.returncode:
         raise Failed(f"{shlex.join(map(str, command))}: exit {done.returncode}\n{done.stdout[-4000:]}")
     return done
@@ -58,7 +59,8 @@ def sources():
     codename = platform.freedesktop_os_release()["VERSION_CODENAME"]
     listed = call("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages",
                   "Origin: Debian").stdout
-    found = sorted({tuple(line.split()) for line in listed.splitlines()}, key=lambda source: (source[1] != codename, source))
+    found = {tuple(line.split()) for line in listed.splitlines()}
+    found = sorted(found, key=lambda source: (source[1] != codename, source))
     if not found or found[0][1] != codename:
         raise Failed(f"apt knows no source of Debian's {codename} here: apt-get update, or see apt-get indextargets")
     return found
@@ -89,7 +91,8 @@ def apt_configuration():
     proxies = [line for line in call("apt-config", "dump").stdout.splitlines() if "::proxy" in line.lower()]
     return {
         "etc/apt/sources.list": "".join(f"deb {' '.join(source)}\n" for source in sources()),
-        "etc/apt/apt.conf.d/90longhaul": "\n".join([*proxies, 'APT::Install-Recommends "false";', 'Acquire::Languages "none";', ""]),
+        "etc/apt/apt.conf.d/90longhaul": "\n".join(
+            [*proxies, 'APT::Install-Recommends "false";', 'Acquire::Languages "none";', ""]),
         "etc/resolv.conf": pathlib.Path("/etc/resolv.conf").read_text(encoding="utf-8"),
         # Nobody starts services in a chroot.
         "usr/sbin/policy-rc.d": "#!/bin/sh\nexit 101\n",
@@ -128,14 +131,19 @@ class Chroot:
         return found
 
 
+def export(directory):
+    """What is committed, into this directory."""
+    directory.mkdir(exist_ok=True)
+    archive = subprocess.run(["git", "-C", REPO, "archive", "--format=tar", "HEAD"], stdout=subprocess.PIPE, check=True)
+    subprocess.run(["tar", "-C", directory, "-x"], input=archive.stdout, check=True)
+
+
 @contextlib.contextmanager
 def package():
     """The Debian package of what is committed, built in a directory that goes afterwards: (its path, its .changes)."""
     with tempfile.TemporaryDirectory(prefix="longhaul-package-") as directory:
         tree = pathlib.Path(directory) / "longhaul"
-        tree.mkdir()
-        archive = subprocess.run(["git", "-C", REPO, "archive", "--format=tar", "HEAD"], stdout=subprocess.PIPE, check=True)
-        subprocess.run(["tar", "-C", tree, "-x"], input=archive.stdout, check=True)
+        export(tree)
         say("dpkg-buildpackage of the last commit (two to four minutes)")
         call("dpkg-buildpackage", "-us", "-uc", "-b", cwd=tree, timeout=30 * MINUTES)
         found = sorted(pathlib.Path(directory).glob("longhaul_*.deb"))
@@ -146,8 +154,8 @@ def package():
 
 
 def run_steps(steps, needed=()):
-    """Runs (name, function that yields what is wrong) in turn, tells of each, and returns the exit code. A failure of one that
-    is `needed` ends it."""
+    """Runs (name, function that yields what is wrong) in turn, tells of each, and returns the exit code. A failure of one
+    that is `needed` ends it."""
     passed = failed = 0
     for name, step in steps:
         start = time.monotonic()
