@@ -140,7 +140,7 @@ void Workers::make(unsigned number) {
     steering.own_engine_knows = [&worker](const flow::ConnectionInfo& info, Side from) {
       return worker.engine->knows(info, from);
     };
-    worker.spreader = std::make_unique<steer::Spreader>(steering, rings_, shown_, fmt::format("lh_owners_{}", number));
+    worker.spreader = std::make_unique<steer::Spreader>(steering, rings_, shown_);
     worker.shown_sink = std::make_unique<steer::ShownSink>(worker.sink, *worker.spreader);
     sink = worker.shown_sink.get();
   }

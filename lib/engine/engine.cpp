@@ -5,8 +5,6 @@
 #include <rte_prefetch.h>
 
 #include <algorithm>
-#include <atomic>
-#include <string>
 
 #include "custody/buffers.hpp"
 #include "engine/engine_impl.hpp"
@@ -36,11 +34,6 @@ constexpr Duration kRetry = microseconds(20);
 
 // Bursts whose pseudo-ACKs' delay is recorded together: more than one call acknowledges.
 constexpr std::size_t kMaxAccepted = 8192;
-
-std::string unique_name(const std::string& what) {
-  static std::atomic<unsigned> serial{0};
-  return "lh_" + what + "_" + std::to_string(serial++);
-}
 
 custody::Budget budget_of(const Settings& settings) {
   custody::Budget budget;
@@ -83,9 +76,9 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
       egress{{Side::host, sink, *this}, {Side::wan, sink, *this}},
       pacer(given.wan_rate_bps),
       near(near_settings(given), budget_of(given), small_pools(pools), counters, *this, watcher),
-      table(given.max_connections, unique_name("conn")),
+      table(given.max_connections),
       tracker(given.max_pending_cm),
-      learner(given.max_candidates, unique_name("cand")),
+      learner(given.max_candidates),
       connections(given.max_connections),
       timers(given.max_connections) {
   touched.reserve(given.max_connections);
@@ -177,18 +170,15 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
 
 void Engine::Impl::look_up(Side side, std::size_t count) {
   static_assert(kBurst <= flow::ConnectionTable::kMostAtOnce);
-  std::array<const wire::Frame*, kBurst> frames;
-  std::array<flow::ConnectionIndex, kBurst> found;
   std::array<Arrival*, kBurst> sought;
   std::size_t wanted = 0;
   for (std::size_t i = 0; i < count; ++i) {
     arrivals[i].connection = flow::ConnectionTable::kNone;
-    if (!wire::is_roce(arrivals[i].status)) continue;
-    sought[wanted] = &arrivals[i];
-    frames[wanted++] = &arrivals[i].frame;
+    if (wire::is_roce(arrivals[i].status)) sought[wanted++] = &arrivals[i];
   }
-  table.find(side, {frames.data(), wanted}, found.data());
-  for (std::size_t i = 0; i < wanted; ++i) sought[i]->connection = found[i];
+  table.find(
+      side, wanted, [&](std::size_t i) -> const wire::Frame& { return sought[i]->frame; },
+      [&](std::size_t i, flow::ConnectionIndex connection) { sought[i]->connection = connection; });
   looked_up_at = table.changes();
 }
 

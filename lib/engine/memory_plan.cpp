@@ -2,7 +2,6 @@
 #include "engine/memory_plan.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 #include "custody/restart_record.hpp"
@@ -10,19 +9,11 @@
 
 namespace longhaul::engine {
 
+using flow::KeyIndex;
+
 namespace {
 
 __extension__ typedef unsigned __int128 Wide;
-
-// An rte_hash: keys (with a pointer, in steps of 16), buckets of eight (a cache line each), a ring of free keys.
-std::uint64_t key_index_bytes(std::uint64_t capacity) {
-  const std::uint64_t entries = capacity + capacity / 4 + 8;
-  constexpr std::uint64_t kKey = sizeof(flow::KeyIndex::Key) + 16;
-  constexpr std::uint64_t kBucket = 64;
-  constexpr std::uint64_t kFixed = 4096;
-  return (entries + 1) * kKey + std::bit_ceil(entries) / 8 * kBucket +
-         std::bit_ceil(entries + 1) * sizeof(std::uint32_t) + kFixed;
-}
 
 // Of RDMA-CM's exchange of one connection: two nodes of std::map, with what malloc puts around them.
 constexpr std::uint64_t kExchangeBytes = 112 + 112;
@@ -98,11 +89,14 @@ MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const Cu
   }
   plan.dpdk.push_back(
       {"pools themselves", sockets * plan.buffers.size(), sockets * Pools::bytes_needed(pools) - buffer_bytes});
-  plan.dpdk.push_back({"connections, by frame", connections, workers * 2 * key_index_bytes(settings.max_connections)});
+  plan.dpdk.push_back(
+      {"connections, by frame", connections, workers * 2 * KeyIndex::bytes_needed(settings.max_connections)});
   const std::uint64_t by_frame = plan.dpdk.back().bytes;
-  plan.dpdk.push_back({"candidates, by frame", candidates, workers * 3 * key_index_bytes(settings.max_candidates)});
+  plan.dpdk.push_back(
+      {"candidates, by frame", candidates, workers * 3 * KeyIndex::bytes_needed(settings.max_candidates)});
   const std::uint64_t owned = workers > 1 ? workers * division.connections : 0;
-  if (owned > 0) plan.dpdk.push_back({"owners, by frame", owned, workers * 2 * key_index_bytes(division.connections)});
+  if (owned > 0)
+    plan.dpdk.push_back({"owners, by frame", owned, workers * 2 * KeyIndex::bytes_needed(division.connections)});
 
   plan.ordinary.push_back({"connections", connections, connections * kConnectionBytes});
   plan.ordinary.push_back({"their RDMA-CM exchanges", connections, connections * kExchangeBytes});

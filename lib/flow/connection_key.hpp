@@ -10,14 +10,14 @@
 
 namespace longhaul::flow {
 
-/// Of a frame to QP `destination_qpn` between the addresses of `frame`.
-inline KeyIndex::Key key_of(const wire::Frame& frame, std::uint32_t destination_qpn) noexcept {
+/// Of a frame to QP `destination_qpn` between the addresses of `frame`, where they stay.
+inline KeyIndex::KeyView key_of(const wire::Frame& frame, std::uint32_t destination_qpn) noexcept {
   return {frame.source, frame.destination, frame.vlan, destination_qpn};
 }
-inline KeyIndex::Key key_of(const wire::Frame& frame) noexcept { return key_of(frame, frame.destination_qpn()); }
+inline KeyIndex::KeyView key_of(const wire::Frame& frame) noexcept { return key_of(frame, frame.destination_qpn()); }
 
-/// Of a connection's frames that come in on `from`.
-inline KeyIndex::Key key_of(const ConnectionInfo& info, Side from) noexcept {
+/// Of a connection's frames that come in on `from`; the addresses stay in `info`.
+inline KeyIndex::KeyView key_of(const ConnectionInfo& info, Side from) noexcept {
   const End& near = info.end(from);
   const End& far = info.end(other(from));
   return {near.ip, far.ip, info.vlan, far.qpn};

@@ -2,9 +2,7 @@
 #include "flow/connection_table.hpp"
 
 #include <algorithm>
-#include <array>
-
-#include "flow/connection_key.hpp"
+#include <string>
 
 namespace longhaul::flow {
 
@@ -16,10 +14,8 @@ std::string purpose(std::uint32_t capacity) {
 
 }  // namespace
 
-ConnectionTable::ConnectionTable(std::uint32_t capacity, const std::string& name)
-    : by_side_{KeyIndex(capacity, name + "_host", purpose(capacity)),
-               KeyIndex(capacity, name + "_wan", purpose(capacity))},
-      slots_(capacity) {
+ConnectionTable::ConnectionTable(std::uint32_t capacity)
+    : by_side_{KeyIndex(capacity, purpose(capacity)), KeyIndex(capacity, purpose(capacity))}, slots_(capacity) {
   free_.reserve(capacity);
   for (std::uint32_t i = capacity; i-- > 0;) free_.push_back(i);
 }
@@ -57,13 +53,6 @@ bool ConnectionTable::link(ConnectionIndex index, const ConnectionInfo& info) {
 std::optional<ConnectionIndex> ConnectionTable::find(Side from, const wire::Frame& frame,
                                                      std::uint32_t destination_qpn) const noexcept {
   return by_side_[static_cast<int>(from)].find(key_of(frame, destination_qpn));
-}
-
-void ConnectionTable::find(Side from, std::span<const wire::Frame* const> frames,
-                           ConnectionIndex* connections) const noexcept {
-  std::array<KeyIndex::Key, kMostAtOnce> keys;
-  for (std::size_t i = 0; i < frames.size(); ++i) keys[i] = key_of(*frames[i]);
-  by_side_[static_cast<int>(from)].find({keys.data(), frames.size()}, connections);
 }
 
 std::optional<ConnectionIndex> ConnectionTable::holder(const ConnectionInfo& info, Side from) const noexcept {

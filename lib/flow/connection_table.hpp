@@ -4,11 +4,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "flow/connection.hpp"
+#include "flow/connection_key.hpp"
 #include "flow/key_index.hpp"
 
 namespace longhaul::flow {
@@ -20,7 +19,7 @@ using ConnectionIndex = std::uint32_t;
 class ConnectionTable {
  public:
   /// Throws std::runtime_error when the EAL has no memory for `capacity` connections.
-  ConnectionTable(std::uint32_t capacity, const std::string& name);
+  explicit ConnectionTable(std::uint32_t capacity);
   ConnectionTable(const ConnectionTable&) = delete;
   ConnectionTable& operator=(const ConnectionTable&) = delete;
 
@@ -44,9 +43,13 @@ class ConnectionTable {
 
   static constexpr ConnectionIndex kNone = KeyIndex::kNone;
   static constexpr std::size_t kMostAtOnce = KeyIndex::kMostAtOnce;
-  /// The connections of up to kMostAtOnce frames that came in on `from`, kNone where there is none; for as long as
-  /// changes() stays. `connections` has room for all.
-  void find(Side from, std::span<const wire::Frame* const> frames, ConnectionIndex* connections) const noexcept;
+  /// The connections of up to kMostAtOnce frames that came in on `from`: found(i, connection) for frame_at(i), kNone
+  /// where there is none; for as long as changes() stays.
+  template <typename FrameAt, typename Found>
+  void find(Side from, std::size_t count, FrameAt&& frame_at, Found&& found) const noexcept {
+    by_side_[static_cast<int>(from)].find(
+        count, [&](std::size_t i) { return key_of(frame_at(i)); }, found);
+  }
   /// Counts on with each connection that comes or goes.
   std::uint64_t changes() const noexcept { return changes_; }
 

@@ -1,81 +1,127 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "flow/key_index.hpp"
 
-#ifdef __SSE4_2__
-#include <nmmintrin.h>
-#endif
-#include <rte_errno.h>
-#include <rte_hash.h>
-#include <rte_hash_crc.h>
 #include <rte_lcore.h>
+#include <rte_malloc.h>
+#include <unistd.h>
 
-#include <array>
-#include <bit>
+#include <cerrno>
 #include <stdexcept>
+#include <system_error>
 
 namespace longhaul::flow {
 
 namespace {
 
-// CRC-32C as rte_hash_crc_8byte() has it, which asks for each word what the processor can do.
-inline std::uint32_t add_word(std::uint64_t word, std::uint32_t hash) {
-#ifdef __SSE4_2__
-  return static_cast<std::uint32_t>(_mm_crc32_u64(hash, word));
-#else
-  return rte_hash_crc_8byte(word, hash);
-#endif
-}
-
-inline std::uint32_t hash_of(const KeyIndex::Key& key) {
-  std::uint32_t hash = 0;
-  for (const std::uint64_t word : std::bit_cast<std::array<std::uint64_t, sizeof(key) / 8>>(key))
-    hash = add_word(word, hash);
-  return hash;
-}
+// What rte_malloc puts before and after, a cache line each, and what fills the last one.
+constexpr std::uint64_t kAround = 3 * RTE_CACHE_LINE_SIZE;
 
 }  // namespace
 
-KeyIndex::KeyIndex(std::uint32_t capacity, const std::string& name, const std::string& what) {
-  static_assert(sizeof(Key) == 48, "no padding may enter the hash");
-  rte_hash_parameters parameters{};
-  parameters.name = name.c_str();
-  // Cuckoo buckets of eight: a table of exactly `capacity` refuses keys a little before it is full.
-  parameters.entries = capacity + capacity / 4 + 8;
-  parameters.key_len = sizeof(Key);
-  parameters.hash_func = rte_hash_crc;
-  parameters.socket_id = static_cast<int>(rte_socket_id());
-  hash_ = rte_hash_create(&parameters);
-  if (hash_ == nullptr) throw std::runtime_error(what + ": " + rte_strerror(rte_errno));
+KeyIndex::Secret KeyIndex::random_secret() {
+  Secret secret;
+  if (getentropy(secret.data(), sizeof(secret)) != 0)
+    throw std::system_error(errno, std::generic_category(), "random numbers for a hash");
+  return secret;
 }
 
-KeyIndex::~KeyIndex() { rte_hash_free(hash_); }
-
-std::optional<std::uint32_t> KeyIndex::find(const Key& key) const noexcept {
-  void* data = nullptr;
-  if (rte_hash_lookup_with_hash_data(hash_, &key, hash_of(key), &data) < 0) return std::nullopt;
-  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(data));
+std::uint32_t KeyIndex::buckets_for(std::uint32_t capacity) {
+  // One bucket more than a quarter: in a small table both buckets of a key are often the same.
+  return (capacity + capacity / 4 + kPlaces - 1) / kPlaces + 1;
 }
 
-void KeyIndex::find(std::span<const Key> keys, std::uint32_t* values) const noexcept {
-  std::array<const void*, kMostAtOnce> wanted;
-  std::array<hash_sig_t, kMostAtOnce> hashes;
-  std::array<void*, kMostAtOnce> data;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    wanted[i] = &keys[i];
-    hashes[i] = hash_of(keys[i]);
-  }
-  std::uint64_t hits = 0;
-  rte_hash_lookup_with_hash_bulk_data(hash_, wanted.data(), hashes.data(), static_cast<std::uint32_t>(keys.size()),
-                                      &hits, data.data());
-  for (std::size_t i = 0; i < keys.size(); ++i)
-    values[i] = (hits >> i & 1) != 0 ? static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(data[i])) : kNone;
+std::uint64_t KeyIndex::bytes_needed(std::uint32_t capacity) {
+  return std::uint64_t{buckets_for(capacity)} * (kPlaces * sizeof(Entry) + sizeof(Bucket)) + kAround;
 }
 
-bool KeyIndex::put(const Key& key, std::uint32_t value) noexcept {
-  return rte_hash_add_key_with_hash_data(hash_, &key, hash_of(key),
-                                         reinterpret_cast<void*>(static_cast<std::uintptr_t>(value))) == 0;
+KeyIndex::KeyIndex(std::uint32_t capacity, const std::string& what, const Secret& secret)
+    : secret_(secret), bucket_count_(buckets_for(capacity)) {
+  const std::size_t entry_bytes = std::size_t{bucket_count_} * kPlaces * sizeof(Entry);
+  void* memory = rte_zmalloc_socket("key_index", entry_bytes + bucket_count_ * sizeof(Bucket), alignof(Entry),
+                                    static_cast<int>(rte_socket_id()));
+  if (memory == nullptr)
+    throw std::runtime_error(what + ": " + std::to_string(bytes_needed(capacity)) +
+                             " bytes of DPDK's memory are not to be had");
+  entries_ = static_cast<Entry*>(memory);
+  buckets_ = reinterpret_cast<Bucket*>(static_cast<char*>(memory) + entry_bytes);
 }
 
-void KeyIndex::erase(const Key& key) noexcept { rte_hash_del_key_with_hash(hash_, &key, hash_of(key)); }
+KeyIndex::~KeyIndex() { rte_free(entries_); }
+
+std::optional<std::uint32_t> KeyIndex::find(const KeyView& key) const noexcept {
+  const Spot spot = spot_of(key);
+  const Entry* entry = entry_of(key, spot);
+  if (entry == nullptr) return std::nullopt;
+  return entry->value;
+}
+
+bool KeyIndex::put(const KeyView& key, std::uint32_t value) noexcept {
+  const Spot spot = spot_of(key);
+  const Entry* entry = entry_of(key, spot);
+  const Place place = entry != nullptr ? place_of(entry) : make_room(spot);
+  if (place == kNowhere) return false;
+  entries_[place] = {key.copy(), value};
+  signature(place) = spot.signature;
+  return true;
+}
+
+void KeyIndex::erase(const KeyView& key) noexcept {
+  const Spot spot = spot_of(key);
+  if (const Entry* entry = entry_of(key, spot)) signature(place_of(entry)) = 0;
+}
+
+KeyIndex::Place KeyIndex::free_place(std::uint32_t bucket) const noexcept {
+  const auto& signatures = buckets_[bucket].signatures;
+  for (std::uint32_t i = 0; i < kPlaces; ++i)
+    if (signatures[i] == 0) return bucket * kPlaces + i;
+  return kNowhere;
+}
+
+std::uint32_t KeyIndex::other_bucket(Place place) const noexcept {
+  const Spot spot = spot_of(entries_[place].key);
+  return spot.buckets[place / kPlaces == spot.buckets[0] ? 1 : 0];
+}
+
+void KeyIndex::move(Place from, Place to) noexcept {
+  entries_[to] = entries_[from];
+  signature(to) = signature(from);
+  signature(from) = 0;
+}
+
+// A free place in one of the two buckets. When both are full it takes the fewest moves of keys to their other buckets:
+// looked for in breadth, and only then done, so nothing has moved when there is none. Fewest also means that no place
+// is left twice.
+KeyIndex::Place KeyIndex::make_room(const Spot& spot) noexcept {
+  for (const std::uint32_t bucket : spot.buckets)
+    if (const Place place = free_place(bucket); place != kNowhere) return place;
+
+  constexpr std::uint32_t kMostSteps = 256;
+  constexpr std::uint32_t kStart = 0xffffffff;
+  struct Step {
+    std::uint32_t bucket;  ///< full
+    std::uint32_t before;  ///< the step that leads here: a key moves from there
+    Place from;            ///< which
+  };
+  std::array<Step, kMostSteps> steps;
+  std::uint32_t count = 0;
+  for (const std::uint32_t bucket : spot.buckets) steps[count++] = {bucket, kStart, kNowhere};
+  for (std::uint32_t at = 0; at < count; ++at)
+    for (std::uint32_t i = 0; i < kPlaces; ++i) {
+      Place from = steps[at].bucket * kPlaces + i;
+      const std::uint32_t bucket = other_bucket(from);
+      Place to = free_place(bucket);
+      if (to == kNowhere) {
+        if (count < kMostSteps) steps[count++] = {bucket, at, from};
+        continue;
+      }
+      for (std::uint32_t step = at;; step = steps[step].before) {
+        move(from, to);
+        to = from;
+        if (steps[step].before == kStart) return to;
+        from = steps[step].from;
+      }
+    }
+  return kNowhere;
+}
 
 }  // namespace longhaul::flow

@@ -33,12 +33,12 @@ std::string purpose(std::uint32_t capacity) {
 
 }  // namespace
 
-TrafficLearner::TrafficLearner(std::uint32_t capacity, const std::string& name)
+TrafficLearner::TrafficLearner(std::uint32_t capacity)
     : candidates_(capacity),
       pairs_(capacity),
-      by_request_(capacity, name + "_q", purpose(capacity)),
-      by_answer_(capacity, name + "_a", purpose(capacity)),
-      by_pair_(capacity, name + "_p", purpose(capacity)) {
+      by_request_(capacity, purpose(capacity)),
+      by_answer_(capacity, purpose(capacity)),
+      by_pair_(capacity, purpose(capacity)) {
   static_assert(kMeantTo - kMeantFrom <= 1 << kStretchBits, "two neighbouring stretches have all that may be meant");
   free_pairs_.reserve(capacity);
   for (std::uint32_t i = capacity; i-- > 0;) free_pairs_.push_back(i);
@@ -139,15 +139,15 @@ void TrafficLearner::uncounted(Candidate& candidate, std::uint32_t psn) {
 
 // ---- where candidates are found ---------------------------------------------------------------
 
-KeyIndex::Key TrafficLearner::request_key(const Candidate& candidate) {
+KeyIndex::KeyView TrafficLearner::request_key(const Candidate& candidate) {
   return {candidate.requester, candidate.responder, candidate.vlan, candidate.responder_qpn};
 }
 
-KeyIndex::Key TrafficLearner::answer_key(const Candidate& candidate) {
+KeyIndex::KeyView TrafficLearner::answer_key(const Candidate& candidate) {
   return {candidate.responder, candidate.requester, candidate.vlan, candidate.requester_qpn};
 }
 
-KeyIndex::Key TrafficLearner::pair_key(const Candidate& candidate) {
+KeyIndex::KeyView TrafficLearner::pair_key(const Candidate& candidate) {
   return {candidate.requester, candidate.responder, candidate.vlan, 0};
 }
 
@@ -194,7 +194,7 @@ void TrafficLearner::drop(Candidate& candidate) {
 }
 
 bool TrafficLearner::enter_pair(Candidate& candidate) {
-  const KeyIndex::Key key = pair_key(candidate);
+  const KeyIndex::KeyView key = pair_key(candidate);
   auto index = by_pair_.find(key);
   if (!index) {
     // There are as many as candidates.
@@ -240,7 +240,7 @@ void TrafficLearner::displace(Candidate& candidate) {
 // False when there is no room.
 bool TrafficLearner::reveal(Candidate& candidate, std::uint32_t requester_qpn) {
   candidate.requester_qpn = requester_qpn;
-  const KeyIndex::Key key = answer_key(candidate);
+  const KeyIndex::KeyView key = answer_key(candidate);
   // Whoever has it has been silent for so long that its requester has given up.
   if (const auto silent = by_answer_.find(key)) uncounted(candidates_[*silent], candidates_[*silent].next);
   candidate.revealed = by_answer_.put(key, index_of(candidate));
@@ -262,7 +262,7 @@ TrafficLearner::Candidate* TrafficLearner::revealed_by(const wire::Frame& answer
 
 TrafficLearner::Fit TrafficLearner::fit_of(const wire::Frame& answer, Time now) {
   Fit fit;
-  const auto pair = by_pair_.find({answer.destination, answer.source, answer.vlan, 0});
+  const auto pair = by_pair_.find({answer.destination, answer.source, answer.vlan, 0u});
   if (!pair) return fit;
   const std::uint32_t psn = answer.psn();
   const std::uint32_t last = psn_add(psn, kMeantTo) >> kStretchBits;

@@ -13,7 +13,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "flow/connection.hpp"
@@ -41,7 +40,7 @@ struct TrafficOutcome {
 class TrafficLearner {
  public:
   /// Follows up to `capacity` candidates. Throws std::runtime_error when the EAL has no memory for them.
-  TrafficLearner(std::uint32_t capacity, const std::string& name);
+  explicit TrafficLearner(std::uint32_t capacity);
   TrafficLearner(const TrafficLearner&) = delete;
   TrafficLearner& operator=(const TrafficLearner&) = delete;
 
@@ -127,9 +126,9 @@ class TrafficLearner {
     unsigned count = 0;         ///< how many may be meant; beyond 2 nobody counts
   };
 
-  static KeyIndex::Key request_key(const Candidate& candidate);
-  static KeyIndex::Key answer_key(const Candidate& candidate);
-  static KeyIndex::Key pair_key(const Candidate& candidate);
+  static KeyIndex::KeyView request_key(const Candidate& candidate);
+  static KeyIndex::KeyView answer_key(const Candidate& candidate);
+  static KeyIndex::KeyView pair_key(const Candidate& candidate);
   Candidate* candidate_of(const wire::Frame& request, Time now);
   Candidate* admit(const wire::Frame& request, Time now);
   bool enter_pair(Candidate& candidate);

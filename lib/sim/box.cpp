@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <string>
 
 #include "steer/restart.hpp"
 
@@ -15,11 +13,6 @@ namespace longhaul::sim {
 namespace {
 
 constexpr Duration kPollGap = microseconds(1);
-
-std::string unique_name() {
-  static std::atomic<unsigned> serial{0};
-  return "sim_owners_" + std::to_string(serial++);
-}
 
 }  // namespace
 
@@ -61,7 +54,7 @@ void Box::start(Time now) {
       steering.own_engine_knows = [&worker](const flow::ConnectionInfo& info, Side from) {
         return worker.engine->knows(info, from);
       };
-      worker.spreader = std::make_unique<steer::Spreader>(steering, *rings_, shown_, unique_name());
+      worker.spreader = std::make_unique<steer::Spreader>(steering, *rings_, shown_);
       worker.sink = std::make_unique<steer::ShownSink>(*this, *worker.spreader);
       steerings.push_back(&worker.spreader->steering());
     }

@@ -22,12 +22,8 @@ Counter counter_of(const HandedFrame& frame) {
 
 }  // namespace
 
-Spreader::Spreader(const SteeringSettings& settings, HandOverRings& rings, rte_mempool* shown, const std::string& name)
-    : self_(settings.self),
-      rings_(rings),
-      shown_(shown),
-      steering_(settings, name, counters_),
-      stages_(rings.workers()) {
+Spreader::Spreader(const SteeringSettings& settings, HandOverRings& rings, rte_mempool* shown)
+    : self_(settings.self), rings_(rings), shown_(shown), steering_(settings, counters_), stages_(rings.workers()) {
   staged_to_.reserve(rings.workers());
 }
 

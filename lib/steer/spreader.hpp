@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "steer/hand_over.hpp"
@@ -36,8 +35,8 @@ class Spreader {
   /// A burst from a port must not be larger.
   static constexpr std::uint16_t kBurst = Received::kBurst;
 
-  /// `rings` and `shown` (a make_shown_pool()) must outlive it. `name` must be unique in the process.
-  Spreader(const SteeringSettings& settings, HandOverRings& rings, rte_mempool* shown, const std::string& name);
+  /// `rings` and `shown` (a make_shown_pool()) must outlive it.
+  Spreader(const SteeringSettings& settings, HandOverRings& rings, rte_mempool* shown);
   Spreader(const Spreader&) = delete;
   Spreader& operator=(const Spreader&) = delete;
 

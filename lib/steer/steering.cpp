@@ -22,12 +22,12 @@ constexpr std::uint32_t kLongestRequest = 512;
 
 }  // namespace
 
-Steering::Steering(const SteeringSettings& settings, const std::string& name, Counters& counters)
+Steering::Steering(const SteeringSettings& settings, Counters& counters)
     : settings_(settings),
       counters_(counters),
       tracker_(settings.max_pending_cm, true),
-      by_side_{KeyIndex(settings.max_connections, name + "_host", "table of connections' owners"),
-               KeyIndex(settings.max_connections, name + "_wan", "table of connections' owners")},
+      by_side_{KeyIndex(settings.max_connections, "table of connections' owners"),
+               KeyIndex(settings.max_connections, "table of connections' owners")},
       entries_(settings.max_connections),
       lives_(settings.max_connections),
       load_(kMaxWorkers) {
@@ -54,7 +54,7 @@ Target Steering::owner_of(Side from, const wire::Frame& frame, Time now) {
 
 std::optional<Worker> Steering::find(Side from, const wire::Frame& frame, std::uint32_t destination_qpn, Time now) {
   if (connections() == 0) return std::nullopt;
-  const KeyIndex::Key key = flow::key_of(frame, destination_qpn);
+  const KeyIndex::KeyView key = flow::key_of(frame, destination_qpn);
   while (const auto found = by_side_[static_cast<int>(from)].find(key)) {
     Life& life = lives_[*found >> kOwnerBits];
     if (now >= life.closes) [[unlikely]] {
@@ -108,7 +108,7 @@ void Steering::restore(const flow::ConnectionInfo& info, const std::optional<flo
 
 // ---- the table --------------------------------------------------------------------------------
 
-std::optional<Steering::Index> Steering::holder(const KeyIndex::Key& key, Side from) const {
+std::optional<Steering::Index> Steering::holder(const KeyIndex::KeyView& key, Side from) const {
   const auto found = by_side_[static_cast<int>(from)].find(key);
   if (!found) return std::nullopt;
   return *found >> kOwnerBits;
@@ -139,7 +139,8 @@ std::optional<Steering::Index> Steering::admit(const flow::ConnectionInfo& info,
   Entry entry;
   entry.in_use = true;
   entry.owner = bound ? *bound : least_loaded();
-  for (const Side side : {Side::host, Side::wan}) entry.keys[static_cast<std::size_t>(side)] = flow::key_of(info, side);
+  for (const Side side : {Side::host, Side::wan})
+    entry.keys[static_cast<std::size_t>(side)] = flow::key_of(info, side).copy();
   entry.give_up = std::max(settings_.give_up, info.retry_count * info.ack_timeout);  // as custody has it
   entries_[index] = entry;
   lives_[index] = {now, kNever};

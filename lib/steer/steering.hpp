@@ -7,7 +7,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "flow/cm_tracker.hpp"
@@ -45,8 +44,8 @@ struct Target {
 /// One worker's. It checks no ICRC and no checksums but those of RDMA-CM: whoever gets the frame does that.
 class Steering {
  public:
-  /// `name` must be unique in the process. Throws std::runtime_error when the EAL has no memory for the table.
-  Steering(const SteeringSettings& settings, const std::string& name, Counters& counters);
+  /// Throws std::runtime_error when the EAL has no memory for the table.
+  Steering(const SteeringSettings& settings, Counters& counters);
 
   /// Whose `frame` is, which came in on `from` and whose home is here. It must be RoCE: parse() said `roce`, or
   /// `unknown_opcode`.
@@ -81,7 +80,7 @@ class Steering {
 
   Target cm(Side from, const wire::Frame& frame, Time now);
   std::optional<Worker> find(Side from, const wire::Frame& frame, std::uint32_t destination_qpn, Time now);
-  std::optional<Index> holder(const flow::KeyIndex::Key& key, Side from) const;
+  std::optional<Index> holder(const flow::KeyIndex::KeyView& key, Side from) const;
   std::optional<Worker> former_owner(const flow::ConnectionInfo& info) const;
   std::optional<Index> admit(const flow::ConnectionInfo& info, std::optional<Worker> owner, Time now);
   Worker least_loaded() const;

@@ -26,7 +26,7 @@ std::optional<flow::ConnectionIndex> find(const flow::ConnectionTable& table, Si
 
 TEST_CASE("a connection is found by the frames of each side, and only on that side", "[flow][table]") {
   const Rig eal;
-  flow::ConnectionTable table(4, "t1");
+  flow::ConnectionTable table(4);
   const Pair pair;
   const auto index = table.insert(info_of(pair));
   REQUIRE(index);
@@ -40,7 +40,7 @@ TEST_CASE("a connection is found by the frames of each side, and only on that si
 
 TEST_CASE("holder() names who has a key: by the far QPN, by the near QPN", "[flow][table]") {
   const Rig eal;
-  flow::ConnectionTable table(4, "t2");
+  flow::ConnectionTable table(4);
   const auto index = table.insert(info_of(Pair{}));
   Pair other_near;
   other_near.a_qpn = 0x99;
@@ -54,7 +54,7 @@ TEST_CASE("holder() names who has a key: by the far QPN, by the near QPN", "[flo
 
 TEST_CASE("the table takes as many connections as was said, and room comes back", "[flow][table]") {
   const Rig eal;
-  flow::ConnectionTable table(100, "t3");
+  flow::ConnectionTable table(100);
   Pair pair;
   for (std::uint32_t i = 0; i < 100; ++i) {
     pair.a_qpn = pair.b_qpn = 1000 + i;

@@ -24,7 +24,7 @@ wire::Frame parsed(const Bytes& bytes) {
 
 /// Connections between two hosts, told apart by the responder's QPN.
 struct Learner {
-  explicit Learner(std::uint32_t capacity) : learner(capacity, "cand" + std::to_string(serial++)) {
+  explicit Learner(std::uint32_t capacity) : learner(capacity) {
     learner.began(now);
     now += flow::TrafficLearner::kBlind;
   }
@@ -56,7 +56,6 @@ struct Learner {
     return ack(number, psn + 1, 2);
   }
 
-  inline static unsigned serial = 0;
   const Rig eal;
   Time now = seconds(10);
   flow::TrafficLearner learner;

@@ -62,10 +62,4 @@ struct Pair {
 /// The same frame with one bit of its payload or ICRC flipped.
 Bytes damaged(Bytes frame);
 
-/// For what the EAL wants to have different names in a process.
-inline std::string unique_name(const std::string& what) {
-  static unsigned serial = 0;
-  return what + "_" + std::to_string(serial++);
-}
-
 }  // namespace longhaul::test

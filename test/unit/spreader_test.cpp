@@ -21,7 +21,6 @@ using namespace longhaul;
 using namespace longhaul::steer;
 using test::Bytes;
 using test::Pair;
-using test::unique_name;
 
 namespace {
 
@@ -40,7 +39,7 @@ class Team {
     for (Worker i = 0; i < workers; ++i) {
       SteeringSettings settings{i, {}, 64, 64};
       for (Worker owner = 0; spread && owner < workers; ++owner) settings.owners.push_back(owner);
-      spreaders_.push_back(std::make_unique<Spreader>(settings, rings_, shown_.get(), unique_name("spreader")));
+      spreaders_.push_back(std::make_unique<Spreader>(settings, rings_, shown_.get()));
     }
   }
 
@@ -345,7 +344,7 @@ TEST_CASE("a sink passes on everything but what was shown") {
   HandOverRings rings(2);
   rte_mempool* shown = make_shown_pool(-1);
   {
-    const Spreader spreader({0, {0, 1}, 16, 16}, rings, shown, unique_name("spreader"));
+    const Spreader spreader({0, {0, 1}, 16, 16}, rings, shown);
     struct Port final : engine::Sink {
       std::uint16_t transmit(Side, rte_mbuf** frames, std::uint16_t count) override {
         const auto n = std::min(room, count);

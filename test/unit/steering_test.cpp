@@ -16,7 +16,6 @@ using namespace longhaul::steer;
 using test::Bytes;
 using test::damaged;
 using test::Pair;
-using test::unique_name;
 
 namespace {
 
@@ -24,7 +23,7 @@ namespace {
 struct Home {
   explicit Home(std::vector<Worker> owners = {0, 1, 2, 3}, std::uint32_t connections = 16,
                 Duration give_up = seconds(60))
-      : steering(settings(std::move(owners), connections, give_up), unique_name("steering"), counters) {}
+      : steering(settings(std::move(owners), connections, give_up), counters) {}
 
   SteeringSettings settings(std::vector<Worker> owners, std::uint32_t connections, Duration give_up) {
     SteeringSettings settings{0, std::move(owners), connections, 16, give_up};

@@ -23,7 +23,7 @@ std::string host(int network, std::uint32_t number) {
 void lookup(benchmark::State& state) {
   const auto count = static_cast<std::uint32_t>(state.range(0));
   // A table that has just room for them, and never less than a box's by default.
-  flow::ConnectionTable table(std::max(engine::Settings{}.max_connections, count), "micro");
+  flow::ConnectionTable table(std::max(engine::Settings{}.max_connections, count));
   for (std::uint32_t i = 0; i < count; ++i) {
     flow::ConnectionInfo info;
     info.end(Side::host) = {wire::IpAddress::parse(host(1, i)), 2 * (kFirstQpn + i), 0};

@@ -48,7 +48,7 @@ class Spread {
     const auto away = static_cast<steer::Worker>(1 - home_);
     for (const steer::Worker self : {home_, away})
       workers_[self] = std::make_unique<steer::Spreader>(
-          steer::SteeringSettings{self, {handed ? away : home_}, 4096, 4096}, rings_, shown_, name());
+          steer::SteeringSettings{self, {handed ? away : home_}, 4096, 4096}, rings_, shown_);
     for (std::uint32_t n = 0; n < kConnections; ++n) {
       for (const auto& [side, bytes] :
            {std::pair{Side::host, cm_request(flows_[n])}, std::pair{Side::wan, cm_reply(flows_[n])}}) {
@@ -107,10 +107,6 @@ class Spread {
   std::uint32_t kept() const { return kept_; }
 
  private:
-  static std::string name() {
-    static unsigned serial = 0;
-    return "micro_owners_" + std::to_string(serial++);
-  }
   static rte_mbuf* to_mbuf(std::span<const std::uint8_t> bytes) {
     rte_mbuf* mbuf = rte_pktmbuf_alloc(pools().frames);
     if (mbuf == nullptr) throw std::runtime_error("micro: no mbuf");
