@@ -109,10 +109,10 @@ rte_mbuf* AckTemplate::make(BufferStash& buffers, std::uint32_t psn, std::uint32
   auto* bytes = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
   std::memcpy(bytes, bytes_.data(), kBlock);
   if (size_ > kBlock) std::memcpy(bytes + kBlock, bytes_.data() + kBlock, kBlock);
-  at<wire::Bth>(bytes, bth_offset_).psn = psn;
-  auto& aeth = at<wire::Aeth>(bytes, bth_offset_ + sizeof(wire::Bth));
-  aeth.syndrome = syndrome;
-  aeth.msn = msn;
+  // As words with the byte before them: one store each.
+  at<wire::Be32>(bytes, bth_offset_ + kPsnInBth) = psn;  // an ACK asks for none
+  static_assert(offsetof(wire::Aeth, syndrome) == 0 && offsetof(wire::Aeth, msn) == 1);
+  at<wire::Be32>(bytes, bth_offset_ + sizeof(wire::Bth)) = std::uint32_t{syndrome} << 24 | msn;
 
   const std::uint32_t icrc = wire::continue_icrc(icrc_before_psn_, {bytes + bth_offset_ + kPsnInBth, kFromPsn});
   wire::store_icrc(bytes + bth_offset_ + kPsnInBth + kFromPsn, icrc);

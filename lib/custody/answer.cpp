@@ -348,7 +348,7 @@ void NearPart::release_head(NearFlow& flow) {
   if (!held.small) --budget_.large_mbufs;
   if (const rte_mbuf* read = flow.queue.first_read(); read != nullptr && held.wants_response)
     flow.read_next = held_in(read).psn;
-  free_frame(mbuf);
+  freed_.add(mbuf);
 }
 
 void NearPart::release_all(NearFlow& flow) {

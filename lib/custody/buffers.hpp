@@ -29,13 +29,44 @@ inline rte_mbuf* frame_from(rte_mempool* pool, std::uint16_t size) {
   return mbuf;
 }
 
-/// Gives back one reference to a frame of one segment.
-inline void free_frame(rte_mbuf* mbuf) {
-  if (rte_mbuf_refcnt_read(mbuf) == 1 && RTE_MBUF_DIRECT(mbuf) && mbuf->nb_segs == 1) [[likely]]
-    rte_mbuf_raw_free(mbuf);  // without a look at the segment after it, which is in another line
-  else
-    rte_pktmbuf_free_seg(mbuf);
-}
+/// References to frames that are given back together: a pool takes many for little more than one. Whoever adds some
+/// flushes before anyone may miss them.
+class BufferReturns {
+ public:
+  BufferReturns() = default;
+  ~BufferReturns() { flush(); }
+  BufferReturns(const BufferReturns&) = delete;
+  BufferReturns& operator=(const BufferReturns&) = delete;
+
+  /// One reference to a frame of one segment.
+  [[gnu::always_inline]] void add(rte_mbuf* mbuf) {
+    if (rte_mbuf_refcnt_read(mbuf) != 1 || !RTE_MBUF_DIRECT(mbuf) || mbuf->nb_segs != 1) [[unlikely]] {
+      rte_pktmbuf_free_seg(mbuf);
+      return;
+    }
+    // It is as its pool wants it, without a look at the segment after it, which is in another line.
+    if (mbuf->pool != pool_ || count_ == kMost) [[unlikely]] {
+      flush();
+      pool_ = mbuf->pool;
+    }
+    buffers_[count_++] = mbuf;
+  }
+  void flush() {
+    if (count_ != 0) give_back();
+  }
+
+ private:
+  static constexpr unsigned kMost = 32;
+
+  [[gnu::noinline]] void give_back() {
+    rte_mempool_put_bulk(pool_, reinterpret_cast<void**>(buffers_), count_);
+    count_ = 0;
+  }
+
+  rte_mempool* pool_ = nullptr;
+  unsigned count_ = 0;
+  rte_mbuf* buffers_[kMost];
+};
 
 /// Some buffers of a pool, taken before they are wanted: whoever had them last may be another core, and until they are
 /// wanted their memory is on its way.

@@ -127,6 +127,9 @@ class NearPart {
   /// Lets everything go without counting: the engine is being destroyed.
   void discard(NearFlow& flow);
 
+  /// Where frames go that are done with. To be flushed before each call of the engine ends.
+  BufferReturns& freed() { return freed_; }
+
   void set_draining(bool draining) { draining_ = draining; }
   bool draining() const { return draining_; }
   const Budget& budget() const { return budget_; }
@@ -208,6 +211,7 @@ class NearPart {
   Budget budget_;
   SmallPools pools_;
   BufferStash made_;  ///< for frames of the box's own
+  BufferReturns freed_;
   Counters& counters_;
   Outlet& outlet_;
   Observer* observer_;

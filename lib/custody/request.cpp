@@ -247,18 +247,17 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
   if (flow.queue.empty()) flow.unanswered_since = now;
   flow.bytes_taken += bytes;
   if (frame.opcode->ends_message()) flow.msn_tail = psn_add(flow.msn_tail, 1);
-  Held& held = held_in(held_mbuf);
-  held = Held{};
-  held.received_at = now;
-  held.end_bytes = flow.bytes_taken;
-  held.psn = span.psn;
-  held.last_psn = span.last_psn;
-  held.msn = flow.msn_tail;
-  held.ack_req = frame.ack_req();
-  held.wants_response = frame.opcode->wants_response();
-  held.is_atomic = frame.opcode->operation == wire::Operation::atomic_request;
-  held.takes_receive = frame.opcode->takes_receive();
-  held.small = small;
+  const Held held = {.received_at = now,
+                     .end_bytes = flow.bytes_taken,
+                     .psn = span.psn,
+                     .last_psn = span.last_psn,
+                     .msn = flow.msn_tail,
+                     .ack_req = frame.ack_req(),
+                     .wants_response = frame.opcode->wants_response(),
+                     .is_atomic = frame.opcode->operation == wire::Operation::atomic_request,
+                     .takes_receive = frame.opcode->takes_receive(),
+                     .small = small};
+  held_in(held_mbuf) = held;
   const bool had_read = flow.queue.first_read() != nullptr;
   flow.queue.append(held_mbuf);
   if (!had_read && held.wants_response) flow.read_next = span.psn;

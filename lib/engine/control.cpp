@@ -43,6 +43,7 @@ void Engine::Impl::forget(flow::ConnectionIndex index, std::string_view why) {
   if (connection.near.fatal_nak_wanted) near.acknowledge(connection.near, now);
   out(Side::host).flush();
   close(index);
+  near.freed().flush();
 }
 
 void Engine::Impl::reconfigure(const Settings& changed) {

@@ -90,7 +90,7 @@ class Egress {
   }
   Entry entry(std::size_t i) const { return {frames_[i], flows_[i], abouts_[i], kinds_[i]}; }
   void flush_burst();
-  void settle_sent(Kind kind, custody::NearFlow* flow, About about);
+  [[gnu::always_inline]] inline void settle_sent(Kind kind, custody::NearFlow* flow, About about);
   void settle_refused(std::size_t i);
   void retry_refused();
 

@@ -45,6 +45,11 @@ custody::Budget budget_of(const Settings& settings) {
 
 custody::SmallPools small_pools(const Pools& pools) { return {pools.small, Pools::kSmallBytes, pools.frames}; }
 
+std::uint64_t roce_parsed(const Counters& counters) {
+  return counters.parsed[static_cast<std::size_t>(wire::ParseStatus::roce)] +
+         counters.parsed[static_cast<std::size_t>(wire::ParseStatus::unknown_opcode)];
+}
+
 Counter frames_from(Side side) { return side == Side::host ? Counter::frames_host : Counter::frames_wan; }
 Counter bytes_from(Side side) { return side == Side::host ? Counter::bytes_host : Counter::bytes_wan; }
 
@@ -55,9 +60,11 @@ void prefetch_bytes(const rte_mbuf* mbuf) {
   constexpr std::uint32_t kBytes = 10 * RTE_CACHE_LINE_SIZE;
   const char* bytes = rte_pktmbuf_mtod(mbuf, const char*);
   // The headers have been read already.
-  const std::uint32_t end = std::min<std::uint32_t>(mbuf->data_len, kBytes);
-  for (std::uint32_t offset = RTE_CACHE_LINE_SIZE; offset < end; offset += RTE_CACHE_LINE_SIZE)
+#pragma GCC unroll 16
+  for (std::uint32_t offset = RTE_CACHE_LINE_SIZE; offset < kBytes; offset += RTE_CACHE_LINE_SIZE) {
+    if (offset >= mbuf->data_len) break;
     rte_prefetch0(bytes + offset);
+  }
 }
 
 bool congestion_experienced(const wire::Frame& frame) {
@@ -81,7 +88,7 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
       learner(given.max_candidates),
       connections(given.max_connections),
       timers(given.max_connections) {
-  touched.reserve(given.max_connections);
+  touched.resize(given.max_connections);
   accepted.reserve(kMaxAccepted);
 }
 
@@ -145,11 +152,9 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
   constexpr std::size_t kHeadersAhead = 6;
   for (std::size_t i = 0; i < std::min(frames.size(), kMbufsAhead); ++i) rte_prefetch0(frames[i]);
   for (std::size_t i = 0; i < std::min(frames.size(), kHeadersAhead); ++i) prefetch_headers(frames[i]);
+  const std::uint64_t roce_before = roce_parsed(counters);
   std::uint64_t bytes = 0;
-  bool any_roce = false;
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    if (i + kMbufsAhead < frames.size()) rte_prefetch0(frames[i + kMbufsAhead]);
-    if (i + kHeadersAhead < frames.size()) prefetch_headers(frames[i + kHeadersAhead]);
+  const auto parse = [&](std::size_t i) __attribute__((always_inline)) {
     rte_mbuf* mbuf = frames[i];
     Arrival& arrival = arrivals[i];
     arrival.mbuf = mbuf;
@@ -157,15 +162,25 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
     if (mbuf->nb_segs != 1) [[unlikely]] {
       ++counters[Counter::mbuf_chained];
       arrival.status = wire::ParseStatus::not_ip;  // nothing that would be looked at
-      continue;
+      return;
     }
     arrival.status = wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, arrival.frame);
     ++counters.parsed[static_cast<std::size_t>(arrival.status)];
-    any_roce = any_roce || wire::is_roce(arrival.status);
+  };
+  std::size_t i = 0;
+  for (; i + kMbufsAhead < frames.size(); ++i) {
+    rte_prefetch0(frames[i + kMbufsAhead]);
+    prefetch_headers(frames[i + kHeadersAhead]);
+    parse(i);
   }
+  for (; i + kHeadersAhead < frames.size(); ++i) {
+    prefetch_headers(frames[i + kHeadersAhead]);
+    parse(i);
+  }
+  for (; i < frames.size(); ++i) parse(i);
   counters[frames_from(side)] += frames.size();
   counters[bytes_from(side)] += bytes;
-  return any_roce;
+  return roce_parsed(counters) != roce_before;
 }
 
 void Engine::Impl::look_up(Side side, std::size_t count) {
@@ -207,7 +222,11 @@ void Engine::Impl::prefetch_contents(Side side, const Arrival& arrival) const {
 flow::ConnectionIndex Engine::Impl::connection_of(Side side, const Arrival& arrival) const {
   if (looked_up_at == table.changes()) [[likely]]
     return arrival.connection;
-  return table.find(side, arrival.frame).value_or(flow::ConnectionTable::kNone);
+  return connection_now(side, arrival.frame);
+}
+
+flow::ConnectionIndex Engine::Impl::connection_now(Side side, const wire::Frame& frame) const {
+  return table.find(side, frame).value_or(flow::ConnectionTable::kNone);
 }
 
 void Engine::Impl::frame(Side side, const Arrival& arrival) {
@@ -218,7 +237,7 @@ void Engine::Impl::frame(Side side, const Arrival& arrival) {
       return;
     case Verdict::drop:
     case Verdict::taken:
-      custody::free_frame(arrival.mbuf);
+      near.freed().add(arrival.mbuf);
       return;
     case Verdict::sent:
       return;
@@ -306,20 +325,17 @@ void Engine::Impl::forward(Side to, rte_mbuf* mbuf) {
 
 // ---- the end of each call ---------------------------------------------------------------------
 
-void Engine::Impl::touch(flow::ConnectionIndex index) {
-  Connection& connection = connections[index];
-  if (connection.touched) return;
-  connection.touched = true;
-  touched.push_back(index);
-}
+// One that is touched anew while the list is gone through stands there twice.
+void Engine::Impl::lengthen_touched() { touched.resize(2 * touched.size()); }
 
 void Engine::Impl::end_of_burst() {
+  near.freed().flush();
   service_backlog();
   // The WAN first: a request is acknowledged once its port has accepted it.
   out(Side::wan).flush();
   // An answer forwarded to the requester goes before what it made possible; both leave through the same egress, in
   // order.
-  for (std::size_t i = 0; i < touched.size(); ++i) {
+  for (std::size_t i = 0; i < touched_count; ++i) {
     const flow::ConnectionIndex index = touched[i];
     Connection& connection = connections[index];
     connection.touched = false;
@@ -328,9 +344,10 @@ void Engine::Impl::end_of_burst() {
     if (connection.near.queue.empty()) release_dreqs(index, kNever);
     schedule(index);
   }
-  touched.clear();
+  touched_count = 0;
   out(Side::host).flush();
   out(Side::wan).flush();
+  near.freed().flush();
 }
 
 void Engine::Impl::service_backlog() {

@@ -72,11 +72,13 @@ struct Engine::Impl final : custody::Outlet {
   custody::Verdict roce(Side side, const Arrival& arrival);
   custody::Verdict rc(Side side, const Arrival& arrival);
   flow::ConnectionIndex connection_of(Side side, const Arrival& arrival) const;
+  [[gnu::cold, gnu::noinline]] flow::ConnectionIndex connection_now(Side side, const wire::Frame& frame) const;
   bool intact(const wire::Frame& frame);
   void end_of_burst();
   void service_backlog();
   void run_timers(Time due);
   void touch(flow::ConnectionIndex index);
+  [[gnu::cold, gnu::noinline]] void lengthen_touched();
   void schedule(flow::ConnectionIndex index);
   void set_timer(flow::ConnectionIndex index, Time deadline);
   void forward(Side out, rte_mbuf* mbuf);
@@ -144,7 +146,9 @@ struct Engine::Impl final : custody::Outlet {
   std::vector<Connection, HugePageAllocator<Connection>> connections;
   std::span<custody::RecordSlot> record;  ///< one for each of `connections`, or none at all
   TimerWheel timers;
+  /// The connections that this call has touched: the first `touched_count`.
   std::vector<flow::ConnectionIndex> touched;
+  std::size_t touched_count = 0;
   std::deque<flow::ConnectionIndex> backlog;
   metrics::Histogram pseudo_ack_delay;
   Time now = 0;
@@ -161,5 +165,14 @@ struct Engine::Impl final : custody::Outlet {
   std::uint64_t looked_up_at = 0;        ///< table.changes() when the connections of `arrivals` were looked up
   flow::ConnectionIndex clock_hand = 0;  ///< where the search for an idle connection goes on
 };
+
+inline void Engine::Impl::touch(flow::ConnectionIndex index) {
+  Connection& connection = connections[index];
+  if (connection.touched) return;
+  connection.touched = true;
+  if (touched_count == touched.size()) [[unlikely]]
+    lengthen_touched();
+  touched[touched_count++] = index;
+}
 
 }  // namespace longhaul::engine

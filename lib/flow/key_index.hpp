@@ -98,7 +98,8 @@ class KeyIndex {
   /// What the lowest bit of `candidates` stands for.
   const Entry* first_of(const Spot& spot, std::uint32_t candidates) const noexcept {
     const auto bit = static_cast<std::uint32_t>(std::countr_zero(candidates));
-    return &entries_[std::size_t{spot.buckets[bit / kPlaces]} * kPlaces + bit % kPlaces];
+    const std::size_t bucket = bit < kPlaces ? spot.buckets[0] : spot.buckets[1];
+    return &entries_[bucket * kPlaces + bit % kPlaces];
   }
   /// Null when the key is not there.
   const Entry* entry_of(const KeyView& key, const Spot& spot) const noexcept;

@@ -17,13 +17,6 @@ constexpr std::array<std::string_view, kParseStatusCount> kStatusNames = {
 };
 static_assert(kStatusNames.back() == "parse_bad_payload_size");
 
-/// extended_size_of() for every set, so that finding a header is one load.
-constexpr auto kExtendedSizes = [] {
-  std::array<std::uint8_t, 256> sizes{};
-  for (std::size_t set = 0; set < sizes.size(); ++set) sizes[set] = extended_size_of(static_cast<std::uint8_t>(set));
-  return sizes;
-}();
-
 constexpr std::size_t kMaxVlanTags = 2;
 constexpr std::uint16_t kMoreFragmentsOrOffset = 0x3fff;
 
@@ -205,11 +198,6 @@ std::string_view name_of(ParseStatus status) noexcept {
   return index < kStatusNames.size() ? kStatusNames[index] : "parse_invalid_status";
 }
 
-std::uint16_t Frame::extended_offset(ExtendedHeader header) const noexcept {
-  const auto before = static_cast<std::uint8_t>(opcode->extended & (header - 1));
-  return static_cast<std::uint16_t>(bth_offset + sizeof(Bth) + kExtendedSizes[before]);
-}
-
 ParseStatus parse(std::span<const std::uint8_t> bytes, Frame& out) noexcept {
   out.data = bytes.data();
   out.size = static_cast<std::uint32_t>(bytes.size());
@@ -230,25 +218,6 @@ std::uint16_t ipv4_checksum(std::span<const std::uint8_t> header) noexcept {
   }
   while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<std::uint16_t>(~sum);
-}
-
-bool verify_ipv4_checksum(const Frame& frame) noexcept {
-  if (frame.ipv6) return true;
-  // The sum with the checksum in it is 0xffff in any byte order (RFC 1071), and the header is whole 32-bit words.
-  const std::uint8_t* at = frame.data + frame.ip_offset;
-  const std::uint8_t* end = frame.data + frame.udp_offset;
-  const auto word_at = [](const std::uint8_t* bytes) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, bytes, sizeof(word));
-    return std::uint64_t{word};
-  };
-  std::uint64_t sum = word_at(at) + word_at(at + 4) + word_at(at + 8) + word_at(at + 12) + word_at(at + 16);
-  for (at += sizeof(Ipv4Header); at < end; at += 4) sum += word_at(at);
-  // Of at most fifteen words: folded so often nothing but 0x10000, which is as good as 1, has more than 16 bits.
-  sum = (sum >> 32) + (sum & 0xffffffff);
-  sum = (sum >> 16) + (sum & 0xffff);
-  sum = (sum >> 16) + (sum & 0xffff);
-  return sum == 0xffff;
 }
 
 }  // namespace longhaul::wire

@@ -123,7 +123,10 @@ struct Frame {
   std::span<const std::uint8_t> payload() const noexcept { return {data + payload_offset, payload_size}; }
 
   /// Offset of an extended header that the opcode has.
-  std::uint16_t extended_offset(ExtendedHeader header) const noexcept;
+  std::uint16_t extended_offset(ExtendedHeader header) const noexcept {
+    const auto before = static_cast<std::uint8_t>(opcode->extended & (header - 1));
+    return static_cast<std::uint16_t>(bth_offset + sizeof(Bth) + kExtendedSizes[before]);
+  }
 
  private:
   static constexpr std::uint32_t kLow24 = 0xffffff;
@@ -142,7 +145,21 @@ ParseStatus parse(std::span<const std::uint8_t> bytes, Frame& out) noexcept;
 
 /// The IPv4 header checksum is right; always true for IPv6, which has none. The ICRC does not cover ToS, TTL and
 /// checksum: a frame damaged there has a good ICRC and is still dropped by the next router or host.
-bool verify_ipv4_checksum(const Frame& frame) noexcept;
+inline bool verify_ipv4_checksum(const Frame& frame) noexcept {
+  if (frame.ipv6) return true;
+  // The sum with the checksum in it is 0xffff in any byte order (RFC 1071), and the header is whole 32-bit words.
+  const auto word_at = [&frame](std::size_t offset) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, frame.data + offset, sizeof(word));
+    return std::uint64_t{word};
+  };
+  const std::size_t ip = frame.ip_offset;
+  std::uint64_t sum = word_at(ip) + word_at(ip + 4) + word_at(ip + 8) + word_at(ip + 12) + word_at(ip + 16);
+  for (std::size_t at = ip + sizeof(Ipv4Header); at < frame.udp_offset; at += 4) sum += word_at(at);
+  // Adding carries back in is arithmetic modulo 0xffff, where 0xffff is 0, and not all bytes are 0. The remainder of a
+  // constant takes no division.
+  return sum % 0xffff == 0;
+}
 
 /// The checksum (RFC 791) of the IPv4 header in `header`, options included, the checksum field counted as zero.
 std::uint16_t ipv4_checksum(std::span<const std::uint8_t> header) noexcept;

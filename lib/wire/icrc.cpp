@@ -3,6 +3,7 @@
 
 #include <isa-l/crc.h>
 
+#include <array>
 #include <cstring>
 
 namespace longhaul::wire {
@@ -27,7 +28,8 @@ std::uint32_t crc32(std::uint32_t seed, const std::uint8_t* bytes, std::size_t s
 }
 
 /// Sets to ones what may change on the way; `ip` begins with the IP header, and `udp` and `bth` are offsets into it.
-void mask(std::uint8_t* ip, bool ipv6, std::size_t udp, std::size_t bth) noexcept {
+constexpr void mask(std::uint8_t* ip, bool ipv6, std::size_t udp, std::size_t bth) noexcept {
+  const auto all_ones = [](std::uint8_t* field) { field[0] = field[1] = 0xff; };
   if (ipv6) {
     ip[0] |= 0x0f;  // traffic class and flow label: all but the version in the first four bytes
     ip[1] = ip[2] = ip[3] = 0xff;
@@ -35,24 +37,57 @@ void mask(std::uint8_t* ip, bool ipv6, std::size_t udp, std::size_t bth) noexcep
   } else {
     ip[offsetof(Ipv4Header, tos)] = 0xff;
     ip[offsetof(Ipv4Header, ttl)] = 0xff;
-    std::memset(ip + offsetof(Ipv4Header, checksum), 0xff, sizeof(Ipv4Header::checksum));
+    all_ones(ip + offsetof(Ipv4Header, checksum));
   }
-  std::memset(ip + udp + offsetof(UdpHeader, checksum), 0xff, sizeof(UdpHeader::checksum));
+  all_ones(ip + udp + offsetof(UdpHeader, checksum));
   ip[bth + offsetof(Bth, reserved)] = 0xff;
+}
+
+/// What mask() sets of nearly all frames, IPv4 without options.
+alignas(16) constexpr auto kUsualOnes = [] {
+  std::array<std::uint8_t, kUsualHeaders> ones{};
+  mask(ones.data(), false, sizeof(Ipv4Header), sizeof(Ipv4Header) + sizeof(UdpHeader));
+  return ones;
+}();
+
+/// Copies those headers, masked. Each byte is stored once, and in pieces as large as they are read right afterwards.
+void copy_usual(std::uint8_t* masked, const std::uint8_t* ip) noexcept {
+  typedef std::uint64_t Halves __attribute__((vector_size(16)));
+  static_assert(kUsualHeaders == 2 * sizeof(Halves) + sizeof(std::uint64_t));
+  const auto piece = [&](auto bytes, std::size_t offset) {
+    auto ones = bytes;
+    std::memcpy(&bytes, ip + offset, sizeof(bytes));
+    std::memcpy(&ones, kUsualOnes.data() + offset, sizeof(ones));
+    bytes |= ones;
+    std::memcpy(masked + offset, &bytes, sizeof(bytes));
+  };
+  piece(Halves{}, 0);
+  piece(Halves{}, sizeof(Halves));
+  piece(std::uint64_t{}, 2 * sizeof(Halves));
+}
+
+/// `size` bytes from the IP header on. Copies of a size that is known are made in line.
+[[gnu::always_inline]] inline std::uint32_t icrc_of(const Frame& frame, std::size_t size) noexcept {
+  std::uint8_t masked[kOnePiece];
+  const std::uint8_t* ip = frame.data + frame.ip_offset;
+  const std::size_t udp = std::size_t{frame.udp_offset} - frame.ip_offset;
+  if (!frame.ipv6 && udp == sizeof(Ipv4Header) && size >= kUsualHeaders) [[likely]] {
+    copy_usual(masked, ip);
+    if (size == kUsualHeaders + sizeof(Aeth))
+      std::memcpy(masked + kUsualHeaders, ip + kUsualHeaders, sizeof(Aeth));
+    else if (size != kUsualHeaders)
+      std::memcpy(masked + kUsualHeaders, ip + kUsualHeaders, size - kUsualHeaders);
+  } else {
+    std::memcpy(masked, ip, size);
+    mask(masked, frame.ipv6, udp, std::size_t{frame.bth_offset} - frame.ip_offset);
+  }
+  return crc32(kCrcOfOnes, masked, size);
 }
 
 }  // namespace
 
 std::uint32_t icrc_before(const Frame& frame, std::size_t end) noexcept {
-  std::uint8_t masked[kOnePiece];
-  const std::size_t size = end - frame.ip_offset;
-  if (size == kUsualHeaders)
-    std::memcpy(masked, frame.data + frame.ip_offset, kUsualHeaders);  // in line
-  else
-    std::memcpy(masked, frame.data + frame.ip_offset, size);
-  mask(masked, frame.ipv6, static_cast<std::size_t>(frame.udp_offset - frame.ip_offset),
-       static_cast<std::size_t>(frame.bth_offset - frame.ip_offset));
-  return crc32(kCrcOfOnes, masked, size);
+  return icrc_of(frame, end - frame.ip_offset);
 }
 
 std::uint32_t continue_icrc(std::uint32_t icrc, std::span<const std::uint8_t> bytes) noexcept {
@@ -60,10 +95,12 @@ std::uint32_t continue_icrc(std::uint32_t icrc, std::span<const std::uint8_t> by
 }
 
 std::uint32_t compute_icrc(const Frame& frame) noexcept {
-  const std::size_t size = static_cast<std::size_t>(frame.icrc_offset - frame.ip_offset);
-  if (size <= kOnePiece) return icrc_before(frame, frame.icrc_offset);
-  const std::size_t rest = frame.bth_offset + sizeof(Bth);
-  return continue_icrc(icrc_before(frame, rest), {frame.data + rest, frame.icrc_offset - rest});
+  const std::size_t ip = frame.ip_offset;
+  const std::size_t size = frame.icrc_offset - ip;
+  const std::size_t headers = frame.bth_offset + sizeof(Bth) - ip;
+  const std::size_t first = size <= kOnePiece ? size : headers;
+  const std::uint32_t icrc = icrc_of(frame, first);
+  return first == size ? icrc : crc32(icrc, frame.data + ip + first, size - first);
 }
 
 std::uint32_t stored_icrc(const Frame& frame) noexcept {

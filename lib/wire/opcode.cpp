@@ -13,11 +13,22 @@ using enum Service;
 using enum Operation;
 using enum Position;
 
-/// One row; the size of the extended headers follows from the set of them.
+/// One row; the rest follows from what is given.
 constexpr OpcodeInfo row(std::uint8_t code, std::string_view name, Service service, Operation operation,
                          Position position, int extended, bool payload) {
-  const auto set = static_cast<std::uint8_t>(extended);
-  return {code, name, service, operation, position, set, extended_size_of(set), payload};
+  OpcodeInfo info{};
+  info.code = code;
+  info.name = name;
+  info.service = service;
+  info.operation = operation;
+  info.position = position;
+  info.extended = static_cast<std::uint8_t>(extended);
+  info.extended_size = extended_size_of(info.extended);
+  info.payload = payload;
+  info.ends_message_ = info.is_request() && (position == last || position == only);
+  info.takes_receive_ = info.ends_message_ && (operation == send || (operation == write && info.has(kHasImmDt)));
+  info.wants_response_ = operation == read_request || operation == atomic_request;
+  return info;
 }
 
 // clang-format off

@@ -2,6 +2,8 @@
 // The BTH opcodes as data (IBTA vol. 1, table 38; CNP: Annex A17.9.3).
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -45,6 +47,13 @@ constexpr std::uint8_t extended_size_of(std::uint8_t set) noexcept {
   return size;
 }
 
+/// extended_size_of() for every set, so that finding a header is one load.
+inline constexpr auto kExtendedSizes = [] {
+  std::array<std::uint8_t, 256> sizes{};
+  for (std::size_t set = 0; set < sizes.size(); ++set) sizes[set] = extended_size_of(static_cast<std::uint8_t>(set));
+  return sizes;
+}();
+
 struct OpcodeInfo {
   std::uint8_t code;
   std::string_view name;  ///< as the IBTA names it, e.g. "RC RDMA WRITE First"
@@ -54,6 +63,10 @@ struct OpcodeInfo {
   std::uint8_t extended;       ///< set of ExtendedHeader
   std::uint8_t extended_size;  ///< bytes of all extended headers together
   bool payload;                ///< may carry payload bytes
+  // What follows from the others, so that asking is one load.
+  bool ends_message_;
+  bool takes_receive_;
+  bool wants_response_;
 
   constexpr bool has(ExtendedHeader header) const noexcept { return (extended & header) != 0; }
   /// A packet from requester to responder.
@@ -63,17 +76,11 @@ struct OpcodeInfo {
     return operation >= Operation::read_response && operation <= Operation::acknowledge;
   }
   /// This request packet ends a message: the responder counts one more in its MSN (9.7.7.1).
-  constexpr bool ends_message() const noexcept {
-    return is_request() && (position == Position::last || position == Position::only);
-  }
+  constexpr bool ends_message() const noexcept { return ends_message_; }
   /// With this request packet the responder has used up a receive: a SEND's or a WRITE with immediate's end (9.7.7.2).
-  constexpr bool takes_receive() const noexcept {
-    return ends_message() && (operation == Operation::send || (operation == Operation::write && has(kHasImmDt)));
-  }
+  constexpr bool takes_receive() const noexcept { return takes_receive_; }
   /// Answered by data and not by an ACK alone.
-  constexpr bool wants_response() const noexcept {
-    return operation == Operation::read_request || operation == Operation::atomic_request;
-  }
+  constexpr bool wants_response() const noexcept { return wants_response_; }
 };
 
 /// The table's row for `code`, or nullptr when longhaul does not know it.
