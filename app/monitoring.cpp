@@ -75,18 +75,18 @@ void Monitoring::join(Attendant& attendant) {
     }
     spdlog::info("metrics and status page: http://{}/", config_.listen);
   });
-  attendant.every(std::chrono::seconds(1), "metrics", [this] { sample(); });
+  // Before the sample, which shows what it found.
+  attendant.every(std::chrono::seconds(1), "survey of connections", [this] { gatherer_.survey(); });
+  attendant.every(std::chrono::seconds(1), "status page", [this] { sample(); });
+  attendant.every(std::chrono::seconds(1), "http", [this] { server_->cut_off_slow(); });
   attendant.at_end([this] { server_.reset(); });
 }
 
 void Monitoring::sample() {
   const auto snapshot = gatherer_.snapshot();
-  {
-    const std::lock_guard lock(mutex_);
-    history_.add(*snapshot, static_cast<Time>(std::chrono::steady_clock::now().time_since_epoch().count()));
-    status_.of = nullptr;
-  }
-  gatherer_.survey();
+  const std::lock_guard lock(mutex_);
+  history_.add(*snapshot, static_cast<Time>(std::chrono::steady_clock::now().time_since_epoch().count()));
+  status_.of = nullptr;
 }
 
 std::string Monitoring::metrics() {
