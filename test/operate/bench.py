@@ -22,8 +22,9 @@ restart_record: {record}
 class Bench:
     """`host` and `wan` are the far ends of the cables to the box, `box-host` and `box-wan` its own."""
 
-    def __init__(self, directory, program):
+    def __init__(self, directory, program, verbose=False):
         self.directory = directory
+        self._verbose = verbose
         self.program = program
         self.namespace = f"lh-{os.getpid()}-operate"
         self._running = []
@@ -49,6 +50,11 @@ class Bench:
         for process in reversed(self._running):
             stop(process, grace=0)
         run("ip", "netns", "del", self.namespace, check=False)
+
+    def say(self, text):
+        """What happens, for who wants to read along."""
+        if self._verbose:
+            print(f"  {text}", flush=True)
 
     def ip(self, *words):
         """`ip` inside the namespace."""
@@ -94,6 +100,10 @@ class Bench:
         process.send_signal(signal.SIGTERM)
         wait_until(lambda: process.poll() is not None, 20, "the box does not stop")
         return process.returncode
+
+
+class Skip(Exception):
+    """Why a case cannot run here."""
 
 
 def expect(condition, what):

@@ -21,6 +21,7 @@ class Laboratory(contextlib.ExitStack):
         super().__init__()
         self.directory = directory
         self.sessions = []
+        self.network = None
         self._kernel, self._program, self._through = kernel, program, through
         self._capture, self._progress = capture, progress
         self._failed = False
@@ -41,7 +42,7 @@ class Laboratory(contextlib.ExitStack):
         self.directory.mkdir(parents=True, exist_ok=True)
         settings = Settings(MACHINE_SETTINGS)
         self.callback(settings.restore)
-        network = Network()
+        network = self.network = Network()
         self.callback(network.remove)
         self._path = Boxes(network, self._program) if self._through == "boxes" else Bridge(network)
         self.callback(self._path.kill)

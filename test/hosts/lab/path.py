@@ -26,6 +26,7 @@ class Conditions:
     reorder: str = "0%"  # so many frames arrive REORDER_EXTRA later
     record: bool = False  # boxes keep a restart record
     workers: int = 1  # of each box
+    metrics: str = ""  # where each box shows its metrics, such as 0.0.0.0:9464
 
     @property
     def rtt(self):
@@ -54,6 +55,7 @@ def _box_config(name, conditions, directory):
         raise LabError(f"{workers} workers need as many processors, and there are {len(cores)}")
     cores = f"cores: {cores[:workers]}\n" if workers > 1 else ""
     record = f"restart_record: {directory / name}.record\n" if conditions.record else ""
+    metrics = f"metrics: {{listen: \"{conditions.metrics}\"}}\n" if conditions.metrics else ""
     return f"""\
 name: {name}
 ports:
@@ -64,7 +66,7 @@ idle: sleep
 wan_rate: 100Gbps
 policy: {{default: {conditions.policy}, rules: []}}
 custody: {{box_limit: 256MiB, flow_limit: 64MiB, mbufs: 16384}}
-{record}{cores}"""
+{record}{cores}{metrics}"""
 
 
 def _link_config(conditions):
