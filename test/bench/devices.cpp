@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <stdexcept>
 
+#include "app/report.hpp"
 #include "wire/icrc.hpp"
 
 namespace longhaul::bench {
@@ -56,19 +58,82 @@ std::optional<Device::Work> LoopDevice::done() {
 
 // ---- the box ----------------------------------------------------------------------------------
 
+namespace {
+
+app::BoxLoopOptions options_with(app::Orders& orders) {
+  app::BoxLoopOptions options;
+  options.orders = &orders;
+  return options;
+}
+
+app::Orders::Deadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(1); }
+
+}  // namespace
+
 BoxDevice::BoxDevice(PortPair ports, unsigned lcore, bool share, const engine::Settings& settings,
                      const engine::Pools& pools, const drivers::Clock& clock, bool with_record)
     : LoopDevice(ports, lcore, share),
       sink_(ports.host, ports.wan),
       record_(with_record ? settings.max_connections : 0),
       engine_(settings, pools, sink_),
-      box_loop_(engine_, port(Side::host), port(Side::wan), clock, {}) {
+      box_loop_(engine_, port(Side::host), port(Side::wan), clock, options_with(orders_)) {
   if (with_record) engine_.use_record(record_, clock.now());
   launch();
 }
 
 void BoxDevice::ask_to_stop() {
   requests_.stops.store(2);  // at once
+}
+
+ScrapedBoxDevice::ScrapedBoxDevice(PortPair ports, unsigned lcore, bool share, const engine::Settings& settings,
+                                   const engine::Pools& pools, const drivers::Clock& clock)
+    : BoxDevice(ports, lcore, share, settings, pools, clock), thread_([this] { scrape(); }) {}
+
+ScrapedBoxDevice::~ScrapedBoxDevice() {
+  done_ = true;
+  thread_.join();
+}
+
+void ScrapedBoxDevice::scrape() {
+  for (unsigned n = 0; !done_; ++n) {
+    try {
+      report();
+      if (n % 10 == 0) survey();
+    } catch (const app::WorkerSilent&) {  // it has no turn, and is held between two chunks
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(1'000'000 / kPerSecond));
+  }
+}
+
+void ScrapedBoxDevice::report() {
+  const auto report = std::make_shared<app::BoxReport>();
+  const auto deadline = soon();
+  orders().wait(orders().post(
+                    [report](app::WorkerAccess& access) {
+                      *report = app::BoxReport(access.engine, access.spreader, access.activity);
+                      report->waiting_frames = report->not_gone();
+                      return true;
+                    },
+                    deadline),
+                deadline);
+}
+
+void ScrapedBoxDevice::survey() {
+  constexpr std::uint32_t kPortion = 64;
+  const auto slots = std::make_shared<std::uint32_t>(1);
+  for (std::uint32_t first = 0; first < *slots && !done_; first += kPortion) {
+    const auto connections = std::make_shared<std::vector<engine::ConnectionState>>();
+    connections->reserve(kPortion);
+    const auto deadline = soon();
+    orders().wait(orders().post(
+                      [slots, connections, first](app::WorkerAccess& access) {
+                        *slots = access.engine.connection_slots();
+                        access.engine.describe(first, kPortion, access.now, *connections);
+                        return true;
+                      },
+                      deadline),
+                  deadline);
+  }
 }
 
 std::string complaint_of(const engine::Engine& engine) {

@@ -3,8 +3,10 @@
 // backlog), macswap and mac.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "app/box_loop.hpp"
@@ -53,7 +55,7 @@ class LoopDevice : public Device {
 std::string complaint_of(const engine::Engine& engine);
 
 /// longhaul itself: the real engine run by the real loop. `with_record`: with a restart record in ordinary memory.
-class BoxDevice final : public LoopDevice {
+class BoxDevice : public LoopDevice {
  public:
   BoxDevice(PortPair ports, unsigned lcore, bool share, const engine::Settings& settings, const engine::Pools& pools,
             const drivers::Clock& clock, bool with_record = false);
@@ -63,6 +65,9 @@ class BoxDevice final : public LoopDevice {
   bool accelerates() const override { return true; }
   std::string complaint() const override { return complaint_of(engine_); }
 
+ protected:
+  app::Orders& orders() { return orders_; }
+
  private:
   void loop() override { box_loop_.run(requests_); }
   void ask_to_stop() override;
@@ -71,7 +76,30 @@ class BoxDevice final : public LoopDevice {
   std::vector<custody::RecordSlot> record_;
   engine::Engine engine_;
   app::Requests requests_;
+  app::Orders orders_;
   app::BoxLoop box_loop_;
+};
+
+/// The same, asked for its counters kPerSecond times a second and for all its connections a tenth as often, in portions
+/// as app::Gatherer does: five times what a box is asked at most when it is scraped ten times a second, because half of
+/// the time or more a device waits for its turn.
+class ScrapedBoxDevice final : public BoxDevice {
+ public:
+  static constexpr unsigned kPerSecond = 50;
+
+  ScrapedBoxDevice(PortPair ports, unsigned lcore, bool share, const engine::Settings& settings,
+                   const engine::Pools& pools, const drivers::Clock& clock);
+  ~ScrapedBoxDevice() override;
+
+  std::string name() const override { return "box-scraped"; }
+
+ private:
+  void scrape();
+  void report();
+  void survey();
+
+  std::atomic<bool> done_{false};
+  std::thread thread_;
 };
 
 /// Receives a burst, does something to it, sends it, in both directions. In testpmd's words: forwarding.

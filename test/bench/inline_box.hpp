@@ -26,6 +26,7 @@ class InlineBox final : public Device, engine::Sink {
   std::optional<Work> done() override { return work_; }
   bool preempted() const override { return preempted_; }
   std::string complaint() const override;
+  engine::Engine& engine() { return engine_; }
 
  private:
   void turn(std::span<rte_mbuf* const> from_host, std::span<rte_mbuf* const> from_wan);

@@ -81,6 +81,10 @@ DeviceMaker maker_of(const std::string& name, const Options& options, const std:
     return [share](const Bench& b) {
       return std::make_unique<BoxDevice>(b.ports.pair(), b.lcore, share, b.settings, b.pools, b.clock);
     };
+  if (name == "box-scraped")
+    return [share](const Bench& b) {
+      return std::make_unique<ScrapedBoxDevice>(b.ports.pair(), b.lcore, share, b.settings, b.pools, b.clock);
+    };
   if (name == "floor")
     return [share](const Bench& b) { return std::make_unique<FloorDevice>(b.ports.pair(), b.lcore, share); };
   if (name == "floor-backlog")
@@ -103,7 +107,8 @@ std::vector<Entrant> entrants_of(const std::vector<Point>& trial, const Options&
   std::vector<Entrant> entrants;
   for (const Point& point : trial)
     for (const std::string& name : options.devices)
-      entrants.push_back({point, maker_of(name, options, shared_as), name == "box" || name == "floor-backlog"});
+      entrants.push_back(
+          {point, maker_of(name, options, shared_as), name.starts_with("box") || name == "floor-backlog"});
   return entrants;
 }
 
@@ -192,12 +197,13 @@ int main(int argc, char** argv) {
   app.add_option("--custody-mb", options.custody_mb, "megabytes (10^6) without an answer; 125 are 10 ms of 100 Gbit/s")
       ->check(CLI::Range(0.0, 1000.0))
       ->excludes("--custody");
-  app.add_option(
-         "--devices", options.devices,
-         "in this order; ratios are the first one's: box, floor (checks ICRCs, sends), floor-backlog (and keeps as "
-         "many requests as the box has in custody), macswap and mac (as testpmd does them), testpmd-macswap "
-         "and testpmd-mac (itself; with hugepages)")
-      ->check(CLI::IsMember({"box", "floor", "floor-backlog", "macswap", "mac", "testpmd-macswap", "testpmd-mac"}))
+  app.add_option("--devices", options.devices,
+                 "in this order; ratios are the first one's: box, box-scraped (asked for its metrics), floor (checks "
+                 "ICRCs, sends), floor-backlog (and keeps as "
+                 "many requests as the box has in custody), macswap and mac (as testpmd does them), testpmd-macswap "
+                 "and testpmd-mac (itself; with hugepages)")
+      ->check(CLI::IsMember(
+          {"box", "box-scraped", "floor", "floor-backlog", "macswap", "mac", "testpmd-macswap", "testpmd-mac"}))
       ->capture_default_str();
   app.add_flag(
       "--interleave", options.interleave,
