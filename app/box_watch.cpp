@@ -28,9 +28,21 @@ BoxWatch::~BoxWatch() {
     }
 }
 
-void BoxWatch::attend_by(Attendant& attendant) {
+void BoxWatch::attend_by(Attendant& attendant, ServiceNotifier& service, const Requests& requests) {
   attendant.every(std::chrono::milliseconds(100), "watching workers", [this] { look_at_workers(); });
   attendant.every(std::chrono::milliseconds(50), "watching links", [this] { look_at_links(); });
+  if (const auto interval = service.watchdog_interval())
+    attendant.every(std::chrono::milliseconds(*interval / milliseconds(2)), "the service manager's watchdog",
+                    [this, &service] {
+                      for (unsigned i = 0; i < workers_.count(); ++i)
+                        if (watch_.stands_still(i)) return;
+                      service.watchdog();
+                    });
+  attendant.every(std::chrono::milliseconds(50), "the end", [this, &service, &requests, said = false]() mutable {
+    if (said || requests.stops.load() == 0) return;
+    said = true;
+    service.stopping("draining custody", config_.drain);
+  });
 }
 
 void BoxWatch::look_at_workers() {

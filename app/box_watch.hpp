@@ -5,6 +5,8 @@
 #include "app/attendant.hpp"
 #include "app/link_follow.hpp"
 #include "app/runtime.hpp"
+#include "app/service_notifier.hpp"
+#include "app/stop_signals.hpp"
 #include "app/worker_watch.hpp"
 #include "app/workers.hpp"
 #include "config/box_config.hpp"
@@ -24,8 +26,8 @@ class BoxWatch {
   BoxWatch(const BoxWatch&) = delete;
   BoxWatch& operator=(const BoxWatch&) = delete;
 
-  /// Before the attendant starts.
-  void attend_by(Attendant& attendant);
+  /// Before the attendant starts. `service` hears that all workers make progress, and of the end; it must outlive this.
+  void attend_by(Attendant& attendant, ServiceNotifier& service, const Requests& requests);
 
   const WorkerWatch& workers() const { return watch_; }
 

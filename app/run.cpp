@@ -130,10 +130,16 @@ int run(const Options& options) {
   runtime.start_ports();
   BoxWatch watch(config, workers, runtime);
   Monitoring monitoring(config, LONGHAUL_VERSION, workers, runtime.first(), runtime.second());
+  ServiceNotifier service;
   Attendant attendant;
   monitoring.join(attendant);
   attendant.at_start([&control] { control.start(); });
-  attendant.every(std::chrono::milliseconds(100), "reload", [&control] { control.attend(); });
+  attendant.every(std::chrono::milliseconds(100), "reload", [&] {
+    if (!requests.reload.load()) return;
+    service.reloading();
+    control.attend();
+    service.ready("reloaded");
+  });
   attendant.every(std::chrono::milliseconds(20), "statistics", [&] {
     if (!requests.report.exchange(false) || options.stats.empty()) return;
     const std::vector<BoxReport> reports = workers.ask_reports();
@@ -143,14 +149,16 @@ int run(const Options& options) {
     now.at_stop_bytes = now.left_bytes = sum.custody_bytes;
     write_atomically(options.stats, statistics(reports, now));
   });
-  watch.attend_by(attendant);
+  watch.attend_by(attendant, service, requests);
   fmt::print("longhaul run: {}: ready, {}, {}policy {}{}\n", config.name, runtime.describe(),
              workers.count() == 1 ? "" : fmt::format("{} workers, ", workers.count()),
              flow::name_of(config.engine.policies.fallback), control.describe());
   std::fflush(stdout);
 
   attendant.start();
+  service.ready(fmt::format("{}, policy {}", runtime.describe(), flow::name_of(config.engine.policies.fallback)));
   const StopRecord stop = workers.run(requests);
+  service.stopping("drained", seconds(10));
   attendant.stop();
   control.stop();
   // First what must not be missed: writing the rest may fail.

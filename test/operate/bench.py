@@ -78,9 +78,9 @@ class Bench:
         path.write_text(BOX.format(record=self.directory / "box.record") + extra, encoding="utf-8")
         return path
 
-    def start_box(self, extra="", log="box.log"):
+    def start_box(self, extra="", log="box.log", **options):
         """A box with these further lines in its configuration, ready. Its log is read by log_of()."""
-        process = self.start([self.program, "run", "--config", self.write_box(extra)], log)
+        process = self.start([self.program, "run", "--config", self.write_box(extra)], log, **options)
         wait_until(lambda: ": ready" in self.log_of(log) or process.poll() is not None, 20, "the box is not ready")
         if process.poll() is not None:
             raise LabError(f"the box ended: {self.log_of(log)}")

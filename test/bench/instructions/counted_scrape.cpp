@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a worker does for a scrape, for callgrind to count: test/bench/instructions/scrape. An engine with 4096 connections
-// and data in custody is asked for its counters, and for all its connections in portions, as app::Gatherer asks.
+// What a worker does for a scrape, for callgrind to count: test/bench/instructions/scrape. An engine with 4096
+// connections and data in custody is asked for its counters, and for all its connections in portions, as app::Gatherer
+// asks.
 #include <fmt/core.h>
 #include <valgrind/callgrind.h>
 
@@ -90,7 +91,8 @@ void count(RingPorts& ports, const drivers::Clock& clock) {
 
 int main() {
 #if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__)
-  fmt::print(stderr, "counted_scrape: compiled without optimization or with sanitizers, its count would mean nothing\n");
+  fmt::print(stderr,
+             "counted_scrape: compiled without optimization or with sanitizers, its count would mean nothing\n");
   return 2;
 #endif
   try {
