@@ -5,7 +5,22 @@
 #include <array>
 #include <utility>
 
+#include "app/tap.hpp"
+
 namespace longhaul::app {
+
+// A frame that the port has accepted is not ours any more, so each is looked at before; one that it refuses was not
+// sent.
+std::uint16_t PortSink::transmit_tapped(Side out, rte_mbuf** frames, std::uint16_t count) {
+  drivers::Port& port = *ports_[static_cast<std::size_t>(out)];
+  for (std::uint16_t i = 0; i < count; ++i) {
+    const bool kept = tap_->see(out, Tap::Way::out, {&frames[i], 1}) > 0;
+    if (port.transmit(&frames[i], 1) == 1) continue;
+    if (kept) tap_->take_back();
+    return i;
+  }
+  return count;
+}
 
 BoxLoop::BoxLoop(engine::Engine& engine, drivers::Port& host, drivers::Port& wan, const drivers::Clock& clock,
                  BoxLoopOptions options)
@@ -13,6 +28,8 @@ BoxLoop::BoxLoop(engine::Engine& engine, drivers::Port& host, drivers::Port& wan
 
 void BoxLoop::to_engine(Side side, std::span<rte_mbuf* const> frames, Time received_at) {
   if (frames.empty()) return;
+  if (options_.sink != nullptr && options_.sink->tap() != nullptr) [[unlikely]]
+    options_.sink->tap()->see(side, Tap::Way::in, frames);
   engine_.receive(side, frames, received_at);
   if (engine_.has_accepted_acks()) engine_.acks_accepted(clock_.now());
 }
@@ -69,7 +86,8 @@ StopRecord BoxLoop::run(Requests& requests) {
     last = now;
     rounds_.store(rounds_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (options_.orders != nullptr && options_.orders->waiting()) [[unlikely]] {
-      WorkerAccess access{engine_, options_.spreader, {rounds(), now - started, busy}, now, options_.drain};
+      WorkerAccess access{engine_, options_.spreader, {rounds(), now - started, busy},
+                          now,     options_.drain,    options_.sink};
       options_.orders->carry_out(access);
     }
     const int stops = requests.stops.load(std::memory_order_relaxed);

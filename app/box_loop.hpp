@@ -16,16 +16,27 @@
 
 namespace longhaul::app {
 
+class Tap;
+
 /// The engine's way out: a side is a port. The ports must outlive it.
 class PortSink final : public engine::Sink {
  public:
   PortSink(drivers::Port& host, drivers::Port& wan) : ports_{&host, &wan} {}
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override {
+    if (tap_ != nullptr) [[unlikely]]
+      return transmit_tapped(out, frames, count);
     return ports_[static_cast<std::size_t>(out)]->transmit(frames, count);
   }
 
+  /// Who sees what leaves, and by BoxLoop what comes in; null: nobody. In the worker's thread.
+  void tap_by(Tap* tap) { tap_ = tap; }
+  Tap* tap() const { return tap_; }
+
  private:
+  std::uint16_t transmit_tapped(Side out, rte_mbuf** frames, std::uint16_t count);
+
   drivers::Port* ports_[2];
+  Tap* tap_ = nullptr;
 };
 
 /// The workers of a box stop together: one whose own custody is empty still takes frames in for the others.
@@ -43,6 +54,7 @@ struct BoxLoopOptions {
   bool sleep_when_idle = false;
   Duration drain = seconds(10);  ///< at most so long after the first stop
   Orders* orders = nullptr;      ///< may be null; must outlive the loop
+  PortSink* sink = nullptr;      ///< whose tap sees what comes in; may be null; must outlive the loop
   /// When the box has several workers; both must outlive the loop.
   steer::Spreader* spreader = nullptr;
   StopTogether* together = nullptr;

@@ -2,6 +2,7 @@
 // `longhaul ctl`: asks a running box, and tells it what to do.
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -16,10 +17,12 @@
 
 #include "app/command_guard.hpp"
 #include "app/commands.hpp"
+#include "app/control/base64.hpp"
 #include "app/control/client.hpp"
 #include "app/control/render.hpp"
 #include "config/box_config.hpp"
 #include "config/quantity.hpp"
+#include "drivers/pcapng_writer.hpp"
 
 namespace longhaul::app {
 namespace {
@@ -294,6 +297,66 @@ void add_bypass(CLI::App& to, const Given& options, int& exit_code) {
   });
 }
 
+// ---- capture ----------------------------------------------------------------------------------
+
+struct CaptureOptions {
+  std::uint64_t id = 0;
+  std::string host, output, time = "10s";
+  std::uint64_t packets = 1000, snaplen = 256;
+};
+
+void capture(const Options& options, const CaptureOptions& given, bool by_id) {
+  Json request = {{"command", "capture"}, {"packets", given.packets}, {"snaplen", given.snaplen}};
+  if (by_id)
+    request["id"] = given.id;
+  else
+    request["host"] = given.host;
+  request["time_ms"] = timeout_ms(given.time);
+  // Where a frame was seen is its interface.
+  constexpr std::array<std::string_view, 2> kPorts = {"host", "wan"};
+  drivers::PcapngWriter file(given.output, kPorts, "longhaul " LONGHAUL_VERSION);
+  const Json last = ask(options.at(), request, [&file](const Json& line) {
+    if (!line.contains("frame")) return;
+    const Json& frame = line["frame"];
+    file.write(frame.at("side") == "host" ? 0 : 1,
+               frame.at("way") == "in" ? drivers::PcapngWriter::Way::in : drivers::PcapngWriter::Way::out,
+               frame.at("time_ns").get<std::uint64_t>(), frame.at("size").get<std::uint32_t>(),
+               from_base64(frame.at("bytes").get<std::string>()));
+  });
+  file.close();
+  print(fmt::format("{}: {} frames, the last of {} seen\n", given.output, last["frames"].get<std::uint64_t>(),
+                    last["seen"].get<std::uint64_t>()));
+}
+
+void add_capture(CLI::App& to, const Given& options, int& exit_code) {
+  const auto given = std::make_shared<CaptureOptions>();
+  CLI::App* command =
+      to.add_subcommand("capture", "the last RoCE frames of a flow, in and out of both ports, as pcapng");
+  CLI::Option* id = command->add_option("id", given->id, "of this flow, as `flows` shows it")->type_name("ID");
+  CLI::Option* host =
+      command->add_option("--host", given->host, "of all flows with an end in this prefix")->type_name("PREFIX");
+  id->excludes(host);
+  command->add_option("--packets", given->packets, "keep the last so many")->capture_default_str()->type_name("N");
+  command->add_option("--snaplen", given->snaplen, "bytes of each frame, 64 to 9216")
+      ->capture_default_str()
+      ->type_name("BYTES");
+  command->add_option("--time", given->time, "so long, unless `capture stop` comes first")
+      ->capture_default_str()
+      ->type_name("DURATION");
+  command->add_option("--output", given->output, "file to write (not the box: ctl does, as you)")->type_name("FILE");
+  CLI::App* stop = add(*command, "stop", "ends a capture that is under way: its file is written", exit_code, [options] {
+    ask(options->at(), {{"command", "capture stop"}});
+  });
+  command->callback([options, given, id, host, stop, &exit_code] {
+    if (stop->parsed()) return;
+    exit_code = guarded_ctl([&] {
+      if (id->count() + host->count() == 0) throw CommandError("capture: needs ID or --host", Exit::usage);
+      if (given->output.empty()) throw CommandError("capture: needs --output FILE", Exit::usage);
+      capture(*options, *given, id->count() > 0);
+    });
+  });
+}
+
 // ---- configuration ----------------------------------------------------------------------------
 
 std::string text_of_file(const std::string& path) {
@@ -368,6 +431,7 @@ void add_ctl(CLI::App& app, int& exit_code) {
   add_policy(*command, options, exit_code);
   add_drain(*command, options, exit_code);
   add_bypass(*command, options, exit_code);
+  add_capture(*command, options, exit_code);
   add_config(*command, options, exit_code);
 }
 

@@ -20,6 +20,8 @@ class Spreader;
 
 namespace longhaul::app {
 
+class PortSink;
+
 /// What a worker did with its time, by its own count.
 struct Activity {
   std::uint64_t rounds = 0;
@@ -34,6 +36,7 @@ struct WorkerAccess {
   Activity activity;
   Time now;
   Duration& drain;  ///< how long the first stop waits for custody to empty
+  PortSink* sink;   ///< may be null
 };
 
 /// A portion of the work: true when that was the last. Frames wait for as long as it takes; some microseconds are fine.

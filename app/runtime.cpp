@@ -53,6 +53,7 @@ Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, co
   options.hugepages = process.hugepages;
   options.core = process.core;
   options.workers = process.more_cores;
+  options.telemetry_as = process.telemetry_as;
   const MemoryDemand demand = memory_demand(process, plan, table_bytes);
   options.memory_bytes = process.hugepages ? demand.given : demand.given != 0 ? demand.given : demand.at_start();
   if (!process.hugepages && options.memory_bytes < demand.needed())

@@ -171,6 +171,7 @@ BoxLoopOptions Workers::loop_options(unsigned number) {
   options.sleep_when_idle = options_.sleep_when_idle;
   options.drain = options_.drain;
   options.orders = &worker.orders;
+  options.sink = &worker.sink;
   if (count() > 1) {
     options.spreader = worker.spreader.get();
     options.together = &together_;

@@ -76,6 +76,7 @@ class Workers {
   std::vector<BoxReport> reports() const;
   std::uint64_t unconfirmed_bytes() const;
 
+  const drivers::Clock& clock() const { return clock_; }
   unsigned count() const { return static_cast<unsigned>(workers_.size()); }
 
  private:

@@ -47,7 +47,10 @@ std::vector<std::string> Eal::arguments(const EalOptions& options) {
     args.emplace_back("--no-huge");
     args.emplace_back("--no-shconf");
   }
-  args.emplace_back("--no-telemetry");
+  if (options.telemetry_as.empty())
+    args.emplace_back("--no-telemetry");
+  else if (options.shared_as.empty())
+    args.push_back("--file-prefix=" + options.telemetry_as);  // the directory of its socket
   if (options.memory_bytes != 0) {
     args.emplace_back("-m");
     args.push_back(std::to_string((options.memory_bytes + kMiB - 1) / kMiB));

@@ -2,6 +2,7 @@
 #include "app/control/box_control.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -62,7 +63,7 @@ std::string_view name_of(Mode mode) {
 }
 
 BoxControl::BoxControl(Workers& workers, const config::BoxConfig& config, std::string file, const Requests& requests)
-    : workers_(workers), file_(std::move(file)), requests_(requests), config_(config) {}
+    : workers_(workers), file_(std::move(file)), requests_(requests), config_(config), capture_(workers) {}
 
 config::BoxConfig BoxControl::config() const {
   const std::lock_guard lock(config_mutex_);
@@ -204,24 +205,16 @@ void BoxControl::resume() {
   if (mode_.exchange(Mode::running) != Mode::running) spdlog::warn("running again after a drain");
 }
 
-Forgotten BoxControl::bypass(std::string_view why) {
-  const std::lock_guard lock(change_);
-  must_not_stop();
-  // First none comes in any more, then what is there goes.
-  workers_.order_all([](unsigned) -> Order {
-    return [](WorkerAccess& access) {
-      access.engine.set_bypass(true, access.now);
-      return true;
-    };
-  });
-  mode_.store(Mode::bypass);
+// Has all workers do `work` to portions of their connections, and says what that cost.
+template <typename Work>
+Forgotten BoxControl::let_go(Work work) {
   const auto parts = by_worker<Forgotten>(workers_);
   workers_.order_all(
       [&](unsigned worker) {
-        return portions(kForgotten, [parts, worker, why = std::string(why)](WorkerAccess& access, std::uint32_t first) {
+        return portions(kForgotten, [parts, worker, work](WorkerAccess& access, std::uint32_t first) {
           const Counters& counters = access.engine.counters();
           const Counters before = counters;
-          access.engine.forget(first, kForgotten, why, access.now);
+          work(access, first);
           Forgotten& part = (*parts)[worker];
           part.connections += counters[Counter::connections_closed] - before[Counter::connections_closed];
           part.failed_flows += counters[Counter::flows_failed] - before[Counter::flows_failed];
@@ -230,11 +223,33 @@ Forgotten BoxControl::bypass(std::string_view why) {
       },
       kWalkPatience);
   Forgotten sum;
-  for (const Forgotten& part : *parts) {
-    sum.connections += part.connections;
-    sum.failed_flows += part.failed_flows;
-    sum.failed_bytes += part.failed_bytes;
-  }
+  for (const Forgotten& part : *parts) sum += part;
+  return sum;
+}
+
+Forgotten BoxControl::bypass(std::string_view why) {
+  // A requester that is at work sends its next request within this, and is told; afterwards nobody knows of its debt,
+  // and some requesters would repeat for ever what the responder cannot place.
+  constexpr std::chrono::seconds kToldWithin{1};
+  const std::lock_guard lock(change_);
+  must_not_stop();
+  set_draining(true);
+  const auto reason = std::make_shared<const std::string>(why);
+  Forgotten sum = let_go([reason](WorkerAccess& access, std::uint32_t first) {
+    access.engine.fail(first, kForgotten, *reason, access.now);
+  });
+  if (sum.failed_flows > 0) std::this_thread::sleep_for(kToldWithin);
+  // First none comes in any more, then what is there goes.
+  workers_.order_all([](unsigned) -> Order {
+    return [](WorkerAccess& access) {
+      access.engine.set_bypass(true, access.now);
+      return true;
+    };
+  });
+  mode_.store(Mode::bypass);
+  sum += let_go([reason](WorkerAccess& access, std::uint32_t first) {
+    access.engine.forget(first, kForgotten, *reason, access.now);
+  });
   spdlog::warn("bypass: everything is forwarded untouched; {} connections forgotten, {} of them failed with {} bytes",
                sum.connections, sum.failed_flows, sum.failed_bytes);
   return sum;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/control/capture.hpp"
 #include "app/report.hpp"
 #include "app/stop_signals.hpp"
 #include "app/workers.hpp"
@@ -48,6 +49,13 @@ struct Forgotten {
   std::uint64_t connections = 0;
   std::uint64_t failed_flows = 0;  ///< of those, with acknowledged data undelivered
   std::uint64_t failed_bytes = 0;  ///< their frame bytes
+
+  Forgotten& operator+=(const Forgotten& more) {
+    connections += more.connections;
+    failed_flows += more.failed_flows;
+    failed_bytes += more.failed_bytes;
+    return *this;
+  }
 };
 
 struct Reloaded {
@@ -81,10 +89,12 @@ class BoxControl {
   /// one now.
   std::pair<flow::PolicyTable, std::uint64_t> change_policies(const std::function<void(flow::PolicyTable&)>& change);
 
+  Capture& capture() { return capture_; }
+
   void drain();
   void resume();
-  /// At once: connections with acknowledged data fail, for the reason `why`. Without such data, after drain(), none
-  /// does.
+  /// Connections with acknowledged data fail, for the reason `why`, and have a second to be told; then bypass is on.
+  /// Without such data, after drain(), none does, and it is on at once.
   Forgotten bypass(std::string_view why);
   void end_bypass();
 
@@ -98,6 +108,8 @@ class BoxControl {
   void must_not_stop() const;
   std::uint64_t apply(const config::BoxConfig& config);
   void set_draining(bool draining);
+  template <typename Work>
+  Forgotten let_go(Work work);
 
   Workers& workers_;
   std::string file_;
@@ -108,6 +120,7 @@ class BoxControl {
   mutable std::mutex config_mutex_;
   config::BoxConfig config_;
   std::mutex flows_mutex_;
+  Capture capture_;
   Flows flows_;
   std::chrono::steady_clock::time_point flows_at_{};
 };

@@ -122,6 +122,13 @@ const std::vector<Commands::Command>& Commands::table() {
          its.box_.end_bypass();
          reply.line(done());
        }},
+      {"capture", [](Commands& its, Arguments& arguments, Reply& reply) { its.capture(arguments, reply); }},
+      {"capture stop",
+       [](Commands& its, Arguments& arguments, Reply& reply) {
+         arguments.must_be_empty();
+         if (!its.box_.capture().stop()) throw CommandError("no capture is under way");
+         reply.line(done());
+       }},
       {"config check", [](Commands& its, Arguments& arguments, Reply& reply) { its.config_check(arguments, reply); }},
       {"config show", [](Commands& its, Arguments& arguments, Reply& reply) { its.config_show(arguments, reply); }},
       {"reload", [](Commands& its, Arguments& arguments, Reply& reply) { its.reload(arguments, reply); }},
@@ -222,13 +229,17 @@ void Commands::flow(Arguments& arguments, Reply& reply) {
   const auto id = arguments.number("id", 0, UINT64_MAX);
   if (!id) throw CommandError("flow: needs id, as `flows` shows it", Exit::usage);
   arguments.must_be_empty();
+  Json last = done();
+  last["flow"] = flow_json(flow_of(*id));
+  reply.line(last);
+}
+
+Flow Commands::flow_of(std::uint64_t id) {
   const auto flows = box_.flows();
   const auto found =
-      std::find_if(flows->begin(), flows->end(), [&](const Flow& flow) { return flow.state.serial == *id; });
-  if (found == flows->end()) throw CommandError(fmt::format("no flow {}: it has ended, or never was (`flows`)", *id));
-  Json last = done();
-  last["flow"] = flow_json(*found);
-  reply.line(last);
+      std::find_if(flows->begin(), flows->end(), [&](const Flow& flow) { return flow.state.serial == id; });
+  if (found == flows->end()) throw CommandError(fmt::format("no flow {}: it has ended, or never was (`flows`)", id));
+  return *found;
 }
 
 // ---- policy -----------------------------------------------------------------------------------
@@ -349,6 +360,26 @@ void Commands::bypass(Arguments& arguments, Reply& reply) {
   last["flows_failed"] = forgotten.failed_flows;
   last["failed_bytes"] = forgotten.failed_bytes;
   reply.line(last);
+}
+
+// ---- capture ----------------------------------------------------------------------------------
+
+void Commands::capture(Arguments& arguments, Reply& reply) {
+  constexpr std::uint64_t kMostPackets = 65536;
+  constexpr std::uint64_t kLeastSnap = 64;
+  constexpr std::uint64_t kMostSnap = 9216;
+  constexpr std::uint64_t kLongestMs = 3600 * 1000;
+  CaptureRequest request;
+  const auto id = arguments.number("id", 0, UINT64_MAX);
+  const auto host = arguments.text("host");
+  request.packets = arguments.number("packets", 1, kMostPackets).value_or(request.packets);
+  request.snap = static_cast<std::uint32_t>(arguments.number("snaplen", kLeastSnap, kMostSnap).value_or(request.snap));
+  if (const auto time = arguments.number("time_ms", 1, kLongestMs)) request.time = milliseconds(*time);
+  arguments.must_be_empty();
+  if (id.has_value() == host.has_value()) throw CommandError("capture: needs either id or host", Exit::usage);
+  if (host) request.filter.host = prefix_of(*host);
+  if (id) request.filter.connection = flow_of(*id).state.info;
+  box_.capture().run(request, reply);
 }
 
 // ---- configuration ----------------------------------------------------------------------------

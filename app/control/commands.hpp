@@ -47,8 +47,10 @@ class Commands {
   void drain(Arguments& arguments, Reply& reply);
   void bypass(Arguments& arguments, Reply& reply);
   void reload(Arguments& arguments, Reply& reply);
+  void capture(Arguments& arguments, Reply& reply);
   void config_check(Arguments& arguments, Reply& reply);
   void config_show(Arguments& arguments, Reply& reply);
+  Flow flow_of(std::uint64_t id);
   void wait_until_empty(std::optional<std::chrono::milliseconds> patience, Reply& reply);
 
   BoxControl& box_;

@@ -27,6 +27,7 @@ Control::Control(const config::BoxConfig& config, const std::string& file, Worke
       commands_(box_, [&host, &wan] {
         return Json::array({port_json("host", host), port_json("wan", wan)});
       }) {
+  if (config.control.telemetry) telemetry_ = std::make_unique<Telemetry>(box_, commands_);
   if (!socket_.empty())
     server_ = std::make_unique<ControlServer>(
         config.control, [this](const Json& request, Reply& reply) { commands_.carry_out(request, reply); });
@@ -38,6 +39,7 @@ void Control::start() {
 
 void Control::stop() {
   if (server_ != nullptr) server_->stop();
+  telemetry_.reset();
 }
 
 std::string Control::describe() const { return server_ == nullptr ? "" : ", control at " + socket_; }

@@ -8,6 +8,7 @@
 #include "app/control/box_control.hpp"
 #include "app/control/commands.hpp"
 #include "app/control/server.hpp"
+#include "app/control/telemetry.hpp"
 #include "drivers/ethdev_port.hpp"
 
 namespace longhaul::app {
@@ -35,6 +36,7 @@ class Control {
   std::string socket_;
   BoxControl box_;
   Commands commands_;
+  std::unique_ptr<Telemetry> telemetry_;
   std::unique_ptr<ControlServer> server_;
 };
 

@@ -223,7 +223,10 @@ BoxConfig read_box(const Value& top) {
     out.engine.max_connections = static_cast<std::uint32_t>(v->integer(1, 1u << 20));
   if (const auto v = map.find("timers")) read_timers(*v, out);
   if (const auto v = map.find("metrics")) out.metrics = read_metrics(*v);
-  if (const auto v = map.find("control")) out.control = read_control(*v);
+  if (const auto v = map.find("control")) {
+    out.control = read_control(*v);
+    if (out.control.telemetry) out.process.telemetry_as = telemetry_name(out.name);
+  }
   if (const auto v = map.find("restart_record")) {
     out.restart_record = v->text();
     out.restart_record_position = v->position();

@@ -2,8 +2,15 @@
 #include "config/control_config.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 namespace longhaul::config {
+
+std::string telemetry_name(const std::string& box) {
+  std::string out = "longhaul_";
+  for (const char c : box) out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' ? c : '_';
+  return out;
+}
 
 ControlConfig read_control(const Value& value) {
   // sun_path of sockaddr_un, with its terminating zero (unix(7)).

@@ -17,6 +17,9 @@ struct ControlConfig {
   std::string position;       ///< "FILE:LINE:COL: control", for messages about the socket itself
 };
 
+/// The name of a box for dpdk-telemetry.py -f: "longhaul_near". A directory is called so.
+std::string telemetry_name(const std::string& box);
+
 /// Reads `control`. Throws ConfigError.
 ControlConfig read_control(const Value& value);
 

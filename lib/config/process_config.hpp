@@ -26,6 +26,7 @@ struct ProcessConfig {
   std::optional<unsigned> core;      ///< processor that the worker is pinned to; with several the first one
   std::vector<unsigned> more_cores;  ///< processors of further workers, one each (`cores` without its first)
   bool sleep_when_idle = false;      ///< `idle: sleep`
+  std::string telemetry_as;          ///< the name under which DPDK's telemetry is served; empty: it is not
   std::optional<std::uint32_t> mtu;  ///< bytes of the largest IP packet that both ports must carry
 
   unsigned workers() const { return 1 + static_cast<unsigned>(more_cores.size()); }

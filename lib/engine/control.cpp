@@ -34,14 +34,18 @@ void Engine::Impl::set_bypass(bool on, Time time) {
   bypass = on;
 }
 
-void Engine::Impl::forget(flow::ConnectionIndex index, std::string_view why) {
-  if (!table.in_use(index)) return;
+void Engine::Impl::fail(flow::ConnectionIndex index, std::string_view why) {
   Connection& connection = connections[index];
   out(Side::wan).flush();  // frames of the flow in the burst point at it
   near.abandon(connection.near, why, now);
-  // A requester with requests under way can be told now; afterwards nobody knows of the flow.
+  // A requester with requests under way can be told now, others when they send the next one.
   if (connection.near.fatal_nak_wanted) near.acknowledge(connection.near, now);
   out(Side::host).flush();
+}
+
+void Engine::Impl::forget(flow::ConnectionIndex index, std::string_view why) {
+  if (!table.in_use(index)) return;
+  fail(index, why);
   close(index);
   near.freed().flush();
 }
@@ -116,6 +120,11 @@ std::uint32_t Engine::connection_slots() const { return impl_->table.capacity();
 void Engine::forget(std::uint32_t first, std::uint32_t count, std::string_view why, Time now) {
   impl_->now = now;
   for_slots(impl_->table, first, count, [&](flow::ConnectionIndex index) { impl_->forget(index, why); });
+}
+
+void Engine::fail(std::uint32_t first, std::uint32_t count, std::string_view why, Time now) {
+  impl_->now = now;
+  for_slots(impl_->table, first, count, [&](flow::ConnectionIndex index) { impl_->fail(index, why); });
 }
 
 void Engine::reconfigure(const Settings& changed) { impl_->reconfigure(changed); }

@@ -71,6 +71,9 @@ class Engine {
   void set_bypass(bool bypass, Time now);
   bool bypass() const;
   std::uint32_t connection_slots() const;
+  /// Those with acknowledged data that is not delivered fail, for the reason `why`, and stay: their requesters' next
+  /// request is answered by the fatal NAK. Others are left alone.
+  void fail(std::uint32_t first, std::uint32_t count, std::string_view why, Time now);
   /// Closes the connections from `first` on, `count` slots of them. One with acknowledged data that is not delivered
   /// fails first, for the reason `why`.
   void forget(std::uint32_t first, std::uint32_t count, std::string_view why, Time now);

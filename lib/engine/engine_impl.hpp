@@ -111,6 +111,7 @@ struct Engine::Impl final : custody::Outlet {
 
   // control.cpp
   void set_bypass(bool on, Time time);
+  void fail(flow::ConnectionIndex index, std::string_view why);
   void forget(flow::ConnectionIndex index, std::string_view why);
   void reconfigure(const Settings& changed);
   bool apply_policy(flow::ConnectionIndex index);

@@ -106,6 +106,23 @@ TEST_CASE("what is forgotten with acknowledged data in custody has failed, and i
   CHECK(rig.count(Counter::closed_untold_bytes) == (listens ? 0 : owed));
 }
 
+TEST_CASE("what is failed stays, and its requester is told when it asks again; others are left alone",
+          "[engine][control]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.write(101));
+  rig.engine->fail(0, rig.engine->connection_slots(), "an operator said so", rig.now);
+  CHECK(rig.count(Counter::flows_failed) == 1);
+  CHECK(rig.count(Counter::connections_closed) == 0);
+  CHECK(rig.engine->custody_packets() == 0);
+  rig.at_host();
+  rig.host_sends(pair.write(102));
+  CHECK(rig.count(Counter::fatal_naks) == 1);
+  rig.engine->fail(0, rig.engine->connection_slots(), "again", rig.now);
+  CHECK(rig.count(Counter::flows_failed) == 1);
+}
+
 TEST_CASE("what is forgotten with nothing acknowledged has not failed", "[engine][control]") {
   Rig rig;
   const Pair pair;

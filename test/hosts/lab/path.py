@@ -27,6 +27,7 @@ class Conditions:
     record: bool = False  # boxes keep a restart record
     workers: int = 1  # of each box
     metrics: str = ""  # where each box shows its metrics, such as 0.0.0.0:9464
+    control: bool = False  # boxes listen for `longhaul ctl`
 
     @property
     def rtt(self):
@@ -56,6 +57,7 @@ def _box_config(name, conditions, directory):
     cores = f"cores: {cores[:workers]}\n" if workers > 1 else ""
     record = f"restart_record: {directory / name}.record\n" if conditions.record else ""
     metrics = f"metrics: {{listen: \"{conditions.metrics}\"}}\n" if conditions.metrics else ""
+    control = f"control: {{socket: {directory / name}.sock}}\n" if conditions.control else ""
     return f"""\
 name: {name}
 ports:
@@ -66,7 +68,7 @@ idle: sleep
 wan_rate: 100Gbps
 policy: {{default: {conditions.policy}, rules: []}}
 custody: {{box_limit: 256MiB, flow_limit: 64MiB, mbufs: 16384}}
-{record}{cores}{metrics}"""
+{record}{control}{cores}{metrics}"""
 
 
 def _link_config(conditions):
@@ -109,7 +111,7 @@ class Boxes:
         for name in ("near", "link", "far"):
             self._wait_ready(name)
 
-    def _launch(self, name):
+    def _launch(self, name, program=None):
         subcommand, config = (("link", _link_config(self._conditions)) if name == "link" else
                               ("run", _box_config(name, self._conditions, self._directory)))
         file = self._directory / f"{name}.yaml"
@@ -119,7 +121,7 @@ class Boxes:
         log = self._directory / (f"{name}.log" if number == 1 else f"{name}-{number}.log")
         with open(log, "wb") as output:
             self._processes[name] = (spawn(
-                [self._program, subcommand, "--config", file, "--stats", self._stats(name)],
+                [program or self._program, subcommand, "--config", file, "--stats", self._stats(name)],
                 namespace=self._network.namespace(name), stdout=output, stderr=output), log)
 
     def _wait_ready(self, name):
@@ -152,9 +154,28 @@ class Boxes:
         stop(process, sig=signal.SIGKILL)
         self._stats(name).unlink(missing_ok=True)
 
-    def start_again(self, name):
-        """A new process for one that was ended, with the same configuration (and restart record)."""
-        self._launch(name)
+    def end_one(self, name):
+        """Stops one of the processes in order: its exit code and what it counted."""
+        process, _ = self._processes.pop(name)
+        code = stop(process, STOP_SECONDS)
+        return code, json.loads(self._stats(name).read_text())
+
+    def signal(self, name, number):
+        """A signal to a running process."""
+        self._processes[name][0].send_signal(number)
+
+    def config(self, name):
+        """The file of a box's configuration."""
+        return self._directory / f"{name}.yaml"
+
+    def socket(self, name):
+        """Where a box listens, if the conditions have `control`."""
+        return self._directory / f"{name}.sock"
+
+    def start_again(self, name, program=None):
+        """A new process for one that was ended, with the same configuration (and restart record); of another program,
+        if one is given."""
+        self._launch(name, program)
         self._wait_ready(name)
 
     def cut(self):
