@@ -54,9 +54,7 @@ std::size_t Tap::see(Side side, Way way, std::span<rte_mbuf* const> frames) {
 
 void Tap::take_back() { --total_; }
 
-std::size_t Tap::count() const {
-  return static_cast<std::size_t>(std::min<std::uint64_t>(total_, ring_.size() - 1));
-}
+std::size_t Tap::count() const { return static_cast<std::size_t>(std::min<std::uint64_t>(total_, ring_.size() - 1)); }
 
 std::size_t Tap::slot(std::size_t i) const { return static_cast<std::size_t>((total_ - count() + i) % ring_.size()); }
 

@@ -91,15 +91,16 @@ void PcapngWriter::block(std::uint32_t type, const std::vector<std::uint8_t>& bo
 void PcapngWriter::write(std::uint32_t interface, Way way, Time time, std::uint32_t size,
                          std::span<const std::uint8_t> bytes) {
   const auto flags = static_cast<std::uint32_t>(way);
-  block(kEnhancedPacket, Body()
-                             .put(interface)
-                             .put(static_cast<std::uint32_t>(time >> 32))
-                             .put(static_cast<std::uint32_t>(time))
-                             .put(static_cast<std::uint32_t>(bytes.size()))
-                             .put(size)
-                             .put_padded(bytes)
-                             .option(kPacketFlags, std::span(reinterpret_cast<const std::uint8_t*>(&flags), sizeof(flags)))
-                             .end());
+  block(kEnhancedPacket,
+        Body()
+            .put(interface)
+            .put(static_cast<std::uint32_t>(time >> 32))
+            .put(static_cast<std::uint32_t>(time))
+            .put(static_cast<std::uint32_t>(bytes.size()))
+            .put(size)
+            .put_padded(bytes)
+            .option(kPacketFlags, std::span(reinterpret_cast<const std::uint8_t*>(&flags), sizeof(flags)))
+            .end());
 }
 
 void PcapngWriter::close() {

@@ -4,8 +4,8 @@
 #include <rte_telemetry.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cerrno>
+#include <charconv>
 #include <exception>
 #include <mutex>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The box's data under DPDK's telemetry: /longhaul/status, /longhaul/counters, /longhaul/flows and /longhaul/flow,ID, for
-// dpdk-telemetry.py and whatever else reads it.
+// The box's data under DPDK's telemetry: /longhaul/status, /longhaul/counters, /longhaul/flows and /longhaul/flow,ID,
+// for dpdk-telemetry.py and whatever else reads it.
 #pragma once
 
 #include "app/control/box_control.hpp"
