@@ -114,7 +114,9 @@ int listen_at(const config::ControlConfig& config) {
     fail(config, std::strerror(errno));
   try {
     if (!config.group.empty() && chown(config.socket.c_str(), static_cast<uid_t>(-1), group_of(config)) != 0)
-      fail(config, fmt::format("cannot be given to group {}: {}", config.group, std::strerror(errno)));
+      fail(config,
+           fmt::format("cannot be given to group {}: {}: the process must be in it (systemd: SupplementaryGroups={})",
+                       config.group, std::strerror(errno), config.group));
     if (chmod(config.socket.c_str(), static_cast<mode_t>(config.mode)) != 0) fail(config, std::strerror(errno));
     if (listen(file.get(), kBacklog) != 0) fail(config, std::strerror(errno));
   } catch (...) {

@@ -46,7 +46,8 @@ class LiveBox {
     directory_ = name;
     write_config(kConfig);
     engine::PoolPlan plan;
-    plan.name = unique_name("commands");
+    static unsigned serial = 0;  // the EAL wants another name for each
+    plan.name = "commands" + std::to_string(serial++);
     plan.frame_bytes = 2048;
     plan.frames = 1024;
     plan.small_frames = 1024;

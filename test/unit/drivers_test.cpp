@@ -215,6 +215,11 @@ TEST_CASE("the EAL is told what the options mean") {
   CHECK(huge == std::vector<std::string>{"longhaul", "--lcores=0@3", "--in-memory", "--no-telemetry",
                                          "--allow=0000:01:00.0", "--force-max-simd-bitwidth=512", "--log-level=error"});
 
+  options.telemetry_as = "longhaul_near";
+  CHECK(Eal::arguments(options) == std::vector<std::string>{"longhaul", "--lcores=0@3", "--in-memory",
+                                                            "--file-prefix=longhaul_near", "--allow=0000:01:00.0",
+                                                            "--force-max-simd-bitwidth=512", "--log-level=error"});
+
   EalOptions shared;
   shared.core = 1;
   shared.workers = {0, 0};
