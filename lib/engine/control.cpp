@@ -41,6 +41,7 @@ void Engine::Impl::fail(flow::ConnectionIndex index, std::string_view why) {
   // A requester with requests under way can be told now, others when they send the next one.
   if (connection.near.fatal_nak_wanted) near.acknowledge(connection.near, now);
   out(Side::host).flush();
+  near.freed().flush();
 }
 
 void Engine::Impl::forget(flow::ConnectionIndex index, std::string_view why) {
