@@ -36,6 +36,8 @@ Orders::Ticket Orders::post(Order order, Deadline deadline) {
 
 void Orders::wait(Ticket ticket, Deadline deadline) {
   if (!done_by(ticket.given->done, deadline)) {
+    // At work just now, it would else be put back for its next portion.
+    ticket.given->given_up.store(true, std::memory_order_release);
     Given* expected = ticket.given.get();
     // Not at work: it goes no further. At work: given_ keeps it until the worker is done with it.
     if (next_.compare_exchange_strong(expected, nullptr)) given_.reset();
@@ -55,7 +57,7 @@ void Orders::carry_out(WorkerAccess& access) {
   } catch (...) {
     given->failure = std::current_exception();
   }
-  if (last)
+  if (last || given->given_up.load(std::memory_order_acquire))
     given->done.store(true, std::memory_order_release);
   else
     next_.store(given, std::memory_order_release);

@@ -53,6 +53,7 @@ class Orders {
     Order order;
     std::exception_ptr failure = nullptr;
     std::atomic<bool> done{false};
+    std::atomic<bool> given_up{false};  ///< nobody waits: no further portion
   };
 
  public:
