@@ -28,8 +28,8 @@ struct Portion {
 
 Gatherer::Gatherer(Workers& workers, expose::Identity identity, Ports ports, std::size_t pair_limit)
     : workers_(workers),
-      identity_(std::move(identity)),
       ports_(std::move(ports)),
+      identity_(std::move(identity)),
       known_(workers.count()),
       survey_(pair_limit) {
   for (Known& known : known_) known.at = Clock::now();
@@ -43,6 +43,13 @@ std::shared_ptr<const expose::Snapshot> Gatherer::snapshot() {
   last_ = put_together();
   last_at_ = Clock::now();
   return last_;
+}
+
+void Gatherer::identify(expose::Identity identity) {
+  const std::lock_guard lock(mutex_);
+  identity.started = identity_.started;
+  identity_ = std::move(identity);
+  last_ = nullptr;
 }
 
 void Gatherer::ask(unsigned worker, Clock::time_point deadline) {

@@ -37,6 +37,8 @@ class Gatherer {
   Gatherer(Workers& workers, expose::Identity identity, Ports ports, std::size_t pair_limit);
 
   std::shared_ptr<const expose::Snapshot> snapshot();
+  /// From now on; `started` stays what it was.
+  void identify(expose::Identity identity);
 
   /// Looks at all connections, unless it is too early for the workers' sake. One thread at a time. Throws WorkerSilent
   /// when one does not answer: then the last survey stands.
@@ -55,10 +57,10 @@ class Gatherer {
   Duration survey_worker(unsigned worker);
 
   Workers& workers_;
-  const expose::Identity identity_;
   const Ports ports_;
 
   std::mutex mutex_;  ///< of what follows
+  expose::Identity identity_;
   std::vector<Known> known_;
   std::shared_ptr<const expose::Snapshot> last_;
   Clock::time_point last_at_;

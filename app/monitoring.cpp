@@ -17,25 +17,6 @@
 namespace longhaul::app {
 namespace {
 
-expose::Identity identity_of(const config::BoxConfig& config, const std::string& version) {
-  expose::Identity out;
-  out.name = config.name;
-  out.version = version;
-  out.dpdk = rte_version();
-  out.icrc = wire::icrc_routine_name();
-  out.started = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  out.configuration = {{"policy", std::string(flow::name_of(config.engine.policies.fallback))},
-                       {"confirm", config.engine.confirm == engine::Confirm::cm ? "cm" : "answer"},
-                       {"spread", config.spread_connections ? "connections" : "pairs"},
-                       {"idle", config.process.sleep_when_idle ? "sleep" : "poll"},
-                       {"workers", std::to_string(config.process.workers())}};
-  out.custody_limit_bytes = config.engine.custody_box_bytes;
-  out.custody_flow_limit_bytes = config.engine.custody_flow_bytes;
-  out.wan_rate_bps = config.engine.wan_rate_bps;
-  out.connection_slots = config.engine.max_connections;
-  return out;
-}
-
 expose::PortState state_of(const drivers::EthdevPort& port, const config::PortConfig& config) {
   const drivers::PortStats stats = port.stats();
   expose::PortState out;
@@ -55,9 +36,29 @@ expose::PortState state_of(const drivers::EthdevPort& port, const config::PortCo
 
 }  // namespace
 
+expose::Identity Monitoring::identity_of(const config::BoxConfig& config, const std::string& version) {
+  expose::Identity out;
+  out.name = config.name;
+  out.version = version;
+  out.dpdk = rte_version();
+  out.icrc = wire::icrc_routine_name();
+  out.started = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  out.configuration = {{"policy", std::string(flow::name_of(config.engine.policies.fallback))},
+                       {"confirm", config.engine.confirm == engine::Confirm::cm ? "cm" : "answer"},
+                       {"spread", config.spread_connections ? "connections" : "pairs"},
+                       {"idle", config.process.sleep_when_idle ? "sleep" : "poll"},
+                       {"workers", std::to_string(config.process.workers())}};
+  out.custody_limit_bytes = config.engine.custody_box_bytes;
+  out.custody_flow_limit_bytes = config.engine.custody_flow_bytes;
+  out.wan_rate_bps = config.engine.wan_rate_bps;
+  out.connection_slots = config.engine.max_connections;
+  return out;
+}
+
 Monitoring::Monitoring(const config::BoxConfig& config, const std::string& version, Workers& workers,
                        const drivers::EthdevPort& host, const drivers::EthdevPort& wan)
     : config_(config.metrics),
+      version_(version),
       gatherer_(
           workers, identity_of(config, version),
           [&config, &host, &wan](Side side) {

@@ -29,12 +29,16 @@ class Monitoring {
   /// attendant.start() throws config::ConfigError.
   void join(Attendant& attendant);
 
+  /// The box has taken over another configuration: what is said of it from now on. Any thread.
+  void reconfigured(const config::BoxConfig& config) { gatherer_.identify(identity_of(config, version_)); }
+
  private:
   /// Made anew only for another snapshot.
   struct Rendered {
     std::shared_ptr<const expose::Snapshot> of;
     std::string text;
   };
+  static expose::Identity identity_of(const config::BoxConfig& config, const std::string& version);
   void sample();
   std::string metrics();
   std::string status();
@@ -42,6 +46,7 @@ class Monitoring {
   std::map<std::string, Page> pages();
 
   config::MetricsConfig config_;
+  std::string version_;
   Gatherer gatherer_;
   std::mutex mutex_;  ///< of what follows
   expose::History history_{kHistorySeconds};

@@ -79,6 +79,11 @@ TEST_CASE("a snapshot has what the workers have counted, and a survey all connec
   CHECK_FALSE(snapshot->draining);
   const std::uint64_t rounds = snapshot->workers[0].rounds;
   CHECK(fresh(gatherer)->workers[0].rounds > rounds);
+
+  expose::Identity changed;
+  changed.name = "another";
+  gatherer.identify(changed);
+  CHECK(gatherer.snapshot()->identity.name == "another");
 }
 
 TEST_CASE("a worker that stands still is said to, its last values stay, and it comes back") {
