@@ -50,14 +50,14 @@ def png_colours(data):
     return len(set(zlib.decompress(packed)))
 
 
-def check_status_page(url, namespace, directory, say):
-    """Its text has what it should, no error is in the console, and what is drawn is not blank."""
+def check_status_page(url, namespace, directory, say, also=()):
+    """Its text has what it should and `also`, no error is in the console, and what is drawn is not blank."""
     with tempfile.TemporaryDirectory() as profile:
         page, said = chromium(namespace, profile, "--dump-dom", url)
         errors = [line for line in said.splitlines() if "CONSOLE" in line]
         if errors:
             raise LabError("the page's console: " + "; ".join(errors))
-        absent = [text for text in SHOWN if text not in page]
+        absent = [text for text in (*SHOWN, *also) if text not in page]
         state = re.search(r'id="state"[^>]*class="(\w+)"|class="(\w+)"[^>]*id="state"', page)
         if absent or not state or "running" not in state.groups():
             raise LabError(f"the page lacks {absent}, state {state and state.groups()}:\n{page[-2000:]}")

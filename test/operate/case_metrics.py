@@ -19,6 +19,7 @@ from lab.laboratory import Laboratory
 from lab.path import Conditions
 from lab.process import LabError, run, wait_until
 from lab.tools import REPOSITORY, kernel, missing
+from lab.traffic import TRAFFIC
 from metrics_box import Box, get
 from namespace import Inside
 from prometheus import CONFIG, Server, parse_series, promtool
@@ -298,7 +299,11 @@ def pair(bench):
         bench.say(check_storm(both))
         dashboard.check_queries(prometheus, "lab", bench.say)
         if browser.program():
-            browser.check_status_page(f"http://{BOXES['near']}:9464/", namespace, bench.directory, bench.say)
+            under_way = session.begin(TRAFFIC["write-cm-ipv4"], 8000)
+            under_way.wait_under_way(200)
+            browser.check_status_page(f"http://{BOXES['near']}:9464/", namespace, bench.directory, bench.say,
+                                      also=(session.client.ip, session.server.ip))
+            expect(under_way.finish().complete, "the transfer beside the browser failed")
         else:
             bench.say("no browser: tools/setup --browser")
 
