@@ -70,6 +70,8 @@ app::Json describe_device(const DeviceResult& result) {
   json["cycles_per_packet"] = summary(cycles);
   json["cycles_per_packet_mean"] =
       summary(by_round(result, [&](const Round& round) { return mean_cycles_per_packet(round, busy); }));
+  json["cycles_per_packet_mean_undisturbed"] =
+      summary(by_round(result, [&](const Round& round) { return undisturbed_mean_cycles_per_packet(round, busy); }));
   json["outside_cycles_per_packet"] =
       summary(by_round(result, [&](const Round& round) { return cycles_per_packet(round, false); }));
   return json;

@@ -156,6 +156,13 @@ double mean_cycles_per_packet(const Round& round, bool inside) {
   return total(round, inside) / packets;
 }
 
+double undisturbed_mean_cycles_per_packet(const Round& round, bool inside) {
+  Round undisturbed;
+  for (const Round::Chunk& chunk : round.chunks)
+    if (!chunk.preempted && (inside || !chunk.unseen)) undisturbed.chunks.push_back(chunk);
+  return mean_cycles_per_packet(undisturbed.chunks.empty() ? round : undisturbed, inside);
+}
+
 bool has_busy(const DeviceResult& result) {
   return !result.rounds.empty() && !result.rounds.front().chunks.empty() &&
          result.rounds.front().chunks.front().busy.has_value();

@@ -92,6 +92,8 @@ std::vector<DeviceResult> run_trial(std::span<const Entrant> entrants, const Tri
 double cycles_per_packet(const Round& round, bool inside);
 /// The same as a mean over the whole round, preemptions included.
 double mean_cycles_per_packet(const Round& round, bool inside);
+/// The same without chunks in which the device lost its core; of all when it always did.
+double undisturbed_mean_cycles_per_packet(const Round& round, bool inside);
 /// The device was asked for its busy time.
 bool has_busy(const DeviceResult& result);
 
