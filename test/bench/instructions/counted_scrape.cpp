@@ -71,7 +71,8 @@ void count(RingPorts& ports, const drivers::Clock& clock) {
   trial.turn(0, [&](Session& session) {
     session.warm_up();
     app::Orders orders;
-    app::WorkerAccess access{dynamic_cast<InlineBox&>(session.device()).engine(), nullptr, {}, clock.now()};
+    Duration drain = 0;
+    app::WorkerAccess access{dynamic_cast<InlineBox&>(session.device()).engine(), nullptr, {}, clock.now(), drain};
     CALLGRIND_START_INSTRUMENTATION;
     CALLGRIND_ZERO_STATS;
     for (unsigned i = 0; i < kTimes; ++i) ask_for_counters(orders, access);
