@@ -85,6 +85,8 @@ constexpr BoxKey kKeys[] = {
     {"timers.give_up", kLive, [](const BoxConfig& c) { return duration(c.engine.give_up); }},
     {"timers.dreq_hold", kLive, [](const BoxConfig& c) { return duration(c.engine.dreq_hold); }},
     {"timers.drain", kLive, [](const BoxConfig& c) { return duration(c.drain); }},
+    {"metrics.listen", kFixed, [](const BoxConfig& c) { return c.metrics.listen.empty() ? "none" : c.metrics.listen; }},
+    {"metrics.host_pairs", kFixed, [](const BoxConfig& c) { return std::to_string(c.metrics.host_pairs); }},
     {"link_loss", kFixed,
      [](const BoxConfig& c) { return std::string(c.link_loss == LinkLoss::forward ? "forward" : "ignore"); }},
     {"watchdog.stall", kFixed, [](const BoxConfig& c) { return duration(c.stall); }},
