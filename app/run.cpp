@@ -126,13 +126,14 @@ int run(const Options& options) {
     return json;
   };
 
+  Monitoring monitoring(config, LONGHAUL_VERSION, workers, runtime.first(), runtime.second());
   Control control(config, options.config, workers, runtime.first(), runtime.second(), requests);
   runtime.start_ports();
   BoxWatch watch(config, workers, runtime);
-  Monitoring monitoring(config, LONGHAUL_VERSION, workers, runtime.first(), runtime.second());
   ServiceNotifier service;
   Attendant attendant;
   monitoring.join(attendant);
+  control.box().on_change([&monitoring](const config::BoxConfig& now) { monitoring.reconfigured(now); });
   attendant.at_start([&control] { control.start(); });
   attendant.every(std::chrono::milliseconds(100), "reload", [&] {
     if (!requests.reload.load()) return;

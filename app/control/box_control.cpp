@@ -138,6 +138,7 @@ std::uint64_t BoxControl::apply(const config::BoxConfig& config) {
     const std::lock_guard lock(config_mutex_);
     config_ = config;
   }
+  if (told_) told_(config);
   {
     const std::lock_guard lock(flows_mutex_);
     flows_.reset();

@@ -69,6 +69,9 @@ class BoxControl {
   /// `file` is where `config` came from. Workers and requests must outlive it.
   BoxControl(Workers& workers, const config::BoxConfig& config, std::string file, const Requests& requests);
 
+  /// Before anything is changed: who hears of each configuration that is taken over.
+  void on_change(std::function<void(const config::BoxConfig&)> told) { told_ = std::move(told); }
+
   Mode mode() const { return mode_.load(std::memory_order_relaxed); }
   /// SIGTERM came: nothing is changed any more.
   bool stopping() const { return requests_.stops.load(std::memory_order_relaxed) > 0; }
@@ -112,6 +115,7 @@ class BoxControl {
   Forgotten let_go(Work work);
 
   Workers& workers_;
+  std::function<void(const config::BoxConfig&)> told_;
   std::string file_;
   const Requests& requests_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();

@@ -72,7 +72,8 @@ void count(RingPorts& ports, const drivers::Clock& clock) {
     session.warm_up();
     app::Orders orders;
     Duration drain = 0;
-    app::WorkerAccess access{dynamic_cast<InlineBox&>(session.device()).engine(), nullptr, {}, clock.now(), drain};
+    app::WorkerAccess access{
+        dynamic_cast<InlineBox&>(session.device()).engine(), nullptr, {}, clock.now(), drain, nullptr};
     CALLGRIND_START_INSTRUMENTATION;
     CALLGRIND_ZERO_STATS;
     for (unsigned i = 0; i < kTimes; ++i) ask_for_counters(orders, access);
