@@ -77,8 +77,6 @@ constexpr BoxKey kKeys[] = {
     {"custody.initial_window", kFixed, [](const BoxConfig& c) { return bytes(c.engine.initial_window_bytes); }},
     {"connections", kFixed, [](const BoxConfig& c) { return std::to_string(c.engine.max_connections); }},
     {"restart_record", kFixed, [](const BoxConfig& c) { return c.restart_record.empty() ? "none" : c.restart_record; }},
-    {"metrics.listen", kFixed, [](const BoxConfig& c) { return c.metrics.listen.empty() ? "none" : c.metrics.listen; }},
-    {"metrics.host_pairs", kFixed, [](const BoxConfig& c) { return std::to_string(c.metrics.host_pairs); }},
     {"timers.rto_initial", kLive, [](const BoxConfig& c) { return duration(c.engine.rto_initial); }},
     {"timers.rto_min", kLive, [](const BoxConfig& c) { return duration(c.engine.rto_min); }},
     {"timers.rto_max", kLive, [](const BoxConfig& c) { return duration(c.engine.rto_max); }},
