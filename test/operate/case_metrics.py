@@ -227,6 +227,8 @@ def check_agreement(pair):
     few, many = pair.counted("ib_send_bw", 300), pair.counted("ib_send_bw", 1000)
     expect(many - few == 700, f"700 more messages of perftest are {many - few} more requests ({few}, {many})")
     pair.session.perftest("ib_read_bw", 65536, 50, depth=2)
+    # Long enough for several surveys: what pairs of hosts sent is what those saw.
+    pair.session.perftest("ib_write_bw", 4096, 40000, depth=16)
     for name in BOXES:
         wrong = pair.differences(name)
         expect(not wrong, f"{name}: " + "; ".join(wrong))
