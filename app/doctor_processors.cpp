@@ -97,9 +97,8 @@ std::vector<Finding> isolation(const Patient& patient) {
   const std::string there = isolated.empty() ? "no processor is isolated" : list_of(isolated) + " isolated";
   if (!patient.polls()) return {{Level::ok, there + "; with idle: sleep it does not matter"}};
   const std::set<unsigned> cores = patient.cores();
-  if (cores.empty())
-    return isolated.empty() ? std::vector<Finding>{{Level::warning, there, isolate({})}}
-                            : std::vector<Finding>{{Level::ok, there}};
+  if (cores.empty() && isolated.empty()) return {{Level::warning, there, isolate({})}};
+  if (cores.empty()) return {{Level::ok, there}};
   std::set<unsigned> exposed;
   std::ranges::set_difference(cores, isolated, std::inserter(exposed, exposed.end()));
   if (exposed.empty()) return {{Level::ok, there}};

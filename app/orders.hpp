@@ -62,7 +62,7 @@ class Orders {
   /// An order under way, and nobody else's turn until wait().
   class Ticket {
     friend class Orders;
-    std::unique_lock<std::timed_mutex> turn;
+    std::unique_lock<std::mutex> turn;
     std::shared_ptr<Given> given;
   };
 
@@ -82,7 +82,7 @@ class Orders {
  private:
   bool done_by(const std::atomic<bool>& done, Deadline deadline) const;
 
-  std::timed_mutex turn_;
+  std::mutex turn_;
   std::shared_ptr<Given> given_;  ///< until it is done or taken back
   std::atomic<Given*> next_{nullptr};
   std::atomic<bool> closed_{false};

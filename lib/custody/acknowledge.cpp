@@ -85,9 +85,10 @@ void NearPart::examine(NearFlow& flow, Time now) {
   }
 }
 
-// Requests wait behind a READ or atomic that has not been answered.
+// The newest request waits behind a READ or atomic that has not been answered. (Another READ would not be acknowledged
+// by the box anyway.)
 void NearPart::note_read_stall(NearFlow& flow, Time now) {
-  if (flow.read_stall_since == 0 && flow.queue.newest() != flow.queue.to_acknowledge()) {
+  if (flow.read_stall_since == 0 && !held_in(flow.queue.newest()).wants_response) {
     flow.read_stall_since = now;
     ++counters_[Counter::read_stalls];
   }

@@ -75,7 +75,7 @@ namespace longhaul::metrics {
   X(eligible_requests, "SEND and WRITE requests with AckReq, new PSNs, of flows that were confirmed")                 \
   X(pseudo_acks, "pseudo-ACKs made for requests, one each")                                                           \
   X(pseudo_acks_withheld, "pseudo-ACKs that had to wait for a limit on unanswered bytes or for credits")              \
-  X(read_stalls, "times that requests had to wait behind an unfinished READ or atomic to be acknowledged")            \
+  X(read_stalls, "times that SENDs and WRITEs waited behind an unfinished READ or atomic to be acknowledged")         \
   X(read_stall_ns, "nanoseconds that they did, added up over flows, waits that are over only")                        \
   X(pseudo_acks_repeated, "pseudo-ACKs made again for repeated requests, one a burst")                                \
   X(pseudo_naks, "PSN NAKs made for gaps in the requester's PSNs")                                                    \
