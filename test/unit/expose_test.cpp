@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 
@@ -73,7 +72,10 @@ TEST_CASE("every counter has one place, under a name that Prometheus likes") {
     CAPTURE(place.family, place.value);
     CHECK(counters.insert(place.counter).second);
     CHECK(places.emplace(place.family, place.value).second);
-    CHECK(std::regex_match(std::string(place.family), std::regex("longhaul(_[a-z]+)+_total")));
+    CHECK(place.family.starts_with("longhaul_"));
+    CHECK(place.family.ends_with("_total"));
+    CHECK(place.family.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos);
+    CHECK(place.family.find("__") == std::string_view::npos);
     CHECK(place.label.empty() == place.value.empty());
     CHECK(place.label.empty() == family_help(place.family).empty());
     CHECK(label_of.emplace(place.family, place.label).first->second == place.label);
