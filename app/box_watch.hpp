@@ -29,8 +29,6 @@ class BoxWatch {
   /// Before the attendant starts. `service` hears that all workers make progress, and of the end; it must outlive this.
   void attend_by(Attendant& attendant, ServiceNotifier& service, const Requests& requests);
 
-  const WorkerWatch& workers() const { return watch_; }
-
  private:
   void look_at_workers();
   void look_at_links();

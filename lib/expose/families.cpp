@@ -79,14 +79,17 @@ void add_state(Families& out, const Snapshot& its) {
     out.add(flag(its.workers[i].alive), {{"worker", std::to_string(i)}});
 }
 
+/// A family with a series for each `Row`.
+template <typename Row>
+struct Column {
+  MetricType type;
+  std::string_view name;
+  std::string_view help;
+  double (*value)(const Row&);
+};
+
 void add_workers(Families& out, const std::vector<WorkerState>& workers) {
-  struct Column {
-    MetricType type;
-    std::string_view name;
-    std::string_view help;
-    double (*value)(const WorkerState&);
-  };
-  static constexpr Column kColumns[] = {
+  static constexpr Column<WorkerState> kColumns[] = {
       {MetricType::Counter, "longhaul_worker_busy_seconds_total", "time that a worker spent on rounds with frames",
        [](const WorkerState& w) { return in_seconds(w.busy); }},
       {MetricType::Counter, "longhaul_worker_run_seconds_total", "time that a worker's loop has run",
@@ -98,7 +101,7 @@ void add_workers(Families& out, const std::vector<WorkerState>& workers) {
       {MetricType::Gauge, "longhaul_worker_custody_bytes", "frame bytes in a worker's custody",
        [](const WorkerState& w) { return number(w.custody_bytes); }},
   };
-  for (const Column& column : kColumns) {
+  for (const auto& column : kColumns) {
     out.begin(column.type, column.name, column.help);
     for (std::size_t i = 0; i < workers.size(); ++i) out.add(column.value(workers[i]), {{"worker", std::to_string(i)}});
   }
@@ -201,13 +204,7 @@ void add_survey(Families& out, const Snapshot& its) {
 
 void add_pairs(Families& out, const std::vector<PairState>& pairs) {
   if (pairs.empty()) return;
-  struct Column {
-    MetricType type;
-    std::string_view name;
-    std::string_view help;
-    double (*value)(const PairState&);
-  };
-  static constexpr Column kColumns[] = {
+  static constexpr Column<PairState> kColumns[] = {
       {MetricType::Gauge, "longhaul_pair_connections", "connections between two hosts",
        [](const PairState& p) { return number(p.sums.connections); }},
       {MetricType::Gauge, "longhaul_pair_custody_bytes", "frame bytes in custody for two hosts",
@@ -220,7 +217,7 @@ void add_pairs(Families& out, const std::vector<PairState>& pairs) {
        "its end is missing",
        [](const PairState& p) { return number(p.taken_bytes); }},
   };
-  for (const Column& column : kColumns) {
+  for (const auto& column : kColumns) {
     out.begin(column.type, column.name, column.help);
     for (const PairState& pair : pairs) {
       const Label labels[] = {{"host", pair.host}, {"remote", pair.remote}, {"vlan", pair.vlan}};
