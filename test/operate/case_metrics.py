@@ -301,11 +301,13 @@ def pair(bench):
         bench.say(check_storm(both))
         dashboard.check_queries(prometheus, "lab", bench.say)
         if browser.program():
-            under_way = session.begin(TRAFFIC["write-cm-ipv4"], 8000)
-            under_way.wait_under_way(200)
+            # A connection that lasts for as long as the browser takes, whatever machine this is.
+            under_way = session.begin(TRAFFIC["rping-cm-ipv4"], 10_000_000, timeout=300)
+            wait_until(lambda: json.loads(both.get("near", "/status.json")[2])["pairs"], 30, "the connection in a survey")
             browser.check_status_page(f"http://{BOXES['near']}:9464/", namespace, bench.directory, bench.say,
                                       also=(session.client.ip, session.server.ip))
-            expect(under_way.finish().complete, "the transfer beside the browser failed")
+            expect(under_way.running, "the transfer beside the browser ended")
+            under_way.kill()
         else:
             bench.say("no browser: tools/setup --browser")
 

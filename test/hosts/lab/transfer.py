@@ -121,6 +121,12 @@ class Transfer:
             if not self._server.running and now - self._server.ended_at > RETRY_SECONDS:
                 self._client.kill()
 
+    def kill(self):
+        """Ends both ends, of a transfer that was not meant to be complete."""
+        self._client.kill()
+        if self._server is not None:
+            self._server.kill()
+
     def finish(self, qp_may_fail=False):
         """Waits for the client, then for the server; the Outcome is also a step of the session's record."""
         if qp_may_fail and self._server is not None:
