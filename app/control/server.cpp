@@ -20,6 +20,14 @@
 namespace longhaul::app {
 namespace {
 
+// Whatever copies or compares values goes down as deep as they are nested, and a thread's stack is not endless.
+bool limit_nesting(int depth, Json::parse_event_t, Json&) {
+  constexpr int kDeepest = 16;
+  if (depth > kDeepest)
+    throw CommandError(fmt::format("a request with values nested more than {} deep", kDeepest), Exit::usage);
+  return true;
+}
+
 Json error_line(const std::string& what, Exit exit) {
   Json json;
   json["error"] = what;
@@ -189,7 +197,7 @@ void ControlServer::run(Running& running, const std::string& request) {
   Json last;
   try {
     try {
-      handler_(Json::parse(request), client);
+      handler_(Json::parse(request, limit_nesting), client);
     } catch (const Json::parse_error& error) {
       throw CommandError(fmt::format("not a line of JSON: {}", error.what()), Exit::usage);
     }
