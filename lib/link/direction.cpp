@@ -138,12 +138,15 @@ void Direction::offer(rte_mbuf* frame, Time now) {
 
   const std::uint64_t size = rte_pktmbuf_pkt_len(frame);
   Time left = now;
-  if (settings_.rate_bps != 0) {
+  if (settings_.rate_bps != 0 || settings_.frame_time != 0) {
     const Time start = std::max(now, transmitter_free_);
-    if (settings_.queue_bytes != 0 && bytes_in(start - now, settings_.rate_bps) + size > settings_.queue_bytes) {
+    const bool rated = settings_.rate_bps != 0;
+    if (rated && settings_.queue_bytes != 0 &&
+        bytes_in(start - now, settings_.rate_bps) + size > settings_.queue_bytes) {
       return drop(counters_.queue_dropped);
     }
-    left = transmitter_free_ = start + time_on_wire(size, settings_.rate_bps);
+    const Duration on_wire = rated ? time_on_wire(size + settings_.line_overhead, settings_.rate_bps) : 0;
+    left = transmitter_free_ = start + std::max(on_wire, settings_.frame_time);
   }
   if (fate.event_drop) return drop(counters_.event_drop);
   if (fate.lost) return drop(counters_.lost);

@@ -16,14 +16,16 @@ enum class Way : std::uint8_t { a_to_b = 0, b_to_a = 1 };
 constexpr std::string_view name_of(Way way) { return way == Way::a_to_b ? "a_to_b" : "b_to_a"; }
 
 struct DirectionSettings {
-  Duration delay = 0;             ///< one way, propagation
-  Duration jitter = 0;            ///< added at random from 0 to this; keeps the order
-  std::uint64_t rate_bps = 0;     ///< bits per second of frames without preamble, gap and FCS; 0: unlimited
-  std::uint64_t queue_bytes = 0;  ///< before the transmitter; a frame that does not fit is dropped; 0: unlimited
-  double loss = 0;                ///< fraction of frames, behind the transmitter: lost frames take up the rate
-  double duplicate = 0;           ///< fraction of frames that arrive twice
-  double corrupt = 0;             ///< fraction of frames with one bit flipped behind the Ethernet header
-  double reorder = 0;             ///< fraction of frames that arrive `reorder_extra` later, overtaken by others
+  Duration delay = 0;               ///< one way, propagation
+  Duration jitter = 0;              ///< added at random from 0 to this; keeps the order
+  std::uint64_t rate_bps = 0;       ///< bits per second of frames without preamble, gap and FCS; 0: unlimited
+  std::uint32_t line_overhead = 0;  ///< bytes that each frame takes of the rate besides its own: FCS, preamble, gap
+  Duration frame_time = 0;          ///< who takes them in has a frame at most so often: they leave no faster
+  std::uint64_t queue_bytes = 0;    ///< before the transmitter; a frame that does not fit is dropped; 0: unlimited
+  double loss = 0;                  ///< fraction of frames, behind the transmitter: lost frames take up the rate
+  double duplicate = 0;             ///< fraction of frames that arrive twice
+  double corrupt = 0;               ///< fraction of frames with one bit flipped behind the Ethernet header
+  double reorder = 0;               ///< fraction of frames that arrive `reorder_extra` later, overtaken by others
   Duration reorder_extra = 0;
 };
 

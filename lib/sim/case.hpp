@@ -18,6 +18,7 @@ using Number = std::uint64_t;
 /// What one way of one segment does. Chances are of 10,000 frames.
 struct Harm {
   Number loss = 0;
+  Number loss_ppm = 0;  ///< on top, of 1,000,000 frames
   Number duplicate = 0;
   Number reorder = 0;
   Number reorder_us = 50;
@@ -45,6 +46,14 @@ struct HostPlan {
   Number initiator_depth = 4;
   Number tail_repeat = 1;
   Number psn = 100;
+  // For measurements: what a NIC and its application take.
+  Number uniform = 0;        ///< each message has max_bytes
+  Number warm_up = 0;        ///< so many small SENDs come first
+  Number nic_depth = 0;      ///< messages that the NIC sends before it has an answer; 0: `depth`
+  Number moderation = 1;     ///< completions that the application hears of: every nth
+  Number turnaround_ns = 0;  ///< from the answer until the application can post
+  Number message_ns = 0;     ///< a message begins at most so often
+  Number port_mbps = 0;      ///< of the host's port; 0: unlimited
 
   Number receives = 0;
   Number refill_us = 0;
@@ -83,6 +92,7 @@ struct BoxPlan {
   Number record = 0;                 ///< it keeps a restart record
   Number dark = 0;                   ///< while it is away frames are lost; else they pass it by
   Number answers_pass_by_at_us = 0;  ///< from then on answers to its host take another path
+  Number frame_ns = 0;               ///< it takes in a frame of a port at most so often
   Number workers = 1;
   Number receiver = 0;      ///< so many workers after its home the one is that receives the hosts' frames
   Number hand_over_us = 0;  ///< a worker looks at what others handed over so often; 0: at once
@@ -118,8 +128,11 @@ struct Case {
   Number mtu = 3;  ///< code: 1 to 5 are 256 to 4096 bytes
   Number p_key = 0xffff;
   Number wan_delay_us = 1000;
-  Number wan_queue = 0;  ///< bytes before each transmitter of the long link
+  Number wan_delay_ns = 0;  ///< on top
+  Number wan_queue = 0;     ///< bytes before each transmitter of the long link
   Number wan_mbps = 0;
+  Number line_overhead = 0;  ///< bytes that a frame takes of each rate besides its own
+  Number local_ns = 1000;    ///< from a host to its box
   Number outage_at_us = 0;
   Number outage_us = 0;
   Number outage_segment = 1;

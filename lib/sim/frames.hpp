@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "flow/time.hpp"
 #include "wire/frame.hpp"
 
 struct rte_mbuf;
@@ -18,6 +19,8 @@ class Outlet {
  public:
   virtual ~Outlet() = default;
   virtual void put(std::span<const std::uint8_t> frame) = 0;
+  /// Requests wait until then: the port still sends what was put before.
+  virtual Time free_at() const { return 0; }
 };
 
 /// A frame taken apart. Valid as long as the mbuf's bytes are.

@@ -220,6 +220,16 @@ void Judge::advance(Flow& flow) const {
   while (flow.contiguous < flow.left.size() && flow.left[flow.contiguous]) ++flow.contiguous;
 }
 
+/// The messages from the first READ or atomic on whose answer has not passed whole.
+std::span<const Message> Judge::unanswered_from(Flow& flow) {
+  const auto& messages = flow.plan.work->messages();
+  std::size_t& first = flow.answered;
+  while (first < messages.size() &&
+         (!messages[first].wants_response() || flow.response_next[first] >= messages[first].end))
+    ++first;
+  return std::span(messages).subspan(first);
+}
+
 // A real answer on its way to the requester.
 void Judge::answer_left(Flow& flow, const View& view, Time now) {
   const std::int32_t signed_position = flow.plan.work->position_of(view.psn());
@@ -229,8 +239,8 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
     const Message& m = flow.plan.work->at(position);
     // Of a response whose READ has an unanswered one before it the requester makes nothing yet; unless the responder
     // has said already that the earlier one's answer is lost.
-    for (const Message& before : flow.plan.work->messages()) {
-      if (before.number == m.number) break;
+    for (const Message& before : unanswered_from(flow)) {
+      if (before.number >= m.number) break;
       if (before.wants_response() && flow.response_next[before.number] < before.end &&
           before.begin >= flow.responder_said)
         return;
@@ -246,8 +256,8 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
   if (ack) {
     // One beyond an unfinished READ says that its response is lost, and completes what is before.
     std::uint32_t completes = reached;
-    for (const Message& m : flow.plan.work->messages())
-      if (m.wants_response() && flow.response_next[m.number] < m.end) completes = std::min(completes, m.begin);
+    if (const auto unanswered = unanswered_from(flow); !unanswered.empty())
+      completes = std::min(completes, unanswered.front().begin);
     flow.told = std::max(flow.told, completes);
     flow.responder_said = std::max(flow.responder_said, reached);
     return;
@@ -344,7 +354,7 @@ void Judge::check_end(std::size_t number, const Requester& requester, const Resp
            fmt::format("flow {} failed, and its requester's later requests ended with success", flow.plan.name), now);
 
   // Memory: what was accepted of the WRITEs, in order, and nothing else.
-  std::vector<std::uint8_t> expected(kWriteBytes);
+  std::vector<std::uint8_t> expected(flow.plan.work->write_bytes());
   for (const Message& m : messages) {
     if (!m.writes() || m.begin >= flow.accepted) continue;
     const std::uint32_t accepted = std::min(m.end, flow.accepted) - m.begin;

@@ -105,6 +105,7 @@ class Judge final : public BoxWatch {
     std::uint32_t responder_said = 0;  ///< the same, by ACKs of the responder itself
     std::vector<std::uint32_t> response_next;  ///< by message: next response to leave towards the requester
     std::vector<std::uint32_t> asked_from;     ///< by message: where the last repeat of a READ began
+    std::size_t answered = 0;                  ///< READs and atomics among so many first messages have their answers
     bool credits_known = false;                ///< the near box has seen a real ACK
     bool credits = false;                      ///< and it carried credits
     bool credits_passed_on = false;            ///< a pseudo-ACK has carried some
@@ -151,6 +152,7 @@ class Judge final : public BoxWatch {
   static bool is_answer(const View& view);
   void note_tail(Flow& flow, const View& view);
   void request_left(Flow& flow, const View& view);
+  static std::span<const Message> unanswered_from(Flow& flow);
   void answer_left(Flow& flow, const View& view, Time now);
   void made(unsigned box, const View& view, Time now);
   void check_made(Flow& flow, const View& view, Time now);

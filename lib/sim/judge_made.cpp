@@ -63,7 +63,7 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
                               flow.contiguous, at(flow, view)),
                   now);
   // Rule 5: beyond a READ or atomic whose answer has not passed.
-  for (const Message& m : plan.work->messages()) {
+  for (const Message& m : unanswered_from(flow)) {
     if (m.begin >= acknowledged) break;
     // The responder itself may have said so already.
     // Or the requester has the part before: it asked for the rest.
@@ -76,8 +76,8 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
   }
   // Policy window: the end of no message is acknowledged before its responder has accepted it.
   if (plan.completions_true)
-    for (const Message& m : plan.work->messages())
-      if (m.end <= acknowledged && m.end > flow.accepted)
+    for (const Message& m : std::span(plan.work->messages()).subspan(plan.work->completed_before(flow.accepted)))
+      if (m.end <= acknowledged)
         return report(Rule::nothing_lost,
                       fmt::format("policy window, and message {} completes unanswered: {}", m.number, at(flow, view)),
                       now);

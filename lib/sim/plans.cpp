@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/plans.hpp"
 
+#include <algorithm>
+
 #include "wire/path_mtu.hpp"
 
 namespace longhaul::sim {
@@ -16,10 +18,16 @@ std::uint8_t timeout_code(Duration timeout) {
 
 }  // namespace
 
+/// The box that takes in what leaves the segment that way; none where a host does.
+const BoxPlan* box_behind(const Case& c, unsigned segment, link::Way way) {
+  const unsigned place = segment + (way == link::Way::a_to_b ? 1 : 0);  // 0: host A, 1: box A, 2: box B, 3: host B
+  return place == 1 || place == 2 ? &box_plan(c, place - 1) : nullptr;
+}
+
 engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   const BoxPlan& plan = box_plan(c, box);
   engine::Settings settings;
-  settings.max_connections = 16;
+  settings.max_connections = std::max<std::uint32_t>(16, 2 * static_cast<std::uint32_t>(c.connections));
   settings.max_pending_cm = 64;
   settings.max_candidates = 16;
   constexpr flow::Policy kPolicies[] = {flow::Policy::off, flow::Policy::full, flow::Policy::window};
@@ -42,9 +50,12 @@ link::Settings segment_settings(const Case& c, unsigned segment) {
   for (std::size_t way = 0; way < 2; ++way) {
     const Harm& harm = c.harm[segment][way];
     link::DirectionSettings& direction = settings.directions[way];
-    direction.delay = wan ? microseconds(c.wan_delay_us) : microseconds(1);
+    direction.delay = wan ? microseconds(c.wan_delay_us) + c.wan_delay_ns : c.local_ns;
+    direction.line_overhead = static_cast<std::uint32_t>(c.line_overhead);
+    if (const BoxPlan* box = box_behind(c, segment, static_cast<link::Way>(way))) direction.frame_time = box->frame_ns;
+    if (!wan) direction.rate_bps = host_plan(c, segment / 2).port_mbps * 1'000'000;
     direction.jitter = microseconds(harm.jitter_us);
-    direction.loss = static_cast<double>(harm.loss) / 1e4;
+    direction.loss = static_cast<double>(harm.loss) / 1e4 + static_cast<double>(harm.loss_ppm) / 1e6;
     direction.duplicate = static_cast<double>(harm.duplicate) / 1e4;
     direction.reorder = static_cast<double>(harm.reorder) / 1e4;
     direction.reorder_extra = microseconds(harm.reorder_us);
@@ -107,6 +118,8 @@ WorkPlan work_plan(const Case& c, unsigned host, unsigned connection, unsigned g
   work.starting_psn =
       static_cast<std::uint32_t>((plan.psn + connection * c.psns_apart + Number{generation} * 0x240000) & 0xffffff);
   work.mix = static_cast<Mix>(plan.mix);
+  work.uniform = plan.uniform != 0;
+  work.warm_up = static_cast<std::uint32_t>(plan.warm_up);
   return work;
 }
 
@@ -136,10 +149,16 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   r.rnr_retry = static_cast<std::uint8_t>(plan.rnr_retry);
   r.initiator_depth = static_cast<std::uint32_t>(plan.initiator_depth);
   r.tail_repeat = plan.tail_repeat != 0;
+  r.nic_depth = static_cast<std::uint32_t>(plan.nic_depth);
+  r.moderation = static_cast<std::uint32_t>(plan.moderation);
+  r.turnaround = plan.turnaround_ns;
+  r.message_time = plan.message_ns;
+  r.warm_up = static_cast<std::uint32_t>(plan.warm_up);
   ResponderPlan& p = qp.responder;
   p.starting_psn = answered.starting_psn;
   p.path_mtu = answered.path_mtu;
   p.key = answered.key;
+  p.memory = std::max(kWriteBytes, answered.max_bytes);
   p.receives = static_cast<std::uint32_t>(plan.receives);
   p.refill = microseconds(plan.refill_us);
   p.rnr_timer = static_cast<std::uint8_t>(plan.rnr_timer);

@@ -80,7 +80,9 @@ bool Requester::may_send(std::uint32_t position, std::uint32_t assumed_top) cons
   if (position >= work_.positions()) return false;
   const Message& m = work_.at(position);
   if (position >= una_ + plan_.window && position != una_) return false;
-  if (m.number >= first_ + plan_.depth) return false;
+  if (m.number >= heard_ + plan_.depth) return false;
+  if (plan_.nic_depth != 0 && m.number >= first_ + plan_.nic_depth) return false;
+  if (m.number >= plan_.warm_up && heard_ < plan_.warm_up) return false;
   if (m.wants_response() && position >= assumed_top) {
     std::uint32_t outstanding = 0;
     for (std::uint32_t n = first_; n < m.number; ++n)
@@ -141,6 +143,7 @@ void Requester::send_at(std::uint32_t position, Time now) {
   if (follows > top_) {
     top_ = follows;
     last_new_sent_ = now;
+    if (m.number == plan_.warm_up && position == m.begin) measured_from_ = now;
   }
   if (timer_ == kNever && plan_.ack_timeout != 0) timer_ = timeout_from(now);
   outlet_.put(bytes);
@@ -150,12 +153,14 @@ Time Requester::next_deadline() const {
   if (!started_ || ended()) return kNever;
   Time next = timer_;
   const bool sendable = again_ || may_send(next_, top_);
-  if (sendable) next = std::min(next, std::max(next_burst_, hold_until_));
+  if (sendable) next = std::min(next, std::max({next_burst_, hold_until_, outlet_.free_at()}));
+  if (!on_their_way_.empty()) next = std::min(next, on_their_way_.front().at);
   return next;
 }
 
 void Requester::poll(Time now) {
   if (!started_ || ended()) return;
+  hear(now);
   if (timer_ <= now) {
     if (now < hold_until_) {
       timer_ = timeout_from(hold_until_);
@@ -169,7 +174,7 @@ void Requester::poll(Time now) {
         next_ = una_;
     }
   }
-  if (now < hold_until_ || now < next_burst_) return;
+  if (now < hold_until_ || now < next_burst_ || now < outlet_.free_at()) return;
   std::uint32_t budget = plan_.burst;
   if (again_) {
     const std::uint32_t position = *again_;
@@ -183,9 +188,38 @@ void Requester::poll(Time now) {
     std::uint32_t position = next_;
     next_ = after(position);
     if (const Message& m = work_.at(position); m.kind == Kind::read && !plan_.tail_repeat) position = m.begin;
+    const bool begins = position == work_.at(position).begin;
     send_at(position, now);
+    if (begins && plan_.message_time != 0) next_message_ = std::max(now, next_message_) + plan_.message_time;
+    if (now < outlet_.free_at() || now < next_message_) {
+      next_burst_ = std::max(now + plan_.pace, next_message_);
+      return;
+    }
   }
   next_burst_ = now + std::max<Duration>(plan_.pace, 1);
+}
+
+// ---- the application --------------------------------------------------------------------------
+
+// It asked for a completion of every nth message, and of the last.
+void Requester::tell_application(Time now) {
+  const auto all = static_cast<std::uint32_t>(work_.messages().size());
+  std::uint32_t told = first_;
+  if (first_ != all && first_ > plan_.warm_up)
+    told = plan_.warm_up + (first_ - plan_.warm_up) / plan_.moderation * plan_.moderation;
+  const std::uint32_t before = on_their_way_.empty() ? heard_ : on_their_way_.back().messages;
+  if (told > before) on_their_way_.push_back({now + plan_.turnaround, told});
+  hear(now);
+  // Nobody polls a requester that has ended.
+  if (first_ == all) heard_at_ = now + plan_.turnaround;
+}
+
+void Requester::hear(Time now) {
+  while (!on_their_way_.empty() && on_their_way_.front().at <= now) {
+    heard_ = on_their_way_.front().messages;
+    heard_at_ = on_their_way_.front().at;
+    on_their_way_.pop_front();
+  }
 }
 
 // ---- answers ----------------------------------------------------------------------------------
@@ -316,6 +350,7 @@ void Requester::progress(Time now) {
   hold_until_ = 0;
   if (again_ && *again_ < una_) again_.reset();
   timer_ = una_ < top_ && plan_.ack_timeout != 0 ? timeout_from(now) : kNever;
+  tell_application(now);
 }
 
 void Requester::response_lost(Time now) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -29,6 +30,13 @@ struct RequesterPlan {
   std::uint8_t rnr_retry = 7;  ///< 7: for ever
   std::uint32_t initiator_depth = 4;
   bool tail_repeat = true;  ///< a READ partly answered is asked for its tail only
+
+  // What a NIC and its application take, for measurements.
+  std::uint32_t nic_depth = 0;   ///< of `depth`, messages that the NIC sends before it has an answer; 0: all
+  std::uint32_t moderation = 1;  ///< the application hears of every nth completion and of the last
+  Duration turnaround = 0;       ///< from the answer until the application can post
+  Duration message_time = 0;     ///< a message begins at most so often
+  std::uint32_t warm_up = 0;     ///< the first messages so many, done before others are posted
 };
 
 /// As few AckReq as possible: only where nothing else may be sent before an answer.
@@ -69,10 +77,15 @@ class Requester {
   std::uint32_t unacknowledged() const { return una_; }
   std::uint32_t sent_top() const { return top_; }  ///< first position never sent
   Time last_new_sent() const { return last_new_sent_; }
+  /// From the first packet behind the warm-up until the application heard of the last completion.
+  Time measured_from() const { return measured_from_; }
+  Time measured_to() const { return heard_at_; }
   std::uint64_t resent() const { return resent_; }
 
  private:
   bool may_send(std::uint32_t position, std::uint32_t assumed_top) const;
+  void tell_application(Time now);
+  void hear(Time now);
   std::uint32_t after(std::uint32_t position) const;
   void send_at(std::uint32_t position, Time now);
   bool wants_ack(const Message& message, std::uint32_t position) const;
@@ -114,7 +127,16 @@ class Requester {
   Time timer_ = kNever;
   Time hold_until_ = 0;  ///< RNR wait
   Time next_burst_ = 0;
+  Time next_message_ = 0;
   Time last_new_sent_ = 0;
+  struct Completions {
+    Time at;
+    std::uint32_t messages;  ///< all before are complete
+  };
+  std::deque<Completions> on_their_way_;  ///< to the application
+  std::uint32_t heard_ = 0;               ///< messages that it knows are complete
+  Time heard_at_ = 0;
+  Time measured_from_ = kNever;
   bool credits_ = false;            ///< the responder gives some
   std::uint32_t credit_limit_ = 0;  ///< SSN that may be sent (LSN), 9.7.7.2.2
   std::uint64_t resent_ = 0;

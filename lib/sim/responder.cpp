@@ -17,7 +17,7 @@ Responder::Responder(const ResponderPlan& plan, const wire::PacketBuilder& frame
       outlet_(outlet),
       watch_(watch),
       expected_(plan.starting_psn),
-      memory_(kWriteBytes),
+      memory_(plan.memory),
       words_(kAtomicWords) {}
 
 // ---- what comes in ----------------------------------------------------------------------------

@@ -18,16 +18,17 @@ namespace longhaul::sim {
 struct ResponderPlan {
   std::uint32_t starting_psn = 0;
   std::uint32_t path_mtu = 1024;
-  std::uint64_t key = 1;        ///< of its READ region
-  std::uint32_t receives = 0;   ///< depth of the receive queue; 0: never empty
-  Duration refill = 0;          ///< after this a used receive is posted again
-  std::uint8_t rnr_timer = 10;  ///< code, table 45
-  bool nak_after_rnr = false;   ///< follows each RNR NAK by a PSN NAK for the same PSN, as rxe does
-  std::uint32_t ack_every = 1;  ///< answers every nth request that wants an ACK...
-  Duration ack_delay = 0;       ///< ...or after this
-  bool credits = false;         ///< says how many receives there are
-  std::uint32_t resources = 8;  ///< READs and atomics that can be repeated
-  std::uint32_t fatal_at = 0;   ///< answers this message (from 1) with `fatal_code`; 0: never
+  std::uint64_t key = 1;               ///< of its READ region
+  std::uint32_t receives = 0;          ///< depth of the receive queue; 0: never empty
+  Duration refill = 0;                 ///< after this a used receive is posted again
+  std::uint8_t rnr_timer = 10;         ///< code, table 45
+  bool nak_after_rnr = false;          ///< follows each RNR NAK by a PSN NAK for the same PSN, as rxe does
+  std::uint32_t ack_every = 1;         ///< answers every nth request that wants an ACK...
+  Duration ack_delay = 0;              ///< ...or after this
+  bool credits = false;                ///< says how many receives there are
+  std::uint32_t memory = kWriteBytes;  ///< that WRITEs go to
+  std::uint32_t resources = 8;         ///< READs and atomics that can be repeated
+  std::uint32_t fatal_at = 0;          ///< answers this message (from 1) with `fatal_code`; 0: never
   std::uint8_t fatal_code = 2;
   std::uint32_t dead_at = 0;  ///< says and does nothing more from this message on; 0: never
 };

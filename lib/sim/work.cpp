@@ -14,13 +14,16 @@ namespace {
 constexpr std::size_t kKinds = 9;
 
 // Rows: Mix; columns: Kind.
-constexpr std::array<std::array<std::uint8_t, kKinds>, 6> kWeights = {{
+constexpr std::array<std::array<std::uint8_t, kKinds>, 9> kWeights = {{
     {0, 0, 0, 9, 1, 0, 0, 0, 0},
     {7, 2, 1, 0, 0, 0, 0, 0, 0},
     {4, 1, 1, 6, 1, 2, 1, 0, 0},
     {1, 0, 0, 3, 0, 8, 0, 0, 0},
     {1, 0, 0, 3, 0, 1, 4, 3, 0},
     {3, 1, 1, 4, 1, 2, 1, 1, 1},
+    {0, 0, 0, 1, 0, 0, 0, 0, 0},
+    {1, 0, 0, 0, 0, 0, 0, 0, 0},
+    {0, 0, 0, 0, 0, 1, 0, 0, 0},
 }};
 
 Kind draw_kind(Mix mix, Random& random) {
@@ -36,6 +39,7 @@ Kind draw_kind(Mix mix, Random& random) {
 }
 
 std::uint32_t draw_size(const WorkPlan& plan, Random& random) {
+  if (plan.uniform) return plan.max_bytes;
   const std::uint32_t most = std::max<std::uint32_t>(plan.max_bytes, 1);
   switch (random.below(8)) {
     case 0:
@@ -78,9 +82,11 @@ Work::Work(const WorkPlan& plan) : plan_(plan) {
   Random random(plan.key, 0, 1);
   std::array<std::uint64_t, kAtomicWords> words{};
   std::uint32_t position = 0;
-  for (std::uint32_t number = 0; number < plan.messages; ++number) {
+  constexpr std::uint32_t kWarmUpBytes = 64;
+  for (std::uint32_t number = 0; number < plan.warm_up + plan.messages; ++number) {
+    const bool warm_up = number < plan.warm_up;
     Message m;
-    m.kind = draw_kind(plan.mix, random);
+    m.kind = warm_up ? Kind::send : draw_kind(plan.mix, random);
     m.number = number;
     m.begin = position;
     m.data = static_cast<std::uint32_t>(random.next());
@@ -97,10 +103,10 @@ Work::Work(const WorkPlan& plan) : plan_(plan) {
     } else if (m.kind == Kind::unknown) {
       m.bytes = 8;
     } else {
-      m.bytes = draw_size(plan, random);
+      m.bytes = warm_up ? kWarmUpBytes : draw_size(plan, random);
       const bool read = m.kind == Kind::read;
-      m.address = (read ? kReadRegion : kWriteRegion) +
-                  random.below((read ? kReadBytes : kWriteBytes) - std::min(m.bytes, kWriteBytes) + 1);
+      const std::uint32_t region = read ? std::max(kReadBytes, plan.max_bytes) : write_bytes();
+      m.address = (read ? kReadRegion : kWriteRegion) + random.below(region - std::min(m.bytes, write_bytes()) + 1);
     }
     const std::uint32_t packets = m.atomic() || m.bytes == 0 ? 1 : (m.bytes + plan.path_mtu - 1) / plan.path_mtu;
     position += packets;

@@ -4,6 +4,7 @@
 // uses them needs no arithmetic on the circle.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -37,7 +38,18 @@ struct Message {
 };
 
 /// Which kinds of messages, as weights.
-enum class Mix : std::uint8_t { writes, sends, common, reads, atomics, everything };
+enum class Mix : std::uint8_t {
+  writes,
+  sends,
+  common,
+  reads,
+  atomics,
+  everything,
+  // Of one kind, for measurements.
+  write_only,
+  send_only,
+  read_only
+};
 
 struct WorkPlan {
   std::uint64_t key = 1;
@@ -46,15 +58,17 @@ struct WorkPlan {
   std::uint32_t path_mtu = 1024;
   std::uint32_t starting_psn = 0;
   Mix mix = Mix::common;
+  bool uniform = false;       ///< each message has max_bytes
+  std::uint32_t warm_up = 0;  ///< so many small SENDs come first
 };
 
 /// The responder's memory: WRITEs go to the first part, atomics to the words behind it, READs read what was there
-/// before and never changes.
+/// before and never changes. A part is as large as said here, or as one message where that is larger.
 inline constexpr std::uint64_t kWriteRegion = 0x10000;
 inline constexpr std::uint32_t kWriteBytes = 32768;
-inline constexpr std::uint64_t kAtomicRegion = 0x40000;
+inline constexpr std::uint64_t kAtomicRegion = 0x1'0000'0000;
 inline constexpr std::uint32_t kAtomicWords = 4;
-inline constexpr std::uint64_t kReadRegion = 0x80000;
+inline constexpr std::uint64_t kReadRegion = 0x2'0000'0000;
 inline constexpr std::uint32_t kReadBytes = 65536;
 inline constexpr std::uint32_t kRKey = 0x77;
 
@@ -64,6 +78,7 @@ class Work {
 
   const std::vector<Message>& messages() const { return messages_; }
   const WorkPlan& plan() const { return plan_; }
+  std::uint32_t write_bytes() const { return std::max(kWriteBytes, plan_.max_bytes); }
   std::uint32_t positions() const { return messages_.empty() ? 0 : messages_.back().end; }
 
   std::uint32_t psn_at(std::uint32_t position) const;

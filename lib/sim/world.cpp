@@ -18,7 +18,6 @@ constexpr Duration kHorizon = seconds(7200);
 // When an operator's tool looks whether custody is empty: soon, then less and less often.
 constexpr Duration kFirstLook = microseconds(100);
 constexpr Duration kLastLook = milliseconds(50);
-constexpr std::uint64_t kMaxSteps = 600000;
 constexpr Duration kLook = milliseconds(2);  // how often applications look at their connections
 
 // Of a connection learned from traffic a box cannot tell forged DREQs from true ones. When they fill its places, the
@@ -33,14 +32,23 @@ Duration dreq_limit(const Case& c) {
 
 /// A host's way onto its segment.
 struct World::Port final : Outlet {
-  Port(World& its_world, unsigned its_host) : world(its_world), host(its_host) {}
+  Port(World& its_world, unsigned its_host)
+      : world(its_world), host(its_host), mbps(host_plan(its_world.case_, its_host).port_mbps) {}
   void put(std::span<const std::uint8_t> frame) override {
-    rte_mbuf* mbuf = to_mbuf(world.pools_.frames, frame);
+    constexpr std::uint64_t kBitsPerByteNs = 8000;  // of Mbit/s
+    if (mbps != 0)
+      free = std::max(free, world.now_) + (frame.size() + world.case_.line_overhead) * kBitsPerByteNs / mbps;
+    // ACKs are many.
+    const bool small = frame.size() <= engine::Pools::kSmallBytes[0];
+    rte_mbuf* mbuf = to_mbuf(small ? world.pools_.small[0] : world.pools_.frames, frame);
     world.tell(host == 0 ? "A > " : "B > ", mbuf);
     world.offer(host == 0 ? 0 : 2, host == 0 ? link::Way::a_to_b : link::Way::b_to_a, mbuf);
   }
+  Time free_at() const override { return free; }
   World& world;
   unsigned host;
+  Number mbps;
+  Time free = 0;  ///< when what was put has left
 };
 
 /// One generation of a connection: a QP at each host, what each posts, a flow in each direction.
@@ -299,7 +307,7 @@ void World::step() {
   check_boxes();
 }
 
-Result World::run() {
+Result World::run(std::uint64_t max_events) {
   Result result;
   Time next_look = start_;
   while (!judge_.violation()) {
@@ -309,7 +317,7 @@ Result World::run() {
     const Time next = over ? event : std::min(event, std::max(next_look, now_));
     if (next == kNever) break;
     now_ = std::max(now_, next);
-    if (++totals_.steps > kMaxSteps || now_ > start_ + kHorizon) {
+    if (++totals_.steps > max_events || now_ > start_ + kHorizon) {
       std::string who;
       for (const auto& c : connections_)
         for (unsigned h = 0; h < 2; ++h)

@@ -34,8 +34,9 @@ class World {
   World(const Case& c, const engine::Pools& pools, Trace trace = nullptr);
   ~World();
 
-  /// Lets it happen. Call once.
-  Result run();
+  /// Lets it happen. Call once. A world that has not ended after so many events never will.
+  Result run(std::uint64_t max_events = kMaxEvents);
+  static constexpr std::uint64_t kMaxEvents = 600000;
 
   // For tests that look closer, after run().
   const Requester& requester(unsigned host, unsigned connection = 0) const;

@@ -336,3 +336,54 @@ TEST_CASE("frames of no concern and forged ones") {
   CHECK(seen.result.totals.forged > 50);
   CHECK(seen.count(Counter::pseudo_acks) > 50);
 }
+
+TEST_CASE("hosts with a window, a line rate and completions in groups: virtual time is what arithmetic says") {
+  // No boxes, no losses, a round trip of 2 ms.
+  Case c;
+  c.box_a.present = c.box_b.present = 0;
+  c.line_overhead = 24;
+  c.local_ns = 0;
+  c.a.messages = 40;
+  c.a.mix = static_cast<sim::Number>(sim::Mix::write_only);
+  c.a.max_bytes = 1000;
+  c.a.uniform = 1;
+  c.a.warm_up = 1;
+  c.a.burst = 1;
+  c.a.port_mbps = c.b.port_mbps = 1000;
+  const auto lasted = [&c] {
+    const Seen seen(c);
+    CHECK(seen.succeeded() == 41);
+    return seen.world.requester(0).measured_to() - seen.world.requester(0).measured_from();
+  };
+  constexpr Time kRoundTrip = milliseconds(2);
+  // Ethernet, IPv4, UDP, BTH, RETH, ICRC; FCS, preamble and gap. Two transmitters take it, at the hosts; the long haul
+  // has no rate.
+  constexpr Time kFrame = (14 + 20 + 8 + 12 + 16 + 1000 + 4 + 24) * 8;
+  constexpr Time kAck = (14 + 20 + 8 + 12 + 4 + 4 + 24) * 8;
+  constexpr Time kTurn = kRoundTrip + 2 * kFrame + 2 * kAck;
+
+  c.a.depth = 1;
+  CHECK(lasted() == 40 * kTurn);
+  c.a.turnaround_ns = 20000;
+  CHECK(lasted() == 40 * (kTurn + 20000));
+  c.a.turnaround_ns = 0;
+
+  c.a.depth = 4;
+  CHECK(lasted() == 10 * kTurn + 3 * kFrame);
+  // The application posts five, the NIC sends four: as with four.
+  c.a.depth = 5;
+  c.a.nic_depth = 4;
+  CHECK(lasted() == 10 * kTurn + 3 * kFrame);
+  c.a.nic_depth = 0;
+  // The application hears of three at once: the third's ACK comes two frames behind the first's.
+  c.a.depth = 3;
+  c.a.moderation = 3;
+  CHECK(lasted() == 13 * (kTurn + 2 * kFrame) + kTurn);
+
+  // More than a round trip holds: the line is what limits.
+  c.a.depth = 1000;
+  c.a.moderation = 1;
+  CHECK(lasted() == kTurn + 39 * kFrame);
+  c.a.message_ns = 20000;
+  CHECK(lasted() == kTurn + 39 * 20000);
+}

@@ -93,6 +93,21 @@ TEST_CASE("delay and serialization add up") {
   CHECK(got[1].time == milliseconds(5) + 1600);
 }
 
+TEST_CASE("the rate has room for what frames cost on the line, and for who takes them in") {
+  MbufPool pool;
+  DirectionSettings s;
+  s.rate_bps = 8'000'000'000;  // one byte takes 1 ns
+  s.line_overhead = 24;
+  s.frame_time = 700;
+  Direction d(one(s), Way::a_to_b);
+  d.offer(pool.make(numbered(0, 1000)), 100);
+  d.offer(pool.make(numbered(1, 500)), 100);
+  const auto got = drain(d);
+  REQUIRE(got.size() == 2);
+  CHECK(got[0].time == 1124);
+  CHECK(got[1].time == 1824);
+}
+
 TEST_CASE("a full queue drops at its tail, and counts") {
   MbufPool pool;
   DirectionSettings s;
