@@ -75,6 +75,17 @@ std::string axis_text(std::string_view name, const Axis& axis, const Plot& plot)
   return out;
 }
 
+/// A little more than the greatest value, or a curve along the top would lie on the border.
+std::string headroom(const Plot& plot) {
+  double most = 0;
+  for (const Series& series : plot.series)
+    for (const double value : series.y)
+      if (std::isfinite(value)) most = std::max(most, value);
+  if (most <= 0) return "";
+  return fmt::format("set yrange [{}:{:.12g}]\n", plot.y.logarithmic ? "*" : "0",
+                     most * (plot.y.logarithmic ? 1.6 : 1.05));
+}
+
 std::string value_text(double value, const Axis& axis) {
   return std::isfinite(value) && (!axis.logarithmic || value > 0) ? fmt::format("{:.12g}", value) : "NaN";
 }
@@ -156,10 +167,10 @@ std::string script(const Plot& plot, const std::string& file) {
                               kWidth, kHeight);
   out += "set encoding utf8\n";
   out += fmt::format("set title {} noenhanced\n", gnuplot_text(fmt::format("{} ({})", plot.title, name_of(plot.kind))));
-  out += axis_text("x", plot.x, plot) + axis_text("y", plot.y, plot);
+  out += axis_text("x", plot.x, plot) + axis_text("y", plot.y, plot) + headroom(plot);
   out +=
       "set border 3 lc rgb '#444444'\nset tics nomirror\nset grid xtics ytics lc rgb '#d8d8d8' lt 1\n"
-      "set offsets 0, 0, graph 0.04, 0\nset key below center horizontal Left reverse noenhanced samplen 3.5 spacing "
+      "set key below center horizontal Left reverse noenhanced samplen 3.5 spacing "
       "1.3 width 2\nset datafile missing 'NaN'\n";
   for (std::size_t i = 0; i < plot.series.size(); ++i) {
     const Series& series = plot.series[i];
