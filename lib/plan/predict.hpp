@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a scenario yields, by formula: the least of what the line, the hosts and the window allow (numbers.md N2, N4).
+// What a scenario yields, by formula: the least of what the line, the hosts and the window allow (docs/plan.md has the
+// formulas and the published figures that they are held against).
 #pragma once
 
 #include <string_view>
@@ -12,6 +13,10 @@ namespace longhaul::plan {
 enum class Limit : std::uint8_t { line, depth, nic_depth, read_depth, message_time, local_loop, box };
 /// For people: "work requests posted", "work requests in the NIC (LOG_MAX_OUTSTANDING_WQE)".
 std::string_view name_of(Limit limit);
+/// For programs and narrow columns: "depth", "nic_depth".
+std::string_view key_of(Limit limit);
+
+std::string_view name_of(Operation operation);
 
 struct Prediction {
   double messages_per_second = 0;  ///< of all QPs
@@ -19,7 +24,29 @@ struct Prediction {
   Limit limit = Limit::line;
 };
 
+/// Throws std::invalid_argument for what no host can do: a moderation above the depth, no QP, no depth, no rate.
 Prediction predict(const Scenario& scenario);
+
+/// Messages of a QP under way at once, and what bounds them: depth, nic_depth or read_depth.
+struct Outstanding {
+  std::uint32_t messages = 0;
+  Limit limit = Limit::depth;
+};
+Outstanding outstanding(Operation operation, const Hosts& hosts);
+
+/// Bits per second of payload that the line carries of these messages; cap_bps where the scenario has one.
+double line_cap(const Scenario& scenario);
+
+/// Seconds that one message takes when nothing else is under way.
+struct Latency {
+  double delivered = 0;  ///< until its data is where it shall be: what perftest's *_lat shows (READ: both ways)
+  double completed = 0;  ///< until the requester has its completion; with a pair that of the near box
+};
+Latency latency(const Scenario& scenario);
+
+/// Messages of a QP that must be under way to fill the line over the whole distance, hosts' turnaround included. With
+/// that many posted, or more, predict() says `line`, if nothing else is in the way.
+std::uint64_t depth_to_fill(const Scenario& scenario);
 
 /// Bytes that a message of the operation takes of the line, in the direction of its data: every header, FCS, preamble
 /// and gap of each of its packets. IPv4.

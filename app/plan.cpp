@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `longhaul plan`: what to expect of a link. Needs no box, no privileges and no network.
+#include "app/commands.hpp"
+#include "app/plan_commands.hpp"
+
+namespace longhaul::app {
+namespace {
+
+using AddCommand = void (*)(CLI::App&, int&);
+// In the order of --help.
+constexpr AddCommand kCommands[] = {add_plan_throughput, add_plan_depth};
+
+constexpr const char* kFooter =
+    "Start with your own link, and look at the picture:\n"
+    "  longhaul plan throughput --rate 100Gbps --distance 100km --plot link.svg\n"
+    "\"standard\" is RDMA as it is, \"deep queues\" the same hosts with more under way, \"pair\" a pair of longhaul "
+    "boxes.\n"
+    "Every number says what it is: calculated (by a formula), simulated, published (quoted), measured.\n"
+    "docs/plan.md has the formulas and holds them against the published figures.";
+
+}  // namespace
+
+void add_plan(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("plan", "what to expect of a link: rates, queue depths, buffers, whole workloads");
+  command->require_subcommand(1);
+  command->footer(kFooter);
+  for (const AddCommand add : kCommands) add(*command, exit_code);
+}
+
+}  // namespace longhaul::app

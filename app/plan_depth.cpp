@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `longhaul plan depth`: what queue depth fills a link, and what distance a depth fills.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/command_guard.hpp"
+#include "app/plan_commands.hpp"
+#include "app/plan_options.hpp"
+#include "plan/depth_report.hpp"
+#include "plan/throughput.hpp"
+
+namespace longhaul::app {
+namespace {
+
+constexpr std::uint64_t kLeastFrame = 64;  // Ethernet's
+constexpr std::uint64_t kMostFrame = 65536;
+
+struct Arguments {
+  PlanLink link;
+  PlanOutput output;
+  plan::DepthQuestion question;
+  std::vector<std::string> frames;
+  std::vector<std::string> messages;
+  std::vector<std::uint64_t> depths = {128, 2048, 8192, 16384};
+};
+
+int run(const Arguments& arguments) {
+  plan::DepthQuestion question = arguments.question;
+  question.link = arguments.link.read();
+  question.depths = arguments.depths;
+  for (const std::string& text : arguments.frames) {
+    question.frames.push_back(read_option("--frame", text, config::parse_size));
+    if (question.frames.back() < kLeastFrame || question.frames.back() > kMostFrame)
+      throw config::ConfigError(
+          fmt::format("--frame: expected {}B to {}B on the line, preamble and gap included, got \"{}\"", kLeastFrame,
+                      kMostFrame, text));
+  }
+  question.messages = arguments.messages.empty() ? plan::usual_messages() : read_messages(arguments.messages);
+  const plan::Report report = plan::report(question);
+  if (arguments.output.plot.empty())
+    arguments.output.give(report);
+  else
+    arguments.output.give(report, plan::plot(question));
+  return 0;
+}
+
+}  // namespace
+
+void add_plan_depth(CLI::App& plan, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = plan.add_subcommand("depth", "what queue depth fills a link, and what distance a depth fills");
+  command->footer(
+      "Depth counts messages under way, on all QPs together: floor(rate x RTT / (8 x bytes on the line)).\n"
+      "Bytes on the line are computed from the headers, FCS, preamble and gap included; --frame takes another figure.\n"
+      "Examples:\n"
+      "  longhaul plan depth --rate 100Gbps --distance 100km\n"
+      "  longhaul plan depth --rate 400Gbps --rtt 3.81ms --message 4KiB 64KiB --depth 128 1024\n"
+      "  longhaul plan depth --rate 100Gbps --distance 100km --frame 590B");
+  arguments->link.add_to(*command);
+  add_operation(*command, arguments->question.operation);
+  CLI::Option* frame = command->add_option(
+      "--frame", arguments->frames, "bytes of a frame on the line, such as 4178B; instead of --mtu and --message");
+  frame->type_name("SIZE");
+  add_path_mtu(*command, arguments->question.framing.path_mtu)->excludes(frame);
+  command->add_flag("--ipv6", arguments->question.framing.ipv6, "packets have an IPv6 header")->excludes(frame);
+  command->add_option("--vlan", arguments->question.framing.vlan_tags, "VLAN tags of a frame (default 0)")
+      ->type_name("TAGS")
+      ->check(CLI::Range(0, 2))
+      ->excludes(frame);
+  command->add_option("--message", arguments->messages, "message sizes (default: 2B to 8MiB)")
+      ->type_name("SIZE")
+      ->excludes(frame);
+  command->add_option("--depth", arguments->depths, "say what distance these fill (default: 128 2048 8192 16384)")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 24));
+  arguments->output.add_to(*command);
+  command->callback([arguments, &exit_code] { exit_code = guarded("plan depth", [&] { return run(*arguments); }); });
+}
+
+}  // namespace longhaul::app

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "app/plan_options.hpp"
+
+#include <cstdio>
+#include <map>
+#include <stdexcept>
+
+#include "plan/framing.hpp"
+
+namespace longhaul::app {
+namespace {
+
+constexpr std::uint64_t kLargestMessage = 1ull << 31;  // IBTA vol. 1, 9.7.7
+constexpr std::uint64_t kFastest = 100'000'000'000'000;
+constexpr Duration kLongest = seconds(60);
+
+}  // namespace
+
+void PlanOutput::add_to(CLI::App& command) {
+  CLI::Option* as_json = command.add_flag("--json", json, "print one JSON object");
+  command.add_flag("--csv", csv, "print the table as CSV, with units in the names of columns")->excludes(as_json);
+  command.add_option("--plot", plot, "also draw it: FILE.svg or FILE.png (needs gnuplot)")
+      ->type_name("FILE")
+      ->check(CLI::Validator(
+          [](std::string& file) {
+            return plan::can_draw(file) ? "" : file + ": expected a name that ends in .svg or .png";
+          },
+          ""));
+}
+
+plan::Format PlanOutput::format() const {
+  if (json) return plan::Format::json;
+  return csv ? plan::Format::csv : plan::Format::text;
+}
+
+void PlanOutput::give(const plan::Report& report) const {
+  const std::string text = plan::render(report, format());
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    throw std::runtime_error("cannot write to standard output");
+}
+
+void PlanOutput::give(const plan::Report& report, const plan::Plot& picture) const {
+  if (!plot.empty()) plan::draw(picture, plot);
+  give(report);
+}
+
+void PlanLink::add_to(CLI::App& command, const std::string& several) {
+  const std::size_t most = several.empty() ? 1 : 1000;
+  command.add_option("--rate", rate, "of the line (default " + rate + ")")->type_name("RATE");
+  CLI::Option* distance = command.add_option("--distance", distances, "of fibre one way, such as 100km" + several);
+  distance->type_name("KM")->expected(1, static_cast<int>(most));
+  CLI::Option* rtt =
+      command.add_option("--rtt", round_trips, "instead of it: the round trip, such as 3.81ms" + several);
+  rtt->type_name("TIME")->expected(1, static_cast<int>(most))->excludes(distance);
+}
+
+std::uint64_t PlanLink::read_rate() const {
+  const std::uint64_t bps = read_option("--rate", rate, config::parse_rate);
+  if (bps == 0 || bps > kFastest)
+    throw config::ConfigError(fmt::format("--rate: expected more than 0 and at most 100Tbps, got \"{}\"", rate));
+  return bps;
+}
+
+std::vector<Duration> PlanLink::read_round_trips() const {
+  std::vector<Duration> out;
+  const auto add = [&out](const char* option, const std::string& text, Duration time) {
+    if (time == 0 || time > kLongest)
+      throw config::ConfigError(fmt::format(
+          "{}: \"{}\" is a round trip of {} ns: expected more than 0 and at most 60 s", option, text, time));
+    out.push_back(time);
+  };
+  for (const std::string& text : distances) {
+    const Duration one_way = read_option("--distance", text, config::parse_distance);
+    add("--distance", text, one_way > kLongest ? one_way : 2 * one_way);
+  }
+  for (const std::string& text : round_trips) add("--rtt", text, read_option("--rtt", text, config::parse_duration));
+  if (out.empty()) throw config::ConfigError("how far is it? give --distance such as 100km, or --rtt such as 1ms");
+  return out;
+}
+
+plan::Link PlanLink::read() const {
+  const std::vector<Duration> times = read_round_trips();
+  if (times.size() != 1) throw config::ConfigError("one --distance or --rtt is wanted here");
+  return {read_rate(), times.front()};
+}
+
+std::vector<std::uint64_t> read_messages(const std::vector<std::string>& texts) {
+  std::vector<std::uint64_t> out;
+  for (const std::string& text : texts) {
+    out.push_back(read_option("--message", text, config::parse_size));
+    if (out.back() == 0 || out.back() > kLargestMessage)
+      throw config::ConfigError(
+          fmt::format("--message: expected 1B to 2GiB, the largest message of RDMA, got \"{}\"", text));
+  }
+  return out;
+}
+
+CLI::Option* add_operation(CLI::App& command, plan::Operation& operation) {
+  return command.add_option("--operation", operation, "what is posted: write (default), send or read")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, plan::Operation>{{"write", plan::Operation::write},
+                                                                                 {"send", plan::Operation::send},
+                                                                                 {"read", plan::Operation::read}})
+                      .description("{write,send,read}"));
+}
+
+CLI::Option* add_path_mtu(CLI::App& command, std::uint32_t& mtu) {
+  std::vector<std::uint32_t> known(plan::path_mtus().begin(), plan::path_mtus().end());
+  return command.add_option("--mtu", mtu, "path MTU of the connections, bytes of payload (default 4096)")
+      ->type_name("BYTES")
+      ->check(CLI::IsMember(known));
+}
+
+}  // namespace longhaul::app

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the subcommands of `longhaul plan` share: options, and how answers are given.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "config/config_error.hpp"
+#include "config/quantity.hpp"
+#include "plan/plot.hpp"
+#include "plan/scenario.hpp"
+#include "plan/table.hpp"
+
+namespace longhaul::app {
+
+/// --json, --csv, --plot FILE.
+struct PlanOutput {
+  bool json = false;
+  bool csv = false;
+  std::string plot;
+
+  void add_to(CLI::App& command);
+  plan::Format format() const;
+  /// Draws when asked to, then prints. Throws when standard output cannot be written.
+  void give(const plan::Report& report) const;
+  void give(const plan::Report& report, const plan::Plot& plot) const;
+};
+
+/// --rate, and --distance or --rtt.
+struct PlanLink {
+  std::string rate = "100Gbps";
+  std::vector<std::string> distances;
+  std::vector<std::string> round_trips;
+
+  void add_to(CLI::App& command, const std::string& several = "");
+  /// One or more. Throws ConfigError.
+  std::vector<Duration> read_round_trips() const;
+  /// Throws ConfigError when there are several.
+  plan::Link read() const;
+  std::uint64_t read_rate() const;
+};
+
+/// An option's text as what `parse` makes of it. Throws ConfigError that names the option.
+template <typename Parse>
+auto read_option(std::string_view name, const std::string& text, Parse parse) {
+  try {
+    return parse(text);
+  } catch (const config::QuantityError& error) {
+    throw config::ConfigError(fmt::format("{}: {}", name, error.what()));
+  }
+}
+
+/// Bytes of each; ConfigError unless 1 to 2^31, the largest message there is.
+std::vector<std::uint64_t> read_messages(const std::vector<std::string>& texts);
+
+/// --operation write|send|read.
+CLI::Option* add_operation(CLI::App& command, plan::Operation& operation);
+/// --mtu: the path MTU.
+CLI::Option* add_path_mtu(CLI::App& command, std::uint32_t& mtu);
+
+}  // namespace longhaul::app

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What would help a scenario, from its limits.
+#pragma once
+
+#include <string>
+
+#include "plan/scenario.hpp"
+
+namespace longhaul::plan {
+
+/// The ways to run one application: as it is, with deeper queues, with a pair of boxes around the long haul.
+struct Ways {
+  Scenario standard;
+  Scenario deep;
+  Scenario pair;
+};
+
+/// `scenario` without its pair; the same with the depths of `deep`; with its pair (hosts as they are).
+Ways ways(const Scenario& scenario, const Hosts& deep);
+
+/// One sentence.
+std::string advise(const Ways& ways);
+
+/// The least power of two, from the scenario's message on, that fills the line with so much outstanding; 0: none up to
+/// 2^31, the largest message there is.
+std::uint64_t message_to_fill(const Scenario& scenario);
+/// QPs that fill the line with so much outstanding on each.
+std::uint64_t qps_to_fill(const Scenario& scenario);
+
+}  // namespace longhaul::plan

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Curves as a picture, drawn by gnuplot.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "plan/table.hpp"
+
+namespace longhaul::plan {
+
+/// gnuplot is missing or has failed, or the file cannot be written.
+class PlotError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// One curve. Values that are not finite, or not positive on a logarithmic axis, leave a gap.
+struct Series {
+  enum class Style : std::uint8_t { line, points };
+  std::string name;
+  std::vector<double> x;
+  std::vector<double> y;  ///< as many as x
+  Style style = Style::line;
+  bool marked = true;  ///< a line with a mark at each value
+};
+
+struct Axis {
+  enum class Marks : std::uint8_t {
+    numbers,
+    bytes,  ///< 1 KiB, 64 KiB, 1 MiB: powers of two
+  };
+  std::string label;  ///< with its unit
+  bool logarithmic = false;
+  Marks marks = Marks::numbers;
+};
+
+struct Plot {
+  std::string title;
+  Kind kind = Kind::calculated;  ///< stands behind the title
+  Axis x;
+  Axis y;
+  std::vector<Series> series;
+};
+
+/// True when `file` ends in .svg or .png: what draw() can make.
+bool can_draw(const std::string& file);
+
+/// What gnuplot is told; draw() feeds it. `file` only for its format.
+std::string script(const Plot& plot, const std::string& file);
+
+/// Writes `file`. Throws PlotError.
+void draw(const Plot& plot, const std::string& file);
+
+}  // namespace longhaul::plan

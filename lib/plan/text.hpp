@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Numbers with units for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "flow/time.hpp"
+#include "plan/table.hpp"
+
+namespace longhaul::plan {
+
+std::string size_text(std::uint64_t bytes);      ///< "64 KiB", "4178 B"
+std::string rate_text(double bits_per_second);   ///< "4.19 Gbit/s"
+std::string time_text(double seconds);           ///< "1.002 ms"
+std::string amount_text(double bytes);           ///< "12.5 MB", powers of 1000
+std::string distance_text(Duration round_trip);  ///< "100 km"
+
+Cell size_cell(std::uint64_t bytes);
+Cell gigabits(double bits_per_second);   ///< text in Gbit/s, value in bit/s
+Cell microseconds_cell(double seconds);  ///< text in us, value in s
+
+}  // namespace longhaul::plan

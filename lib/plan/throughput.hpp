@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `longhaul plan throughput`: rate against distance and message size, three ways.
+#pragma once
+
+#include <vector>
+
+#include "plan/advice.hpp"
+#include "plan/plot.hpp"
+#include "plan/scenario.hpp"
+#include "plan/table.hpp"
+
+namespace longhaul::plan {
+
+struct ThroughputQuestion {
+  Scenario scenario;  ///< hosts as they are, and the pair's own properties; message and round trip are replaced
+  Hosts deep;         ///< depth, nic_depth and read_depth of the deep queues
+  std::vector<std::uint64_t> messages;
+  std::vector<Duration> round_trips;
+  bool latency = false;  ///< columns of it for people; programs have them always
+};
+
+/// Powers of two from 2 B to 8 MiB: perftest's -a.
+std::vector<std::uint64_t> usual_messages();
+
+Report report(const ThroughputQuestion& question);
+
+/// Rate against message size, or against distance when there are several and one size. Throws PlotError for several of
+/// both.
+Plot plot(const ThroughputQuestion& question);
+
+}  // namespace longhaul::plan
