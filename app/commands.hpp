@@ -13,5 +13,9 @@ void add_metrics(CLI::App& app, int& exit_code);
 void add_ctl(CLI::App& app, int& exit_code);
 void add_replay(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
+void add_plan(CLI::App& app, int& exit_code);
+
+/// Subcommands of `plan`.
+void add_plan_nic(CLI::App& plan, int& exit_code);
 
 }  // namespace longhaul::app

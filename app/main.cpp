@@ -9,7 +9,8 @@ namespace {
 using AddCommand = void (*)(CLI::App&, int&);
 // In the order of --help.
 constexpr AddCommand kCommands[] = {longhaul::app::add_run,  longhaul::app::add_ctl,    longhaul::app::add_doctor,
-                                    longhaul::app::add_link, longhaul::app::add_replay, longhaul::app::add_metrics};
+                                    longhaul::app::add_link, longhaul::app::add_replay, longhaul::app::add_metrics,
+                                    longhaul::app::add_plan};
 
 }  // namespace
 
