@@ -9,5 +9,7 @@ namespace longhaul::app {
 
 void add_plan_throughput(CLI::App& plan, int& exit_code);
 void add_plan_depth(CLI::App& plan, int& exit_code);
+void add_plan_nic(CLI::App& plan, int& exit_code);
+void add_plan_simulate(CLI::App& plan, int& exit_code);
 
 }  // namespace longhaul::app

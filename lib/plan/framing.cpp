@@ -62,6 +62,8 @@ std::uint32_t frame_overhead(const Framing& framing) {
                          [](std::uint32_t sum, const FramePart& part) { return sum + part.bytes; });
 }
 
+std::uint32_t outside_frame() { return kPreambleAndDelimiter + kFcs + kGap; }
+
 std::uint32_t full_frame(const Framing& framing) { return framing.path_mtu + frame_overhead(framing); }
 
 std::uint64_t packets_of(std::uint64_t message, std::uint32_t path_mtu) {

@@ -30,6 +30,9 @@ std::span<const FramePart> parts_of(const Framing& framing);
 /// Sum of parts_of(): 82 bytes with IPv4 and no tag.
 std::uint32_t frame_overhead(const Framing& framing);
 
+/// Of these, what no capture shows: preamble with its delimiter, FCS and gap.
+std::uint32_t outside_frame();
+
 /// Bytes on the line of a middle packet, full of payload: 4178 with path MTU 4096, IPv4 and no tag.
 std::uint32_t full_frame(const Framing& framing);
 

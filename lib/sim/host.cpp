@@ -47,8 +47,16 @@ Time Host::next_deadline() const {
 }
 
 void Host::poll(Time now) {
-  for (const auto& qp : queue_pairs_)
-    if (qp->next_deadline() <= now) qp->poll(now);
+  const std::size_t first = turn_;
+  for (std::size_t i = 0; i < queue_pairs_.size(); ++i) {
+    const std::size_t number = (first + i) % queue_pairs_.size();
+    QueuePair& qp = *queue_pairs_[number];
+    if (qp.next_deadline() > now) continue;
+    const bool free = port_.free_at() <= now;
+    qp.poll(now);
+    // Whoever sent last is last the next time.
+    if (free && port_.free_at() > now) turn_ = number + 1;
+  }
 }
 
 }  // namespace longhaul::sim

@@ -14,7 +14,9 @@ namespace longhaul::sim {
 
 class Host {
  public:
-  Host(const wire::IpAddress& address, wire::VlanKey vlan) : address_(address), vlan_(vlan) {}
+  /// `port`: what its queue pairs send through.
+  Host(const wire::IpAddress& address, wire::VlanKey vlan, const Outlet& port)
+      : address_(address), vlan_(vlan), port_(port) {}
 
   /// Takes the place of an older one with its QPN.
   void add(std::shared_ptr<QueuePair> queue_pair);
@@ -29,8 +31,10 @@ class Host {
 
   wire::IpAddress address_;
   wire::VlanKey vlan_;
+  const Outlet& port_;
   std::vector<std::shared_ptr<QueuePair>> queue_pairs_;  ///< newest last; old ones still answer CM
   std::map<std::uint32_t, QueuePair*> by_qpn_;
+  std::size_t turn_ = 0;  ///< of the queue pairs, when they wait for the port
 };
 
 }  // namespace longhaul::sim

@@ -18,10 +18,12 @@ std::uint8_t timeout_code(Duration timeout) {
 
 }  // namespace
 
-/// The box that takes in what leaves the segment that way; none where a host does.
+/// The box that takes in what leaves the segment that way; null where a host does.
 const BoxPlan* box_behind(const Case& c, unsigned segment, link::Way way) {
   const unsigned place = segment + (way == link::Way::a_to_b ? 1 : 0);  // 0: host A, 1: box A, 2: box B, 3: host B
-  return place == 1 || place == 2 ? &box_plan(c, place - 1) : nullptr;
+  if (place == 0 || place == 3) return nullptr;
+  const BoxPlan& box = box_plan(c, place - 1);
+  return box.present != 0 ? &box : nullptr;
 }
 
 engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {

@@ -35,9 +35,7 @@ struct World::Port final : Outlet {
   Port(World& its_world, unsigned its_host)
       : world(its_world), host(its_host), mbps(host_plan(its_world.case_, its_host).port_mbps) {}
   void put(std::span<const std::uint8_t> frame) override {
-    constexpr std::uint64_t kBitsPerByteNs = 8000;  // of Mbit/s
-    if (mbps != 0)
-      free = std::max(free, world.now_) + (frame.size() + world.case_.line_overhead) * kBitsPerByteNs / mbps;
+    if (mbps != 0) send((frame.size() + world.case_.line_overhead) * 8);
     // ACKs are many.
     const bool small = frame.size() <= engine::Pools::kSmallBytes[0];
     rte_mbuf* mbuf = to_mbuf(small ? world.pools_.small[0] : world.pools_.frames, frame);
@@ -45,10 +43,21 @@ struct World::Port final : Outlet {
     world.offer(host == 0 ? 0 : 2, host == 0 ? link::Way::a_to_b : link::Way::b_to_a, mbuf);
   }
   Time free_at() const override { return free; }
+  // A small frame takes a few nanoseconds: what is rounded off counts.
+  void send(std::uint64_t bits) {
+    if (free < world.now_) {
+      free = world.now_;
+      rest = 0;
+    }
+    const std::uint64_t time = bits * 1000 + rest;  // in 1 / mbps nanoseconds
+    free += time / mbps;
+    rest = time % mbps;
+  }
   World& world;
   unsigned host;
   Number mbps;
   Time free = 0;  ///< when what was put has left
+  std::uint64_t rest = 0;
 };
 
 /// One generation of a connection: a QP at each host, what each posts, a flow in each direction.
@@ -89,7 +98,7 @@ World::World(const Case& c, const engine::Pools& pools, Trace trace)
   for (unsigned h = 0; h < 2; ++h) {
     if (box_plan(case_, h).workers > 1) judge_.set_several_workers(h);
     ports_[h] = std::make_unique<Port>(*this, h);
-    hosts_[h] = std::make_unique<Host>(address_of(c, h).ip, vlan_of(c));
+    hosts_[h] = std::make_unique<Host>(address_of(c, h).ip, vlan_of(c), *ports_[h]);
     boxes_[h] = std::make_unique<Box>(h, box_plan(case_, h), engine_settings(c, h), pools_, pair_hash, c.seed, judge_,
                                       judge_.observer(h), [this, h](Side out, rte_mbuf* f) { from_box(h, out, f); });
   }

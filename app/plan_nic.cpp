@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `longhaul plan nic`: what in a NIC's settings and counters limits a long haul, from dumps of the usual tools.
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/plan_commands.hpp"
+#include "config/quantity.hpp"
+#include "plan/nic/examine.hpp"
+
+namespace longhaul::app {
+namespace {
+
+using plan::nic::Haul;
+using plan::nic::Operation;
+using plan::nic::Origin;
+
+constexpr int kNothingWrong = 0;
+constexpr int kFaults = 1;
+constexpr int kUnusable = 2;
+
+struct Arguments {
+  std::vector<std::string> files;
+  std::string rate;
+  std::string distance;
+  std::string rtt;
+  std::string message;
+  std::string device;
+  Operation operation = Operation::write;
+  std::uint32_t qps = 0;  ///< 0: not given
+  std::uint32_t depth = 0;
+  bool json = false;
+};
+
+/// A quantity of the command line, with the option in its error.
+template <typename Parse>
+auto option(const char* name, Parse parse, const std::string& text) {
+  try {
+    return parse(text);
+  } catch (const config::QuantityError& error) {
+    throw std::runtime_error(fmt::format("{}: {}", name, error.what()));
+  }
+}
+
+Haul haul_of(const Arguments& arguments) {
+  Haul haul;
+  if (!arguments.rate.empty()) {
+    haul.rate_bps = option("--rate", config::parse_rate, arguments.rate);
+    haul.rate_origin = Origin::given;
+  }
+  if (!arguments.rtt.empty()) {
+    haul.rtt_ns = option("--rtt", config::parse_duration, arguments.rtt);
+  } else if (!arguments.distance.empty()) {
+    const Duration one_way = option("--distance", config::parse_distance, arguments.distance);
+    if (one_way > INT64_MAX / 2) throw std::runtime_error("--distance: too far");
+    haul.rtt_ns = 2 * one_way;
+    haul.rtt_origin = Origin::calculated;
+  } else {
+    throw std::runtime_error("how long is the haul? --distance 380km, or the RTT that ping shows: --rtt 3.81ms");
+  }
+  if (!arguments.message.empty()) {
+    haul.message_bytes = option("--message", config::parse_size, arguments.message);
+    haul.message_origin = Origin::given;
+  }
+  constexpr std::uint64_t kLargestMessage = 1ull << 31;  // IBTA volume 1, section 9.7: an RC message
+  if (haul.rate_bps == 0) throw std::runtime_error("--rate must be above 0");
+  if (haul.rtt_ns <= 0) throw std::runtime_error("--distance and --rtt must be above 0");
+  if (haul.message_bytes == 0 || haul.message_bytes > kLargestMessage)
+    throw std::runtime_error("--message must be from 1B to 2GiB");
+  haul.operation = arguments.operation;
+  if (arguments.qps != 0) {
+    haul.qps = arguments.qps;
+    haul.qps_origin = Origin::given;
+  }
+  haul.asked_depth = arguments.depth;
+  return haul;
+}
+
+std::string contents(std::istream& stream, const std::string& name) {
+  std::string out;
+  char block[65536];
+  while (stream.read(block, sizeof block) || stream.gcount() > 0) {
+    out.append(block, static_cast<std::size_t>(stream.gcount()));
+    if (out.size() > plan::nic::kLargestFile) break;  // Survey::read says so
+  }
+  if (stream.bad()) throw std::runtime_error(fmt::format("{}: cannot be read", name));
+  return out;
+}
+
+void read(const std::string& file, plan::nic::Survey& survey) {
+  if (file == "-") {
+    survey.read("(standard input)", contents(std::cin, "standard input"));
+    return;
+  }
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw std::runtime_error(fmt::format("{}: cannot be opened for reading", file));
+  survey.read(file, contents(stream, file));
+}
+
+int run(const Arguments& arguments) {
+  const Haul haul = haul_of(arguments);
+  plan::nic::Survey survey;
+  for (const std::string& file : arguments.files) read(file, survey);
+  if (!arguments.device.empty()) survey.keep_device(arguments.device);
+  const plan::nic::Diagnosis diagnosis = plan::nic::examine(survey, haul);
+  const std::string report = arguments.json ? to_json(diagnosis) : to_text(diagnosis);
+  if (std::fputs(report.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    throw std::runtime_error("cannot write to standard output");
+  return diagnosis.count(plan::nic::Severity::fault) > 0 ? kFaults : kNothingWrong;
+}
+
+}  // namespace
+
+void add_plan_nic(CLI::App& plan, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = plan.add_subcommand(
+      "nic",
+      "what in a NIC's settings and counters limits a long haul, from dumps of mlxconfig, ibv_devinfo, ethtool, rdma");
+  command
+      ->add_option("file", arguments->files,
+                   "dumps, in any number and order; a file may hold several (- is standard input)")
+      ->required();
+  command->add_option("--rate", arguments->rate, "rate of the long haul (100Gbps is assumed)");
+  command->add_option("--distance", arguments->distance, "length of fibre, for instance 380km: 5 us per km, twice");
+  command->add_option("--rtt", arguments->rtt, "the RTT itself, as ping shows it: 3.81ms (instead of --distance)");
+  command->add_option("--operation", arguments->operation, "what the application posts (default write)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Operation>{{"write", Operation::write},
+                                                                           {"send", Operation::send},
+                                                                           {"read", Operation::read}})
+                      .description("{write,send,read}"));
+  command->add_option("--qps", arguments->qps, "queue pairs it uses (default 1)")->check(CLI::Range(1u, 1u << 24));
+  command
+      ->add_option("--depth", arguments->depth,
+                   "work requests it keeps outstanding per QP (default: as many as it gets)")
+      ->check(CLI::Range(1u, 1u << 30));
+  command->add_option("--message", arguments->message, "size of its messages (default 4KiB)");
+  command->add_option("--device", arguments->device, "only this RDMA device of the dumps, for instance mlx5_0");
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->footer(
+      "On the host, into one file (where a tool is missing leave it out; what was not seen is said):\n"
+      "  (mlxconfig -d 0000:3b:00.0 -e query; mlxreg -d 0000:3b:00.0 --reg_name ROCE_ACCL --get; ibv_devinfo -v -d "
+      "mlx5_0;\n"
+      "   rdma link; ip link show enp59s0f0; ethtool -g enp59s0f0; ethtool -a enp59s0f0; rdma statistic show) > "
+      "host.txt\n"
+      "Then, anywhere, for 4 QPs that WRITE 64 KiB over 380 km:\n"
+      "  longhaul plan nic host.txt --rate 100Gbps --distance 380km --qps 4 --message 64KiB\n"
+      "fault: it limits or breaks this haul; advice: it may cost, the dumps cannot tell; fine: good enough. Each says "
+      "what was read and\n"
+      "where, what it means in figures, and the command that mends it; figures are (read), (given), (assumed) or "
+      "(calculated).\n"
+      "Counters count since boot: give two dumps of rdma statistic, before and after a run, and only what rose "
+      "counts.\n"
+      "Exit status: 0 nothing wrong (there may be advice), 1 faults found, 2 wrong usage or no dump in a file.");
+  command->callback([arguments, &exit_code] {
+    try {
+      exit_code = run(*arguments);
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "longhaul plan nic: {}\n", error.what());
+      exit_code = kUnusable;
+    }
+  });
+}
+
+}  // namespace longhaul::app

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The options that `plan throughput` and `plan simulate` share: the same question, so that answers can be compared.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/plan_options.hpp"
+#include "plan/throughput.hpp"
+
+namespace longhaul::app {
+
+class PlanScenario {
+ public:
+  PlanScenario();
+
+  void add_to(CLI::App& command);
+  /// Without --message: `messages`. Throws ConfigError.
+  plan::ThroughputQuestion read(const std::vector<std::uint64_t>& messages) const;
+
+ private:
+  PlanLink link_;
+  plan::Scenario scenario_;
+  plan::Hosts deep_;
+  std::vector<std::string> messages_;
+  std::string turnaround_ = "2us";
+  std::string message_time_ = "0";
+  std::string cap_;
+  std::string local_rtt_ = "4us";
+  std::string frame_time_ = "300ns";
+};
+
+}  // namespace longhaul::app

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `longhaul plan simulate`: the questions of `plan throughput`, answered by the real engine in virtual time.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "app/command_guard.hpp"
+#include "app/plan_commands.hpp"
+#include "app/plan_options.hpp"
+#include "app/plan_scenario.hpp"
+#include "drivers/eal.hpp"
+#include "plan/simulated.hpp"
+#include "plan/text.hpp"
+
+namespace longhaul::app {
+namespace {
+
+constexpr std::uint64_t kEalReserve = 64ull << 20;  // EAL's own tables
+constexpr std::uint64_t kWorldReserve = 512ull << 20;
+
+struct Arguments {
+  PlanScenario scenario;
+  PlanOutput output;
+  std::vector<std::string> ways = {"standard", "deep", "pair"};
+  std::uint64_t messages = 0;
+  std::string loss = "0";
+  std::uint64_t seed = 1;
+  bool quiet = false;
+};
+
+/// Pools that go before the EAL does.
+class PlanPools {
+ public:
+  explicit PlanPools(const engine::PoolPlan& plan) : pools_(engine::Pools::create(plan)) {}
+  ~PlanPools() { pools_.destroy(); }
+  PlanPools(const PlanPools&) = delete;
+  PlanPools& operator=(const PlanPools&) = delete;
+  const engine::Pools& get() const { return pools_; }
+
+ private:
+  engine::Pools pools_;
+};
+
+/// Of the machine, in bytes; 0 when it does not say.
+std::uint64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  std::uint64_t kilobytes = 0;
+  while (file >> word)
+    if (word == "MemAvailable:" && file >> kilobytes) return kilobytes << 10;
+  return 0;
+}
+
+void check_memory(std::uint64_t wanted) {
+  const std::uint64_t there = available_memory();
+  if (there == 0 || wanted + kWorldReserve <= there) return;
+  throw std::runtime_error(fmt::format(
+      "the frames under way need {} of memory, and {} are free: ask for a shorter distance, larger messages or fewer "
+      "of them (--messages)",
+      plan::amount_text(static_cast<double>(wanted + kWorldReserve)), plan::amount_text(static_cast<double>(there))));
+}
+
+/// On a terminal: what it is at.
+class Progress {
+ public:
+  explicit Progress(bool wanted) : shown_(wanted && isatty(STDERR_FILENO) != 0) {}
+  ~Progress() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void at(std::size_t number, std::size_t of, const plan::SimulatedPoint& point) const {
+    if (!shown_) return;
+    fmt::print(stderr, "\r\033[Krun {} of {}: {}, {} messages of {} over {}", number + 1, of, point.way,
+               point.run.messages, plan::size_text(point.run.scenario.message),
+               plan::distance_text(point.run.scenario.link.round_trip));
+    std::fflush(stderr);
+  }
+
+ private:
+  bool shown_;
+};
+
+const std::vector<std::uint64_t> kUsualSizes = {64, 256, 512, 1024, 4096, 8192, 65536};
+
+int run(const Arguments& arguments) {
+  plan::SimulationQuestion question;
+  question.throughput = arguments.scenario.read(kUsualSizes);
+  question.ways = arguments.ways;
+  question.messages = arguments.messages;
+  question.seed = arguments.seed;
+  const double loss = read_option("--loss", arguments.loss, config::parse_fraction);
+  question.loss_ppm = static_cast<std::uint32_t>(loss * 1e6 + 0.5);
+  if (loss > 0 && question.loss_ppm == 0)
+    throw config::ConfigError("--loss: less than 1e-6 is counted as none: give 0, or 1e-6 and more");
+  if (question.throughput.scenario.cap_bps != 0)
+    throw config::ConfigError("--cap is for formulas: the testbed's lines carry what fits between headers and gaps");
+
+  std::vector<plan::SimulatedPoint> points;
+  engine::PoolPlan buffers;
+  try {
+    points = plan::points_of(question);
+    buffers = plan::pools_for(points);
+  } catch (const std::invalid_argument& error) {
+    throw config::ConfigError(error.what());
+  }
+  drivers::EalOptions options;
+  options.program = "plan";
+  options.hugepages = false;
+  options.memory_bytes = engine::Pools::bytes_needed(buffers) + kEalReserve;
+  check_memory(options.memory_bytes);
+  const drivers::Eal eal(options);
+  const PlanPools pools(buffers);
+  {
+    const Progress progress(!arguments.quiet);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      progress.at(i, points.size(), points[i]);
+      points[i].simulation = plan::simulate(points[i].run, pools.get());
+    }
+  }
+  const plan::Report report = plan::report(question, points);
+  if (arguments.output.plot.empty())
+    arguments.output.give(report);
+  else
+    arguments.output.give(report, plan::plot(question, points));
+  return 0;
+}
+
+}  // namespace
+
+void add_plan_simulate(CLI::App& plan, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command =
+      plan.add_subcommand("simulate", "the same as throughput, by simulation: the real engine in virtual time");
+  command->footer(
+      "Each row is one run of a transfer tool as perftest is: the hosts exchange a message, then the clock runs from "
+      "the\n"
+      "first post to the last completion. NICs, line and propagation are modelled; the boxes run the engine of\n"
+      "`longhaul run`; all bytes and all answers are checked against docs/design.md. Beside it stands the formula, "
+      "and\n"
+      "where the two differ by more than 5 % the reason. The same command gives the same figures anywhere.\n"
+      "Examples:\n"
+      "  longhaul plan simulate --distance 100km --message 512B 4KiB --plot three-ways.svg\n"
+      "  longhaul plan simulate --distance 1000km --message 4KiB --ways standard pair --loss 1e-4\n"
+      "  longhaul plan simulate --rtt 3.81ms --operation read --qps 16 --ways standard --json");
+  arguments->scenario.add_to(*command);
+  command->add_option("--ways", arguments->ways, "of standard, deep, pair (default: all)")
+      ->type_name("WAY...")
+      ->check(CLI::IsMember({"standard", "deep", "pair"}));
+  command
+      ->add_option("--messages", arguments->messages,
+                   "of each QP (default: three round trips, at least 5000, as many as take some seconds)")
+      ->type_name("N");
+  command->add_option("--loss", arguments->loss, "share of frames lost on the long haul, each way (default 0)")
+      ->type_name("SHARE");
+  command->add_option("--seed", arguments->seed, "of what is lost (default 1)")->type_name("N");
+  command->add_flag("--quiet", arguments->quiet, "no progress on the terminal");
+  arguments->output.add_to(*command);
+  command->callback([arguments, &exit_code] { exit_code = guarded("plan simulate", [&] { return run(*arguments); }); });
+}
+
+}  // namespace longhaul::app

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All rules over all dumps, and what comes out of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/nic/haul.hpp"
+#include "plan/nic/rule.hpp"
+#include "plan/nic/survey.hpp"
+
+namespace longhaul::plan::nic {
+
+/// A dump that nobody gave.
+struct Missing {
+  std::string command;
+  std::string tells;
+};
+
+struct Diagnosis {
+  Haul haul;
+  std::vector<Dump> dumps;
+  DepthLimit limit;               ///< of the depth; 0: nothing in the dumps limits it
+  std::vector<Finding> findings;  ///< by severity, then as read
+  std::vector<Missing> missing;
+
+  std::size_t count(Severity severity) const;
+};
+
+/// The path MTU of the haul becomes that of the dumps, if they say.
+Diagnosis examine(const Survey& survey, Haul haul);
+
+std::string to_text(const Diagnosis& diagnosis);
+/// One JSON object, indented.
+std::string to_json(const Diagnosis& diagnosis);
+
+}  // namespace longhaul::plan::nic

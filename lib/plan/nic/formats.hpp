@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The formats of dumps: one row and one small parser each.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "plan/nic/survey.hpp"
+
+namespace longhaul::plan::nic {
+
+struct Line {
+  std::string_view text;
+  std::size_t number = 0;
+};
+
+/// What the command lines between dumps tell: "ethtool -g eth2", "mlxreg -d 5e:00.0".
+struct Context {
+  std::string device;
+};
+
+/// Takes what a parser finds.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void subject(std::string_view subject) = 0;  ///< of the facts that follow
+  virtual void fact(std::size_t line, std::string_view name, std::string_view value, std::string_view next = {}) = 0;
+};
+
+class Parser {
+ public:
+  virtual ~Parser() = default;
+  /// One more line of the dump; false when it is none, and the dump has ended before it.
+  virtual bool take(const Line& line, Sink& sink) = 0;
+  /// Whether a line that could open a dump belongs to this one.
+  virtual bool continues(const Line& line) const { return false; }
+};
+
+struct Format {
+  Kind kind{};
+  std::string_view name;
+  std::string_view command;  ///< that makes such a dump
+  std::string_view tells;    ///< what a long haul needs of it
+  bool asked_for = true;     ///< named to the user when no file has it
+  /// A parser when a dump begins with this line, which it is given first.
+  std::unique_ptr<Parser> (*open)(const Line& line, const Context& context);
+};
+
+std::span<const Format> formats();
+const Format& format_of(Kind kind);
+
+// The parsers, by file.
+std::unique_ptr<Parser> open_mlxconfig(const Line& line, const Context& context);
+std::unique_ptr<Parser> open_devinfo(const Line& line, const Context& context);
+std::unique_ptr<Parser> open_rings(const Line& line, const Context& context);
+std::unique_ptr<Parser> open_pause(const Line& line, const Context& context);
+std::unique_ptr<Parser> open_speed(const Line& line, const Context& context);
+std::unique_ptr<Parser> open_nic_statistics(const Line& line, const Context& context);
+std::unique_ptr<Parser> open_interface(const Line& line, const Context& context);
+std::unique_ptr<Parser> open_pfc(const Line& line, const Context& context);
+std::unique_ptr<Parser> open_rdma_statistic(const Line& line, const Context& context);
+std::unique_ptr<Parser> open_hw_counters(const Line& line, const Context& context);
+std::unique_ptr<Parser> open_rdma_json(const Line& line, const Context& context);
+std::unique_ptr<Parser> open_rdma_link(const Line& line, const Context& context);
+std::unique_ptr<Parser> open_roce_accl(const Line& line, const Context& context);
+std::unique_ptr<Parser> open_pcie(const Line& line, const Context& context);
+
+}  // namespace longhaul::plan::nic

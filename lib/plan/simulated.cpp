@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan/simulated.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "plan/depth.hpp"
+#include "plan/predict.hpp"
+#include "plan/predict_run.hpp"
+#include "plan/text.hpp"
+
+namespace longhaul::plan {
+namespace {
+
+struct Way {
+  std::string_view key;
+  std::string_view name;
+  Scenario Ways::*scenario;
+};
+constexpr Way kWays[] = {
+    {"standard", "standard", &Ways::standard}, {"deep", "deep queues", &Ways::deep}, {"pair", "pair", &Ways::pair}};
+
+const Way& way_of(const std::string& key) {
+  for (const Way& way : kWays)
+    if (way.key == key) return way;
+  throw std::invalid_argument(fmt::format("there is no way \"{}\": standard, deep, pair", key));
+}
+
+/// By how much a differs from b.
+double deviation(double a, double b) { return a / b - 1; }
+
+constexpr double kAlike = 0.05;
+
+std::string percent(double fraction) {
+  const double tenths = std::round(fraction * 1000) / 10 + 0.0;  // no -0.0
+  return fmt::format("{:+.1f} %", tenths);
+}
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+  return out;
+}
+
+}  // namespace
+
+std::vector<SimulatedPoint> points_of(const SimulationQuestion& question) {
+  std::vector<SimulatedPoint> points;
+  for (const std::string& key : question.ways) {
+    const Way& way = way_of(key);
+    for (const Duration round_trip : question.throughput.round_trips) {
+      for (const std::uint64_t message : question.throughput.messages) {
+        Scenario scenario = question.throughput.scenario;
+        scenario.link.round_trip = round_trip;
+        scenario.message = message;
+        SimulatedPoint point;
+        point.way = key;
+        point.run.scenario = ways(scenario, question.throughput.deep).*way.scenario;
+        point.run.messages = question.messages != 0 ? question.messages : usual_messages(point.run.scenario);
+        point.run.loss_ppm = question.loss_ppm;
+        point.run.seed = question.seed;
+        points.push_back(point);
+      }
+    }
+  }
+  return points;
+}
+
+engine::PoolPlan pools_for(const std::vector<SimulatedPoint>& points) {
+  engine::PoolPlan all;
+  all.frames = all.small_frames = all.frame_bytes = 0;
+  for (const SimulatedPoint& point : points) {
+    const engine::PoolPlan one = pools_for(point.run);
+    all.name = one.name;
+    all.frames = std::max(all.frames, one.frames);
+    all.small_frames = std::max(all.small_frames, one.small_frames);
+    all.frame_bytes = std::max(all.frame_bytes, one.frame_bytes);
+  }
+  return all;
+}
+
+std::string reason_of(const SimulatedPoint& point) {
+  const double simulated = point.simulation.bits_per_second;
+  const Scenario& scenario = point.run.scenario;
+  const double formula = predict(scenario).bits_per_second;
+  if (std::abs(deviation(simulated, formula)) <= kAlike) return "";
+  if (point.simulation.lost > 0)
+    return fmt::format("{} frames were lost, {} packets sent again by {}: the formula knows no loss",
+                       point.simulation.lost, point.simulation.resends + point.simulation.repeated,
+                       scenario.pair.present ? "the box" : "the NIC (go-back-N)");
+  const RunPrediction run = predict_run(scenario, point.run.messages);
+  std::string why;
+  const auto add = [&why](const std::string& text) { why += (why.empty() ? "" : "; ") + text; };
+  if (const double turns = deviation(run.steady, formula); std::abs(turns) > kAlike / 2)
+    add(fmt::format(
+        "{}: {}",
+        scenario.hosts.moderation > 1
+            ? fmt::format("completions come for {} at once, the last has to leave first", scenario.hosts.moderation)
+            : "a message must have left before it is answered",
+        percent(turns)));
+  if (const double start = deviation(run.run, run.steady); std::abs(start) > kAlike / 2)
+    add(fmt::format("the run is short, its last answers take a round trip: {}", percent(start)));
+  if (const double rest = deviation(simulated, run.run); std::abs(rest) > kAlike)
+    add("not explained: " + percent(rest));
+  return why;
+}
+
+Report report(const SimulationQuestion& question, const std::vector<SimulatedPoint>& points) {
+  const ThroughputQuestion& asked = question.throughput;
+  const Scenario& scenario = asked.scenario;
+  const bool several = asked.round_trips.size() > 1;
+  Report out;
+  out.title = fmt::format(
+      "RC {} over {}{}, {} QP{}: simulated", upper(name_of(scenario.operation)),
+      rate_text(static_cast<double>(scenario.link.rate_bps)),
+      several ? "" : fmt::format(", round trip {}", time_text(static_cast<double>(asked.round_trips.front()) * 1e-9)),
+      scenario.hosts.qps, scenario.hosts.qps == 1 ? "" : "s");
+  out.lines = {"The engine of `longhaul run` in virtual time, between modelled hosts; every byte was compared."};
+
+  Table table("rows", "Payload", Kind::simulated,
+              {{"way", "way", Column::Align::left, {}},
+               {"round_trip_seconds", several ? "RTT, ms" : "", Column::Align::right, {}},
+               {"kilometres", several ? "km" : "", Column::Align::right, {}},
+               {"message_bytes", "message", Column::Align::right, {}},
+               {"messages", "messages a QP", Column::Align::right, {}},
+               {"bits_per_second", "Gbit/s", Column::Align::right, {}},
+               {"messages_per_second", "messages/s", Column::Align::right, {}},
+               {"calculated_bits_per_second", "formula, Gbit/s", Column::Align::right, Kind::calculated},
+               {"calculated_run_bits_per_second", "", Column::Align::right, Kind::calculated},
+               {"deviation", "deviation", Column::Align::right, {}},
+               {"seconds", "", Column::Align::right, {}},
+               {"pseudo_acks", "", Column::Align::right, {}},
+               {"resends", "", Column::Align::right, {}},
+               {"repeated", "", Column::Align::right, {}},
+               {"lost", "", Column::Align::right, {}},
+               {"reason", "", Column::Align::left, {}},
+               {"world", "", Column::Align::left, {}}});
+  std::vector<std::string> reasons;
+  for (const SimulatedPoint& point : points) {
+    const Scenario& s = point.run.scenario;
+    const Simulation& simulation = point.simulation;
+    const double formula = predict(s).bits_per_second;
+    const double differs = deviation(simulation.bits_per_second, formula);
+    const std::string reason = reason_of(point);
+    std::string mark;
+    if (!reason.empty()) {
+      const auto known = std::ranges::find(reasons, reason);
+      mark = fmt::format(" [{}]", known - reasons.begin() + 1);
+      if (known == reasons.end()) reasons.push_back(reason);
+    }
+    table.add({word(std::string(way_of(point.way).name)),
+               {fmt::format("{:.6g}", static_cast<double>(s.link.round_trip) / 1e6),
+                static_cast<double>(s.link.round_trip) * 1e-9},
+               number(kilometres(s.link.round_trip), 6),
+               size_cell(s.message),
+               count(point.run.messages),
+               gigabits(simulation.bits_per_second),
+               number(simulation.messages_per_second, 7),
+               gigabits(formula),
+               number(predict_run(s, point.run.messages).run),
+               {percent(differs) + mark, differs},
+               number(static_cast<double>(simulation.lasted) * 1e-9),
+               count(simulation.pseudo_acks),
+               count(simulation.resends),
+               count(simulation.repeated),
+               count(simulation.lost),
+               word(reason),
+               word(simulation.world)});
+  }
+  out.tables.push_back(std::move(table));
+  for (std::size_t i = 0; i < reasons.size(); ++i) out.notes.push_back(fmt::format("[{}] {}.", i + 1, reasons[i]));
+  if (reasons.empty()) out.notes.push_back("Formula and simulation agree within 5 % everywhere.");
+  Json& facts = out.facts;
+  facts["kind"] = name_of(Kind::simulated);
+  facts["operation"] = name_of(scenario.operation);
+  facts["rate_bits_per_second"] = scenario.link.rate_bps;
+  facts["qps"] = scenario.hosts.qps;
+  facts["path_mtu"] = scenario.hosts.path_mtu;
+  facts["turnaround_seconds"] = static_cast<double>(scenario.hosts.turnaround) * 1e-9;
+  facts["loss"] = question.loss_ppm * 1e-6;
+  facts["seed"] = question.seed;
+  return out;
+}
+
+Plot plot(const SimulationQuestion& question, const std::vector<SimulatedPoint>& points) {
+  ThroughputQuestion asked = question.throughput;
+  Plot out = plot(asked);
+  out.kind = Kind::simulated;
+  const bool distances = asked.round_trips.size() > 1;
+  // The formula's curves without marks, and only those that were simulated; the runs as points.
+  std::vector<Series> series;
+  for (std::size_t i = 0; i < std::size(kWays); ++i) {
+    const Way& way = kWays[i];
+    if (std::ranges::find(question.ways, way.key) == question.ways.end()) continue;
+    Series line = out.series[i];
+    line.name = fmt::format("{}, calculated", way.name);
+    line.marked = false;
+    Series runs{fmt::format("{}, simulated", way.name), {}, {}, Series::Style::points};
+    for (const SimulatedPoint& point : points) {
+      if (point.way != way.key) continue;
+      const Scenario& s = point.run.scenario;
+      runs.x.push_back(distances ? kilometres(s.link.round_trip) : static_cast<double>(s.message));
+      runs.y.push_back(point.simulation.bits_per_second / 1e9);
+    }
+    series.push_back(std::move(line));
+    series.push_back(std::move(runs));
+  }
+  out.series = std::move(series);
+  return out;
+}
+
+}  // namespace longhaul::plan

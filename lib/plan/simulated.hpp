@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `longhaul plan simulate`: the questions of `throughput`, answered by the testbed and held against the formula.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/pools.hpp"
+#include "plan/plot.hpp"
+#include "plan/simulate.hpp"
+#include "plan/table.hpp"
+#include "plan/throughput.hpp"
+
+namespace longhaul::plan {
+
+struct SimulationQuestion {
+  ThroughputQuestion throughput;
+  std::vector<std::string> ways;  ///< of "standard", "deep", "pair"
+  std::uint64_t messages = 0;     ///< of each QP; 0: usual_messages()
+  std::uint32_t loss_ppm = 0;
+  std::uint64_t seed = 1;
+};
+
+/// One of the runs that a question comes to.
+struct SimulatedPoint {
+  std::string way;
+  Run run;
+  Simulation simulation;
+};
+
+/// The runs, not made yet. Throws std::invalid_argument for a way there is not.
+std::vector<SimulatedPoint> points_of(const SimulationQuestion& question);
+
+/// The buffers that each of the runs can be made with.
+engine::PoolPlan pools_for(const std::vector<SimulatedPoint>& points);
+
+/// Why the simulation differs by more than 5 % from predict(); empty when it does not. "not explained" where nothing
+/// that the project knows of accounts for it.
+std::string reason_of(const SimulatedPoint& point);
+
+Report report(const SimulationQuestion& question, const std::vector<SimulatedPoint>& points);
+/// As plot(ThroughputQuestion): the simulated curves, and the calculated ones beside them.
+Plot plot(const SimulationQuestion& question, const std::vector<SimulatedPoint>& points);
+
+}  // namespace longhaul::plan
