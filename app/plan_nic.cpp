@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `longhaul plan nic`: what in a NIC's settings and counters limits a long haul, from dumps of the usual tools.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -26,6 +27,8 @@ using plan::nic::Origin;
 constexpr int kNothingWrong = 0;
 constexpr int kFaults = 1;
 constexpr int kUnusable = 2;
+
+constexpr Duration kLongest = seconds(60);
 
 struct Arguments {
   std::vector<std::string> files;
@@ -59,9 +62,7 @@ Haul haul_of(const Arguments& arguments) {
   if (!arguments.rtt.empty()) {
     haul.rtt_ns = option("--rtt", config::parse_duration, arguments.rtt);
   } else if (!arguments.distance.empty()) {
-    const Duration one_way = option("--distance", config::parse_distance, arguments.distance);
-    if (one_way > INT64_MAX / 2) throw std::runtime_error("--distance: too far");
-    haul.rtt_ns = 2 * one_way;
+    haul.rtt_ns = 2 * std::min(option("--distance", config::parse_distance, arguments.distance), kLongest);
     haul.rtt_origin = Origin::calculated;
   } else {
     throw std::runtime_error("how long is the haul? --distance 380km, or the RTT that ping shows: --rtt 3.81ms");
@@ -72,7 +73,8 @@ Haul haul_of(const Arguments& arguments) {
   }
   constexpr std::uint64_t kLargestMessage = 1ull << 31;  // IBTA volume 1, section 9.7: an RC message
   if (haul.rate_bps == 0) throw std::runtime_error("--rate must be above 0");
-  if (haul.rtt_ns <= 0) throw std::runtime_error("--distance and --rtt must be above 0");
+  if (haul.rtt_ns == 0 || haul.rtt_ns > kLongest)
+    throw std::runtime_error("--distance and --rtt: an RTT above 0 and of at most 60 s");
   if (haul.message_bytes == 0 || haul.message_bytes > kLargestMessage)
     throw std::runtime_error("--message must be from 1B to 2GiB");
   haul.operation = arguments.operation;

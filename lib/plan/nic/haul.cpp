@@ -49,7 +49,7 @@ std::uint64_t Haul::wire_bytes() const {
 }
 
 std::uint64_t Haul::messages_needed() const {
-  const Wide bits = static_cast<Wide>(rate_bps) * static_cast<std::uint64_t>(rtt_ns) / 1'000'000'000;
+  const Wide bits = static_cast<Wide>(rate_bps) * rtt_ns / 1'000'000'000;
   return static_cast<std::uint64_t>(bits / (static_cast<Wide>(wire_bytes()) * 8));
 }
 
@@ -77,7 +77,7 @@ std::string show_rate(double bps) {
   return gbps >= 1 ? fmt::format("{:.2f} Gbit/s", gbps) : fmt::format("{:.3g} Gbit/s", gbps);
 }
 
-std::string show_time(std::int64_t ns) {
+std::string show_time(std::uint64_t ns) {
   const auto time = static_cast<double>(ns);
   if (time >= 1e6) return fmt::format("{:.5g} ms", time / 1e6);
   if (time >= 1e3) return fmt::format("{:.5g} us", time / 1e3);

@@ -18,7 +18,7 @@ const char* name_of(Operation operation);
 struct Haul {
   std::uint64_t rate_bps = 100'000'000'000;
   Origin rate_origin = Origin::assumed;
-  std::int64_t rtt_ns = 0;  ///< above 0
+  std::uint64_t rtt_ns = 0;  ///< above 0
   Origin rtt_origin = Origin::given;
   Operation operation = Operation::write;
   std::uint32_t qps = 1;
@@ -50,7 +50,7 @@ struct Haul {
 constexpr std::uint32_t kOverheadBytes = 14 + 20 + 8 + 12 + 4 + 4 + 8 + 12;
 
 std::string show_rate(double bps);           ///< "4.40 Gbit/s"
-std::string show_time(std::int64_t ns);      ///< "3.81 ms"
+std::string show_time(std::uint64_t ns);     ///< "3.81 ms"
 std::string show_size(std::uint64_t bytes);  ///< "4 KiB", exact
 std::string show_volume(double bytes);       ///< "47.6 MB", rounded
 std::string show_percent(double fraction);   ///< "4.5 %"

@@ -71,7 +71,7 @@ std::uint64_t number_or(std::string_view value, std::uint64_t otherwise);
 std::string device_of(const Case& what, std::string_view otherwise);
 std::string set_firmware(const Case& what, std::string_view setting, std::string_view value);
 std::string set_register(const Case& what, std::string_view field, unsigned value);
-/// Whether the dumps show the depth per QP to be too small, whatever the application asks.
+/// Whether the dumps show the depth of the queue per QP to be too small, whatever the application asks.
 bool depth_is_short(const Survey& survey, const Haul& haul);
 
 struct DepthLimit {

@@ -190,9 +190,9 @@ DepthLimit depth_limit(const Survey& survey, const Haul& haul) {
 }
 
 bool depth_is_short(const Survey& survey, const Haul& haul) {
+  if (haul.operation == Operation::read) return false;  // READs have a limit of their own
   Haul asks_all = haul;
   asks_all.asked_depth = 0;
-  if (asks_all.operation == Operation::read) asks_all.operation = Operation::write;
   const DepthLimit limit = depth_limit(survey, asks_all);
   return limit.depth != 0 && !haul.enough(limit.depth);
 }

@@ -10,7 +10,7 @@
 namespace longhaul::plan::nic {
 namespace {
 
-constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::uint64_t kMillisecond = 1'000'000;
 
 bool has_number(const Case& what) { return setting_number(what.fact.value).has_value(); }
 /// The reports of timers and restarts that hurt begin at RTTs of some milliseconds.
@@ -61,8 +61,8 @@ std::string repeat_message(const Case& what) {
       "go-back-N: after one lost packet everything behind it is sent again, here up to {} per loss and direction "
       "(calculated). A loss rate of 1e-6 means one about every {} (calculated).",
       one_loss(what.haul),
-      show_time(static_cast<std::int64_t>(1e6 * (what.haul.path_mtu + kOverheadBytes) * 8.0 /
-                                          static_cast<double>(what.haul.rate_bps) * 1e9)));
+      show_time(static_cast<std::uint64_t>(1e6 * (what.haul.path_mtu + kOverheadBytes) * 8.0 /
+                                           static_cast<double>(what.haul.rate_bps) * 1e9)));
 }
 std::string repeat_remedy(const Case& what) {
   return set_firmware(what, what.fact.name, "1") +

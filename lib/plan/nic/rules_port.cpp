@@ -20,9 +20,12 @@ bool any_active(const Survey& survey) {
 }
 
 /// A port that is down beside one that is active is an unused one.
-bool in_use(const Case& what) {
+bool state_counts(const Case& what) { return is_active(what.fact.value) || !any_active(what.survey); }
+
+/// Only of a port that is up its other values mean anything.
+bool is_up(const Case& what) {
   const Fact* state = what.survey.of(Kind::devinfo, what.fact.subject, "state");
-  return state == nullptr || is_active(state->value) || !any_active(what.survey);
+  return state == nullptr || is_active(state->value);
 }
 
 std::string show_efficiency(std::uint64_t mtu) {
@@ -65,7 +68,7 @@ std::string layer_remedy(const Case& what) {
 
 // path MTU
 
-bool has_number(const Case& what) { return in_use(what) && setting_number(what.fact.value).has_value(); }
+bool has_number(const Case& what) { return is_up(what) && setting_number(what.fact.value).has_value(); }
 bool mtu_good(const Case& what) { return number_or(what.value, 0) >= kFullPathMtu; }
 std::string mtu_wanted(const Case& what) { return "4096"; }
 std::string mtu_fine(const Case& what) {
@@ -99,7 +102,7 @@ std::uint64_t link_bps(const Case& what) {
   if (!speed || !lanes || *speed > 1e4 || *lanes > 64) return 0;
   return static_cast<std::uint64_t>(*speed * *lanes * 1e9 + 0.5);
 }
-bool link_known(const Case& what) { return in_use(what) && link_bps(what) > 0; }
+bool link_known(const Case& what) { return is_up(what) && link_bps(what) > 0; }
 bool link_good(const Case& what) { return link_bps(what) >= what.haul.rate_bps; }
 std::string link_wanted(const Case& what) {
   return fmt::format("{} ({})", show_rate(static_cast<double>(what.haul.rate_bps)), name_of(what.haul.rate_origin));
@@ -160,11 +163,11 @@ std::string slot_remedy(const Case& what) {
 }
 
 constexpr Rule kRules[] = {
-    {"port-state", Kind::devinfo, "state", Severity::fault, in_use, state_good, state_wanted, state_fine, state_message,
-     state_remedy},
+    {"port-state", Kind::devinfo, "state", Severity::fault, state_counts, state_good, state_wanted, state_fine,
+     state_message, state_remedy},
     {"transport", Kind::devinfo, "transport", Severity::fault, always, transport_good, transport_wanted, transport_fine,
      transport_message, transport_remedy},
-    {"link-layer", Kind::devinfo, "link_layer", Severity::fault, in_use, layer_good, layer_wanted, layer_fine,
+    {"link-layer", Kind::devinfo, "link_layer", Severity::fault, is_up, layer_good, layer_wanted, layer_fine,
      layer_message, layer_remedy},
     {"path-mtu", Kind::devinfo, "active_mtu", Severity::fault, has_number, mtu_good, mtu_wanted, mtu_fine, mtu_message,
      mtu_remedy},
