@@ -9,5 +9,6 @@ namespace longhaul::app {
 
 void add_plan_throughput(CLI::App& plan, int& exit_code);
 void add_plan_depth(CLI::App& plan, int& exit_code);
+void add_plan_buffer(CLI::App& plan, int& exit_code);
 
 }  // namespace longhaul::app
