@@ -103,9 +103,9 @@ CLI::Option* add_operation(CLI::App& command, plan::Operation& operation) {
                       .description("{write,send,read}"));
 }
 
-CLI::Option* add_path_mtu(CLI::App& command, std::uint32_t& mtu) {
+CLI::Option* add_path_mtu(CLI::App& command, std::uint32_t& mtu, const std::string& name) {
   std::vector<std::uint32_t> known(plan::path_mtus().begin(), plan::path_mtus().end());
-  return command.add_option("--mtu", mtu, "path MTU of the connections, bytes of payload (default 4096)")
+  return command.add_option(name, mtu, "path MTU of the connections, bytes of payload (default 4096)")
       ->type_name("BYTES")
       ->check(CLI::IsMember(known));
 }

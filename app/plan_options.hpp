@@ -59,7 +59,7 @@ std::vector<std::uint64_t> read_messages(const std::vector<std::string>& texts);
 
 /// --operation write|send|read.
 CLI::Option* add_operation(CLI::App& command, plan::Operation& operation);
-/// --mtu: the path MTU.
-CLI::Option* add_path_mtu(CLI::App& command, std::uint32_t& mtu);
+/// The path MTU.
+CLI::Option* add_path_mtu(CLI::App& command, std::uint32_t& mtu, const std::string& name = "--mtu");
 
 }  // namespace longhaul::app

@@ -2,6 +2,7 @@
 #include "plan/depth.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "config/quantity.hpp"
 
@@ -31,6 +32,16 @@ Duration round_trip_filled(std::uint64_t rate_bps, std::uint64_t depth, std::uin
 double kilometres(Duration round_trip) {
   static const double one_way = static_cast<double>(config::parse_distance("1km"));
   return static_cast<double>(round_trip) / (2 * one_way);
+}
+
+std::vector<Duration> distances_between(Duration least, Duration most) {
+  constexpr int kPoints = 120;
+  const double ratio = static_cast<double>(most) / static_cast<double>(least);
+  std::vector<Duration> out;
+  for (int i = 0; i <= kPoints; ++i)
+    out.push_back(static_cast<Duration>(
+        std::llround(static_cast<double>(least) * std::pow(ratio, static_cast<double>(i) / kPoints))));
+  return out;
 }
 
 }  // namespace longhaul::plan

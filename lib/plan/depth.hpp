@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "flow/time.hpp"
 
@@ -22,5 +23,8 @@ Duration round_trip_filled(std::uint64_t rate_bps, std::uint64_t depth, std::uin
 
 /// Kilometres of fibre of a round trip: 5 us a kilometre and way.
 double kilometres(Duration round_trip);
+
+/// Round trips from `least` to `most`, evenly on a logarithmic axis: enough for a curve with its bends.
+std::vector<Duration> distances_between(Duration least, Duration most);
 
 }  // namespace longhaul::plan

@@ -184,7 +184,8 @@ std::string script(const Plot& plot, const std::string& file) {
   out += "plot ";
   for (std::size_t i = 0; i < plot.series.size(); ++i) {
     const Series& series = plot.series[i];
-    const Look& look = kLooks[i % std::size(kLooks)];
+    const std::size_t place = plot.series[i].look < 0 ? i : static_cast<std::size_t>(plot.series[i].look);
+    const Look& look = kLooks[place % std::size(kLooks)];
     const std::string line = fmt::format("lw 2.5 dt {} lc rgb '{}'", look.dash, look.colour);
     const std::string mark = fmt::format("pt {} ps {}", look.mark, series.style == Series::Style::points ? 1.1 : 0.7);
     const std::string style = series.style == Series::Style::points

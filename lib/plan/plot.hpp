@@ -23,6 +23,7 @@ struct Series {
   std::vector<double> x;
   std::vector<double> y;  ///< as many as x
   Style style = Style::line;
+  int look = -1;       ///< colour, dashes and marks: those of the nth curve; -1: those of its own place
   bool marked = true;  ///< a line with a mark at each value
 };
 

@@ -56,6 +56,7 @@ sim::Case case_of(const Run& run) {
   sim::Case c;
   c.seed = run.seed;
   c.connections = s.hosts.qps;
+  c.apart_us = 0;
   c.line_overhead = outside_frame();
   c.wan_mbps = mbps(s.link.rate_bps, "a link");
   const Duration one_way = s.link.round_trip / 2;

@@ -199,6 +199,7 @@ Plot plot(const SimulationQuestion& question, const std::vector<SimulatedPoint>&
     line.name = fmt::format("{}, calculated", way.name);
     line.marked = false;
     Series runs{fmt::format("{}, simulated", way.name), {}, {}, Series::Style::points};
+    line.look = runs.look = static_cast<int>(i);
     for (const SimulatedPoint& point : points) {
       if (point.way != way.key) continue;
       const Scenario& s = point.run.scenario;

@@ -144,7 +144,7 @@ std::string render(const Report& report, Format format) {
   for (const Table& table : report.tables) out += '\n' + table.text();
   if (!report.notes.empty()) out += '\n';
   for (const std::string& note : report.notes) out += wrapped(note) + '\n';
-  return out;
+  return out + report.appendix;
 }
 
 }  // namespace longhaul::plan

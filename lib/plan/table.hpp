@@ -80,6 +80,7 @@ struct Report {
   std::vector<std::string> lines;  ///< for people, below the title
   std::vector<Table> tables;       ///< CSV has the first only
   std::vector<std::string> notes;  ///< sentences below the tables
+  std::string appendix;            ///< for people, at the very end, as it is
 };
 
 std::string render(const Report& report, Format format);

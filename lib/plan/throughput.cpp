@@ -2,7 +2,6 @@
 #include "plan/throughput.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <string>
 #include <utility>
@@ -76,18 +75,6 @@ void check_cap(const ThroughputQuestion& question, std::vector<std::string>& not
       "the cap, the rate or the packet size is not what it was taken for.",
       rate_text(cap), rate_text(static_cast<double>(question.scenario.link.rate_bps)), question.scenario.hosts.path_mtu,
       full_frame({question.scenario.hosts.path_mtu, false, 0}), rate_text(carried)));
-}
-
-/// Enough distances between the least and the greatest for a curve with its bends.
-std::vector<Duration> curve(const std::vector<Duration>& round_trips) {
-  constexpr int kPoints = 120;
-  const auto [least, most] = std::ranges::minmax(round_trips);
-  const double ratio = static_cast<double>(most) / static_cast<double>(least);
-  std::vector<Duration> out;
-  for (int i = 0; i <= kPoints; ++i)
-    out.push_back(static_cast<Duration>(
-        std::llround(static_cast<double>(least) * std::pow(ratio, static_cast<double>(i) / kPoints))));
-  return out;
 }
 
 }  // namespace
@@ -195,11 +182,12 @@ Plot plot(const ThroughputQuestion& question) {
   out.x = distances ? Axis{"distance, km of fibre", true, Axis::Marks::numbers}
                     : Axis{"message size", true, Axis::Marks::bytes};
   out.y = {"payload, Gbit/s", true, Axis::Marks::numbers};
+  const auto [least, most] = std::ranges::minmax(question.round_trips);
   for (const Way& way : kWays) {
     const Hosts& hosts = (at(question, question.round_trips.front(), question.messages.front()).*way.scenario).hosts;
     Series series{fmt::format("{} ({} under way)", way.name, outstanding(scenario.operation, hosts).messages), {}, {}};
     series.marked = !distances;
-    for (const Duration round_trip : distances ? curve(question.round_trips) : question.round_trips)
+    for (const Duration round_trip : distances ? distances_between(least, most) : question.round_trips)
       for (const std::uint64_t message : question.messages) {
         series.x.push_back(distances ? kilometres(round_trip) : static_cast<double>(message));
         series.y.push_back(predict(at(question, round_trip, message).*way.scenario).bits_per_second / 1e9);

@@ -84,6 +84,7 @@ constexpr Field kCase[] = {
     FIELD(Case, seed, 0, kAny),
     FIELD(Case, connected, 0, 1),
     FIELD(Case, connections, 1, 64),
+    FIELD(Case, apart_us, 0, kMuch),
     FIELD(Case, psns_apart, 0, 0xffff),
     FIELD(Case, reject, 0, 1),
     FIELD(Case, active_b, 0, 1),

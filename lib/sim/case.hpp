@@ -116,6 +116,7 @@ struct Case {
   Number seed = 1;
   Number connected = 0;  ///< QPs stand from the start: no RDMA-CM is seen
   Number connections = 1;
+  Number apart_us = 300;     ///< between the starts of two connections
   Number psns_apart = 4096;  ///< of the starting PSNs of two connections; 0: traffic alone does not tell them apart
   Number reject = 0;
   Number active_b = 0;  ///< host B sends the REQ

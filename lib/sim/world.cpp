@@ -104,7 +104,7 @@ World::World(const Case& c, const engine::Pools& pools, Trace trace)
   }
   for (unsigned n = 0; n < c.connections; ++n) {
     connections_.push_back(nullptr);
-    connect(n, 0, start_ + n * microseconds(300));
+    connect(n, 0, start_ + n * microseconds(c.apart_us));
   }
   make_strays();
   plan_timeline();

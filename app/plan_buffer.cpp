@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `longhaul plan buffer`: custody for a distance, a rate and losses, as a configuration that loads.
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "app/command_guard.hpp"
+#include "app/memory_report.hpp"
+#include "app/plan_commands.hpp"
+#include "app/plan_options.hpp"
+#include "config/box_config.hpp"
+#include "plan/buffer.hpp"
+
+namespace longhaul::app {
+namespace {
+
+constexpr double kMostLoss = 0.5;
+constexpr Duration kLongestOutage = seconds(50);  // a connection fails after give_up, 60 s
+
+struct Arguments {
+  PlanLink link;
+  PlanOutput output;
+  plan::BufferQuestion question;
+  std::string loss = "0";
+  std::string outage = "0";
+  std::string frame;
+  std::uint32_t mtu = 0;
+  bool config = false;
+};
+
+/// The MTU that carries packets of that path MTU with room for what Ethernet adds; jumbo frames for those that usually
+/// share a port with other traffic (docs/operate/sizing.md).
+std::uint32_t port_mtu(std::uint32_t path_mtu) { return path_mtu == 4096 ? 4200 : 9000; }
+
+std::string made_by(const Arguments& arguments) {
+  std::string out = "longhaul plan buffer --rate " + arguments.link.rate;
+  for (const std::string& text : arguments.link.distances) out += " --distance " + text;
+  for (const std::string& text : arguments.link.round_trips) out += " --rtt " + text;
+  if (arguments.loss != "0") out += " --loss " + arguments.loss;
+  if (arguments.outage != "0") out += " --burst " + arguments.outage;
+  out += fmt::format(" --path-mtu {}", arguments.question.path_mtu);
+  if (!arguments.frame.empty()) out += " --frame " + arguments.frame;
+  return out;
+}
+
+plan::BufferQuestion read(const Arguments& arguments) {
+  plan::BufferQuestion question = arguments.question;
+  question.link = arguments.link.read();
+  question.loss = read_option("--loss", arguments.loss, config::parse_fraction);
+  if (question.loss > kMostLoss)
+    throw config::ConfigError(fmt::format("--loss: expected at most {}: a path that loses more is not one, got \"{}\"",
+                                          kMostLoss, arguments.loss));
+  question.outage = read_option("--burst", arguments.outage, config::parse_duration);
+  if (question.outage > kLongestOutage)
+    throw config::ConfigError(fmt::format("--burst: expected at most {} s (connections fail after 60 s), got \"{}\"",
+                                          kLongestOutage / seconds(1), arguments.outage));
+  question.mtu = port_mtu(question.path_mtu);
+  if (arguments.mtu != 0) question.mtu = arguments.mtu;
+  question.least_frame = question.path_mtu;
+  if (!arguments.frame.empty())
+    question.least_frame = static_cast<std::uint32_t>(read_option("--frame", arguments.frame, config::parse_size));
+  return question;
+}
+
+int run(const Arguments& arguments) {
+  const plan::BufferQuestion question = read(arguments);
+  const plan::Custody custody = plan::custody_for(question);
+  const std::string text = plan::configuration(question, custody, made_by(arguments));
+  // What `longhaul run --check` would say of it, and whether it would refuse it.
+  const config::BoxConfig config = config::read_box(config::Value::parse(text, "the configuration for this"));
+  if (arguments.config) {
+    if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+      throw std::runtime_error("cannot write to standard output");
+    return 0;
+  }
+  const MemoryReport memory =
+      report_memory(config, {"host", config.host.pci, config.host.vdev}, {"wan", config.wan.pci, config.wan.vdev});
+  plan::BoxMemoryNeed need;
+  need.reserve = memory.json.at("reserve_bytes").get<std::uint64_t>();
+  need.ordinary = memory.json.at("ordinary_bytes").get<std::uint64_t>();
+  need.promised = memory.json.at("promised_bytes").get<std::uint64_t>();
+  const plan::Report report = plan::report(question, custody, need, text);
+  if (arguments.output.plot.empty())
+    arguments.output.give(report);
+  else
+    arguments.output.give(report, plan::plot(question));
+  return 0;
+}
+
+}  // namespace
+
+void add_plan_buffer(CLI::App& plan, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command =
+      plan.add_subcommand("buffer", "memory of a box for a distance, a rate and losses, as a configuration that loads");
+  command->footer(
+      "Custody holds what is sent until the far host has answered: rate x (round trip + what repairs take). The near "
+      "box\n"
+      "alone repairs: the first loss of a packet costs a round trip, each further one a resend timer beside it.\n"
+      "Examples:\n"
+      "  longhaul plan buffer --rate 100Gbps --distance 1000km\n"
+      "  longhaul plan buffer --rate 100Gbps --distance 1000km --loss 1e-6 --burst 50ms --config > box.yaml\n"
+      "  longhaul run --config box.yaml --check\n"
+      "Distances are of fibre, without queues: promise a measured round trip (--rtt) and a tenth more where you can.");
+  arguments->link.add_to(*command);
+  command->add_option("--loss", arguments->loss, "share of packets that the path loses, such as 1e-6 (default 0)")
+      ->type_name("FRACTION");
+  command
+      ->add_option("--burst", arguments->outage, "an outage that hosts shall not notice, such as 50ms (default none)")
+      ->type_name("TIME");
+  add_path_mtu(*command, arguments->question.path_mtu, "--path-mtu");
+  command
+      ->add_option(
+          "--frame", arguments->frame,
+          "smallest frame that custody is promised for (default: the path MTU); smaller ones take more buffers")
+      ->type_name("SIZE");
+  command->add_option("--mtu", arguments->mtu, "of the box's ports (default 4200 for path MTU 4096, else 9000)")
+      ->type_name("BYTES")
+      ->check(CLI::Range(576u, 9600u));
+  command->add_option("--connections", arguments->question.connections, "that are followed at once (default 4096)")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1u << 20));
+  CLI::Option* config = command->add_flag("--config", arguments->config, "print the configuration and nothing else");
+  arguments->output.add_to(*command);
+  for (const char* other : {"--json", "--csv", "--plot"}) config->excludes(command->get_option(other));
+  command->callback([arguments, &exit_code] { exit_code = guarded("plan buffer", [&] { return run(*arguments); }); });
+}
+
+}  // namespace longhaul::app

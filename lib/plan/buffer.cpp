@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan/buffer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "custody/rtt.hpp"
+#include "engine/memory_plan.hpp"
+#include "engine/settings.hpp"
+#include "plan/depth.hpp"
+#include "plan/framing.hpp"
+#include "plan/text.hpp"
+
+namespace longhaul::plan {
+namespace {
+
+constexpr double kRare = 1e-3;                     // of the round trips need more repairs than are planned for
+constexpr unsigned kMostRepairs = 64;              // by then any loss below 80 % is repaired
+constexpr std::uint64_t kLeastCustody = 64 << 10;  // that a configuration may have
+constexpr std::uint64_t kLeastWindow = 4 << 10;
+
+double seconds_of(Duration time) { return static_cast<double>(time) / 1e9; }
+
+/// A round trip has a packet that is lost `times` times in a row.
+double chance(double loss, unsigned times, double packets) {
+  // 1 - (1 - p^k)^n without losing the digits of small numbers.
+  return -std::expm1(packets * std::log1p(-std::pow(loss, times)));
+}
+
+/// The timer doubles each time, as the engine's settings allow.
+Duration timer_after(Duration timer, unsigned doublings) {
+  const Duration most = std::max(timer, engine::Settings{}.rto_max);
+  Duration out = timer;
+  while (doublings-- > 0 && out < most) out = std::min(2 * out, most);
+  return out;
+}
+
+/// From first transmission to release when it takes so many repairs.
+Duration in_custody(Duration round_trip, unsigned repairs) {
+  if (repairs == 0) return round_trip;
+  Duration waiting = round_trip;  // until the responder's NAK is here
+  for (unsigned again = 1; again < repairs; ++again) waiting += timer_after(resend_timer(round_trip), again - 1);
+  return waiting + round_trip;
+}
+
+Duration after_outage(Duration round_trip, Duration outage) {
+  // The last answer comes a round trip after the outage began at most, and the timer starts with it.
+  Duration probe = round_trip;
+  for (unsigned n = 0; n == 0 || probe < outage; ++n) probe += timer_after(resend_timer(round_trip), n);
+  return probe + round_trip;
+}
+
+std::string exact(Duration time) {
+  struct Unit {
+    Duration length;
+    std::string_view name;
+  };
+  constexpr Unit kUnits[] = {{seconds(1), "s"}, {milliseconds(1), "ms"}, {microseconds(1), "us"}, {1, "ns"}};
+  for (const Unit& unit : kUnits)
+    if (time % unit.length == 0) return fmt::format("{}{}", time / unit.length, unit.name);
+  return "";
+}
+
+std::string exact_rate(std::uint64_t bps) {
+  return bps % 1'000'000'000 == 0 ? fmt::format("{}Gbps", bps / 1'000'000'000) : fmt::format("{}bps", bps);
+}
+
+std::uint64_t under_way(const Link& link, Duration time) {
+  return engine::CustodyPromise::bytes_under_way(link.rate_bps, time);
+}
+
+}  // namespace
+
+Duration resend_timer(Duration round_trip) {
+  const engine::Settings settings;
+  custody::RttEstimator steady;
+  // The variation halves with each sample or so: after these nothing is left of it.
+  for (int i = 0; i < 200; ++i) steady.sample(round_trip, 0);
+  return steady.timeout(settings.rto_initial, settings.rto_min, std::max(settings.rto_max, 2 * round_trip));
+}
+
+Custody custody_for(const BufferQuestion& question) {
+  const Duration round_trip = question.link.round_trip;
+  Custody out;
+  out.packets_under_way = static_cast<double>(bandwidth_delay_bytes(question.link.rate_bps, round_trip)) /
+                          full_frame({question.path_mtu, false, 0});
+  const double packets = std::max(1.0, out.packets_under_way);
+  out.losses = question.loss * out.packets_under_way;
+  while (out.repairs < kMostRepairs && chance(question.loss, out.repairs + 1, packets) > kRare) ++out.repairs;
+  out.expected_seconds = seconds_of(round_trip);
+  for (unsigned k = 1; k <= kMostRepairs && question.loss > 0; ++k)
+    out.expected_seconds +=
+        chance(question.loss, k, packets) * seconds_of(in_custody(round_trip, k) - in_custody(round_trip, k - 1));
+  out.repaired = in_custody(round_trip, out.repairs);
+  if (question.outage > 0) out.after_outage = after_outage(round_trip, question.outage);
+  out.time = std::max(out.repaired, out.after_outage);
+  // A configuration has a least custody: on a short path that is longer than its round trip.
+  const Duration least = static_cast<Duration>(
+      std::ceil(static_cast<double>(kLeastCustody) * 8e9 / static_cast<double>(question.link.rate_bps)));
+  out.time = std::max({out.time, least, microseconds(1)});
+  out.bytes = under_way(question.link, out.time);
+  // Each loss costs the round trip until its NAK is here; what had followed is sent again.
+  out.connection_bps = static_cast<double>(question.link.rate_bps) / (1 + out.losses);
+  if (out.repairs > 0) out.reorder_bytes = under_way(question.link, out.repairs * round_trip);
+  return out;
+}
+
+std::string configuration(const BufferQuestion& question, const Custody& custody, const std::string& made_by) {
+  const engine::Settings usual;
+  const Duration timer = resend_timer(question.link.round_trip);
+  const Duration rto_max = std::max(usual.rto_max, 2 * timer);
+  const std::uint64_t window =
+      std::clamp(under_way(question.link, question.link.round_trip), kLeastWindow, custody.bytes);
+  std::string out = "# SPDX-License-Identifier: BSD-3-Clause\n";
+  out += fmt::format("# Calculated by `{}`.\n", made_by);
+  out +=
+      "# The ports are examples: yours are listed by `dpdk-devbind.py --status-dev net`. What it takes: longhaul run "
+      "--check.\n";
+  out += "name: box\nports:\n  host: {pci: \"0000:01:00.0\"}\n  wan: {pci: \"0000:01:00.1\"}\n";
+  out += fmt::format("mtu: {:<16} # path MTU {} and its headers must pass\n", question.mtu, question.path_mtu);
+  out += fmt::format("wan_rate: {}\n", exact_rate(question.link.rate_bps));
+  out += "custody:\n";
+  out += fmt::format("  round_trip: {:<9} # a packet stays so long: {} on the path{}\n", exact(custody.time),
+                     time_text(seconds_of(question.link.round_trip)),
+                     custody.repairs > 0 || custody.after_outage > 0 ? ", and what repairs take" : "");
+  out += fmt::format("  rate: {}\n", exact_rate(question.link.rate_bps));
+  out += fmt::format("  least_frame: {}B\n", question.least_frame);
+  out += fmt::format("  flow_limit: {}B # one connection may fill the path\n", custody.bytes);
+  out += fmt::format(
+      "  initial_window: {}B # rate x round trip: without it a connection begins with 1MiB and doubles\n", window);
+  out += fmt::format("connections: {}\n", question.connections);
+  out += "timers:\n";
+  out += fmt::format("  rto_initial: {}\n  rto_min: {}\n  rto_max: {}\n  give_up: {}\n",
+                     exact(std::max(usual.rto_initial, timer)), exact(usual.rto_min), exact(rto_max),
+                     exact(std::max(usual.give_up, 4 * rto_max)));
+  return out;
+}
+
+Report report(const BufferQuestion& question, const Custody& custody, const BoxMemoryNeed& memory,
+              const std::string& config) {
+  const Link& link = question.link;
+  const double round_trip = seconds_of(link.round_trip);
+  const double path = static_cast<double>(under_way(link, link.round_trip));
+  Report out;
+  out.title = fmt::format(
+      "{}, round trip {} ({} of fibre), loss {:g}{}: calculated", rate_text(static_cast<double>(link.rate_bps)),
+      time_text(round_trip), distance_text(link.round_trip), question.loss,
+      question.outage == 0 ? "" : fmt::format(", outages of {}", time_text(seconds_of(question.outage))));
+  Table times("custody", "A packet in the near box's custody", Kind::calculated,
+              {{"case", "case", Column::Align::left, {}},
+               {"seconds", "held for, ms", Column::Align::right, {}},
+               {"bytes", "in custody, MB", Column::Align::right, {}}});
+  const auto add = [&](std::string what, double time, double bytes) {
+    times.add({word(std::move(what)),
+               {fmt::format("{:.6g}", time * 1e3), time},
+               {fmt::format("{:.6g}", bytes / 1e6), bytes}});
+  };
+  const double rate = static_cast<double>(link.rate_bps) / 8;
+  add("nothing lost", round_trip, path);
+  if (question.loss > 0) {
+    add("expected", custody.expected_seconds, custody.expected_seconds * rate);
+    add(fmt::format("999 of 1000 round trips: sent again {} time{} at most", custody.repairs,
+                    custody.repairs == 1 ? "" : "s"),
+        seconds_of(custody.repaired), static_cast<double>(under_way(link, custody.repaired)));
+  }
+  if (question.outage > 0)
+    add("sent when the outage began", seconds_of(custody.after_outage),
+        static_cast<double>(under_way(link, custody.after_outage)));
+  add("promised by the configuration", seconds_of(custody.time), static_cast<double>(memory.promised));
+  out.tables.push_back(std::move(times));
+
+  Table table("memory", "Memory", Kind::calculated,
+              {{"what", "of a box", Column::Align::left, {}}, {"bytes", "MiB", Column::Align::right, {}}});
+  const auto amount = [&](std::string what, std::uint64_t bytes) {
+    table.add({word(std::move(what)), {fmt::format("{:.1f}", static_cast<double>(bytes) / (1 << 20)), bytes}});
+  };
+  amount("hugepages to reserve", memory.reserve);
+  amount("ordinary memory, with all connections there", memory.ordinary);
+  amount("a far box that reorders would need (not built: none is configured)", custody.reorder_bytes);
+  out.tables.push_back(std::move(table));
+
+  out.notes.push_back(
+      fmt::format("Buffers hold any frames of {} B and more ({} connections, ports of MTU {}); custody for what the "
+                  "hosts behind this "
+                  "box send: the box at the other end needs its own.",
+                  question.least_frame, question.connections, question.mtu));
+  if (question.loss > 0)
+    out.notes.push_back(
+        fmt::format("{:.3g} of {:.0f} packets under way are lost in a round trip; the responder discards what follows "
+                    "a gap, so one "
+                    "connection alone gets {} of the line at most. More connections share the losses.",
+                    custody.losses, custody.packets_under_way, rate_text(custody.connection_bps)));
+  out.appendix = "\nConfiguration for `longhaul run` (--config prints just this):\n\n" + config;
+
+  Json& facts = out.facts;
+  facts["kind"] = name_of(Kind::calculated);
+  facts["rate_bits_per_second"] = link.rate_bps;
+  facts["round_trip_seconds"] = round_trip;
+  facts["loss"] = question.loss;
+  facts["outage_seconds"] = seconds_of(question.outage);
+  facts["bandwidth_delay_bytes"] = bandwidth_delay_bytes(link.rate_bps, link.round_trip);
+  facts["packets_under_way"] = custody.packets_under_way;
+  facts["losses_per_round_trip"] = custody.losses;
+  facts["repairs"] = custody.repairs;
+  facts["resend_timer_seconds"] = seconds_of(resend_timer(link.round_trip));
+  facts["custody_seconds"] = seconds_of(custody.time);
+  facts["promised_bytes"] = memory.promised;
+  facts["reserve_bytes"] = memory.reserve;
+  facts["ordinary_bytes"] = memory.ordinary;
+  facts["reorder_bytes_if_built"] = custody.reorder_bytes;
+  facts["connection_bits_per_second"] = custody.connection_bps;
+  facts["configuration"] = config;
+  return out;
+}
+
+Plot plot(const BufferQuestion& question) {
+  constexpr Duration kReach = 10;
+  const Duration middle = std::max<Duration>(question.link.round_trip, 100);
+  Plot out;
+  out.title = fmt::format("Custody for {}", rate_text(static_cast<double>(question.link.rate_bps)));
+  out.x = {"distance, km of fibre", true, Axis::Marks::numbers};
+  out.y = {"in custody, MB", true, Axis::Marks::numbers};
+  struct Case {
+    std::string name;
+    double loss;
+    Duration outage;
+  };
+  std::vector<Case> cases = {{"nothing lost", 0, 0}};
+  if (question.loss > 0)
+    cases.push_back({fmt::format("loss {:g}, 999 of 1000 round trips", question.loss), question.loss, 0});
+  if (question.outage > 0)
+    cases.push_back({fmt::format("outage of {}", time_text(seconds_of(question.outage))), 0, question.outage});
+  for (const Case& one : cases) {
+    Series series{one.name, {}, {}};
+    series.marked = false;
+    BufferQuestion at = question;
+    at.loss = one.loss;
+    at.outage = one.outage;
+    for (const Duration round_trip : distances_between(middle / 100, middle * kReach)) {
+      at.link.round_trip = round_trip;
+      series.x.push_back(kilometres(round_trip));
+      series.y.push_back(static_cast<double>(custody_for(at).bytes) / 1e6);
+    }
+    out.series.push_back(std::move(series));
+  }
+  return out;
+}
+
+}  // namespace longhaul::plan
