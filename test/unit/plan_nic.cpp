@@ -50,6 +50,7 @@ Haul haul_with(const nlohmann::json& options, Haul haul) {
     if (option == "--depth") haul.asked_depth = static_cast<std::uint32_t>(std::stoul(value));
     if (option == "--operation") haul.operation = value == "read" ? Operation::read : Operation::write;
     if (option == "--message") haul.message_bytes = std::stoull(value) << 10;
+    if (option == "--rate") haul.rate_bps = std::stoull(value) * 1'000'000'000;
     if (option == "--distance") haul.rtt_ns = std::stoull(value) * 10'000;
   }
   return haul;

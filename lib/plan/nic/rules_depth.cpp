@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How much one QP may have outstanding: the first limit of a long haul.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "plan/nic/rule.hpp"
@@ -93,15 +95,15 @@ std::string wqe_message(const Case& what) {
 }
 
 std::string wqe_remedy(const Case& what) {
-  const std::uint64_t log = log_needed(what.haul);
+  constexpr std::uint64_t kMost = 1ull << kLargestProvenLog;
   std::string out = set_firmware(what, kLogMaxOutstanding, std::to_string(kLargestProvenLog));
   out += fmt::format(
-      " (14 is what a published proof of concept ran with); and let the application ask for its depth (perftest: -t "
-      "{})",
-      what.haul.depth_needed());
-  if (log > kLargestProvenLog)
-    out += fmt::format(". 2^{} are too few here: {}, or a pair of longhaul boxes", kLargestProvenLog,
-                       other_ways(what.haul, 1ull << kLargestProvenLog));
+      " (14 is what a published proof of concept ran with); and let the application ask for its depth "
+      "(perftest: -t {})",
+      std::min(what.haul.depth_needed(), kMost));
+  if (!what.haul.enough(kMost))
+    out += fmt::format(". That is not enough here: it also takes {}, or a pair of longhaul boxes",
+                       other_ways(what.haul, kMost));
   return out;
 }
 

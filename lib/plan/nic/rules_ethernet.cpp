@@ -12,12 +12,15 @@ namespace {
 
 bool has_number(const Case& what) { return setting_number(what.fact.value).has_value(); }
 
-// Rings. They are of interest when they are as large as can be while the RDMA depth is short: somebody has set the
-// wrong one.
+// Rings. They are of interest when they are large and as large as can be while the RDMA depth is short: somebody has
+// set the wrong one.
+
+constexpr std::uint64_t kLargeRing = 2048;
 
 bool ring_good(const Case& what) {
   const Fact* most = what.survey.of(Kind::rings, what.fact.subject, what.fact.name + " maximum");
-  const bool raised = most != nullptr && number_or(most->value, 0) == number_or(what.value, 0);
+  const std::uint64_t set = number_or(what.value, 0);
+  const bool raised = set >= kLargeRing && most != nullptr && number_or(most->value, 0) == set;
   return !raised || !depth_is_short(what.survey, what.haul);
 }
 std::string ring_wanted(const Case& what) { return "any: it does not matter to RDMA"; }

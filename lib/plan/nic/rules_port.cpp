@@ -102,7 +102,13 @@ std::uint64_t link_bps(const Case& what) {
   if (!speed || !lanes || *speed > 1e4 || *lanes > 64) return 0;
   return static_cast<std::uint64_t>(*speed * *lanes * 1e9 + 0.5);
 }
-bool link_known(const Case& what) { return is_up(what) && link_bps(what) > 0; }
+/// rxe has no link of its own and always says 1X of 2.5 Gbit/s; RXE_VENDOR_ID in drivers/infiniband/sw/rxe/rxe_param.h.
+bool is_software(const Case& what) {
+  const std::string_view port = what.fact.subject;
+  const Fact* vendor = what.survey.of(Kind::devinfo, port.substr(0, port.find('/')), "vendor_id");
+  return vendor != nullptr && vendor->value == "0xffffff";
+}
+bool link_known(const Case& what) { return is_up(what) && link_bps(what) > 0 && !is_software(what); }
 bool link_good(const Case& what) { return link_bps(what) >= what.haul.rate_bps; }
 std::string link_wanted(const Case& what) {
   return fmt::format("{} ({})", show_rate(static_cast<double>(what.haul.rate_bps)), name_of(what.haul.rate_origin));
