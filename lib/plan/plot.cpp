@@ -177,6 +177,7 @@ std::string script(const Plot& plot, const std::string& file) {
       "set autoscale xfix\nset border 3 lc rgb '#444444'\nset tics nomirror\nset grid xtics ytics lc rgb '#d8d8d8' lt "
       "1\n"
       "set datafile missing 'NaN'\n";
+  if (!many(plot)) out += "set rmargin at screen 0.94\n";  // room for the last label
   out += fmt::format("set key {} Left reverse noenhanced samplen 3 spacing 1.3 width 1\n",
                      many(plot) ? "outside right top vertical" : "below center horizontal");
   for (std::size_t i = 0; i < plot.series.size(); ++i) {
