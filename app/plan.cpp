@@ -8,8 +8,8 @@ namespace {
 
 using AddCommand = void (*)(CLI::App&, int&);
 // In the order of --help.
-constexpr AddCommand kCommands[] = {add_plan_throughput, add_plan_simulate, add_plan_depth, add_plan_buffer,
-                                    add_plan_nic};
+constexpr AddCommand kCommands[] = {add_plan_throughput, add_plan_simulate, add_plan_depth,
+                                    add_plan_buffer,     add_plan_workload, add_plan_nic};
 
 constexpr const char* kFooter =
     "Start with your own link, and look at the picture:\n"

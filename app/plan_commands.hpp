@@ -12,5 +12,6 @@ void add_plan_depth(CLI::App& plan, int& exit_code);
 void add_plan_nic(CLI::App& plan, int& exit_code);
 void add_plan_simulate(CLI::App& plan, int& exit_code);
 void add_plan_buffer(CLI::App& plan, int& exit_code);
+void add_plan_workload(CLI::App& plan, int& exit_code);
 
 }  // namespace longhaul::app

@@ -44,10 +44,12 @@ void PlanOutput::give(const plan::Report& report, const plan::Plot& picture) con
   give(report);
 }
 
-void PlanLink::add_to(CLI::App& command, const std::string& several) {
+void PlanLink::add_to(CLI::App& command, const std::string& several, const std::string& otherwise) {
   const std::size_t most = several.empty() ? 1 : 1000;
   command.add_option("--rate", rate, "of the line (default " + rate + ")")->type_name("RATE");
-  CLI::Option* distance = command.add_option("--distance", distances, "of fibre one way, such as 100km" + several);
+  CLI::Option* distance = command.add_option(
+      "--distance", distances,
+      "of fibre one way, such as 100km" + several + (otherwise.empty() ? "" : " (" + otherwise + ")"));
   distance->type_name("KM")->expected(1, static_cast<int>(most));
   CLI::Option* rtt =
       command.add_option("--rtt", round_trips, "instead of it: the round trip, such as 3.81ms" + several);

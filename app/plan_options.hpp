@@ -36,7 +36,8 @@ struct PlanLink {
   std::vector<std::string> distances;
   std::vector<std::string> round_trips;
 
-  void add_to(CLI::App& command, const std::string& several = "");
+  /// `several`: what several distances are, empty if there may be one only; `otherwise`: what holds without any.
+  void add_to(CLI::App& command, const std::string& several = "", const std::string& otherwise = "");
   /// One or more. Throws ConfigError.
   std::vector<Duration> read_round_trips() const;
   /// Throws ConfigError when there are several.

@@ -47,10 +47,17 @@ Duration in_custody(Duration round_trip, unsigned repairs) {
 }
 
 Duration after_outage(Duration round_trip, Duration outage) {
-  // The last answer comes a round trip after the outage began at most, and the timer starts with it.
-  Duration probe = round_trip;
-  for (unsigned n = 0; n == 0 || probe < outage; ++n) probe += timer_after(resend_timer(round_trip), n);
-  return probe + round_trip;
+  // The timer starts with the last answer, which comes somewhere in the first round trip of the outage. The worst place
+  // is the one that has a probe just before the outage ends, so that the next one is the first to get through.
+  Duration worst = 0;
+  Duration before = 0;  // from the last answer to a probe that is lost
+  for (unsigned n = 0; before <= outage; ++n) {
+    const Duration next = before + timer_after(resend_timer(round_trip), n);
+    const Duration start = n == 0 ? round_trip : std::min(round_trip, outage - before);
+    if (start + next >= outage) worst = std::max(worst, start + next);
+    before = next;
+  }
+  return worst + round_trip;
 }
 
 std::string exact(Duration time) {
@@ -167,7 +174,7 @@ Report report(const BufferQuestion& question, const Custody& custody, const BoxM
         seconds_of(custody.repaired), static_cast<double>(under_way(link, custody.repaired)));
   }
   if (question.outage > 0)
-    add("sent when the outage began", seconds_of(custody.after_outage),
+    add("sent when the outage began, at worst", seconds_of(custody.after_outage),
         static_cast<double>(under_way(link, custody.after_outage)));
   add("promised by the configuration", seconds_of(custody.time), static_cast<double>(memory.promised));
   out.tables.push_back(std::move(times));

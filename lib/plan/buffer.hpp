@@ -30,7 +30,7 @@ struct Custody {
   double expected_seconds = 0;   ///< from the first transmission of a packet to its release, weighted over all cases
   unsigned repairs = 0;          ///< 999 of 1000 round trips have no packet that must be sent again more often
   Duration repaired = 0;         ///< with so many
-  Duration after_outage = 0;     ///< of a packet that was sent when the outage began; 0 without an outage
+  Duration after_outage = 0;     ///< of a packet sent when the outage began, at worst; 0 without an outage
   Duration time = 0;             ///< to plan with: the longest of these
   std::uint64_t bytes = 0;       ///< rate x time, rounded up: what the configuration promises
   double connection_bps = 0;     ///< on the line, of one connection alone with these losses: it goes back at each one

@@ -20,7 +20,9 @@ namespace longhaul::plan {
 namespace {
 
 constexpr int kWidth = 960;
+constexpr int kWideWidth = 1160;
 constexpr int kHeight = 540;
+constexpr std::size_t kFewCurves = 4;  // their names go below the picture, those of more beside it
 
 struct Look {
   std::string_view colour;  // Okabe and Ito: told apart by colour-blind readers, and in print by their brightness
@@ -30,6 +32,8 @@ struct Look {
 constexpr Look kLooks[] = {{"#0072B2", "solid", 7}, {"#E69F00", "'-'", 5},   {"#009E73", "'_.'", 9},
                            {"#CC79A7", "'.'", 11},  {"#56B4E9", "'-_'", 13}, {"#D55E00", "'..-'", 3},
                            {"#000000", "'.-_'", 4}, {"#999999", "solid", 1}};
+
+bool many(const Plot& plot) { return plot.series.size() > kFewCurves; }
 
 bool ends_with(const std::string& text, std::string_view end) { return text.ends_with(end); }
 
@@ -158,20 +162,24 @@ std::string run_gnuplot(const std::string& commands) {
 bool can_draw(const std::string& file) { return ends_with(file, ".svg") || ends_with(file, ".png"); }
 
 std::string script(const Plot& plot, const std::string& file) {
-  std::string out = ends_with(file, ".png")
-                        ? fmt::format("set terminal pngcairo size {},{} font 'DejaVu Sans,13' background '#ffffff'\n",
-                                      kWidth, kHeight)
-                        : fmt::format(
-                              "set terminal svg size {},{} font 'DejaVu Sans,Arial,sans-serif,14' background "
-                              "'#ffffff' name 'longhaul'\n",
-                              kWidth, kHeight);
+  const int width = many(plot) ? kWideWidth : kWidth;
+  std::string out =
+      ends_with(file, ".png")
+          ? fmt::format("set terminal pngcairo size {},{} font 'DejaVu Sans,13' background '#ffffff'\n", width, kHeight)
+          : fmt::format(
+                "set terminal svg size {},{} font 'DejaVu Sans,Arial,sans-serif,14' background "
+                "'#ffffff' name 'longhaul'\n",
+                width, kHeight);
   out += "set encoding utf8\n";
   out += fmt::format("set title {} noenhanced\n", gnuplot_text(fmt::format("{} ({})", plot.title, name_of(plot.kind))));
   out += axis_text("x", plot.x, plot) + axis_text("y", plot.y, plot) + headroom(plot);
   out +=
-      "set border 3 lc rgb '#444444'\nset tics nomirror\nset grid xtics ytics lc rgb '#d8d8d8' lt 1\n"
-      "set key below center horizontal Left reverse noenhanced samplen 3.5 spacing "
-      "1.3 width 2\nset datafile missing 'NaN'\n";
+      "set autoscale xfix\nset border 3 lc rgb '#444444'\nset tics nomirror\nset grid xtics ytics lc rgb '#d8d8d8' lt "
+      "1\n"
+      "set datafile missing 'NaN'\n";
+  if (!many(plot)) out += "set rmargin at screen 0.94\n";  // room for the last label
+  out += fmt::format("set key {} Left reverse noenhanced samplen 3 spacing 1.3 width 1\n",
+                     many(plot) ? "outside right top vertical" : "below center horizontal");
   for (std::size_t i = 0; i < plot.series.size(); ++i) {
     const Series& series = plot.series[i];
     if (series.x.size() != series.y.size())
@@ -184,9 +192,11 @@ std::string script(const Plot& plot, const std::string& file) {
   out += "plot ";
   for (std::size_t i = 0; i < plot.series.size(); ++i) {
     const Series& series = plot.series[i];
-    const std::size_t place = plot.series[i].look < 0 ? i : static_cast<std::size_t>(plot.series[i].look);
-    const Look& look = kLooks[place % std::size(kLooks)];
-    const std::string line = fmt::format("lw 2.5 dt {} lc rgb '{}'", look.dash, look.colour);
+    const Look& look = kLooks[(series.look < 0 ? i : static_cast<std::size_t>(series.look)) % std::size(kLooks)];
+    const std::string_view dash = series.dash == Series::Dash::of_look  ? look.dash
+                                  : series.dash == Series::Dash::dashed ? "'-'"
+                                                                        : "solid";
+    const std::string line = fmt::format("lw 2.5 dt {} lc rgb '{}'", dash, look.colour);
     const std::string mark = fmt::format("pt {} ps {}", look.mark, series.style == Series::Style::points ? 1.1 : 0.7);
     const std::string style = series.style == Series::Style::points
                                   ? fmt::format("points lc rgb '{}' {}", look.colour, mark)

@@ -19,12 +19,14 @@ class PlotError : public std::runtime_error {
 /// One curve. Values that are not finite, or not positive on a logarithmic axis, leave a gap.
 struct Series {
   enum class Style : std::uint8_t { line, points };
+  enum class Dash : std::uint8_t { of_look, solid, dashed };
   std::string name;
   std::vector<double> x;
   std::vector<double> y;  ///< as many as x
   Style style = Style::line;
   int look = -1;       ///< colour, dashes and marks: those of the nth curve; -1: those of its own place
   bool marked = true;  ///< a line with a mark at each value
+  Dash dash = Dash::of_look;
 };
 
 struct Axis {

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `longhaul plan workload`: what an application gets over a link.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/command_guard.hpp"
+#include "app/plan_commands.hpp"
+#include "app/plan_options.hpp"
+#include "config/document.hpp"
+#include "plan/workload.hpp"
+
+namespace longhaul::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  PlanLink link;
+  PlanOutput output;
+  plan::Circumstances circumstances;
+  std::string what;
+  bool list = false;
+  std::string turnaround = "2us";
+  std::string local_rtt = "4us";
+  std::string frame_time = "300ns";
+  std::string loss = "0";
+  std::string dirty_rate;
+  std::string bandwidth;
+  std::string downtime;
+
+  Arguments() {
+    circumstances.hosts.nic_depth = 128;
+    circumstances.deep.depth = 2048;
+    circumstances.deep.nic_depth = 16384;
+  }
+};
+
+/// Where workloads with names are: installed beside the program, or in the repository that it was built in.
+std::vector<fs::path> places() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return {};
+  const fs::path here = program.parent_path();
+  return {here.parent_path() / "share" / "longhaul" / "workloads",
+          here.parent_path().parent_path() / "config" / "workloads"};
+}
+
+std::vector<fs::path> known() {
+  for (const fs::path& place : places()) {
+    std::error_code error;
+    std::vector<fs::path> files;
+    for (fs::directory_iterator file(place, error), end; !error && file != end; file.increment(error))
+      if (file->path().extension() == ".yaml") files.push_back(file->path());
+    std::sort(files.begin(), files.end());
+    if (!files.empty()) return files;
+  }
+  return {};
+}
+
+std::string names() {
+  std::vector<std::string> out;
+  for (const fs::path& file : known()) out.push_back(file.stem());
+  return out.empty() ? "none are installed" : fmt::format("{}", fmt::join(out, ", "));
+}
+
+/// A name is one of those that came with the program; all else is a file.
+std::string find(const std::string& what) {
+  if (what.find('/') != std::string::npos || what.ends_with(".yaml") || what.ends_with(".yml")) return what;
+  for (const fs::path& file : known())
+    if (file.stem() == what) return file;
+  std::error_code error;
+  if (fs::exists(what, error)) return what;
+  throw config::ConfigError(fmt::format("no workload is called \"{}\" and no file: known are {}", what, names()));
+}
+
+int list() {
+  for (const fs::path& file : known())
+    fmt::print("{:<24} {}\n", file.stem().string(), plan::read_workload(config::Value::load(file)).title);
+  return 0;
+}
+
+/// Options that mean something for one kind of workload only.
+void apply_migration(const Arguments& arguments, plan::Workload& workload) {
+  auto* load = std::get_if<plan::MigrationLoad>(&workload.load);
+  const std::pair<const char*, const std::string*> options[] = {{"--dirty-rate", &arguments.dirty_rate},
+                                                                {"--bandwidth", &arguments.bandwidth},
+                                                                {"--downtime", &arguments.downtime}};
+  for (const auto& [name, text] : options)
+    if (!text->empty() && load == nullptr)
+      throw config::ConfigError(fmt::format("{}: only a migration has one, and \"{}\" is none", name, workload.title));
+  if (load == nullptr) return;
+  if (!arguments.bandwidth.empty()) {
+    load->host_rate = read_option("--bandwidth", arguments.bandwidth, config::parse_rate);
+    if (load->host_rate == 0) throw config::ConfigError("--bandwidth: expected more than 0");
+  }
+  if (!arguments.downtime.empty()) {
+    load->downtime = read_option("--downtime", arguments.downtime, config::parse_duration);
+    if (load->downtime == 0)
+      throw config::ConfigError("--downtime: expected more than 0: the last part takes some time");
+  }
+  if (!arguments.dirty_rate.empty())
+    load->dirty_rate = read_option("--dirty-rate", arguments.dirty_rate, config::parse_rate);
+}
+
+int run(const Arguments& arguments) {
+  if (arguments.list) return list();
+  if (arguments.what.empty())
+    throw config::ConfigError(fmt::format("which workload? give a FILE, or a NAME of {}", names()));
+  plan::Workload workload = plan::read_workload(config::Value::load(find(arguments.what)));
+  apply_migration(arguments, workload);
+  plan::Circumstances circumstances = arguments.circumstances;
+  circumstances.link = arguments.link.distances.empty() && arguments.link.round_trips.empty()
+                           ? plan::Link{arguments.link.read_rate(), workload.round_trip}
+                           : arguments.link.read();
+  plan::Hosts& hosts = circumstances.hosts;
+  hosts.rate_bps = circumstances.link.rate_bps;
+  hosts.turnaround = read_option("--turnaround", arguments.turnaround, config::parse_duration);
+  circumstances.deep.read_depth = hosts.read_depth;
+  circumstances.pair.local_round_trip = read_option("--local-rtt", arguments.local_rtt, config::parse_duration);
+  circumstances.pair.frame_time = read_option("--frame-time", arguments.frame_time, config::parse_duration);
+  circumstances.loss = read_option("--loss", arguments.loss, config::parse_fraction);
+  if (circumstances.loss > 0 && !std::holds_alternative<plan::StreamLoad>(workload.load))
+    throw config::ConfigError(
+        fmt::format("--loss: \"{}\" is acknowledged and repaired, for which there is no formula here: `longhaul plan "
+                    "buffer --loss` "
+                    "says what repairs take",
+                    workload.title));
+  try {
+    const plan::WorkloadAnswer answer = plan::answer(workload, circumstances);
+    arguments.output.give(answer.report, answer.plot);
+  } catch (const std::invalid_argument& error) {
+    throw config::ConfigError(error.what());
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_plan_workload(CLI::App& plan, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  plan::Hosts& hosts = arguments->circumstances.hosts;
+  plan::Hosts& deep = arguments->circumstances.deep;
+  CLI::App* command = plan.add_subcommand(
+      "workload",
+      "what an application gets: NVMe-oF mixes, VM migration, UC streams, databases, files; and what would help");
+  command->footer(
+      "Examples:\n"
+      "  longhaul plan workload --list\n"
+      "  longhaul plan workload retail-web --distance 380km --plot retail.svg\n"
+      "  longhaul plan workload vm-migration --bandwidth 40Gbps --dirty-rate 8Gbps\n"
+      "  longhaul plan workload my-own.yaml --rtt 3.81ms --json\n"
+      "Begin your own with a copy of one that is listed: its comments say what each key means. The NIC's default "
+      "depth, 128,\n"
+      "is 2^7 = LOG_MAX_OUTSTANDING_WQE as published for a NIC that nobody had tuned (`longhaul plan nic` finds "
+      "yours).");
+  const auto number = [command](const char* name, std::uint32_t& value, std::uint32_t least, const std::string& help) {
+    command->add_option(name, value, help)->type_name("N")->check(CLI::Range(least, 1u << 24));
+  };
+  command->add_option("workload", arguments->what, "a FILE, or the NAME of one that came with longhaul");
+  command->add_flag("--list", arguments->list, "list the names");
+  arguments->link.add_to(*command, "", "default: as the workload says");
+  add_path_mtu(*command, hosts.path_mtu);
+  number("--nic-depth", hosts.nic_depth, 0, "work requests of a QP in the NIC (default 128; 0: all that are posted)");
+  number("--read-depth", hosts.read_depth, 1, "READs of a QP without an answer (default 16)");
+  number("--deep-depth", deep.depth, 1,
+         "of the deep queues: messages posted (default 2048; I/Os: as the workload says)");
+  number("--deep-nic-depth", deep.nic_depth, 0, "of the deep queues: in the NIC (default 16384)");
+  command->add_option("--turnaround", arguments->turnaround, "of NICs and application beside the link (default 2us)")
+      ->type_name("TIME");
+  command->add_option("--local-rtt", arguments->local_rtt, "from a host to its box and back (default 4us)")
+      ->type_name("TIME");
+  command->add_option("--frame-time", arguments->frame_time, "a worker of a box takes in a frame (default 300ns)")
+      ->type_name("TIME");
+  number("--workers", arguments->circumstances.pair.workers, 1, "of a box; a connection stays with one (default 1)");
+  command->add_option("--loss", arguments->loss, "UC streams: share of packets that the path loses (default 0)")
+      ->type_name("FRACTION");
+  command->add_option("--dirty-rate", arguments->dirty_rate, "migration: what the guest writes, such as 4Gbps")
+      ->type_name("RATE");
+  command->add_option("--bandwidth", arguments->bandwidth, "migration: what the hosts copy at most")->type_name("RATE");
+  command->add_option("--downtime", arguments->downtime, "migration: how long the guest may stand still")
+      ->type_name("TIME");
+  arguments->output.add_to(*command);
+  command->callback([arguments, &exit_code] { exit_code = guarded("plan workload", [&] { return run(*arguments); }); });
+}
+
+}  // namespace longhaul::app
