@@ -18,16 +18,17 @@ LONG_HAUL = {"distance": "1000km", "policy": "full", "record": True, "control": 
 PINGS = 500
 VERIFIED, COUNTED = TRAFFIC["rping-cm-ipv4"], TRAFFIC["write-cm-ipv4"]
 MESSAGES = 20000
+QPS = 8
 
 
 @contextlib.contextmanager
-def _pair(bench, may_lose=False):
+def _pair(bench, may_lose=False, **conditions):
     """Two hosts, two boxes and the long link; the session and the near box's Ctl."""
     reason = missing(bench.program, "boxes")
     if reason:
         raise LabError(reason)
     with Laboratory(kernel(), bench.program, bench.directory / "lab", capture=False) as laboratory:
-        with laboratory.session(Conditions(**LONG_HAUL), may_lose) as session:
+        with laboratory.session(Conditions(**LONG_HAUL, **conditions), may_lose) as session:
             yield session, Ctl(bench.program, session.path.socket("near"))
 
 
@@ -137,7 +138,38 @@ def bypass_now(bench):
         expect(ctl.counters()["pseudo_acks"] > counters["pseudo_acks"], "a new connection is not accelerated")
 
 
+def two_workers(bench):
+    """a box of two workers is one box: flows of both, drain, policy and bypass reach both, and pings go on"""
+    with _pair(bench, workers=2) as (session, ctl):
+        pings = session.begin(VERIFIED, PINGS)
+        pings.wait_under_way()
+        # QPs are dealt out by their numbers: of so many each worker has some.
+        extra = ("-q", QPS)
+        writes = session.begin(COUNTED, MESSAGES // QPS, server_extra=extra, client_extra=extra)
+        writes.wait_under_way(500)
+        flows = ctl.json("flows")["flows"]
+        # perftest has one more, for what its ends tell each other.
+        expect(len({flow["id"] for flow in flows}) == len(flows) >= 1 + QPS, f"{len(flows)} flows, or one twice")
+        expect({flow["worker"] for flow in flows} == {0, 1}, f"one worker has all {len(flows)} connections")
+        for flow in flows:
+            expect(ctl.json("flow", flow["id"])["host_qpn"] == flow["host_qpn"], f"flow {flow['id']} is another")
+        drained = ctl.json("drain", "--timeout", "60s")
+        expect(ctl.json("status")["custody"]["packets"] == 0, f"custody is not empty: {drained}")
+        ctl("resume")
+        ctl.grows("pseudo_acks")
+        changed = ctl.json("policy", "default", "off")["connections_changed"]
+        expect(changed == len(flows), f"policy of {changed} of {len(flows)} connections")
+        ctl("policy", "default", "full")
+        ctl.grows("pseudo_acks")
+        expect(ctl.json("bypass", "on", "--timeout", "60s")["flows_failed"] == 0, "bypass failed a flow")
+        ctl.grows("bypassed")
+        ctl("bypass", "off")
+        _complete(writes, "writes across all that")
+        _complete(pings, "pings across all that")
+
+
 CASES = {
+    "ctl-two-workers": two_workers,
     "ctl-upgrade": upgrade,
     "ctl-changed-under-traffic": changed_under_traffic,
     "ctl-bypass-now": bypass_now,
