@@ -32,7 +32,7 @@ void Attendant::start() {
     its.body();
     return nullptr;
   };
-  const int error = rte_ctrl_thread_create(&thread_, "lh-attendant", nullptr, body, this);
+  const int error = rte_ctrl_thread_create(&thread_, name_.c_str(), nullptr, body, this);
   if (error != 0) throw std::runtime_error(fmt::format("no thread beside the workers: {}", std::strerror(-error)));
   started_ = true;
   begun_.get_future().get();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The thread beside the workers: what a box does that is not packets, on none of their processors.
+// A thread beside the workers: what a box does that is not packets, on none of their processors.
 #pragma once
 
 #include <pthread.h>
@@ -9,6 +9,7 @@
 #include <functional>
 #include <future>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace longhaul::app {
@@ -16,7 +17,8 @@ namespace longhaul::app {
 /// What is to be done now and then. One thing that throws or takes long does not end the others, only delays them.
 class Attendant {
  public:
-  Attendant() = default;
+  /// `name`: of the thread, at most 15 characters.
+  explicit Attendant(std::string name) : name_(std::move(name)) {}
   ~Attendant() { stop(); }
   Attendant(const Attendant&) = delete;
   Attendant& operator=(const Attendant&) = delete;
@@ -46,6 +48,7 @@ class Attendant {
   void body();
   void attend(Duty& duty) const;
 
+  std::string name_;
   std::vector<std::function<void()>> first_;
   std::vector<std::function<void()>> last_;
   std::vector<Duty> duties_;

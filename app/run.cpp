@@ -131,7 +131,9 @@ int run(const Options& options) {
   runtime.start_ports();
   BoxWatch watch(config, workers, runtime);
   ServiceNotifier service;
-  Attendant attendant;
+  // What waits for workers' answers must not delay who watches them.
+  Attendant attendant("lh-attendant");
+  Attendant watcher("lh-watcher");
   monitoring.join(attendant);
   control.box().on_change([&monitoring](const config::BoxConfig& now) { monitoring.reconfigured(now); });
   attendant.at_start([&control] { control.start(); });
@@ -150,16 +152,18 @@ int run(const Options& options) {
     now.at_stop_bytes = now.left_bytes = sum.custody_bytes;
     write_atomically(options.stats, statistics(reports, now));
   });
-  watch.attend_by(attendant, service, requests);
+  watch.attend_by(watcher, service, requests);
   fmt::print("longhaul run: {}: ready, {}, {}policy {}{}\n", config.name, runtime.describe(),
              workers.count() == 1 ? "" : fmt::format("{} workers, ", workers.count()),
              flow::name_of(config.engine.policies.fallback), control.describe());
   std::fflush(stdout);
 
   attendant.start();
+  watcher.start();
   service.ready(fmt::format("{}, policy {}", runtime.describe(), flow::name_of(config.engine.policies.fallback)));
   const StopRecord stop = workers.run(requests);
   service.stopping("drained", seconds(10));
+  watcher.stop();
   attendant.stop();
   control.stop();
   // First what must not be missed: writing the rest may fail.
