@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `longhaul plan depth`: what queue depth fills a link, and what distance a depth fills.
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,15 @@ int run(const Arguments& arguments) {
   }
   question.messages = arguments.messages.empty() ? plan::usual_messages() : read_messages(arguments.messages);
   const plan::Report report = plan::report(question);
-  if (arguments.output.plot.empty())
+  if (arguments.output.plot.empty()) {
     arguments.output.give(report);
-  else
+    return 0;
+  }
+  try {
     arguments.output.give(report, plan::plot(question));
+  } catch (const std::invalid_argument& error) {
+    throw config::ConfigError(error.what());
+  }
   return 0;
 }
 

@@ -2,12 +2,19 @@
 # bash completion for longhaul. The table is held against the program's own help by test/operate/case_docs.py.
 
 declare -gA _longhaul_words=(
-  ['longhaul']='--help --version run link replay ctl doctor metrics'
+  ['longhaul']='--help --version run link replay plan ctl doctor metrics'
   ['run']='--help --config --stats --check --json'
   ['link']='--help --config --stats --check'
   ['doctor']='--help --config --json --root'
   ['metrics']='--help --json'
   ['replay']='--help --near --policy --confirm --wan-rate --host-out --wan-out --json'
+  ['plan']='--help throughput simulate depth buffer workload nic'
+  ['plan throughput']='--help --rate --distance --rtt --message --operation --mtu --qps --depth --moderation --nic-depth --read-depth --deep-depth --deep-nic-depth --turnaround --message-time --cap --local-rtt --frame-time --workers --latency --json --csv --plot'
+  ['plan simulate']='--help --rate --distance --rtt --message --operation --mtu --qps --depth --moderation --nic-depth --read-depth --deep-depth --deep-nic-depth --turnaround --message-time --cap --local-rtt --frame-time --workers --ways --messages --loss --seed --quiet --json --csv --plot'
+  ['plan depth']='--help --rate --distance --rtt --operation --frame --mtu --ipv6 --vlan --message --depth --json --csv --plot'
+  ['plan buffer']='--help --rate --distance --rtt --loss --burst --path-mtu --frame --mtu --connections --config --json --csv --plot'
+  ['plan workload']='--help --list --rate --distance --rtt --mtu --nic-depth --read-depth --deep-depth --deep-nic-depth --turnaround --local-rtt --frame-time --workers --loss --dirty-rate --bandwidth --downtime --json --csv --plot'
+  ['plan nic']='--help --rate --distance --rtt --operation --qps --depth --message --device --json'
   ['ctl']='--help --socket --name status counters flows flow policy drain resume bypass capture config reload'
   ['ctl status']='--help --json'
   ['ctl counters']='--help'
@@ -36,6 +43,9 @@ declare -gA _longhaul_values=(
   ['--state']='unconfirmed confirmed plain rejoining failed ended'
   ['--policy']='off window full'
   ['--confirm']='answer cm'
+  ['--operation']='write send read'
+  ['--ways']='standard deep pair'
+  ['--path-mtu']='256 512 1024 2048 4096'
   ['--sort']='custody unconfirmed idle rtt bytes'
 )
 
@@ -49,11 +59,11 @@ _longhaul() {
   done
   COMPREPLY=()
   case $before in
-    --socket|--config|--stats|--output|--host-out|--wan-out) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+    --socket|--config|--stats|--output|--host-out|--wan-out|--plot) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
   esac
   if [[ -n ${_longhaul_values[$before]-} ]]; then
     mapfile -t COMPREPLY < <(compgen -W "${_longhaul_values[$before]}" -- "$word")
-  elif [[ ( $path == replay || $path == 'ctl config check' ) && $word != -* ]]; then
+  elif [[ ( $path == replay || $path == 'plan workload' || $path == 'plan nic' || $path == 'ctl config check' ) && $word != -* ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
   elif [[ ( $path == 'ctl policy set' || $path == 'ctl policy default' ) && $word != -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W 'off window full' -- "$word")

@@ -2,6 +2,7 @@
 #include "plan/depth_report.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -143,7 +144,7 @@ Report report(const DepthQuestion& question) {
 
 Plot plot(const DepthQuestion& question) {
   if (!question.frames.empty())
-    throw PlotError("a plot is over message sizes, which a given --frame has none of: leave --frame out");
+    throw std::invalid_argument("a plot is over message sizes, which a given --frame has none of: leave --frame out");
   Plot out;
   out.title = fmt::format("Depth that fills {} over {}", rate_text(static_cast<double>(question.link.rate_bps)),
                           distance_text(question.link.round_trip));

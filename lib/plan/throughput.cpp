@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -168,7 +169,7 @@ Report report(const ThroughputQuestion& question) {
 Plot plot(const ThroughputQuestion& question) {
   const bool distances = question.round_trips.size() > 1;
   if (distances && question.messages.size() > 1)
-    throw PlotError(
+    throw std::invalid_argument(
         "several distances and several message sizes: a plot is for one of either (give one --message, or one "
         "--distance)");
   const Scenario& scenario = question.scenario;

@@ -24,8 +24,8 @@ std::vector<std::uint64_t> usual_messages();
 
 Report report(const ThroughputQuestion& question);
 
-/// Rate against message size, or against distance when there are several and one size. Throws PlotError for several of
-/// both.
+/// Rate against message size, or against distance when there are several and one size. Throws std::invalid_argument
+/// for several of both.
 Plot plot(const ThroughputQuestion& question);
 
 }  // namespace longhaul::plan

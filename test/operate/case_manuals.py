@@ -20,7 +20,7 @@ def _help(program, path):
     expect(done.returncode == 0, f"{' '.join(path)} --help: {done.stderr}")
     subcommands = re.search(r"^Subcommands:\n((?:  .*\n|\n)*)", done.stdout, re.M)
     names = re.findall(r"^  ([a-z]+)\b", subcommands.group(1), re.M) if subcommands else []
-    return names, set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", done.stdout, re.M))
+    return names, set(re.findall(r"^  (?:-\w,)?(--[a-z0-9-]+)", done.stdout, re.M))
 
 
 def _tree(program, path=()):
