@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "app/plan_scenario.hpp"
+#include "app/plan/scenario.hpp"
 
 namespace longhaul::app {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "app/plan_options.hpp"
+#include "app/plan/options.hpp"
 
 #include <cstdio>
 #include <map>

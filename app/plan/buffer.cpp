@@ -8,8 +8,8 @@
 
 #include "app/command_guard.hpp"
 #include "app/memory_report.hpp"
-#include "app/plan_commands.hpp"
-#include "app/plan_options.hpp"
+#include "app/plan/commands.hpp"
+#include "app/plan/options.hpp"
 #include "config/box_config.hpp"
 #include "plan/buffer.hpp"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "app/command_guard.hpp"
-#include "app/plan_commands.hpp"
-#include "app/plan_options.hpp"
+#include "app/plan/commands.hpp"
+#include "app/plan/options.hpp"
 #include "plan/depth_report.hpp"
 #include "plan/throughput.hpp"
 

@@ -12,8 +12,8 @@
 #include <fmt/ranges.h>
 
 #include "app/command_guard.hpp"
-#include "app/plan_commands.hpp"
-#include "app/plan_options.hpp"
+#include "app/plan/commands.hpp"
+#include "app/plan/options.hpp"
 #include "config/document.hpp"
 #include "plan/workload.hpp"
 

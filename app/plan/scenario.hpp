@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/plan_options.hpp"
+#include "app/plan/options.hpp"
 #include "plan/throughput.hpp"
 
 namespace longhaul::app {

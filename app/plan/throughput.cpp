@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "app/command_guard.hpp"
-#include "app/plan_commands.hpp"
-#include "app/plan_options.hpp"
-#include "app/plan_scenario.hpp"
+#include "app/plan/commands.hpp"
+#include "app/plan/options.hpp"
+#include "app/plan/scenario.hpp"
 #include "plan/throughput.hpp"
 
 namespace longhaul::app {

@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "app/plan_commands.hpp"
+#include "app/plan/commands.hpp"
 #include "config/quantity.hpp"
 #include "plan/nic/examine.hpp"
 
