@@ -366,19 +366,21 @@ std::string text_of_file(const std::string& path) {
   return text.str();
 }
 
-/// What a reload of a valid file would do, if a box runs that can be asked.
-void compare_with_running(const Options& options, const std::string& file) {
-  Json reply;
+/// What a reload of a valid file would do, if a box runs that can be asked; null if none does and none was named.
+Json compared_with_running(const Options& options, const std::string& file) {
   try {
-    reply = ask(options.at(), {{"command", "config check"}, {"file", file}, {"text", text_of_file(file)}});
+    return ask(options.at(), {{"command", "config check"}, {"file", file}, {"text", text_of_file(file)}}).at("changes");
   } catch (const std::exception& error) {
     if (!options.socket.empty() || !options.name.empty()) throw;
-    print("no running box to compare it with\n");
-    return;
+    return nullptr;
   }
+}
+
+void print_comparison(const Json& changes) {
+  if (changes.is_null()) return print("no running box to compare it with\n");
   Json live = Json::array();
   Json fixed = Json::array();
-  for (const Json& change : reply["changes"]) (change.value("live", false) ? live : fixed).push_back(change);
+  for (const Json& change : changes) (change.value("live", false) ? live : fixed).push_back(change);
   if (live.empty() && fixed.empty()) print("the running box has just this configuration\n");
   if (!live.empty()) print("a reload would change:\n" + changes_text(live));
   if (!fixed.empty()) print("a reload would be refused, only a restart changes:\n" + changes_text(fixed));
@@ -391,10 +393,13 @@ void add_config(CLI::App& to, const Given& options, int& exit_code) {
   CLI::App* check = add(*config, "check", "whether a file is valid, and what a reload of it would change", exit_code,
                         [options, file] {
                           const config::BoxConfig box = config::load_box(*file);
+                          const Json changes = compared_with_running(*options, *file);
+                          if (options->json) return print_json({{"name", box.name}, {"changes", changes}});
                           print(fmt::format("{}: {} is valid\n", box.name, *file));
-                          compare_with_running(*options, *file);
+                          print_comparison(changes);
                         });
   check->add_option("file", *file, "configuration of a box (YAML)")->required()->type_name("FILE");
+  add_json(check, options);
   CLI::App* show = add(*config, "show", "what each key is worth in the running box", exit_code, [options] {
     const Json reply = ask(options->at(), {{"command", "config show"}});
     if (options->json) return print_json(reply);

@@ -72,7 +72,8 @@ Json change_json(const config::KeyChange& change) {
 }
 
 /// What has rates, by the names of its counters.
-constexpr Counter kRated[] = {Counter::frames_host, Counter::bytes_host, Counter::frames_wan,  Counter::bytes_wan,
+constexpr Counter kRated[] = {Counter::frames_host, Counter::bytes_host, Counter::frames_wan,
+                              Counter::bytes_wan,   Counter::requests,   Counter::requests_unlearned,
                               Counter::pseudo_acks, Counter::resends,    Counter::failed_bytes};
 
 std::string_view name_of(Counter counter) { return metrics::kCounterInfo[static_cast<std::size_t>(counter)].name; }

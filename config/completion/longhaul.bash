@@ -33,7 +33,7 @@ declare -gA _longhaul_words=(
   ['ctl capture']='--help --host --packets --snaplen --time --output stop'
   ['ctl capture stop']='--help'
   ['ctl config']='--help check show'
-  ['ctl config check']='--help'
+  ['ctl config check']='--help --json'
   ['ctl config show']='--help --json'
   ['ctl reload']='--help --json'
 )

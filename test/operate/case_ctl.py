@@ -81,11 +81,16 @@ def reloads(bench):
     base = f"control: {{socket: {socket}, mode: \"0600\"}}\n"
     bench.write_box(base + "timers: {give_up: 30s}\npolicy: {default: \"off\"}\n")
     expect("a reload would change" in ctl("config", "check", bench.directory / "box.yaml"), "config check")
+    changes = ctl.json("config", "check", bench.directory / "box.yaml")["changes"]
+    expect({change["key"]: change["live"] for change in changes} == {"policy.default": True, "timers.give_up": True},
+           f"{changes}")
     reply = ctl.json("reload")
     expect([change["key"] for change in reply["changes"]] == ["policy.default", "timers.give_up"], f"{reply}")
     bench.write_box(base + "mtu: 1500\npolicy: {default: full}\n")
     ctl.refused(1, "mtu", "reload")
     expect("would be refused" in ctl("config", "check", bench.directory / "box.yaml"), "config check")
+    changes = ctl.json("config", "check", bench.directory / "box.yaml")["changes"]
+    expect(not {change["key"]: change["live"] for change in changes}["mtu"], f"{changes}")
     expect(ctl.json("policy", "show")["policy"]["default"] == "off", "half a reload")
     bench.write_box(base + "policy: {default: window}\n")
     box.send_signal(signal.SIGHUP)

@@ -10,17 +10,26 @@ import hashlib
 import os
 import pathlib
 import platform
+import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 REPO = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.append(str(REPO / "test/hosts"))
+
+from lab.process import LabError  # noqa: E402
+from lab.tools import exit_on_signals  # noqa: E402
+
 MINUTES = 60
+PATIENCE = 30  # seconds for what was killed to be gone
 # Processes and mounts of a command in a chroot end with it, whatever becomes of this program.
 ISOLATED = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
+OWN_PROCESSES = [*ISOLATED, "--mount-proc"]
 
 
 class Failed(Exception):
@@ -32,17 +41,50 @@ def say(text):
 
 
 def call(*command, timeout=10 * MINUTES, cwd=None, env=None, check=True):
-    """Runs a command; its output and exit code. Raises Failed unless it ends well, or `check` is off."""
-    done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, cwd=cwd, env=env,
-                          check=False)
+    """Runs a command; its output and exit code. Raises Failed unless it ends well, or `check` is off. Whatever ends this
+    program, or the time, ends the command and all that it has started, before anything is removed from under it."""
+    words = [str(word) for word in command]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", cwd=cwd, env=env, start_new_session=True) as running:
+        try:
+            output, _ = running.communicate(timeout=timeout)
+        except BaseException:
+            end(running)
+            raise
+    done = subprocess.CompletedProcess(words, running.returncode, output)
     if check and done.returncode:
-        raise Failed(f"{shlex.join(map(str, command))}: exit {done.returncode}\n{done.stdout[-4000:]}")
+        raise Failed(f"{shlex.join(words)}: exit {done.returncode}\n{done.stdout[-4000:]}")
     return done
 
 
+def end(running):
+    """Ends a process and its session, and waits until nobody writes to its output any more: namespaces take a moment."""
+    try:
+        os.killpg(running.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    try:
+        running.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        pass
+
+
+@contextlib.contextmanager
+def scratch(name):
+    """A directory below /tmp that goes, however this ends; what was killed may still write for a moment."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix=f"longhaul-{name}-"))
+    try:
+        yield directory
+    finally:
+        last = time.monotonic() + PATIENCE
+        while directory.exists():
+            shutil.rmtree(directory, ignore_errors=time.monotonic() < last)
+            time.sleep(0.05)
+
+
 def set_up():
-    """The packages that packaging needs, by tools/setup."""
+    """The packages that packaging needs, by tools/setup; from here on a signal ends the test in order."""
+    exit_on_signals()
     subprocess.run([REPO / "tools/setup", "--packages", "--packaging"], check=True)
 
 
@@ -77,8 +119,8 @@ def base_tarball():
         if tarball.exists():
             return tarball
         say(f"debootstrap {suite} (a minute or two, once)")
-        with tempfile.TemporaryDirectory(prefix="longhaul-debootstrap-") as directory:
-            root = pathlib.Path(directory) / "root"
+        with scratch("debootstrap") as directory:
+            root = directory / "root"
             call(*ISOLATED, "debootstrap", "--variant=minbase", suite, root, uri, timeout=20 * MINUTES)
             shutil.rmtree(root / "var/cache/apt/archives", ignore_errors=True)
             call("tar", "-C", root, "-cf", f"{tarball}.new", "--one-file-system", ".")
@@ -103,16 +145,23 @@ class Chroot:
     """A fresh Debian in a directory, which goes with it. Commands see /proc and /sys, and leave no mounts."""
 
     def __enter__(self):
-        self._directory = tempfile.TemporaryDirectory(prefix="longhaul-chroot-")
-        self.root = pathlib.Path(self._directory.name)
+        self._directory = scratch("chroot")
+        self.root = self._directory.__enter__()
+        try:
+            self._unpack()
+        except BaseException:
+            self._directory.__exit__(*sys.exc_info())
+            raise
+        return self
+
+    def _unpack(self):
         call("tar", "-C", self.root, "-xf", base_tarball())
         for path, text in apt_configuration().items():
             (self.root / path).write_text(text, encoding="utf-8")
         (self.root / "usr/sbin/policy-rc.d").chmod(0o755)
-        return self
 
-    def __exit__(self, *_):
-        self._directory.cleanup()
+    def __exit__(self, *error):
+        self._directory.__exit__(*error)
 
     def run(self, *command, check=True, timeout=10 * MINUTES):
         inside = ('mount -t proc proc "$0/proc" && mount -t sysfs -o ro sysfs "$0/sys" && '
@@ -141,16 +190,37 @@ def export(directory):
 @contextlib.contextmanager
 def package():
     """The Debian package of what is committed, built in a directory that goes afterwards: (its path, its .changes)."""
-    with tempfile.TemporaryDirectory(prefix="longhaul-package-") as directory:
-        tree = pathlib.Path(directory) / "longhaul"
+    with scratch("package") as directory:
+        tree = directory / "longhaul"
         export(tree)
         say("dpkg-buildpackage of the last commit (two to four minutes)")
-        call("dpkg-buildpackage", "-us", "-uc", "-b", cwd=tree, timeout=30 * MINUTES)
-        found = sorted(pathlib.Path(directory).glob("longhaul_*.deb"))
-        changes = sorted(pathlib.Path(directory).glob("longhaul_*.changes"))
-        if len(found) != 1 or len(changes) != 1:
-            raise Failed(f"expected one package, got {[path.name for path in found + changes]}")
-        yield found[0], changes[0]
+        yield build(tree)
+
+
+def build(tree, again=False):
+    """Builds the package in a tree: (its path, its .changes). `again`: what was compiled there before is kept."""
+    for old in tree.parent.glob("longhaul_*"):
+        old.unlink()
+    if again:
+        shutil.rmtree(tree / "debian/longhaul")
+        shutil.rmtree(tree / "debian/.debhelper")
+    call(*OWN_PROCESSES, "nice", "-n", "5", "dpkg-buildpackage", "-us", "-uc", "-b", *(["-nc"] if again else []), cwd=tree,
+         timeout=30 * MINUTES)
+    found = sorted(tree.parent.glob("longhaul_*.deb"))
+    changes = sorted(tree.parent.glob("longhaul_*.changes"))
+    if len(found) != 1 or len(changes) != 1:
+        raise Failed(f"expected one package, got {[path.name for path in found + changes]}")
+    return found[0], changes[0]
+
+
+def set_version(tree, version):
+    """Makes a tree that of another version, for the program and for the package."""
+    for path, pattern, text in (("meson.build", r"(?m)^  version: '[^']+'", f"  version: '{version}'"),
+                                ("debian/changelog", r"\A(\S+) \([^)]+\)", rf"\1 ({version})")):
+        changed, times = re.subn(pattern, text, (tree / path).read_text(encoding="utf-8"), count=1)
+        if times != 1:
+            raise Failed(f"{path} has no version")
+        (tree / path).write_text(changed, encoding="utf-8")
 
 
 def run_steps(steps, needed=()):
@@ -161,7 +231,7 @@ def run_steps(steps, needed=()):
         start = time.monotonic()
         try:
             errors = list(step() or [])
-        except (Failed, subprocess.SubprocessError, OSError, ValueError) as error:
+        except (Failed, LabError, subprocess.SubprocessError, OSError, ValueError) as error:
             errors = [f"{type(error).__name__}: {error}"]
         print(f"{'FAILED' if errors else 'ok    '} {name} ({time.monotonic() - start:.0f} s)", flush=True)
         for error in errors:

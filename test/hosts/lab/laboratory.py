@@ -12,10 +12,14 @@ from .session import Session
 
 # After the last disconnect: time for answers on the way, and for a held DREQ, before custody is counted.
 SETTLE_SECONDS = 1.0
+_PATHS = {"boxes": Boxes, "bridge": lambda network, _: Bridge(network)}
 
 
 class Laboratory(contextlib.ExitStack):
-    """A context: everything that it makes is removed at its end, whatever the end is."""
+    """A context: everything that it makes is removed at its end, whatever the end is.
+
+    `through`: what lies between the hosts: "boxes", "bridge", or who makes it of a Network and the program.
+    """
 
     def __init__(self, kernel, program, directory, through="boxes", capture=True, progress=lambda text: None):
         super().__init__()
@@ -44,8 +48,8 @@ class Laboratory(contextlib.ExitStack):
         self.callback(settings.restore)
         network = self.network = Network()
         self.callback(network.remove)
-        self._path = Boxes(network, self._program) if self._through == "boxes" else Bridge(network)
-        self.callback(self._path.kill)
+        self.path = _PATHS.get(self._through, self._through)(network, self._program)
+        self.callback(self.path.kill)
         self._hosts = []
         for role, number in (("host-a", 2), ("host-b", 1)):
             host = Guest(self._kernel, role, network.namespace(role), HOST_INTERFACE, number, self.directory)
@@ -55,7 +59,7 @@ class Laboratory(contextlib.ExitStack):
             host.wait_ready()
         self._progress("two hosts booted")
         if self._capture:
-            captures = Captures(network, self._path.capture_points, self.directory / "captures")
+            captures = Captures(network, self.path.capture_points, self.directory / "captures")
             self.callback(lambda: captures.stop(keep=self._failed))
 
     def __exit__(self, kind, error, trace):
@@ -72,16 +76,16 @@ class Laboratory(contextlib.ExitStack):
         number = len(self.sessions) + 1
         directory = self.directory / f"session-{number}"
         directory.mkdir()
-        session = Session(self._hosts, conditions, self._path, self._progress)
+        session = Session(self._hosts, conditions, self.path, self._progress)
         self.sessions.append(session)
-        self._path.start(conditions, directory)
+        self.path.start(conditions, directory)
         try:
             yield session
             time.sleep(SETTLE_SECONDS + 2 * conditions.rtt)
         except BaseException:
             # The counters of a failed run are worth having, but not worth an error of their own.
-            session.counters, _ = self._path.stop(grace=5)
+            session.counters, _ = self.path.stop(grace=5)
             raise
-        session.counters, session.wrong = self._path.stop()
+        session.counters, session.wrong = self.path.stop()
         if session.wrong and not may_lose:
             raise LabError("; ".join(session.wrong))
