@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/owned_pools.hpp"
 #include "config/quantity.hpp"
 #include "drivers/capture_reader.hpp"
 #include "drivers/capture_writer.hpp"
@@ -66,19 +67,6 @@ class CaptureOutput final : public replay::Output {
   std::optional<drivers::CaptureWriter> wan_;
 };
 
-/// Pools that go before the EAL does.
-class ReplayPools {
- public:
-  explicit ReplayPools(const engine::PoolPlan& plan) : pools_(engine::Pools::create(plan)) {}
-  ~ReplayPools() { pools_.destroy(); }
-  ReplayPools(const ReplayPools&) = delete;
-  ReplayPools& operator=(const ReplayPools&) = delete;
-  const engine::Pools& get() const { return pools_; }
-
- private:
-  engine::Pools pools_;
-};
-
 std::vector<flow::Prefix> parse_prefixes(const std::vector<std::string>& texts) {
   std::vector<flow::Prefix> prefixes;
   for (const auto& text : texts) prefixes.push_back(flow::Prefix::parse(text));
@@ -114,7 +102,7 @@ int run_replay(const Arguments& arguments) {
   eal_options.hugepages = false;
   eal_options.memory_bytes = engine::Pools::bytes_needed(plan) + kEalReserve;
   const drivers::Eal eal(eal_options);
-  const ReplayPools pools(plan);
+  const OwnedPools pools(plan);
 
   engine::Settings settings;
   settings.policies.fallback = arguments.policy;

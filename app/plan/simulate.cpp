@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/command_guard.hpp"
+#include "app/owned_pools.hpp"
 #include "app/plan/commands.hpp"
 #include "app/plan/options.hpp"
 #include "app/plan/scenario.hpp"
@@ -32,19 +33,6 @@ struct Arguments {
   std::string loss = "0";
   std::uint64_t seed = 1;
   bool quiet = false;
-};
-
-/// Pools that go before the EAL does.
-class PlanPools {
- public:
-  explicit PlanPools(const engine::PoolPlan& plan) : pools_(engine::Pools::create(plan)) {}
-  ~PlanPools() { pools_.destroy(); }
-  PlanPools(const PlanPools&) = delete;
-  PlanPools& operator=(const PlanPools&) = delete;
-  const engine::Pools& get() const { return pools_; }
-
- private:
-  engine::Pools pools_;
 };
 
 /// Of the machine, in bytes; 0 when it does not say.
@@ -116,7 +104,7 @@ int run(const Arguments& arguments) {
   options.memory_bytes = engine::Pools::bytes_needed(buffers) + kEalReserve;
   check_memory(options.memory_bytes);
   const drivers::Eal eal(options);
-  const PlanPools pools(buffers);
+  const OwnedPools pools(buffers);
   {
     const Progress progress(!arguments.quiet);
     for (std::size_t i = 0; i < points.size(); ++i) {

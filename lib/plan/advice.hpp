@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "plan/scenario.hpp"
 
@@ -14,6 +15,15 @@ struct Ways {
   Scenario deep;
   Scenario pair;
 };
+
+/// Each of them, for tables and plots.
+struct Way {
+  std::string_view key;   ///< for programs
+  std::string_view name;  ///< for people
+  Scenario Ways::*scenario;
+};
+inline constexpr Way kWays[] = {
+    {"standard", "standard", &Ways::standard}, {"deep", "deep queues", &Ways::deep}, {"pair", "pair", &Ways::pair}};
 
 /// `scenario` without its pair; the same with the depths of `deep`; with its pair (hosts as they are).
 Ways ways(const Scenario& scenario, const Hosts& deep);

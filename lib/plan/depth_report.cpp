@@ -15,12 +15,6 @@
 namespace longhaul::plan {
 namespace {
 
-std::string capitals(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
-  return out;
-}
-
 std::string overhead_text(const Framing& framing) {
   std::string out;
   for (const FramePart& part : parts_of(framing))

@@ -15,14 +15,6 @@
 namespace longhaul::plan {
 namespace {
 
-struct Way {
-  std::string_view key;
-  std::string_view name;
-  Scenario Ways::*scenario;
-};
-constexpr Way kWays[] = {
-    {"standard", "standard", &Ways::standard}, {"deep", "deep queues", &Ways::deep}, {"pair", "pair", &Ways::pair}};
-
 const Way& way_of(const std::string& key) {
   for (const Way& way : kWays)
     if (way.key == key) return way;
@@ -37,12 +29,6 @@ constexpr double kAlike = 0.05;
 std::string percent(double fraction) {
   const double tenths = std::round(fraction * 1000) / 10 + 0.0;  // no -0.0
   return fmt::format("{:+.1f} %", tenths);
-}
-
-std::string upper(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
-  return out;
 }
 
 }  // namespace
@@ -114,7 +100,7 @@ Report report(const SimulationQuestion& question, const std::vector<SimulatedPoi
   const bool several = asked.round_trips.size() > 1;
   Report out;
   out.title = fmt::format(
-      "RC {} over {}{}, {} QP{}: simulated", upper(name_of(scenario.operation)),
+      "RC {} over {}{}, {} QP{}: simulated", capitals(name_of(scenario.operation)),
       rate_text(static_cast<double>(scenario.link.rate_bps)),
       several ? "" : fmt::format(", round trip {}", time_text(static_cast<double>(asked.round_trips.front()) * 1e-9)),
       scenario.hosts.qps, scenario.hosts.qps == 1 ? "" : "s");

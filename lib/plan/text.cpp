@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/text.hpp"
 
+#include <algorithm>
+
 #include <cmath>
 #include <span>
 #include <string_view>
@@ -49,6 +51,12 @@ std::string rate_text(double bits_per_second) { return in_units(bits_per_second,
 std::string time_text(double seconds) { return in_units(seconds, kTimes, 4); }
 std::string amount_text(double bytes) { return in_units(bytes, kAmounts, 5); }
 std::string distance_text(Duration round_trip) { return fmt::format("{:.6g} km", kilometres(round_trip)); }
+
+std::string capitals(std::string_view letters) {
+  std::string out(letters);
+  std::ranges::transform(out, out.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+  return out;
+}
 
 Cell size_cell(std::uint64_t bytes) { return {size_text(bytes), bytes}; }
 Cell gigabits(double bits_per_second) { return {plain(bits_per_second / 1e9), bits_per_second}; }

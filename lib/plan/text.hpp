@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "flow/time.hpp"
 #include "plan/table.hpp"
@@ -15,6 +16,7 @@ std::string rate_text(double bits_per_second);   ///< "4.19 Gbit/s"
 std::string time_text(double seconds);           ///< "1.002 ms"
 std::string amount_text(double bytes);           ///< "12.5 MB", powers of 1000
 std::string distance_text(Duration round_trip);  ///< "100 km"
+std::string capitals(std::string_view letters);  ///< "WRITE" of "write"
 
 Cell size_cell(std::uint64_t bytes);
 Cell gigabits(double bits_per_second);   ///< text in Gbit/s, value in bit/s

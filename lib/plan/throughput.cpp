@@ -17,14 +17,6 @@
 namespace longhaul::plan {
 namespace {
 
-struct Way {
-  std::string_view key;
-  std::string_view name;
-  Scenario Ways::*scenario;
-};
-constexpr Way kWays[] = {
-    {"standard", "standard", &Ways::standard}, {"deep", "deep queues", &Ways::deep}, {"pair", "pair", &Ways::pair}};
-
 Ways at(const ThroughputQuestion& question, Duration round_trip, std::uint64_t message) {
   Scenario scenario = question.scenario;
   scenario.link.round_trip = round_trip;
@@ -95,8 +87,7 @@ Report report(const ThroughputQuestion& question) {
                                                  distance_text(question.round_trips.front()))
                                    : "";
   Report out;
-  std::string operation(name_of(scenario.operation));
-  std::ranges::transform(operation, operation.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+  const std::string operation = capitals(name_of(scenario.operation));
   out.title = fmt::format("RC {} over {}{}, {} QP{}: calculated", operation, rate_text(rate), where, scenario.hosts.qps,
                           scenario.hosts.qps == 1 ? "" : "s");
   const Ways some = at(question, question.round_trips.front(), question.messages.front());
@@ -173,8 +164,7 @@ Plot plot(const ThroughputQuestion& question) {
         "several distances and several message sizes: a plot is for one of either (give one --message, or one "
         "--distance)");
   const Scenario& scenario = question.scenario;
-  std::string operation(name_of(scenario.operation));
-  std::ranges::transform(operation, operation.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+  const std::string operation = capitals(name_of(scenario.operation));
   const std::string rate = rate_text(static_cast<double>(scenario.link.rate_bps));
   Plot out;
   out.title = distances

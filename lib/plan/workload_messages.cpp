@@ -134,11 +134,6 @@ std::string sum_up(const MessageLoad& load, const std::vector<Advice>& all) {
 }  // namespace
 
 WorkloadAnswer answer(const Workload& workload, const MessageLoad& load, const Circumstances& circumstances) {
-  struct Way {
-    const char* name;
-    Scenario Ways::*scenario;
-  };
-  constexpr Way kWays[] = {{"standard", &Ways::standard}, {"deep queues", &Ways::deep}, {"pair", &Ways::pair}};
   Report report = begin_report(workload, circumstances);
   Table table("ways", "Each stream alone on the line", Kind::calculated,
               {{"stream", "stream", Column::Align::left, {}},
@@ -170,7 +165,7 @@ WorkloadAnswer answer(const Workload& workload, const MessageLoad& load, const C
       table.add({word(stream.name),
                  word(std::string(name_of(stream.operation))),
                  size_cell(stream.size),
-                 word(way.name),
+                 word(std::string(way.name)),
                  count(std::uint64_t{scenario.hosts.qps} * outstanding(stream.operation, scenario.hosts).messages),
                  {fmt::format("{:.0f}", result.messages_per_second), result.messages_per_second},
                  wanted,

@@ -176,12 +176,12 @@ WorkloadAnswer answer(const Workload& workload, const StorageLoad& load, const C
   scenario.hosts = circumstances.hosts;
   scenario.pair = circumstances.pair;
   const Ways three = ways(scenario, circumstances.deep);
-  struct Way {
+  struct LoadedWay {
     const char* name;
     const Scenario* scenario;
     StorageLoad load;
   };
-  const Way all[] = {
+  const LoadedWay all[] = {
       {"standard", &three.standard, load}, {"deep queues", &three.deep, deepened(load)}, {"pair", &three.pair, load}};
 
   Report report = begin_report(workload, circumstances);
@@ -195,7 +195,7 @@ WorkloadAnswer answer(const Workload& workload, const StorageLoad& load, const C
                {"write_bits_per_second", "writes, Gbit/s", Column::Align::right, {}},
                {"seconds", fmt::format("{} I/Os, s", load.ios), Column::Align::right, {}},
                {"limit", "limited by", Column::Align::left, {}}});
-  for (const Way& way : all) {
+  for (const LoadedWay& way : all) {
     const StorageResult result = predict(way.load, *way.scenario);
     const double time = static_cast<double>(load.ios) / result.per_second;
     table.add({word(way.name),
@@ -250,7 +250,7 @@ WorkloadAnswer answer(const Workload& workload, const StorageLoad& load, const C
   plot.title = fmt::format("{}, {}", workload.title, rate_text(static_cast<double>(scenario.link.rate_bps)));
   plot.x = {"distance, km of fibre", true, Axis::Marks::numbers};
   plot.y = {"I/O per second", true, Axis::Marks::numbers};
-  for (const Way& way : all) {
+  for (const LoadedWay& way : all) {
     Series series{
         fmt::format("{} ({} I/Os in flight)", way.name, std::uint64_t{way.load.queues} * way.load.depth), {}, {}};
     series.marked = false;
