@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMostPackets = 4'000'000;   // of a QP: half of what PSNs tell apart, wire::psn_diff()
 constexpr std::uint64_t kMostMessages = 4'000'000;  // of a QP
+constexpr std::uint32_t kMostQps = 256;             // sim::qpn_of() has so many of each host
 constexpr std::uint64_t kUsualPackets = 400'000;    // of all QPs: seconds of a processor
 constexpr std::uint32_t kSlack = 16384;             // buffers of a world beside those under way
 constexpr std::uint64_t kMega = 1'000'000;
@@ -123,6 +124,8 @@ engine::PoolPlan pools_for(const Run& run) {
         fmt::format("{} messages of {} packets: the testbed has 1 to {} packets on a QP; at most "
                     "{} messages of this size",
                     run.messages, packets, kMostPackets, kMostPackets / packets));
+  if (s.hosts.qps > kMostQps)
+    throw std::invalid_argument(fmt::format("{} queue pairs: the testbed has 1 to {}", s.hosts.qps, kMostQps));
   const std::uint64_t on_line = line_bytes(s.operation, s.message, s.hosts.path_mtu);
   const std::uint64_t all = run.messages * packets * s.hosts.qps;
   // A READ's answers leave all at once, as far as requests are allowed to wait.

@@ -28,7 +28,7 @@ struct Simulation {
   std::uint64_t repeated = 0;      ///< packets, of the NICs: go-back-N
   std::uint64_t lost = 0;          ///< frames, on the long haul
   std::uint64_t events = 0;        ///< in the testbed
-  std::string world;               ///< the case's text: `soak --case` replays it
+  std::string world;               ///< the case's text, for `soak --case --trace` where that has the buffers
 };
 
 /// Enough for the start not to count: three round trips of what the formula predicts, at least 5,000 (what perftest

@@ -121,6 +121,9 @@ TEST_CASE("what the testbed has no room for is refused, with what would do") {
   CHECK_THROWS_WITH(plan::pools_for(run), Catch::Contains("at most 4000000 messages of this size"));
   run.messages = 0;
   CHECK_THROWS_AS(plan::pools_for(run), std::invalid_argument);
+  run.messages = 100;
+  run.scenario.hosts.qps = 257;
+  CHECK_THROWS_WITH(plan::pools_for(run), Catch::Contains("257 queue pairs") && Catch::Contains("1 to 256"));
   plan::SimulationQuestion question;
   question.ways = {"sideways"};
   CHECK_THROWS_WITH(plan::points_of(question), Catch::Contains("standard, deep, pair"));
