@@ -175,7 +175,7 @@ Plot plot(const ThroughputQuestion& question) {
   out.y = {"payload, Gbit/s", true, Axis::Marks::numbers};
   const auto [least, most] = std::ranges::minmax(question.round_trips);
   for (const Way& way : kWays) {
-    const Hosts& hosts = (at(question, question.round_trips.front(), question.messages.front()).*way.scenario).hosts;
+    const Hosts hosts = (at(question, question.round_trips.front(), question.messages.front()).*way.scenario).hosts;
     Series series{fmt::format("{} ({} under way)", way.name, outstanding(scenario.operation, hosts).messages), {}, {}};
     series.marked = !distances;
     for (const Duration round_trip : distances ? distances_between(least, most) : question.round_trips)
