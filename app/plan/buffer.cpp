@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `longhaul plan buffer`: custody for a distance, a rate and losses, as a configuration that loads.
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -71,8 +70,7 @@ int run(const Arguments& arguments) {
   // What `longhaul run --check` would say of it, and whether it would refuse it.
   const config::BoxConfig config = config::read_box(config::Value::parse(text, "the configuration for this"));
   if (arguments.config) {
-    if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-      throw std::runtime_error("cannot write to standard output");
+    print_answer(text);
     return 0;
   }
   const MemoryReport memory =
@@ -82,10 +80,7 @@ int run(const Arguments& arguments) {
   need.ordinary = memory.json.at("ordinary_bytes").get<std::uint64_t>();
   need.promised = memory.json.at("promised_bytes").get<std::uint64_t>();
   const plan::Report report = plan::report(question, custody, need, text);
-  if (arguments.output.plot.empty())
-    arguments.output.give(report);
-  else
-    arguments.output.give(report, plan::plot(question));
+  arguments.output.give(report, [&] { return plan::plot(question); });
   return 0;
 }
 

@@ -39,12 +39,8 @@ int run(const Arguments& arguments) {
   }
   question.messages = arguments.messages.empty() ? plan::usual_messages() : read_messages(arguments.messages);
   const plan::Report report = plan::report(question);
-  if (arguments.output.plot.empty()) {
-    arguments.output.give(report);
-    return 0;
-  }
   try {
-    arguments.output.give(report, plan::plot(question));
+    arguments.output.give(report, [&] { return plan::plot(question); });
   } catch (const std::invalid_argument& error) {
     throw config::ConfigError(error.what());
   }

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "app/plan/commands.hpp"
+#include "app/plan/options.hpp"
 #include "config/quantity.hpp"
 #include "plan/nic/examine.hpp"
 
@@ -113,9 +114,7 @@ int run(const Arguments& arguments) {
   for (const std::string& file : arguments.files) read(file, survey);
   if (!arguments.device.empty()) survey.keep_device(arguments.device);
   const plan::nic::Diagnosis diagnosis = plan::nic::examine(survey, haul);
-  const std::string report = arguments.json ? to_json(diagnosis) : to_text(diagnosis);
-  if (std::fputs(report.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-    throw std::runtime_error("cannot write to standard output");
+  print_answer(arguments.json ? to_json(diagnosis) : to_text(diagnosis));
   return diagnosis.count(plan::nic::Severity::fault) > 0 ? kFaults : kNothingWrong;
 }
 

@@ -33,15 +33,14 @@ plan::Format PlanOutput::format() const {
   return csv ? plan::Format::csv : plan::Format::text;
 }
 
-void PlanOutput::give(const plan::Report& report) const {
-  const std::string text = plan::render(report, format());
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-    throw std::runtime_error("cannot write to standard output");
+void PlanOutput::give(const plan::Report& report, const std::function<plan::Plot()>& draw_what) const {
+  if (!plot.empty()) plan::draw(draw_what(), plot);
+  print_answer(plan::render(report, format()));
 }
 
-void PlanOutput::give(const plan::Report& report, const plan::Plot& picture) const {
-  if (!plot.empty()) plan::draw(picture, plot);
-  give(report);
+void print_answer(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    throw std::runtime_error("cannot write to standard output");
 }
 
 void PlanLink::add_to(CLI::App& command, const std::string& several, const std::string& otherwise) {
@@ -84,6 +83,28 @@ plan::Link PlanLink::read() const {
   const std::vector<Duration> times = read_round_trips();
   if (times.size() != 1) throw config::ConfigError("one --distance or --rtt is wanted here");
   return {read_rate(), times.front()};
+}
+
+void PlanLocal::add_to(CLI::App& command) {
+  const auto time = [&command](const char* name, std::string& value, const std::string& help) {
+    command.add_option(name, value, help)->type_name("TIME");
+  };
+  time("--turnaround", turnaround_, "of NICs and application beside the link (default 2us)");
+  time("--local-rtt", local_rtt_, "from a host to its box and back (default 4us)");
+  time("--frame-time", frame_time_, "a worker of a box takes in a frame (default 300ns; docs/performance.md)");
+  add_number(command, "--workers", workers_, 1, "of a box; a connection stays with one (default 1)");
+}
+
+void PlanLocal::read(plan::Hosts& hosts, plan::Pair& pair) const {
+  hosts.turnaround = read_option("--turnaround", turnaround_, config::parse_duration);
+  pair.local_round_trip = read_option("--local-rtt", local_rtt_, config::parse_duration);
+  pair.frame_time = read_option("--frame-time", frame_time_, config::parse_duration);
+  pair.workers = workers_;
+}
+
+void add_number(CLI::App& command, const char* name, std::uint32_t& value, std::uint32_t least,
+                const std::string& help) {
+  command.add_option(name, value, help)->type_name("N")->check(CLI::Range(least, 1u << 24));
 }
 
 std::vector<std::uint64_t> read_messages(const std::vector<std::string>& texts) {

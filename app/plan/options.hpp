@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,12 @@ struct PlanOutput {
 
   void add_to(CLI::App& command);
   plan::Format format() const;
-  /// Draws when asked to, then prints. Throws when standard output cannot be written.
-  void give(const plan::Report& report) const;
-  void give(const plan::Report& report, const plan::Plot& plot) const;
+  /// Draws when asked to, and asks for the picture only then; prints. Throws when standard output cannot be written.
+  void give(const plan::Report& report, const std::function<plan::Plot()>& draw_what) const;
 };
+
+/// Throws when standard output cannot be written.
+void print_answer(const std::string& text);
 
 /// --rate, and --distance or --rtt.
 struct PlanLink {
@@ -44,6 +47,24 @@ struct PlanLink {
   plan::Link read() const;
   std::uint64_t read_rate() const;
 };
+
+/// What passes beside the link: --turnaround, --local-rtt, --frame-time, --workers.
+class PlanLocal {
+ public:
+  void add_to(CLI::App& command);
+  /// Throws ConfigError.
+  void read(plan::Hosts& hosts, plan::Pair& pair) const;
+
+ private:
+  std::string turnaround_ = "2us";
+  std::string local_rtt_ = "4us";
+  std::string frame_time_ = "300ns";
+  std::uint32_t workers_ = 1;
+};
+
+/// --name N of at least `least`.
+void add_number(CLI::App& command, const char* name, std::uint32_t& value, std::uint32_t least,
+                const std::string& help);
 
 /// An option's text as what `parse` makes of it. Throws ConfigError that names the option.
 template <typename Parse>

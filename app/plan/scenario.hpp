@@ -20,14 +20,12 @@ class PlanScenario {
 
  private:
   PlanLink link_;
+  PlanLocal local_;
   plan::Scenario scenario_;
   plan::Hosts deep_;
   std::vector<std::string> messages_;
-  std::string turnaround_ = "2us";
   std::string message_time_ = "0";
   std::string cap_;
-  std::string local_rtt_ = "4us";
-  std::string frame_time_ = "300ns";
 };
 
 }  // namespace longhaul::app

@@ -2,9 +2,7 @@
 // `longhaul plan simulate`: the questions of `plan throughput`, answered by the real engine in virtual time.
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -16,6 +14,7 @@
 #include "app/plan/options.hpp"
 #include "app/plan/scenario.hpp"
 #include "drivers/eal.hpp"
+#include "drivers/system_memory.hpp"
 #include "plan/simulated.hpp"
 #include "plan/text.hpp"
 
@@ -35,18 +34,8 @@ struct Arguments {
   bool quiet = false;
 };
 
-/// Of the machine, in bytes; 0 when it does not say.
-std::uint64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string word;
-  std::uint64_t kilobytes = 0;
-  while (file >> word)
-    if (word == "MemAvailable:" && file >> kilobytes) return kilobytes << 10;
-  return 0;
-}
-
 void check_memory(std::uint64_t wanted) {
-  const std::uint64_t there = available_memory();
+  const std::uint64_t there = drivers::SystemMemory::read().available_bytes;
   if (there == 0 || wanted + kWorldReserve <= there) return;
   throw std::runtime_error(fmt::format(
       "the frames under way need {} of memory, and {} are free: ask for a shorter distance, larger messages or fewer "
@@ -113,10 +102,7 @@ int run(const Arguments& arguments) {
     }
   }
   const plan::Report report = plan::report(question, points);
-  if (arguments.output.plot.empty())
-    arguments.output.give(report);
-  else
-    arguments.output.give(report, plan::plot(question, points));
+  arguments.output.give(report, [&] { return plan::plot(question, points); });
   return 0;
 }
 

@@ -25,10 +25,7 @@ int run(const Arguments& arguments) {
   question.latency = arguments.latency;
   try {
     const plan::Report report = plan::report(question);
-    if (arguments.output.plot.empty())
-      arguments.output.give(report);
-    else
-      arguments.output.give(report, plan::plot(question));
+    arguments.output.give(report, [&] { return plan::plot(question); });
   } catch (const std::invalid_argument& error) {
     throw config::ConfigError(error.what());
   }

@@ -24,13 +24,11 @@ namespace fs = std::filesystem;
 
 struct Arguments {
   PlanLink link;
+  PlanLocal local;
   PlanOutput output;
   plan::Circumstances circumstances;
   std::string what;
   bool list = false;
-  std::string turnaround = "2us";
-  std::string local_rtt = "4us";
-  std::string frame_time = "300ns";
   std::string loss = "0";
   std::string dirty_rate;
   std::string bandwidth;
@@ -122,10 +120,8 @@ int run(const Arguments& arguments) {
                            : arguments.link.read();
   plan::Hosts& hosts = circumstances.hosts;
   hosts.rate_bps = circumstances.link.rate_bps;
-  hosts.turnaround = read_option("--turnaround", arguments.turnaround, config::parse_duration);
+  arguments.local.read(hosts, circumstances.pair);
   circumstances.deep.read_depth = hosts.read_depth;
-  circumstances.pair.local_round_trip = read_option("--local-rtt", arguments.local_rtt, config::parse_duration);
-  circumstances.pair.frame_time = read_option("--frame-time", arguments.frame_time, config::parse_duration);
   circumstances.loss = read_option("--loss", arguments.loss, config::parse_fraction);
   if (circumstances.loss > 0 && !std::holds_alternative<plan::StreamLoad>(workload.load))
     throw config::ConfigError(
@@ -135,7 +131,7 @@ int run(const Arguments& arguments) {
                     workload.title));
   try {
     const plan::WorkloadAnswer answer = plan::answer(workload, circumstances);
-    arguments.output.give(answer.report, answer.plot);
+    arguments.output.give(answer.report, [&answer] { return answer.plot; });
   } catch (const std::invalid_argument& error) {
     throw config::ConfigError(error.what());
   }
@@ -161,25 +157,17 @@ void add_plan_workload(CLI::App& plan, int& exit_code) {
       "depth, 128,\n"
       "is 2^7 = LOG_MAX_OUTSTANDING_WQE as published for a NIC that nobody had tuned (`longhaul plan nic` finds "
       "yours).");
-  const auto number = [command](const char* name, std::uint32_t& value, std::uint32_t least, const std::string& help) {
-    command->add_option(name, value, help)->type_name("N")->check(CLI::Range(least, 1u << 24));
-  };
   command->add_option("workload", arguments->what, "a FILE, or the NAME of one that came with longhaul");
   command->add_flag("--list", arguments->list, "list the names");
   arguments->link.add_to(*command, "", "default: as the workload says");
   add_path_mtu(*command, hosts.path_mtu);
-  number("--nic-depth", hosts.nic_depth, 0, "work requests of a QP in the NIC (default 128; 0: all that are posted)");
-  number("--read-depth", hosts.read_depth, 1, "READs of a QP without an answer (default 16)");
-  number("--deep-depth", deep.depth, 1,
-         "of the deep queues: messages posted (default 2048; I/Os: as the workload says)");
-  number("--deep-nic-depth", deep.nic_depth, 0, "of the deep queues: in the NIC (default 16384)");
-  command->add_option("--turnaround", arguments->turnaround, "of NICs and application beside the link (default 2us)")
-      ->type_name("TIME");
-  command->add_option("--local-rtt", arguments->local_rtt, "from a host to its box and back (default 4us)")
-      ->type_name("TIME");
-  command->add_option("--frame-time", arguments->frame_time, "a worker of a box takes in a frame (default 300ns)")
-      ->type_name("TIME");
-  number("--workers", arguments->circumstances.pair.workers, 1, "of a box; a connection stays with one (default 1)");
+  add_number(*command, "--nic-depth", hosts.nic_depth, 0,
+             "work requests of a QP in the NIC (default 128; 0: all that are posted)");
+  add_number(*command, "--read-depth", hosts.read_depth, 1, "READs of a QP without an answer (default 16)");
+  add_number(*command, "--deep-depth", deep.depth, 1,
+             "of the deep queues: messages posted (default 2048; I/Os: as the workload says)");
+  add_number(*command, "--deep-nic-depth", deep.nic_depth, 0, "of the deep queues: in the NIC (default 16384)");
+  arguments->local.add_to(*command);
   command->add_option("--loss", arguments->loss, "UC streams: share of packets that the path loses (default 0)")
       ->type_name("FRACTION");
   command->add_option("--dirty-rate", arguments->dirty_rate, "migration: what the guest writes, such as 4Gbps")

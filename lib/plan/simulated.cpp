@@ -159,15 +159,9 @@ Report report(const SimulationQuestion& question, const std::vector<SimulatedPoi
   out.tables.push_back(std::move(table));
   for (std::size_t i = 0; i < reasons.size(); ++i) out.notes.push_back(fmt::format("[{}] {}.", i + 1, reasons[i]));
   if (reasons.empty()) out.notes.push_back("Formula and simulation agree within 5 % everywhere.");
-  Json& facts = out.facts;
-  facts["kind"] = name_of(Kind::simulated);
-  facts["operation"] = name_of(scenario.operation);
-  facts["rate_bits_per_second"] = scenario.link.rate_bps;
-  facts["qps"] = scenario.hosts.qps;
-  facts["path_mtu"] = scenario.hosts.path_mtu;
-  facts["turnaround_seconds"] = static_cast<double>(scenario.hosts.turnaround) * 1e-9;
-  facts["loss"] = question.loss_ppm * 1e-6;
-  facts["seed"] = question.seed;
+  out.facts = facts_of(scenario, Kind::simulated);
+  out.facts["loss"] = question.loss_ppm * 1e-6;
+  out.facts["seed"] = question.seed;
   return out;
 }
 

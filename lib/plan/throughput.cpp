@@ -78,6 +78,17 @@ std::vector<std::uint64_t> usual_messages() {
   return out;
 }
 
+Json facts_of(const Scenario& scenario, Kind kind) {
+  Json facts;
+  facts["kind"] = name_of(kind);
+  facts["operation"] = name_of(scenario.operation);
+  facts["rate_bits_per_second"] = scenario.link.rate_bps;
+  facts["qps"] = scenario.hosts.qps;
+  facts["path_mtu"] = scenario.hosts.path_mtu;
+  facts["turnaround_seconds"] = static_cast<double>(scenario.hosts.turnaround) / 1e9;
+  return facts;
+}
+
 Report report(const ThroughputQuestion& question) {
   const Scenario& scenario = question.scenario;
   const bool single = question.round_trips.size() == 1;
@@ -138,13 +149,8 @@ Report report(const ThroughputQuestion& question) {
   if (question.messages.size() == 1 && single) out.notes.push_back(advise(some));
   check_cap(question, out.notes);
 
+  out.facts = facts_of(scenario, Kind::calculated);
   Json& facts = out.facts;
-  facts["kind"] = name_of(Kind::calculated);
-  facts["operation"] = name_of(scenario.operation);
-  facts["rate_bits_per_second"] = scenario.link.rate_bps;
-  facts["qps"] = scenario.hosts.qps;
-  facts["path_mtu"] = scenario.hosts.path_mtu;
-  facts["turnaround_seconds"] = static_cast<double>(scenario.hosts.turnaround) / 1e9;
   for (const Way& way : kWays) {
     const Hosts& hosts = (some.*way.scenario).hosts;
     facts["ways"][std::string(way.key)] = {{"depth", hosts.depth},

@@ -22,6 +22,9 @@ struct ThroughputQuestion {
 /// Powers of two from 2 B to 8 MiB: perftest's -a.
 std::vector<std::uint64_t> usual_messages();
 
+/// For programs: what was asked, at the top of the answer.
+Json facts_of(const Scenario& scenario, Kind kind);
+
 Report report(const ThroughputQuestion& question);
 
 /// Rate against message size, or against distance when there are several and one size. Throws std::invalid_argument

@@ -176,7 +176,8 @@ def prepare_image(chroot, deb, key):
     for path in ("etc/apt/sources.list", "etc/apt/apt.conf.d/90longhaul"):
         (chroot.root / path).write_text("")
     (chroot.root / "usr/sbin/policy-rc.d").unlink()
-    file_in(chroot.root, "/root/.ssh/authorized_keys", key, 0o600)
+    home = chroot.run("sh", "-c", "printf %s ~root").stdout
+    file_in(chroot.root, f"{home}/.ssh/authorized_keys", key, 0o600)
     return " ".join((chroot.root / "etc/ssh/ssh_host_ed25519_key.pub").read_text().split()[:2])
 
 

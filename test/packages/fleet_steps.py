@@ -335,7 +335,7 @@ class Test:
 
     def upgrade_one_by_one(self):
         """To a really different version, from a signed apt source, under traffic."""
-        before, changelog = self.pids(), "/root/commands"
+        before, changelog = self.pids(), "/var/tmp/commands"
         self.ansible.common.update(
             longhaul_package_file="", longhaul_version=NEW, longhaul_apt_key=str(self.directory / "apt/longhaul.asc"),
             longhaul_apt_source=f"deb [signed-by=/etc/apt/keyrings/longhaul.asc] http://{ADDRESS[MANAGER]}:{WEB_PORT} ./",

@@ -114,12 +114,11 @@ def pictures(plan):
                     check_png(path.read_bytes(), arguments)
 
 
-def stub(directory, script):
+def put_gnuplot(directory, script):
     """A gnuplot of the test's own."""
     path = pathlib.Path(directory) / "gnuplot"
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return Plan("", {**os.environ, "PATH": directory})
 
 
 def no_picture(plan):
@@ -129,7 +128,7 @@ def no_picture(plan):
         for script, word in ((None, "gnuplot-nox"), ("echo out of ink >&2; exit 3", "out of ink"), ("exit 0", "drew nothing")):
             broken = Plan(plan.program, {**os.environ, "PATH": directory})
             if script is not None:
-                broken = Plan(plan.program, stub(directory, script).environment)
+                put_gnuplot(directory, script)
             done = broken.raw("throughput", "--distance", "100km", "--plot", picture)
             expect(done.returncode == 1, f"{script}: exit code {done.returncode}")
             expect(word in done.stderr and not picture.exists(), f"{script}: {done.stderr}")
