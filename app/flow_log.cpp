@@ -53,6 +53,15 @@ void FlowLog::on_closed_untold(const custody::FlowIdentity& flow, std::uint64_t 
         described(flow), bytes);
 }
 
+void FlowLog::on_unconfirmed_in_doubt(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes,
+                                      Time now) {
+  if (may_log(now))
+    spdlog::error(
+        "connection began another life: {}: {} packets, {} bytes were acknowledged to its former requester, and no "
+        "answer showed that they were delivered",
+        described(flow), packets, bytes);
+}
+
 void FlowLog::on_unconfirmed_at_close(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes,
                                       Time now) {
   if (may_log(now))

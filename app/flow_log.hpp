@@ -17,6 +17,8 @@ class FlowLog final : public custody::Observer {
   /// Each of them, whatever the rate: once in the life of a process, at most one for each connection.
   void on_found_in_record(const custody::FlowIdentity& flow, std::uint64_t bytes) override;
   void on_closed_untold(const custody::FlowIdentity& flow, std::uint64_t bytes, Time now) override;
+  void on_unconfirmed_in_doubt(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes,
+                               Time now) override;
   void on_unconfirmed_at_close(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes,
                                Time now) override;
 

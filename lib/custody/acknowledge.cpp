@@ -26,7 +26,7 @@ std::uint64_t NearPart::window_of(const NearFlow& flow, Time now) const {
 
 void NearPart::acknowledge(NearFlow& flow, Time now) {
   if (flow.phase == Phase::failed) {
-    if (flow.fatal_nak_wanted &&
+    if (flow.fatal_nak_wanted && !flow.doubted() &&
         send_made(flow, flow.fatal_psn, flow.msn_h, wire::nak_syndrome(flow.fatal_code), Counter::fatal_naks))
       flow.told = true;
     flow.fatal_nak_wanted = false;
@@ -47,17 +47,17 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
     flow.late_end = flow.tail;
   }
 
-  if (flow.repair_nak_wanted && !flow.read_again) {
+  if (flow.repair_nak_wanted && flow.silent == 0) {
     flow.repair_nak_wanted = false;
     send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::repair_naks);
   }
-  if (std::exchange(flow.reacknowledge, false) && !flow.read_again)
+  if (std::exchange(flow.reacknowledge, false) && flow.silent == 0)
     send_made(flow, psn_add(flow.h, -1), flow.msn_h, ack_syndrome(flow), Counter::pseudo_acks_repeated);
 }
 
 bool NearPart::may_acknowledge(const NearFlow& flow) const {
   return (flow.phase == Phase::confirmed || flow.phase == Phase::plain) && flow.trusted && !draining_ &&
-         flow.msn_known && !flow.read_again;
+         flow.msn_known && flow.silent == 0;
 }
 
 // Goes through custody as far as it may be acknowledged.

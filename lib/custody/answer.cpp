@@ -31,7 +31,12 @@ bool fits(const wire::OpcodeInfo& response, bool last, bool is_atomic) {
 Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (flow.phase == Phase::ended || flow.phase == Phase::failed) {
-    if (flow.phase == Phase::failed) follow_failed(flow, frame);
+    if (flow.phase == Phase::failed) {
+      if (flow.doubted())
+        resolve(flow, frame, now);
+      else
+        follow_failed(flow, frame);
+    }
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
   }
@@ -40,6 +45,12 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
     ++counters_[Counter::answers_not_sent];
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
+  }
+  if (flow.doubted()) [[unlikely]] {
+    if (!resolve(flow, frame, now)) {
+      ++counters_[Counter::answers_forwarded];
+      return Verdict::forward;
+    }
   }
   if (!flow.ack.resembles(frame)) flow.ack.learn_from_answer(frame);
 
@@ -59,8 +70,12 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
         break;
       case wire::AethKind::nak:
         ++counters_[Counter::real_naks];
-        verdict = value == static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error) ? psn_nak(flow, frame, now)
-                                                                                        : fatal_nak(flow, frame, now);
+        if (value == static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error))
+          verdict = psn_nak(flow, frame, now);
+        else if (value <= static_cast<std::uint8_t>(wire::NakCode::invalid_rd_request))
+          verdict = fatal_nak(flow, frame, now);
+        else
+          verdict = unknown_nak(flow, frame, now);
         break;
       case wire::AethKind::reserved:
         break;
@@ -85,13 +100,43 @@ void NearPart::follow_failed(NearFlow& flow, const wire::Frame& frame) {
   if (psn_lt(flow.tail, flow.h)) flow.tail = flow.h;
 }
 
-Verdict NearPart::stale(NearFlow& flow, std::uint32_t psn, Counter absorbed) {
+// For what has been answered before: a repeat, which its requester ignores; or the answer to a request that was asked
+// for again, or to another connection's that uses the requester's QPN now. Nothing here depends on it.
+Verdict NearPart::stale() {
   ++counters_[Counter::answers_stale];
-  // A requester that was never answered by the box gets all the responder says.
-  if (!speaks_for_responder(flow) || !psn_lt(psn, flow.h)) return Verdict::forward;
-  ++counters_[absorbed];
-  return Verdict::drop;
+  return Verdict::forward;
 }
+
+// Not of the life that custody is of: it releases nothing, and its requester may be waiting for it.
+Verdict NearPart::disagreed() {
+  ++counters_[Counter::answers_disagreed];
+  return Verdict::forward;
+}
+
+// An ACK for what was answered before, that nobody asked for again, and too late for a straggler: it answers another
+// connection, whose requester has the same QPN.
+void NearPart::note_stray(NearFlow& flow, Time now) const {
+  if (flow.owes() && flow.silent == 0 && !is_behind(flow) &&
+      now - flow.unanswered_since > settings_.rto_min + flow.rtt.smoothed())
+    flow.shared = true;
+}
+
+// The answer fits custody, and may be the other connection's: what it releases is counted as unconfirmed.
+void NearPart::share(NearFlow& flow, std::uint32_t end, Time now) {
+  if (!flow.owes())
+    flow.shared = false;
+  else if (psn_lt(flow.una, end))
+    count_unconfirmed(flow, psn_lt(end, flow.h) ? end : flow.h, now);
+}
+
+Verdict NearPart::shared_nak(NearFlow& flow, std::uint32_t end, Time now) {
+  share(flow, end, now);
+  release_before(flow, end, now);
+  return Verdict::forward;
+}
+
+// The responder answers, though it does not go on: give_up counts from here.
+void NearPart::lives(NearFlow& flow, Time now) { flow.unanswered_since = now; }
 
 Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
@@ -101,14 +146,20 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     observer_->on_real_ack(flow.identity, {frame.destination_qpn(), psn, aeth.msn, aeth.syndrome, frame.bth().p_key},
                            flow.phase == Phase::confirmed, flow.h, now);
   // The responder answers in order: the READ asked for again is answered, or this tells the requester that it was lost.
-  const bool ends_wait = flow.read_again && psn_le(flow.read_again_last, psn);
-  if (ends_wait) flow.read_again = false;
+  const bool ends_wait = (flow.silent & kReadAgain) != 0 && psn_le(flow.read_again_last, psn);
+  if (ends_wait) flow.silent &= ~kReadAgain;
   if (psn_lt(psn, flow.una)) {
     // A responder may repeat its last ACK to announce receives (IBTA vol. 1, 9.7.7.2.4).
-    const Verdict verdict = ends_wait ? Verdict::forward : stale(flow, psn, Counter::absorbed_acks);
-    if (psn_add(psn, 1) == flow.una) note_credits(flow, aeth.syndrome, verdict);
-    return verdict;
+    if (psn_add(psn, 1) == flow.una && agrees(flow, flow.una, aeth.msn)) {
+      note_credits(flow, aeth.syndrome, Verdict::forward);
+      lives(flow, now);
+    } else {
+      note_stray(flow, now);
+    }
+    return stale();
   }
+  if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();
+  if (flow.shared) share(flow, psn_add(psn, 1), now);
 
   const std::uint32_t h = flow.h;
   if (!release_before(flow, psn_add(psn, 1), now)) {
@@ -117,7 +168,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     return Verdict::forward;
   }
   learn_msn(flow, aeth.msn);
-  const Verdict verdict = psn_lt(psn, h) && !ends_wait ? Verdict::drop : Verdict::forward;
+  const Verdict verdict = psn_lt(psn, h) && !ends_wait && !is_behind(flow) ? Verdict::drop : Verdict::forward;
   note_credits(flow, aeth.syndrome, verdict);
   if (psn_lt(psn, h)) {
     if (verdict == Verdict::drop) ++counters_[Counter::absorbed_acks];
@@ -164,6 +215,7 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       // Everything before custody is answered now, and the MSN is known again.
       flow.msn_base = psn_add(msn, -static_cast<std::int64_t>(flow.msn_released));
       if (!flow.queue.empty() && psn_lt(flow.una, held_in(flow.queue.head()).psn)) return;  // not everything yet
+      flow.silent &= ~kDoubted;
       flow.phase = Phase::confirmed;
       flow.msn_known = true;
       ++counters_[Counter::flows_rejoined];
@@ -182,18 +234,21 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
 }
 
 // A NAK at or above h is the requester's; what precedes it is acknowledged.
-void NearPart::nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now) {
+Verdict NearPart::nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now) {
+  if (flow.owes() && !agrees(flow, frame.psn(), frame.aeth().msn)) return disagreed();
+  if (flow.shared) share(flow, frame.psn(), now);
   if (release_before(flow, frame.psn(), now)) flow.msn_h = frame.aeth().msn;
+  return Verdict::forward;
 }
 
 Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
-  if (psn_lt(psn, flow.una)) return stale(flow, psn, Counter::absorbed_psn_naks);
-  if (!psn_lt(psn, flow.h)) {
-    nak_forwarded(flow, frame, now);
-    return Verdict::forward;
-  }
+  if (psn_lt(psn, flow.una)) return stale();
+  if (!psn_lt(psn, flow.h)) return nak_forwarded(flow, frame, now);
+  if (!agrees(flow, psn, frame.aeth().msn)) return disagreed();
+  if (flow.shared) return shared_nak(flow, psn, now);
   ++counters_[Counter::absorbed_psn_naks];
+  lives(flow, now);
   release_before(flow, psn, now);
   // Real stacks follow an RNR NAK by a PSN NAK for the same PSN; and a repeat that was under way before the
   // resend could arrive says nothing about the resend.
@@ -211,12 +266,12 @@ Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
 
 Verdict NearPart::rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
-  if (psn_lt(psn, flow.una)) return stale(flow, psn, Counter::absorbed_rnr_naks);
-  if (!psn_lt(psn, flow.h)) {
-    nak_forwarded(flow, frame, now);
-    return Verdict::forward;
-  }
+  if (psn_lt(psn, flow.una)) return stale();
+  if (!psn_lt(psn, flow.h)) return nak_forwarded(flow, frame, now);
+  if (!agrees(flow, psn, frame.aeth().msn)) return disagreed();
+  if (flow.shared) return shared_nak(flow, psn, now);
   ++counters_[Counter::absorbed_rnr_naks];
+  lives(flow, now);
   release_before(flow, psn, now);
   flow.loss_window.on_loss();  // what is behind the request that found no receive was discarded as well
   flow.hold_until = now + kRnrTimer[wire::aeth_value(frame.aeth().syndrome)];
@@ -226,7 +281,8 @@ Verdict NearPart::rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
 
 Verdict NearPart::fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
-  if (psn_lt(psn, flow.una)) return stale(flow, psn, Counter::absorbed_fatal_naks);
+  if (psn_lt(psn, flow.una)) return stale();
+  if (flow.owes() && !agrees(flow, psn, frame.aeth().msn)) return disagreed();
   if (!psn_lt(psn, flow.h)) {
     // The requester has not been told more than is true: its own error, its own handling. The QP is done for.
     release_before(flow, psn, now);
@@ -235,9 +291,21 @@ Verdict NearPart::fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now) 
     flow.deadline = kNever;
     return Verdict::forward;
   }
+  if (flow.shared) return shared_nak(flow, psn, now);
   release_before(flow, psn, now);
   ++counters_[Counter::absorbed_fatal_naks];
   fail(flow, static_cast<wire::NakCode>(wire::aeth_value(frame.aeth().syndrome)), "fatal NAK from the responder", now);
+  return Verdict::drop;
+}
+
+// A code that IBTA does not define: what it asks for is not known, so it neither answers nor fails anything. Custody
+// stays, the timer asks, and give_up ends it.
+Verdict NearPart::unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
+  const std::uint32_t psn = frame.psn();
+  if (psn_lt(psn, flow.una) || !psn_lt(psn, flow.h) || !agrees(flow, psn, frame.aeth().msn)) return Verdict::forward;
+  // Its requester has been told that this arrived.
+  ++counters_[Counter::absorbed_unknown_naks];
+  lives(flow, now);
   return Verdict::drop;
 }
 

@@ -9,6 +9,7 @@
 #include "custody/loss_window.hpp"
 #include "custody/observer.hpp"
 #include "custody/packet_queue.hpp"
+#include "custody/psn_runs.hpp"
 #include "custody/rtt.hpp"
 #include "custody/window.hpp"
 #include "flow/policy.hpp"
@@ -35,6 +36,14 @@ enum class Phase : std::uint8_t {
 };
 
 class RecordSlot;
+
+/// Why nothing is said to the requester in the responder's name: bits of NearFlow::silent.
+enum Silence : std::uint8_t {
+  /// A READ that is no longer in custody was asked for again: nothing is acknowledged past it (design rule 5) until an
+  /// ACK of the responder from there on has passed.
+  kReadAgain = 1,
+  kDoubted = 2,  ///< the QPs may have begun another life (identity.cpp)
+};
 
 /// Laid out by cache lines: a request touches kRequestBytes of it, an answer kAnswerBytes, and the rest is for what is
 /// rare. With tens of thousands of flows each line is one from memory.
@@ -64,15 +73,13 @@ struct alignas(64) NearFlow {
   bool withheld = false;          ///< the packet at to_acknowledge was counted as withheld
   bool in_backlog = false;        ///< the engine's list of flows with something to send
   // Set by a packet, acted on at the end of its burst
-  bool reacknowledge = false;   ///< a repeated request below h came: tell the requester h - 1 again
+  bool reacknowledge = false;   ///< the responder gave more credits in an answer that was absorbed: pass them on
   bool gap_nak_wanted = false;  ///< requests beyond a gap were dropped
   bool gap_nak_sent = false;    ///< once per gap
   bool repair_nak_wanted = false;
   bool fatal_nak_wanted = false;
   bool ack_asked = false;  ///< policy window: a packet below examined_end had AckReq
-  /// A READ that is no longer in custody was asked for again: nothing is acknowledged past it (design rule 5) until an
-  /// ACK of the responder from there on has passed.
-  bool read_again = false;
+  std::uint8_t silent = 0;  ///< bits of Silence; nothing is acknowledged while it is not 0
   // Resending
   bool one_probe = false;    ///< after a timeout: one packet, then wait for its answer
   bool probe_out = false;    ///< that packet is out
@@ -97,6 +104,9 @@ struct alignas(64) NearFlow {
   // ---- what only answers move
   alignas(64) RttEstimator rtt;
   UnansweredWindow window;
+  std::uint32_t behind_at = 0;  ///< of `behind`: first PSN that the requester had not used then
+  bool shared = false;          ///< another connection seems to use the requester's QPN: its answers come here too
+  bool behind = false;          ///< it asked again for what the box has acknowledged (NearPart::is_behind())
 
   // ---- what is rare
   FlowIdentity identity;
@@ -119,10 +129,22 @@ struct alignas(64) NearFlow {
   std::uint32_t fatal_psn = 0;  ///< of a failed flow: what its requester has not seen acknowledged
   wire::NakCode fatal_code = wire::NakCode::remote_operational_error;
   bool told = false;             ///< of a failed flow: a fatal NAK was made
+  bool from_record = false;      ///< of a failed flow: an earlier process failed it, and sent_top is not known
   std::uint64_t lost_bytes = 0;  ///< of a failed flow: acknowledged and not delivered
+
+  Duration confirm_again = 0;  ///< idle for longer, the flow is confirmed by an answer again
+  // Of a doubt (identity.cpp).
+  Time doubted_at = 0;
+  Time heard_at = 0;            ///< when a request or an answer last left it open
+  Time contradicted_at = 0;     ///< when an answer first did not continue custody's life; 0: none did
+  std::uint8_t doubt_number = 0;  ///< 1 to 15, over and over
+  PsnRuns newcomer;             ///< requests since then that may be another life's
+  std::uint32_t gap_top = 0;    ///< first PSN after the packets dropped beyond a gap
 
   std::uint32_t read_again_last = 0;  ///< PSN of the last response of the READ that was asked for again
   std::uint64_t examined_bytes = 0;   ///< bytes_taken up to there
+
+  bool doubted() const { return (silent & kDoubted) != 0; }
 
   /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.
   bool owes() const { return !queue.empty() && una != h; }

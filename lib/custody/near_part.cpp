@@ -17,7 +17,7 @@ void place(NearFlow& flow, std::uint32_t una, std::uint32_t sent_top) {
 
 }  // namespace
 
-void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up) {
+void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, Time now) {
   flow.phase = settings_.confirm_by_cm ? Phase::confirmed : Phase::unconfirmed;
   flow.was_confirmed = flow.msn_known = settings_.confirm_by_cm;
   flow.next_policy = flow.policy;
@@ -25,6 +25,8 @@ void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_
   if (flow.policy == flow::Policy::off) flow.phase = Phase::plain;
   place(flow, starting_psn, starting_psn);
   flow.give_up = std::max(settings_.give_up, least_give_up);
+  flow.confirm_again = settings_.confirm_again;
+  flow.unanswered_since = now;
 }
 
 // From here on as after any stretch of plain RoCE: custody, and an ACK that covers what went before it.
@@ -35,14 +37,16 @@ void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn
   place(flow, una, next_psn);
   flow.msn_h = msn;
   flow.give_up = settings_.give_up;
+  flow.confirm_again = std::min(settings_.confirm_again, kConfirmAgainUnannounced);
 }
 
 void NearPart::begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes) {
   flow.phase = Phase::failed;
   place(flow, promise.h, promise.h);
   flow.fatal_psn = promise.h;
-  flow.msn_h = promise.msn_h;
+  flow.msn_h = flow.msn_base = promise.msn_h;
   flow.lost_bytes = lost_bytes;
+  flow.from_record = true;
 }
 
 void NearPart::end(NearFlow& flow, Time now) {
@@ -53,10 +57,7 @@ void NearPart::end(NearFlow& flow, Time now) {
     counters_[Counter::unconfirmed_at_close_bytes] += flow.queue.bytes();
     if (observer_ != nullptr) observer_->on_unconfirmed_at_close(flow.identity, left, flow.queue.bytes(), now);
   }
-  if (flow.phase == Phase::failed && !flow.told) {
-    counters_[Counter::closed_untold_bytes] += flow.lost_bytes;
-    if (observer_ != nullptr) observer_->on_closed_untold(flow.identity, flow.lost_bytes, now);
-  }
+  if (flow.phase == Phase::failed) count_untold(flow, now);
   if (observer_ != nullptr) observer_->on_flow_closed(flow.identity, left, now);
   release_all(flow);
   if (flow.record != nullptr) flow.record->clear();
@@ -65,8 +66,18 @@ void NearPart::end(NearFlow& flow, Time now) {
   flow.deadline = kNever;
 }
 
+void NearPart::count_untold(const NearFlow& flow, Time now) {
+  if (flow.told) return;
+  counters_[Counter::closed_untold_bytes] += flow.lost_bytes;
+  if (observer_ != nullptr) observer_->on_closed_untold(flow.identity, flow.lost_bytes, now);
+}
+
 void NearPart::abandon(NearFlow& flow, std::string_view why, Time now) {
-  if (flow.owes()) fail(flow, wire::NakCode::remote_operational_error, why, now);
+  if (!flow.owes()) return;
+  if (flow.doubted())
+    end_unconfirmed(flow, now);  // whose next request it would be is not known
+  else
+    fail(flow, wire::NakCode::remote_operational_error, why, now);
 }
 
 void NearPart::set_policy(NearFlow& flow, flow::Policy policy) {
@@ -82,6 +93,7 @@ void NearPart::set_times(const NearSettings& times) {
   settings_.rto_min = times.rto_min;
   settings_.rto_max = times.rto_max;
   settings_.give_up = times.give_up;
+  settings_.confirm_again = times.confirm_again;
   settings_.confirm_by_cm = times.confirm_by_cm;
 }
 

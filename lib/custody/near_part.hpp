@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The near part of a box (design sections 5 and 6): takes requests into custody, acknowledges them, reconciles
 // the responder's own answers, sends again what was lost. One file per verb: request.cpp, acknowledge.cpp,
-// answer.cpp, resend.cpp.
+// answer.cpp, resend.cpp; and identity.cpp, which asks whether it is still the same connection.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,11 @@ struct NearSettings {
   Duration rto_min = 0;
   Duration rto_max = 0;
   Duration give_up = 0;
+  Duration confirm_again = 0;  ///< a flow without traffic for longer is confirmed by an answer again
 };
+
+/// A connection without RDMA-CM can end and begin again unseen, so it is confirmed again after this at the latest.
+inline constexpr Duration kConfirmAgainUnannounced = seconds(1);
 
 /// Where copies of small packets and made frames come from, smallest buffers first.
 struct SmallPools {
@@ -76,7 +80,7 @@ class NearPart {
         observer_(observer) {}
 
   /// Prepares `flow`, whose identity, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
-  void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up);
+  void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, Time now);
 
   /// The same for a flow of an earlier process: `promise` was made and `lost_bytes` of it not delivered.
   static void begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes);
@@ -112,6 +116,11 @@ class NearPart {
   /// The responder's side closed the connection, or its QPN was given to another: custody can never be confirmed.
   void end(NearFlow& flow, Time now);
 
+  /// The flow's QPs may have begun another life, whose requests so far are [low, end); with `low` equal to `end` they
+  /// are still to come from there on. The box says nothing and sends nothing again that such a life could take for its
+  /// own, until the responder's answers decide.
+  void doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now);
+
   /// The flow fails if something was acknowledged and is not delivered: an operator would not wait for it.
   void abandon(NearFlow& flow, std::string_view why, Time now);
 
@@ -145,12 +154,15 @@ class NearPart {
   static Span span_of(const NearFlow& flow, const wire::Frame& frame);
   static void reach_sent_top(NearFlow& flow, const Span& span);
   Verdict in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
-  Verdict beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span);
-  Verdict repeated(NearFlow& flow, const wire::Frame& frame, const Span& span);
+  Verdict beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
+  Verdict repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
+  void read_repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* held, Time now);
+  Verdict of_failed(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
+  void note_leap(NearFlow& flow, const Span& span, Time now);
+  static bool idle_for_long(const NearFlow& flow, Time now);
   Verdict pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span);
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
   bool may_nak_gap(const NearFlow& flow) const;
-  static bool speaks_for_responder(const NearFlow& flow);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   bool sends_newest(const NearFlow& flow, Time now) const;
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
@@ -165,7 +177,7 @@ class NearPart {
   Verdict psn_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now);
-  void nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now);
+  Verdict nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict response(NearFlow& flow, const wire::Frame& frame, Time now);
   void note_credits(NearFlow& flow, std::uint8_t syndrome, Verdict verdict);
   bool release_before(NearFlow& flow, std::uint32_t psn, Time now);
@@ -173,11 +185,36 @@ class NearPart {
   void advance_h(NearFlow& flow, std::uint32_t psn);
   void learn_msn(NearFlow& flow, std::uint32_t msn);
   void confirmed(NearFlow& flow);
-  Verdict stale(NearFlow& flow, std::uint32_t psn, Counter absorbed);
+  Verdict stale();
+  void share(NearFlow& flow, std::uint32_t end, Time now);
+  Verdict shared_nak(NearFlow& flow, std::uint32_t end, Time now);
+  Verdict disagreed();
+  void note_stray(NearFlow& flow, Time now) const;
+  static void lives(NearFlow& flow, Time now);
+  Verdict unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   void release_head(NearFlow& flow);
   void note_read_stall(NearFlow& flow, Time now);
   void end_read_stall(NearFlow& flow, Time now);
   void release_all(NearFlow& flow);
+
+  // identity.cpp
+  static bool same_request(const rte_mbuf* held, const wire::Frame& frame);
+  static bool agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn);
+  static bool is_behind(NearFlow& flow);
+  static void fall_behind(NearFlow& flow);
+  static void widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now);
+  static bool may_resend(const NearFlow& flow, const rte_mbuf* held, Time now);
+  static void skip_resends(NearFlow& flow);
+  void let_go(NearFlow& flow);
+  bool resolve(NearFlow& flow, const wire::Frame& frame, Time now);
+  static bool proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end);
+  static bool response_proves(const NearFlow& flow, const wire::Frame& frame);
+  void resume(NearFlow& flow, Time now);
+  void begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn, Time now);
+  void end_unconfirmed(NearFlow& flow, Time now);
+  void count_unconfirmed(const NearFlow& flow, std::uint32_t end, Time now);
+  static std::uint32_t first_unused(const NearFlow& flow);
+  void count_untold(const NearFlow& flow, Time now);
 
   // acknowledge.cpp
   bool may_acknowledge(const NearFlow& flow) const;

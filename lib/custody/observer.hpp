@@ -45,6 +45,14 @@ class Observer {
   virtual void on_closed_untold(const FlowIdentity&, std::uint64_t bytes, Time) {}
   /// The responder's side closed while packets it had not answered were in custody: whether they arrived is not known.
   virtual void on_unconfirmed_at_close(const FlowIdentity&, std::uint64_t packets, std::uint64_t bytes, Time) {}
+  /// The flow's QPs may have begun another life: nothing is said for it (identity.cpp).
+  virtual void on_doubted(const FlowIdentity&, Time) {}
+  /// Answers showed that they have not.
+  virtual void on_resumed(const FlowIdentity&, Time) {}
+  /// Answers showed that they have: the flow follows the new life.
+  virtual void on_began_again(const FlowIdentity&, Time) {}
+  /// Custody of a doubted flow ended, and no answer showed that its acknowledged packets, `bytes`, were delivered.
+  virtual void on_unconfirmed_in_doubt(const FlowIdentity&, std::uint64_t packets, std::uint64_t bytes, Time) {}
   /// `packets_left` custody packets at the end of a flow, before they were let go.
   virtual void on_flow_closed(const FlowIdentity&, std::uint64_t packets_left, Time) {}
 };

@@ -91,6 +91,10 @@ class PacketQueue {
   }
   /// Takes a rewind back: what stands before `psn` counts as sent.
   void skip_to(std::uint32_t psn);
+  /// The same up to what was never sent.
+  void skip_sent() {
+    while (unsent_ != nullptr && held_in(unsent_).sent) mark_sent();
+  }
   /// The port refused `mbuf`, which had been handed to it: sending goes on from there.
   void rewind_to(rte_mbuf* mbuf);
 

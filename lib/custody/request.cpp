@@ -38,14 +38,6 @@ bool NearPart::plausible(const NearFlow& flow, std::uint32_t psn) {
   return psn_diff(psn, top) <= kPlausible && psn_diff(flow.una, psn) <= kPlausible;
 }
 
-// What lies below `h` is the box's to answer once it has answered anything; but not when the flow is no longer
-// acknowledged and the box owes nothing: READs may have passed unseen since, credits are between the two, and while
-// rejoining the MSN is not known.
-bool NearPart::speaks_for_responder(const NearFlow& flow) {
-  const bool plain = flow.phase == Phase::plain || !flow.trusted || !flow.msn_known;
-  return flow.acknowledged_any && !(plain && !flow.owes());
-}
-
 // A READ request uses up the PSNs of its responses.
 NearPart::Span NearPart::span_of(const NearFlow& flow, const wire::Frame& frame) {
   const std::uint32_t psn = frame.psn();
@@ -64,14 +56,12 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
     return Verdict::forward;
   }
 
+  if (flow.doubted()) [[unlikely]]
+    widen_doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
+
   switch (flow.phase) {
     case Phase::failed:
-      // Below h a pseudo-ACK was lost: a NAK at h would complete what its requester still waits for.
-      if (psn_lt(span.psn, flow.fatal_psn)) flow.fatal_psn = span.psn;
-      reach_sent_top(flow, span);
-      flow.fatal_nak_wanted = true;
-      ++counters_[Counter::absorbed_failed];
-      return Verdict::drop;
+      return of_failed(flow, frame, span, now);
     case Phase::ended:
       return pass_plain(flow, frame, span);
     case Phase::plain:
@@ -79,7 +69,8 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
         start_rejoining(flow, span);
         return in_order(flow, frame, span, mbuf, now);
       }
-      if (psn_lt(span.psn, flow.tail)) return repeated(flow, frame, span);
+      if (psn_lt(span.psn, flow.tail)) return repeated(flow, frame, span, now);
+      note_leap(flow, span, now);
       return pass_plain(flow, frame, span);
     case Phase::unconfirmed:
     case Phase::confirmed:
@@ -89,11 +80,33 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
 
   const std::int32_t ahead = psn_diff(span.psn, flow.tail);
   if (ahead == 0) return in_order(flow, frame, span, mbuf, now);
-  return ahead > 0 ? beyond_gap(flow, frame, span) : repeated(flow, frame, span);
+  return ahead > 0 ? beyond_gap(flow, frame, span, now) : repeated(flow, frame, span, now);
+}
+
+// The next request of a failed flow is told of it. A repeat below h is not the next one: its requester missed a
+// pseudo-ACK, or is another, so it is the responder's to answer.
+Verdict NearPart::of_failed(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
+  if (psn_lt(span.psn, flow.h)) doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
+  const bool next = flow.from_record || psn_le(span.psn, flow.sent_top);
+  if (flow.doubted() || !next) {
+    ++counters_[Counter::plain_requests];
+    return Verdict::forward;
+  }
+  reach_sent_top(flow, span);
+  flow.fatal_nak_wanted = true;
+  ++counters_[Counter::absorbed_failed];
+  return Verdict::drop;
+}
+
+// Nothing is under way, and nothing was for so long that the QPs may have begun another life meanwhile.
+bool NearPart::idle_for_long(const NearFlow& flow, Time now) {
+  return flow.queue.empty() && now - flow.unanswered_since > flow.confirm_again && flow.phase == Phase::confirmed;
 }
 
 Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {
   flow.gap_nak_wanted = flow.gap_nak_sent = false;
+  if (idle_for_long(flow, now)) [[unlikely]]
+    start_rejoining(flow, span);
   const bool off = flow.policy == flow::Policy::off || !flow.trusted;
   // While draining, what queues behind a resend still goes through custody: it would overtake otherwise.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
@@ -129,52 +142,89 @@ bool NearPart::sends_newest(const NearFlow& flow, Time now) const {
 }
 
 bool NearPart::may_nak_gap(const NearFlow& flow) const {
-  return flow.phase == Phase::confirmed && flow.trusted && !draining_;
+  return flow.phase == Phase::confirmed && flow.trusted && !draining_ && !flow.doubted();
 }
 
-Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span) {
+Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
+  const bool first = !flow.gap_nak_wanted && !flow.gap_nak_sent;
+  // A requester that is asked for the gap fills it. One that only repeats what is beyond has nothing before it.
+  if (may_nak_gap(flow) && (idle_for_long(flow, now) || (!first && psn_lt(span.psn, flow.gap_top))))
+    doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
   if (may_nak_gap(flow)) {
     // All before the gap is in custody, and the responder would discard what is beyond: ask for the rest from here.
     ++counters_[Counter::dropped_beyond_gap];
+    flow.gap_top = psn_add(span.last_psn, 1);
     if (!flow.gap_nak_sent) flow.gap_nak_wanted = true;
     return Verdict::drop;
   }
   if (flow.phase != Phase::unconfirmed) enter_plain(flow);
+  note_leap(flow, span, now);
   return pass_plain(flow, frame, span);
 }
 
-Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span& span) {
+// A request that leaves out others, while the box owes some: they were lost before the box, or never sent.
+void NearPart::note_leap(NearFlow& flow, const Span& span, Time now) {
+  if (flow.owes() && psn_lt(first_unused(flow), span.psn))
+    doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
+}
+
+// A request below tail comes again: a pseudo-ACK was lost, the network made a copy, or the QPs live another life. What
+// custody holds, byte by byte, and has sent so lately that its answer may be under way, need not go again. All else
+// goes: the responder knows. The box does not acknowledge it anew: an ACK would cover what was not compared with it.
+Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
   const bool read = frame.opcode != nullptr && frame.opcode->wants_response();
-  if (psn_lt(span.psn, flow.h) && !read && speaks_for_responder(flow) && !flow.read_again) {
-    flow.reacknowledge = true;
-    ++counters_[Counter::absorbed_duplicates];
-    return Verdict::drop;
-  }
   rte_mbuf* held_mbuf = psn_lt(span.psn, flow.una) ? nullptr : flow.queue.find(span.psn);
-  if (held_mbuf != nullptr && read && held_in(held_mbuf).wants_response) {
-    Held& held = held_in(held_mbuf);
-    // It may ask for the tail of its range only. The copy is custody's own unless small buffers had run out.
-    if (held.small && rte_mbuf_refcnt_read(held_mbuf) == 1 && span.last_psn == held.last_psn &&
-        held_mbuf->pkt_len == frame.size) {
-      std::memcpy(rte_pktmbuf_mtod(held_mbuf, void*), frame.data, frame.size);
-      held.psn = span.psn;
-      held.ack_req = frame.ack_req();
-      held.resent = true;
+  if (psn_lt(span.psn, flow.h)) fall_behind(flow);
+  if (read)
+    read_repeated(flow, frame, span, held_mbuf, now);
+  else if (held_mbuf == nullptr ? psn_lt(span.psn, flow.una) : !same_request(held_mbuf, frame))
+    doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
+  else if (held_mbuf != nullptr && !flow.doubted()) {
+    const Held& held = held_in(held_mbuf);
+    if (!held.sent) {
+      ++counters_[Counter::absorbed_queued_duplicates];
+      return Verdict::drop;
     }
-    if (held_mbuf == flow.queue.first_read()) flow.read_next = span.psn;
+    if (psn_lt(span.psn, flow.h) && now - held.sent_at < base_timeout_of(flow)) {
+      ++counters_[Counter::absorbed_duplicates];
+      return Verdict::drop;
+    }
   }
-  if (held_mbuf == nullptr && read) {
-    if (!flow.read_again || psn_lt(flow.read_again_last, span.last_psn)) flow.read_again_last = span.last_psn;
-    flow.read_again = true;
+  // A doubt may have let go of custody. The answer to either copy measures no round trip.
+  if (!flow.queue.empty() && !psn_lt(span.psn, flow.una) && (held_mbuf = flow.queue.find(span.psn)) != nullptr) {
+    Held& held = held_in(held_mbuf);
+    held.resent = true;
+    if (flow.doubted() && !read) held.vouched = same_request(held_mbuf, frame) ? flow.doubt_number & 0xf : 0;
   }
-  if (held_mbuf != nullptr && !held_in(held_mbuf).sent) {
-    ++counters_[Counter::absorbed_queued_duplicates];
-    return Verdict::drop;
-  }
-  // The answer to either copy measures no round trip.
-  if (held_mbuf != nullptr) held_in(held_mbuf).resent = true;
   ++counters_[Counter::duplicates_forwarded];
   return Verdict::forward;
+}
+
+void NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* held_mbuf,
+                             Time now) {
+  if (held_mbuf == nullptr) {
+    // No longer than what was ever sent: a length is easily forged.
+    const std::uint32_t newest = psn_add(flow.sent_top, -1);
+    const std::uint32_t last = psn_lt(newest, span.last_psn) ? newest : span.last_psn;
+    if ((flow.silent & kReadAgain) == 0 || psn_lt(flow.read_again_last, last)) flow.read_again_last = last;
+    flow.silent |= kReadAgain;
+    if (psn_lt(span.psn, flow.una)) doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
+    return;
+  }
+  Held& held = held_in(held_mbuf);
+  if (!held.wants_response || span.last_psn != held.last_psn ||
+      (span.psn == held.psn && !same_request(held_mbuf, frame))) {
+    doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
+    return;
+  }
+  // It may ask for the tail of its range only. The copy is custody's own unless small buffers had run out.
+  if (held.small && rte_mbuf_refcnt_read(held_mbuf) == 1 && held_mbuf->pkt_len == frame.size) {
+    std::memcpy(rte_pktmbuf_mtod(held_mbuf, void*), frame.data, frame.size);
+    held.psn = span.psn;
+    held.ack_req = frame.ack_req();
+    held.resent = true;
+  }
+  if (held_mbuf == flow.queue.first_read()) flow.read_next = span.psn;
 }
 
 void NearPart::count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span) {

@@ -23,6 +23,10 @@ void NearPart::try_send(NearFlow& flow, Time now) {
       break;
     }
     Held& held = held_in(mbuf);
+    if (held.sent && !may_resend(flow, mbuf, now)) [[unlikely]] {
+      skip_resends(flow);
+      continue;
+    }
     rte_mbuf* frame = nullptr;
     if (flow.resending) {
       const bool last = psn_le(flow.resend_end, psn_add(held.last_psn, 1));
@@ -168,7 +172,7 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
   const Time due = timeout_starts(flow, now) + timeout;
   // What waits for its turn to be sent (again) cannot be answered yet.
   const bool waits = flow.queue.unsent() == flow.queue.head() && !flow.probe_out;
-  if (!flow.owes() || waits || now < due) {
+  if (!flow.owes() || waits || now < due || !may_resend(flow, flow.queue.head(), now)) {
     flow.deadline = now < due ? due : now + timeout;
     return;
   }
@@ -178,8 +182,15 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
 }
 
 void NearPart::give_up(NearFlow& flow, Time now) {
+  if (flow.doubted()) {
+    // Whether it was the same connection will not be known any more.
+    end_unconfirmed(flow, now);
+    return;
+  }
   if (flow.owes()) {
     fail(flow, wire::NakCode::remote_operational_error, "unanswered for too long: given up", now);
+    // Nobody has answered for so long that its QPN may have another user. If it waits, it repeats a request.
+    flow.fatal_nak_wanted = false;
     return;
   }
   // No answer takes this path (or the responder is gone), and nothing was promised: back to plain RoCE for good.
@@ -202,7 +213,11 @@ void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Ti
   flow.fatal_code = code;
   flow.fatal_psn = flow.h;
   flow.phase = Phase::failed;
+  // What the responder's answers say of it from here on is counted from una.
+  const std::uint32_t msn = psn_add(flow.msn_base, flow.msn_released);
   release_all(flow);
+  flow.msn_base = msn;
+  flow.msn_released = 0;
   flow.deadline = kNever;
 }
 

@@ -60,6 +60,7 @@ void Engine::Impl::reconfigure(const Settings& changed) {
   settings.rto_min = changed.rto_min;
   settings.rto_max = changed.rto_max;
   settings.give_up = changed.give_up;
+  settings.confirm_again = changed.confirm_again;
   settings.dreq_hold = changed.dreq_hold;
   pacer.set_rate(settings.wan_rate_bps);
   near.set_times(near_settings(settings));

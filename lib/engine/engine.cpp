@@ -11,6 +11,7 @@
 #include "engine/header_checksums.hpp"
 #include "wire/cm.hpp"
 #include "wire/icrc.hpp"
+#include "wire/psn.hpp"
 
 namespace longhaul::engine {
 
@@ -24,6 +25,7 @@ custody::NearSettings near_settings(const Settings& settings) {
   near.rto_min = settings.rto_min;
   near.rto_max = settings.rto_max;
   near.give_up = settings.give_up;
+  near.confirm_again = settings.confirm_again;
   return near;
 }
 
@@ -297,13 +299,24 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
     verdict = near.request(connection.near, frame, arrival.mbuf, now);
+    if (connection.near.doubted()) [[unlikely]]
+      look_for_newcomer(connection, side, frame);
   } else {
     // An answer may release what waits in the burst: that must be out before.
     out(Side::wan).flush();
+    const bool answered_before = wire::psn_lt(frame.psn(), connection.near.una);
     verdict = near.answer(connection.near, frame, now);
+    if (answered_before) [[unlikely]]
+      look_for_newcomer(connection, side, frame);
   }
   touch(index);
   return verdict;
+}
+
+// Another connection may use one of the QPNs now: its requester is another, or its responder. Traffic teaches that; and
+// while the flow holds custody, the newcomer does not take its place.
+void Engine::Impl::look_for_newcomer(const Connection& connection, Side side, const wire::Frame& frame) {
+  if (side == Side::wan || !connection.near.owes()) learn_from_traffic(side, frame);
 }
 
 bool Engine::Impl::intact(const wire::Frame& frame) {

@@ -73,6 +73,8 @@ struct Engine::Impl final : custody::Outlet {
   custody::Verdict rc(Side side, const Arrival& arrival);
   flow::ConnectionIndex connection_of(Side side, const Arrival& arrival) const;
   [[gnu::cold, gnu::noinline]] flow::ConnectionIndex connection_now(Side side, const wire::Frame& frame) const;
+  [[gnu::cold, gnu::noinline]] void look_for_newcomer(const Connection& connection, Side side,
+                                                      const wire::Frame& frame);
   bool intact(const wire::Frame& frame);
   void end_of_burst();
   void service_backlog();

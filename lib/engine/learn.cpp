@@ -70,6 +70,8 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
     const bool announced = key == Side::host && !from_traffic;
     if (!announced && !connections[*old].near.queue.empty()) {
       ++counters[Counter::connection_qpn_held];
+      // Its answers go to the same QPN.
+      if (key == Side::wan) connections[*old].near.shared = true;
       return std::nullopt;
     }
     close(*old);
@@ -104,7 +106,8 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info) {
   const auto index = admit(info, false);
   if (!index) return;
   tracker.bind(*index);
-  near.begin(connections[*index].near, info.end(Side::host).starting_psn, info.retry_count * info.ack_timeout);
+  near.begin(connections[*index].near, info.end(Side::host).starting_psn, info.retry_count * info.ack_timeout,
+             now);
   record_connection(*index);
 }
 

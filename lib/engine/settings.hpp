@@ -40,6 +40,9 @@ struct Settings {
   Duration rto_min = milliseconds(10);  ///< a resend by timer never comes earlier
   Duration rto_max = seconds(2);        ///< doubling stops here
   Duration give_up = seconds(60);       ///< unanswered for so long: the flow fails, visibly
+  /// A flow without traffic for longer is not acknowledged before an answer has confirmed it again; one that was not
+  /// announced by RDMA-CM after a second at the latest.
+  Duration confirm_again = seconds(600);
   Duration dreq_hold = seconds(3);      ///< a closing host waits at most so long for its custody
 };
 

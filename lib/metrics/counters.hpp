@@ -100,11 +100,17 @@ namespace longhaul::metrics {
   X(answers_forwarded, "real answers forwarded to the requester")                                                     \
   X(answers_not_sent, "real answers for PSNs never forwarded: changed nothing")                                       \
   X(answers_stale, "real answers older than what has been answered")                                                  \
+  X(answers_disagreed, "real answers whose MSN is not that of what is in custody: changed nothing, forwarded")        \
+  X(absorbed_unknown_naks, "NAKs of a code that IBTA does not define, for what the box has acknowledged: nothing done") \
   X(answers_ignored, "NAKs that changed nothing: repeats during a wait or a resend")                                  \
   X(responses_lost, "real ACKs beyond an unfinished READ or atomic: forwarded")                                       \
   X(responses_unfit, "READ or atomic responses that cannot answer the request of their PSN: changed nothing")         \
   X(msn_disagreed, "real ACKs whose MSN was not what was counted: their flow is no longer accelerated")               \
   X(credits_seen, "real ACKs that carried end-to-end credits")                                                        \
+  /* the same connection, or another life of its QPs? */                                                             \
+  X(flows_doubted, "times that a flow's QPs may have begun another life: nothing is said for it until answers decide") \
+  X(flows_resumed, "doubted flows whose responder's answers went on as before: they are accelerated again")           \
+  X(flows_began_again, "doubted flows whose responder's answers were of another life: followed anew")                 \
   X(cnps, "congestion notification packets")                                                                          \
   X(ecn_marked, "frames of learned flows marked congestion experienced")                                              \
   /* how custody ended other than by the responder's answer */                                                        \
@@ -116,6 +122,8 @@ namespace longhaul::metrics {
   X(failed_by_restart_bytes, "bytes that it had acknowledged to their requesters and not delivered: frame bytes")     \
   X(record_slots_damaged, "slots of the restart record that are not what a box wrote: nothing is known of them")      \
   X(closed_untold_bytes, "bytes lost of flows that closed before their requester could be told by a fatal NAK")       \
+  X(unconfirmed_in_doubt_packets, "packets in custody of doubted flows that no answer has shown to be delivered")     \
+  X(unconfirmed_in_doubt_bytes, "their frame bytes")                                                                  \
   X(unconfirmed_at_close_packets, "packets in custody whose responder closed the connection before answering")        \
   X(unconfirmed_at_close_bytes, "their frame bytes")
 
@@ -145,6 +153,7 @@ inline constexpr std::array kNotForwarded = {
     Counter::absorbed_fatal_naks, Counter::absorbed_duplicates, Counter::absorbed_queued_duplicates,
     Counter::absorbed_failed,     Counter::dropped_beyond_gap,  Counter::dropped_port_full,
     Counter::absorbed_dreqs,      Counter::dropped_unsent,      Counter::dropped_behind_backlog,
+    Counter::absorbed_unknown_naks,
 };
 
 }  // namespace longhaul::metrics

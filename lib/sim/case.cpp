@@ -21,6 +21,7 @@ struct Field {
 
 constexpr Number kAny = ~Number{0};
 constexpr Number kMuch = 1'000'000'000;
+constexpr Number kMonth = Number{31} * 24 * 3600 * 1'000'000;
 
 #define FIELD(type, name, least, most) \
   Field { #name, offsetof(type, name), least, most }
@@ -91,6 +92,13 @@ constexpr Field kCase[] = {
     FIELD(Case, close, 0, 5),
     FIELD(Case, close_at_us, 0, kMuch),
     FIELD(Case, reconnect, 0, 5),
+    FIELD(Case, starts_us, 0, kMuch),
+    FIELD(Case, come_back, 0, 8),
+    FIELD(Case, come_back_us, 0, kMonth),
+    FIELD(Case, come_back_qpns, 0, 3),
+    FIELD(Case, come_back_psn, 0, 0xffffff),
+    FIELD(Case, come_back_same, 0, 1),
+    FIELD(Case, leave_us, 0, kMuch),
     FIELD(Case, cm_timeout_us, 1, kMuch),
     FIELD(Case, ipv6, 0, 1),
     FIELD(Case, vlans, 0, 2),
@@ -240,6 +248,10 @@ std::vector<Case> simpler(const Case& c) {
   return all;
 }
 
+bool is_announced(const Case& c, unsigned generation) {
+  return c.connected == 0 && (c.come_back == 0 || generation == 0);
+}
+
 bool loses_a_box(const Case& c) { return c.box_a.crash_at_us != 0 || c.box_b.crash_at_us != 0; }
 
 bool must_complete(const Case& c) {
@@ -261,6 +273,7 @@ std::string_view kind_of(const Case& c) {
   if (c.close >= 4) return "early close";
   if (c.outage_us != 0) return "outage";
   if (c.reconnect != 0) return "reconnect";
+  if (c.come_back != 0) return "another life";
   if (c.connected != 0) return "no RDMA-CM";
   if (c.box_a.bypass_at_us != 0 || c.box_b.bypass_at_us != 0) return "bypass";
   if (c.box_a.repolicy_at_us != 0 || c.box_b.repolicy_at_us != 0) return "policy changed";

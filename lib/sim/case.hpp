@@ -123,6 +123,14 @@ struct Case {
   Number close = 1;     ///< 0 nobody, 1 A when both have ended, 2 B then, 3 both then, 4 A early, 5 B early
   Number close_at_us = 50000;
   Number reconnect = 0;  ///< so many times, with the same QPNs
+  // Lives of the same QPs that RDMA-CM does not announce: a server is started again, a device made anew.
+  Number starts_us = 0;        ///< the first connection begins then
+  Number come_back = 0;        ///< so many times
+  Number come_back_us = 1000;  ///< after the end of the life before
+  Number come_back_qpns = 0;   ///< bit 0: A's QPN is another, bit 1: B's
+  Number come_back_psn = 0;    ///< so far from where the life before began
+  Number come_back_same = 1;   ///< each life posts the same bytes
+  Number leave_us = 0;         ///< a life ends so long after it began, done or not; 0: when it is done
   Number cm_timeout_us = 4300000;
   Number ipv6 = 0;
   Number vlans = 0;
@@ -171,6 +179,8 @@ Case draw_case(std::uint64_t seed);
 /// Cases that are simpler than `c` by one step each, the boldest first.
 std::vector<Case> simpler(const Case& c);
 
+/// RDMA-CM sets up this life of a connection.
+bool is_announced(const Case& c, unsigned generation);
 /// What a case of this kind must end with: everything delivered and completed, or an end of some kind only.
 bool must_complete(const Case& c);
 /// A box forgets what it holds: what the design says about that is another rule.

@@ -100,6 +100,30 @@ void draw_box(BoxPlan& box, const HostPlan& requester, Random& random) {
   if (random.chance(1, 30)) box.answers_pass_by_at_us = random.between(1, span);
 }
 
+// QPs that come back without RDMA-CM, after a blink or a month. Nothing is learned from traffic in a box's first second.
+void draw_lives(Case& c, Random& random) {
+  c.connected = random.chance(2, 3);
+  c.close = c.connected != 0 ? c.close : 0;
+  c.reconnect = 0;
+  c.starts_us = c.connected != 0 && random.chance(5, 6) ? 1'100'000 : 0;
+  c.come_back = random.between(1, 4);
+  constexpr Number kMonth = Number{30} * 24 * 3600 * 1'000'000;
+  c.come_back_us = pick(random, {0, 50, 1000, 20000, 300000, 5'000'000, kMonth});
+  c.come_back_qpns = pick(random, {0, 0, 0, 1, 2, 3});
+  c.come_back_psn = pick(random, {0, 0, 0, 0x8000, 0x240000});
+  c.come_back_same = random.chance(1, 2);
+  c.reject = 0;
+  // RDMA-CM draws PSNs at random: a life without it does not begin where one that was not answered yet did.
+  if (c.connected == 0) c.box_a.confirm_cm = c.box_b.confirm_cm = 0;
+  if (random.chance(1, 3)) c.leave_us = random.between(100, 200000);
+  // What else happens, happens to the lives.
+  if (c.outage_us != 0) c.outage_at_us += c.starts_us;
+  for (BoxPlan* box : {&c.box_a, &c.box_b})
+    for (Number* at : {&box->drain_at_us, &box->undrain_at_us, &box->crash_at_us, &box->repolicy_at_us,
+                       &box->bypass_at_us, &box->answers_pass_by_at_us})
+      if (*at != 0) *at += c.starts_us;
+}
+
 }  // namespace
 
 Case draw_case(std::uint64_t seed) {
@@ -187,6 +211,7 @@ Case draw_case(std::uint64_t seed) {
       if (random.chance(2, 3)) box->bypass_us = random.between(1, span);
     }
   }
+  if (random.chance(1, 8)) draw_lives(c, random);
   return c;
 }
 

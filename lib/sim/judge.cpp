@@ -21,6 +21,7 @@ std::size_t Judge::add_flow(const FlowPlan& plan) {
   flow->left.resize(plan.work->positions());
   for (const Message& m : plan.work->messages()) flow->response_next.push_back(m.begin);
   flow->asked_from = flow->response_next;
+  flow->lives_before = by_requester_.contains(plan.requester_qpn);
   by_responder_[plan.responder_qpn] = flow.get();
   by_requester_[plan.requester_qpn] = flow.get();
   flows_.push_back(std::move(flow));
@@ -263,7 +264,7 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
     return;
   }
   // To the requester it has been said to be delivered: the NAK is the box's to deal with (section 6).
-  if (position < flow.told && position >= flow.accepted && flow.failed_at == kNever && !flow.closed)
+  if (position < flow.told && position >= flow.accepted && flow.failed_at == kNever && !flow.closed && !flow.doubted)
     report(Rule::fail_loudly, "a NAK for what the requester was told is delivered was passed on: " + at(flow, view),
            now);
   flow.told = std::max(flow.told, std::min(position, flow.accepted));
@@ -301,6 +302,7 @@ void Judge::box_starts(unsigned box, Time now) {
     if (!is_near(*flow, box)) continue;
     flow->started_at = now;
     flow->waits_in_record = false;
+    flow->doubted = false;
     // What passed while it was away it cannot know.
     for (const Message& m : flow->plan.work->messages())
       if (m.wants_response() && m.end <= flow->accepted) flow->response_next[m.number] = m.end;
@@ -340,15 +342,27 @@ void Judge::check_limits(unsigned box, const engine::Engine& engine, std::uint64
 
 // ---- the end ----------------------------------------------------------------------------------
 
+// A later life of the requester's QPN did the same, byte by byte. Where the responder of the first had answered nothing,
+// that is on the wire one connection whose requester repeats itself. Where the second has another responder, the answers
+// of both, equal PSN by PSN, come to the same QPN.
+bool Judge::repeated_whole(const Flow& flow) const {
+  return std::ranges::any_of(flows_, [&flow](const auto& other) {
+    return other.get() != &flow && other->plan.requester_qpn == flow.plan.requester_qpn &&
+           other->plan.work->plan() == flow.plan.work->plan() &&
+           (flow.accepted == 0 || other->plan.responder_qpn != flow.plan.responder_qpn);
+  });
+}
+
 void Judge::check_end(std::size_t number, const Requester& requester, const Responder& responder, Time now) {
   Flow& flow = *flows_[number];
-  if (requester.succeeded() > flow.delivered && !flow.visible && !flow.box_lost_memory && !flow.waits_in_record)
+  if (requester.succeeded() > flow.delivered && !flow.visible && !flow.box_lost_memory && !flow.waits_in_record &&
+      !repeated_whole(flow))
     report(Rule::nothing_lost,
            fmt::format("flow {}: {} messages were completed with success, {} arrived, and no counter says so",
                        flow.plan.name, requester.succeeded(), flow.delivered),
            now);
   const auto& messages = flow.plan.work->messages();
-  if (flow.failed_at != kNever && requester.succeeded() == messages.size() &&
+  if (flow.failed_at != kNever && requester.succeeded() == messages.size() && flow.delivered < messages.size() &&
       requester.last_new_sent() > flow.failed_at)
     report(Rule::fail_loudly,
            fmt::format("flow {} failed, and its requester's later requests ended with success", flow.plan.name), now);

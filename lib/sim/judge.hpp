@@ -50,6 +50,8 @@ class Judge final : public BoxWatch {
 
   /// Flows with QPNs of older ones take their places. Returns the number that other calls want.
   std::size_t add_flow(const FlowPlan& plan);
+  /// It sends the requests of `flow`, and must live as long.
+  void set_requester(std::size_t flow, const Requester& requester) { flows_[flow]->requester = &requester; }
   ResponderWatch& responder_watch(std::size_t flow) { return *flows_[flow]->watch; }
   Requester::Complain complainer(std::size_t flow);
   custody::Observer& observer(unsigned box) { return observers_[box]; }
@@ -97,6 +99,7 @@ class Judge final : public BoxWatch {
   struct Flow {
     FlowPlan plan;
     std::unique_ptr<Watch> watch;
+    const Requester* requester = nullptr;
     std::uint32_t accepted = 0;        ///< first position the responder has not accepted
     std::uint32_t delivered = 0;       ///< messages
     std::vector<bool> left;            ///< by position: the near box's WAN port accepted it, intact
@@ -112,6 +115,8 @@ class Judge final : public BoxWatch {
     std::uint32_t receive_limit = 0;           ///< receives that it announced, counted from the first message on
     Time failed_at = kNever;
     Time started_at = 0;           ///< when its near box began
+    bool lives_before = false;     ///< its requester's QPN had another user
+    bool doubted = false;          ///< its near box says nothing for it
     bool visible = false;          ///< its failure, or what was unconfirmed at its close, was said
     bool closed = false;           ///< at its near box
     std::int32_t asked = kNobody;  ///< after its failure: the oldest position that came since the last fatal NAK
@@ -135,11 +140,17 @@ class Judge final : public BoxWatch {
     void on_flow_learned(const custody::FlowIdentity&, Time) override;
     void on_found_in_record(const custody::FlowIdentity&, std::uint64_t) override;
     void on_flow_failed(const custody::FlowIdentity&, std::string_view, std::uint64_t, Time) override;
+    void on_doubted(const custody::FlowIdentity&, Time) override;
+    void on_resumed(const custody::FlowIdentity&, Time) override;
+    void on_began_again(const custody::FlowIdentity&, Time) override;
+    void on_unconfirmed_in_doubt(const custody::FlowIdentity&, std::uint64_t, std::uint64_t, Time) override;
+    void on_closed_untold(const custody::FlowIdentity&, std::uint64_t, Time) override;
     void on_unconfirmed_at_close(const custody::FlowIdentity&, std::uint64_t, std::uint64_t, Time) override;
     void on_flow_closed(const custody::FlowIdentity&, std::uint64_t, Time) override;
 
    private:
     Flow* find(const custody::FlowIdentity&) const;
+    void note_said(const custody::FlowIdentity&);
     Judge& judge_;
     unsigned box_;
   };
@@ -147,6 +158,7 @@ class Judge final : public BoxWatch {
   Flow* flow_of(const View& view) const;
   std::optional<wire::CmMessage> dreq_in(const View& view) const;
   void forget(unsigned box);
+  bool repeated_whole(const Flow& flow) const;
   void note_credits(Flow& flow, const View& view);
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
   static bool is_answer(const View& view);

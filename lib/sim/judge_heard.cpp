@@ -59,7 +59,30 @@ void Judge::Observer::on_flow_learned(const custody::FlowIdentity& identity, Tim
   judge_.by_serial_[{box_, identity.serial}] = found->second;
   // The box may have met its RDMA-CM messages before, and follows it anew.
   found->second->failed_at = kNever;
-  found->second->closed = false;
+  found->second->closed = found->second->doubted = false;
+}
+
+void Judge::Observer::on_doubted(const custody::FlowIdentity& identity, Time) {
+  if (Flow* flow = find(identity)) flow->doubted = true;
+}
+
+void Judge::Observer::on_resumed(const custody::FlowIdentity& identity, Time) {
+  if (Flow* flow = find(identity)) flow->doubted = false;
+}
+
+// From here on it follows the newest life of these QPs.
+void Judge::Observer::on_began_again(const custody::FlowIdentity& identity, Time now) {
+  judge_.by_serial_.erase({box_, identity.serial});
+  on_flow_learned(identity, now);
+}
+
+void Judge::Observer::on_unconfirmed_in_doubt(const custody::FlowIdentity& identity, std::uint64_t, std::uint64_t,
+                                              Time) {
+  note_said(identity);
+}
+
+void Judge::Observer::on_closed_untold(const custody::FlowIdentity& identity, std::uint64_t, Time) {
+  note_said(identity);
 }
 
 Judge::Flow* Judge::Observer::find(const custody::FlowIdentity& identity) const {
@@ -81,15 +104,28 @@ void Judge::Observer::on_found_in_record(const custody::FlowIdentity& identity, 
 }
 
 void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std::string_view, std::uint64_t, Time now) {
-  if (Flow* flow = find(identity)) {
-    flow->failed_at = now;
-    flow->visible = true;
-  }
+  Flow* flow = find(identity);
+  if (flow == nullptr) return;
+  note_said(identity);
+  // A later life of the same QPs, which the box took over without noticing the end of the one before.
+  const auto found = judge_.by_requester_.find(identity.requester_qpn);
+  if (found != judge_.by_requester_.end() && found->second->plan.responder_qpn == identity.responder_qpn &&
+      found->second->contiguous > 0)
+    flow = found->second;
+  flow->failed_at = now;
+}
+
+// It names QPNs, and is of all lives that they have had: which one it was a box cannot know.
+void Judge::Observer::note_said(const custody::FlowIdentity& identity) {
+  for (const auto& flow : judge_.flows_)
+    if (judge_.is_near(*flow, box_) && flow->plan.requester_qpn == identity.requester_qpn &&
+        flow->plan.responder_qpn == identity.responder_qpn)
+      flow->visible = true;
 }
 
 void Judge::Observer::on_unconfirmed_at_close(const custody::FlowIdentity& identity, std::uint64_t, std::uint64_t,
                                               Time) {
-  if (Flow* flow = find(identity)) flow->visible = true;
+  note_said(identity);
 }
 
 void Judge::Observer::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t, Time) {

@@ -52,6 +52,8 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
   if (acknowledged_signed < 0 || acknowledged_signed > static_cast<std::int32_t>(plan.work->positions()))
     return wrong("PSN");
   const auto acknowledged = static_cast<std::uint32_t>(acknowledged_signed);
+  // Of a former life of its QPs: it says nothing to a requester that has not sent so far.
+  if (flow.lives_before && acknowledged > flow.requester->sent_top()) return;
   const bool fatal =
       !ack && wire::aeth_value(aeth.syndrome) != static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error);
   if (fatal) return check_syndrome(flow, view, acknowledged, now);

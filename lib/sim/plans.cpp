@@ -112,13 +112,14 @@ wire::VlanKey vlan_of(const Case& c) {
 WorkPlan work_plan(const Case& c, unsigned host, unsigned connection, unsigned generation) {
   const HostPlan& plan = host_plan(c, host);
   WorkPlan work;
-  work.key = c.seed * 1000003 + host * 1000 + connection * 100 + generation;
+  const bool same = c.come_back != 0 && c.come_back_same != 0;
+  work.key = c.seed * 1000003 + host * 1000 + connection * 100 + (same ? 0 : generation);
   work.messages = static_cast<std::uint32_t>(plan.messages);
   work.max_bytes = static_cast<std::uint32_t>(plan.max_bytes);
   work.path_mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu));
-  // Generations far apart: a host's own rule for QPNs used again (RFC 6056's reason).
-  work.starting_psn =
-      static_cast<std::uint32_t>((plan.psn + connection * c.psns_apart + Number{generation} * 0x240000) & 0xffffff);
+  // Generations far apart are a host's own rule for QPNs used again (RFC 6056's reason), but not every one's.
+  const Number apart = c.come_back != 0 ? c.come_back_psn : 0x240000;
+  work.starting_psn = static_cast<std::uint32_t>((plan.psn + connection * c.psns_apart + generation * apart) & 0xffffff);
   work.mix = static_cast<Mix>(plan.mix);
   work.uniform = plan.uniform != 0;
   work.warm_up = static_cast<std::uint32_t>(plan.warm_up);
@@ -130,8 +131,8 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   const HostPlan& plan = host_plan(c, host);
   const HostPlan& peer = host_plan(c, 1 - host);
   QueuePairPlan qp;
-  qp.qpn = qpn_of(host, number);
-  qp.remote_qpn = qpn_of(1 - host, number);
+  qp.qpn = qpn_of(c, host, number, generation);
+  qp.remote_qpn = qpn_of(c, 1 - host, number, generation);
   qp.p_key = static_cast<std::uint16_t>(c.p_key);
   qp.active = (host == 1) == (c.active_b != 0);
   qp.starts_at = when;
@@ -172,7 +173,7 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   p.fatal_at = static_cast<std::uint32_t>(plan.fatal_at);
   p.fatal_code = static_cast<std::uint8_t>(plan.fatal_code);
   p.dead_at = static_cast<std::uint32_t>(plan.dead_at);
-  if (c.connected == 0) {
+  if (is_announced(c, generation)) {
     CmPlan cm;
     cm.rejects = c.reject != 0;
     cm.comm_id = qpn_of(host, number) << 8 | generation;

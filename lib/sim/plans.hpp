@@ -19,8 +19,13 @@ inline constexpr unsigned kCmTries = 15;
 inline const BoxPlan& box_plan(const Case& c, unsigned box) { return box == 0 ? c.box_a : c.box_b; }
 inline const HostPlan& host_plan(const Case& c, unsigned host) { return host == 0 ? c.a : c.b; }
 
-/// Of the QP that `host` has for a connection; each generation has the same.
+/// Of the first QP that `host` has for a connection.
 inline std::uint32_t qpn_of(unsigned host, unsigned connection) { return 0x100 * (host + 1) + connection; }
+/// Of a later generation's: the same, or another where the case says so.
+inline std::uint32_t qpn_of(const Case& c, unsigned host, unsigned connection, unsigned generation) {
+  constexpr std::uint32_t kApart = 0x1000;
+  return qpn_of(host, connection) + ((c.come_back_qpns >> host & 1) != 0 ? kApart * generation : 0);
+}
 
 /// `repolicied`: after an operator has changed the policy.
 engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied = false);

@@ -67,6 +67,11 @@ void QueuePair::close(Time now) {
   if (cm_) cm_->disconnect(now);
 }
 
+void QueuePair::vanish() {
+  enter_error();
+  cm_.reset();
+}
+
 bool QueuePair::over() const {
   if (!cm_) return in_error_;
   return cm_->state() == CmAgent::State::closed || cm_->state() == CmAgent::State::refused;

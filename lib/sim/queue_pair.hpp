@@ -36,6 +36,8 @@ class QueuePair {
 
   /// The application closes: the QP goes into error, then the DREQ.
   void close(Time now);
+  /// Its host has forgotten it: nothing is said to anybody.
+  void vanish();
   bool in_error() const { return in_error_; }
   /// Nothing more happens by itself: refused, closed, or in error without CM.
   bool over() const;

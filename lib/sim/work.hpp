@@ -60,6 +60,8 @@ struct WorkPlan {
   Mix mix = Mix::common;
   bool uniform = false;       ///< each message has max_bytes
   std::uint32_t warm_up = 0;  ///< so many small SENDs come first
+
+  bool operator==(const WorkPlan&) const = default;
 };
 
 /// The responder's memory: WRITEs go to the first part, atomics to the words behind it, READs read what was there

@@ -71,6 +71,10 @@ struct World::Connection {
   bool closing = false;
   std::array<bool, 2> closed{};  ///< by its application, because of an error
   bool over = false;
+  bool left = false;  ///< its hosts have ended it
+  bool done = false;  ///< and it was done
+  bool comes_back = false;  ///< the next generation has an appointment
+  Time began = 0;
 };
 
 // ---- set-up -----------------------------------------------------------------------------------
@@ -104,7 +108,7 @@ World::World(const Case& c, const engine::Pools& pools, Trace trace)
   }
   for (unsigned n = 0; n < c.connections; ++n) {
     connections_.push_back(nullptr);
-    connect(n, 0, start_ + n * microseconds(c.apart_us));
+    connect(n, 0, start_ + microseconds(c.starts_us) + n * microseconds(c.apart_us));
   }
   make_strays();
   plan_timeline();
@@ -116,6 +120,7 @@ void World::connect(unsigned number, unsigned generation, Time when) {
   auto connection = std::make_unique<Connection>();
   connection->number = number;
   connection->generation = generation;
+  connection->began = newest_life_ = when;
   for (unsigned h = 0; h < 2; ++h)
     connection->work[h] = std::make_unique<Work>(work_plan(case_, h, number, generation));
   for (unsigned h = 0; h < 2; ++h) {
@@ -126,8 +131,8 @@ void World::connect(unsigned number, unsigned generation, Time when) {
     flow.requester = address_of(case_, h);
     flow.responder = address_of(case_, 1 - h);
     flow.vlan = vlan_of(case_);
-    flow.requester_qpn = qpn_of(h, number);
-    flow.responder_qpn = qpn_of(1 - h, number);
+    flow.requester_qpn = qpn_of(case_, h, number, generation);
+    flow.responder_qpn = qpn_of(case_, 1 - h, number, generation);
     flow.p_key = static_cast<std::uint16_t>(case_.p_key);
     const BoxPlan& near = box_plan(case_, h);
     flow.completions_true = near.policy == 2 && (near.repolicy_at_us == 0 || near.repolicy == 2);
@@ -139,6 +144,7 @@ void World::connect(unsigned number, unsigned generation, Time when) {
                                                     judge_.responder_watch(connection->flow[1 - h]),
                                                     judge_.complainer(connection->flow[h]));
     hosts_[h]->add(connection->qp[h]);
+    judge_.set_requester(connection->flow[h], connection->qp[h]->requester());
   }
   if (connections_[number]) old_.push_back(std::move(connections_[number]));
   connections_[number] = std::move(connection);
@@ -326,7 +332,7 @@ Result World::run(std::uint64_t max_events) {
     const Time next = over ? event : std::min(event, std::max(next_look, now_));
     if (next == kNever) break;
     now_ = std::max(now_, next);
-    if (++totals_.steps > max_events || now_ > start_ + kHorizon) {
+    if (++totals_.steps > max_events || now_ > newest_life_ + kHorizon) {
       std::string who;
       for (const auto& c : connections_)
         for (unsigned h = 0; h < 2; ++h)
@@ -348,7 +354,9 @@ Result World::run(std::uint64_t max_events) {
     if (now_ >= next_look) {
       look_at_connections();
       // Often at first, then rarely: patient requesters and closing boxes take seconds.
-      next_look = now_ + std::max<Duration>(kLook, (now_ - start_) / 64);
+      next_look = now_ + std::max<Duration>(kLook, (now_ - std::min(now_, newest_life_)) / 64);
+      if (std::ranges::all_of(connections_, [](const auto& c) { return c->over || c->comes_back; }))
+        next_look = std::max(next_look, newest_life_);
     }
   }
   if (!judge_.violation()) check_end();
@@ -390,7 +398,7 @@ bool World::finished(const Connection& c) const {
   if (refused(*c.qp[0]) || refused(*c.qp[1]))
     return std::ranges::all_of(c.qp, [](const auto& qp) { return qp->over() || qp->in_error() || !qp->open(); });
   const bool ended = c.qp[0]->requester().ended() && c.qp[1]->requester().ended();
-  if (case_.close == 0 || case_.connected != 0) {
+  if (case_.close == 0 || !is_announced(case_, c.generation)) {
     const bool open = c.qp[0]->open() && c.qp[1]->open();
     return (open || c.qp[0]->in_error() || c.qp[1]->in_error()) && ended;
   }
@@ -401,8 +409,8 @@ bool World::finished(const Connection& c) const {
 void World::look_at_connections() {
   for (unsigned n = 0; n < connections_.size(); ++n) {
     Connection& c = *connections_[n];
-    if (c.over) continue;
-    const bool with_cm = case_.connected == 0 && case_.close != 0;
+    if (c.over || c.comes_back) continue;
+    const bool with_cm = is_announced(case_, c.generation) && case_.close != 0;
     const bool open = c.qp[0]->open() && c.qp[1]->open();
     const bool ended = c.qp[0]->requester().ended() && c.qp[1]->requester().ended();
     if (with_cm && !c.closing) {
@@ -423,7 +431,13 @@ void World::look_at_connections() {
       const Duration patience = with_cm ? microseconds(case_.cm_timeout_us) * (kCmTries + 2) : seconds(2);
       if (now_ - c.error_since > patience && !c.qp[1 - h]->in_error()) c.qp[1 - h]->close(now_);
     }
+    if (case_.leave_us != 0 && now_ >= c.began + microseconds(case_.leave_us) && !finished(c)) leave(c);
     if (!finished(c)) continue;
+    if (c.generation < case_.come_back) {
+      if (!c.left) leave(c);
+      come_back(n);
+      continue;
+    }
     c.over = true;
     if (c.generation < case_.reconnect && with_cm && c.qp[0]->over() && c.qp[1]->over()) {
       // TIMEWAIT: what is under way has arrived or died.
@@ -431,6 +445,25 @@ void World::look_at_connections() {
       connect(n, c.generation + 1, now_ + gap);
     }
   }
+}
+
+// What the hosts had sent has arrived or died by then, as any transport must rely on (IBTA vol. 1, 12.9.8.4, TimeWait).
+void World::come_back(unsigned number) {
+  Connection& c = *connections_[number];
+  c.comes_back = true;
+  Duration lifetime = 4 * microseconds(case_.wan_delay_us) + milliseconds(20);
+  constexpr Duration kSlowQueue = milliseconds(300);
+  if (case_.wan_mbps != 0) lifetime += kSlowQueue;
+  const Time when = now_ + std::max(lifetime, microseconds(case_.come_back_us));
+  newest_life_ = std::max(newest_life_, when);
+  appoint(when, [this, number, next = c.generation + 1] { connect(number, next, now_); });
+}
+
+// Both applications are gone, and their QPs with them.
+void World::leave(Connection& c) {
+  c.done = c.qp[0]->requester().ended() && c.qp[1]->requester().ended();
+  c.left = true;
+  for (const auto& qp : c.qp) qp->vanish();
 }
 
 bool World::quiet() const {
@@ -469,7 +502,8 @@ void World::check_end() {
                         fmt::format("{}{} never ended: {} of {} messages", h == 0 ? "A>B " : "B>A ", c->number,
                                     requester.succeeded(), posted),
                         now_);
-        if (started && c->qp[1 - h]->open() && must_complete(case_) && requester.succeeded() != posted)
+        const bool cut = c->left && !c->done;
+        if (started && !cut && c->qp[1 - h]->open() && must_complete(case_) && requester.succeeded() != posted)
           judge_.report(Rule::live,
                         fmt::format("{}{}: {} of {} messages completed, status {}", h == 0 ? "A>B " : "B>A ", c->number,
                                     requester.succeeded(), posted, static_cast<int>(requester.status())),

@@ -60,6 +60,8 @@ class World {
   void offer(unsigned segment, link::Way way, rte_mbuf* frame);
   void look_at_connections();
   bool finished(const Connection& connection) const;
+  void leave(Connection& connection);
+  void come_back(unsigned number);
   bool quiet() const;
   void start_box(unsigned box);
   void crash_box(unsigned box);
@@ -76,6 +78,7 @@ class World {
   Trace trace_;
   Time start_;
   Time now_;
+  Time newest_life_ = 0;  ///< when it began, or will
   std::uint64_t in_use_before_;
   Judge judge_;
   std::array<std::unique_ptr<Segment>, 3> segments_;

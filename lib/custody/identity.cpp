@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Is it still the same connection?
+//
+// A QPN comes back: a server is started again, a device is made anew, and where RDMA-CM is not used nobody says so. Both
+// ends may begin at the same PSN as before, with the same bytes. No frame tells one life of a QP from the next, so the
+// box never decides by what comes from the requester's side. What could come from another life makes it doubt:
+//
+//   - a request below una, which the responder has answered;
+//   - a request whose PSN custody holds with other bytes;
+//   - a requester that does not fill a gap it was asked to fill, or that begins beyond one after a long silence;
+//   - a QPN announced anew by RDMA-CM.
+//
+// While it doubts, the box forwards all requests and all answers, says nothing to the requester, and sends nothing from
+// custody again that the other life could take for its own. Custody of which nothing was acknowledged is let go: the
+// requester still has it. Custody that was acknowledged stays, and only the responder's answers decide about it:
+//
+//   The requests that came since the doubt began are runs of PSNs (NearFlow::newcomer). A responder that has begun to
+//   live with one of them acknowledges nothing outside of it, and has completed no more messages than it has PSNs. An
+//   answer beyond either, at una or later, and with the MSN that was counted, is of the life that custody is of: the
+//   flow resumes. (Answers of a former life are no longer under way when another begins: the hosts wait for that too.)
+//   An answer that fits both lives releases what it covers; and that is counted and logged as unconfirmed. Answers below
+//   una for what came since, again and again, are of another life. Then, and at give_up, all custody ends so: the
+//   requester it was acknowledged to may be gone, and whom a fatal NAK would meet is not known.
+//
+// A wrong doubt costs about a round trip without acceleration. A doubt that is missed is one that nothing here could
+// have seen: the other life's requests up to the flow's next PSN were all lost before the box (docs/design.md, 4).
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "custody/near_part.hpp"
+#include "wire/psn.hpp"
+
+namespace longhaul::custody {
+
+using wire::psn_add;
+using wire::psn_diff;
+using wire::psn_le;
+using wire::psn_lt;
+
+namespace {
+
+// Answers below una must go on for so long, or the network may have kept them back: reordered, or in a queue.
+constexpr Duration kContradictedFor = milliseconds(100);
+
+// Real stacks count a message that is under way or do not: an MSN may be one off.
+constexpr std::int32_t kMsnSlack = 1;
+
+// What an ACK or NAK acknowledges ends before this PSN.
+std::uint32_t acknowledged_end(const wire::Frame& frame) {
+  const bool ack = wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack;
+  return psn_add(frame.psn(), ack ? 1 : 0);
+}
+
+bool is_acknowledge(const wire::Frame& frame) { return frame.opcode->operation == wire::Operation::acknowledge; }
+
+}  // namespace
+
+// ---- requests ---------------------------------------------------------------------------------
+
+// From the BTH to the end of the padding, without AckReq, which real stacks set anew for a repeat, and without the byte
+// that the ICRC masks (FECN, BECN). What is before the BTH changes with each copy: rxe counts the IPv4 identification.
+bool NearPart::same_request(const rte_mbuf* held, const wire::Frame& frame) {
+  wire::Frame copy;
+  const auto* bytes = rte_pktmbuf_mtod(held, const std::uint8_t*);
+  if (!wire::is_roce(wire::parse({bytes, held->pkt_len}, copy))) return false;
+  const std::size_t size = frame.icrc_offset - frame.bth_offset;
+  if (static_cast<std::size_t>(copy.icrc_offset - copy.bth_offset) != size) return false;
+  const wire::Bth& one = copy.bth();
+  const wire::Bth& other = frame.bth();
+  constexpr std::size_t kHeader = sizeof(wire::Bth);
+  return one.opcode == other.opcode && one.flags == other.flags && one.p_key == other.p_key &&
+         copy.destination_qpn() == frame.destination_qpn() && copy.psn() == frame.psn() &&
+         (one.ack_req & ~wire::kBthAckReq) == (other.ack_req & ~wire::kBthAckReq) &&
+         std::memcmp(copy.data + copy.bth_offset + kHeader, frame.data + frame.bth_offset + kHeader, size - kHeader) ==
+             0;
+}
+
+// It missed what the box or the responder told it, and waits for it: until it sends something new, the responder's ACKs
+// reach it though the box has said the same.
+void NearPart::fall_behind(NearFlow& flow) {
+  flow.behind = true;
+  flow.behind_at = first_unused(flow);
+}
+
+bool NearPart::is_behind(NearFlow& flow) {
+  if (flow.behind && flow.behind_at != first_unused(flow)) flow.behind = false;
+  return flow.behind || flow.shared;
+}
+
+void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now) {
+  if (flow.phase == Phase::ended || (flow.policy == flow::Policy::off && !flow.owes())) return;
+  if (!flow.doubted()) {
+    ++counters_[Counter::flows_doubted];
+    flow.silent |= kDoubted;
+    flow.doubted_at = now;
+    flow.contradicted_at = 0;
+    flow.doubt_number = static_cast<std::uint8_t>(flow.doubt_number % 15 + 1);
+    flow.newcomer.clear();
+    flow.reacknowledge = flow.gap_nak_wanted = flow.fatal_nak_wanted = false;
+    if (observer_ != nullptr) observer_->on_doubted(flow.identity, now);
+  }
+  widen_doubt(flow, low, end, now);
+  if (flow.phase != Phase::failed && !flow.owes()) let_go(flow);
+}
+
+// A request that follows at once on what custody's life has sent is of another life only where that has come so far.
+void NearPart::widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now) {
+  if (low == first_unused(flow) && !flow.newcomer.touches(low) && !flow.newcomer.empty()) return;
+  flow.heard_at = now;
+  flow.newcomer.add(low, end);
+}
+
+// First PSN that the requester has not used, as far as was seen here.
+std::uint32_t NearPart::first_unused(const NearFlow& flow) {
+  return psn_lt(flow.tail, flow.sent_top) ? flow.sent_top : flow.tail;
+}
+
+// The responder of another life may expect any PSN of its requests, and the one after them. What lies before is a repeat
+// to it, what lies beyond it answers by a PSN NAK.
+bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held, Time now) {
+  if (!flow.doubted()) return true;
+  if (!flow.newcomer.touches(held_in(held).psn)) return true;
+  if (held_in(held).vouched == flow.doubt_number) return true;  // it is what the newcomer sent, if there is one
+  // Another life that says nothing for so long is none, or has all its answers and expects what follows on its last
+  // request: an unanswered requester repeats itself. (One forged frame, and an outage, must not end a flow.)
+  return now - flow.heard_at >= flow.give_up / 2 && flow.newcomer.of(held_in(held).psn) != nullptr;
+}
+
+// What was never sent goes on: it came before what raised the doubt.
+void NearPart::skip_resends(NearFlow& flow) {
+  flow.queue.skip_sent();
+  flow.resending = flow.one_probe = flow.probe_out = false;
+}
+
+// Nothing in custody was acknowledged, so the requester has it still.
+void NearPart::let_go(NearFlow& flow) {
+  enter_plain(flow);
+  if (flow.queue.empty()) return;
+  outlet_.settle();  // frames of the burst point at custody
+  if (flow.queue.unsent() != nullptr) return;
+  release_all(flow);
+  flow.resending = flow.one_probe = flow.probe_out = false;
+  flow.tail = flow.examined_end = flow.una;
+}
+
+// ---- answers ----------------------------------------------------------------------------------
+
+// The MSN of an answer that acknowledges everything before `end` is what was counted there. Beyond custody each PSN may
+// have ended a message.
+bool NearPart::agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn) {
+  std::uint32_t counted = flow.msn_released;
+  std::uint32_t counted_end = flow.una;
+  for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr; mbuf = held_in(mbuf).next) {
+    const Held& held = held_in(mbuf);
+    if (!psn_lt(held.last_psn, end)) {
+      counted_end = end;
+      break;
+    }
+    counted = held.msn;
+    counted_end = psn_add(held.last_psn, 1);
+  }
+  const std::int32_t more = psn_diff(msn, psn_add(flow.msn_base, counted));
+  return more >= -kMsnSlack && more <= kMsnSlack + std::max(0, psn_diff(end, counted_end));
+}
+
+// That all before `end` is acknowledged cannot have been said by a life that the doubt allows.
+bool NearPart::proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end) {
+  const std::uint32_t msn = frame.aeth().msn;
+  if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;
+  const PsnRuns::Run* run = flow.newcomer.of(psn_add(end, -1));
+  // Outside of a newcomer's requests its responder acknowledges nothing but, with MSN 0, what lies before them.
+  if (run == nullptr) return msn > 0;
+  return static_cast<std::int32_t>(msn) > psn_diff(end, run->low) + kMsnSlack;
+}
+
+// A response to the oldest READ or atomic in custody. Only some carry an MSN, and it may run ahead.
+bool NearPart::response_proves(const NearFlow& flow, const wire::Frame& frame) {
+  const rte_mbuf* read = flow.queue.first_read();
+  if (read == nullptr || !held_in(read).sent) return false;
+  const Held& held = held_in(read);
+  if (psn_lt(frame.psn(), held.psn) || psn_lt(held.last_psn, frame.psn())) return false;
+  const PsnRuns::Run* run = flow.newcomer.of(frame.psn());
+  if (run == nullptr) return true;
+  if (!frame.opcode->has(wire::kHasAeth)) return false;
+  const auto msn = static_cast<std::int32_t>(std::uint32_t{frame.aeth().msn});
+  return psn_diff(frame.aeth().msn, psn_add(flow.msn_base, held.msn)) >= -kMsnSlack &&
+         msn > psn_diff(psn_add(held.last_psn, 1), run->low) + kMsnSlack;
+}
+
+// What an answer says of a doubted flow: true when it is to be dealt with as ever. Otherwise it changes nothing more, and
+// is the requester's.
+bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
+  if (!is_acknowledge(frame)) {
+    // Nothing is owed: READs in custody would stay there for ever if nobody saw their responses.
+    if (flow.phase != Phase::failed && !flow.owes()) return true;
+    if (!response_proves(flow, frame)) return false;
+    resume(flow, now);
+    return flow.phase != Phase::failed;
+  }
+  if (wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::reserved) return false;
+  const std::uint32_t end = acknowledged_end(frame);
+  const std::uint32_t msn = frame.aeth().msn;
+  const bool ack = wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack;
+  const bool of_newcomer = ack && flow.newcomer.of(frame.psn()) != nullptr;
+
+  if (flow.phase != Phase::failed && !flow.owes()) {
+    // Nothing is at stake. A new life is followed from where its responder answers.
+    if (of_newcomer && psn_lt(end, flow.una) && flow.queue.empty() && flow.phase == Phase::plain) {
+      begin_again(flow, end, msn, now);
+      return false;
+    }
+    return true;
+  }
+  if (proves(flow, frame, end)) {
+    resume(flow, now);
+    return flow.phase != Phase::failed;
+  }
+  flow.heard_at = now;
+  if (psn_lt(end, flow.una)) {
+    if (flow.contradicted_at == 0) {
+      flow.contradicted_at = now;
+    } else if (of_newcomer && now - flow.contradicted_at >= std::max(kContradictedFor, 2 * flow.rtt.minimum())) {
+      end_unconfirmed(flow, now);
+      begin_again(flow, end, msn, now);
+    }
+    return false;
+  }
+  // It fits both lives: whether what it covers arrived cannot be told any more.
+  if (flow.phase != Phase::failed && psn_lt(flow.una, end) && agrees(flow, end, msn)) {
+    count_unconfirmed(flow, psn_lt(end, flow.h) ? end : flow.h, now);
+    release_before(flow, end, now);
+  }
+  return false;
+}
+
+void NearPart::resume(NearFlow& flow, Time now) {
+  // A failed flow whose requester asks for what it holds itself is the responder's again; one that asks beyond it waits
+  // for what is lost, and hears of it now.
+  if (flow.phase == Phase::failed) {
+    const std::uint32_t asked = flow.newcomer.lowest();
+    if (!psn_lt(flow.una, asked)) return;
+    flow.fatal_psn = psn_lt(asked, flow.h) ? asked : flow.h;
+    flow.fatal_nak_wanted = true;
+  }
+  flow.silent &= ~kDoubted;
+  flow.late_end = flow.tail;
+  ++counters_[Counter::flows_resumed];
+  if (observer_ != nullptr) observer_->on_resumed(flow.identity, now);
+  if (flow.phase != Phase::failed && flow.queue.unsent() == nullptr) flow.deadline = std::min(flow.deadline, now);
+}
+
+// The responder of another life has answered all before `una`: as after any stretch of plain RoCE.
+void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn, Time now) {
+  if (flow.phase == Phase::failed) {
+    count_untold(flow, now);
+    if (flow.record != nullptr) flow.record->clear();
+    flow.record = nullptr;
+  }
+  ++counters_[Counter::flows_began_again];
+  if (observer_ != nullptr) observer_->on_began_again(flow.identity, now);
+  flow.silent = 0;
+  flow.phase = Phase::plain;
+  flow.una = flow.h = flow.tail = flow.examined_end = una;
+  flow.sent_top = flow.late_end = flow.newcomer.top();
+  flow.msn_h = msn;
+  flow.msn_known = flow.acknowledged_any = flow.behind = false;
+  flow.trusted = true;
+  flow.resending = flow.one_probe = flow.probe_out = false;
+  flow.hold_until = 0;
+  flow.deadline = kNever;
+}
+
+// What is in custody before `end` was acknowledged.
+void NearPart::count_unconfirmed(const NearFlow& flow, std::uint32_t end, Time now) {
+  std::uint64_t packets = 0;
+  std::uint64_t bytes = 0;
+  for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr && psn_lt(held_in(mbuf).psn, end);
+       mbuf = held_in(mbuf).next) {
+    ++packets;
+    bytes += mbuf->pkt_len;
+  }
+  if (packets == 0) return;
+  counters_[Counter::unconfirmed_in_doubt_packets] += packets;
+  counters_[Counter::unconfirmed_in_doubt_bytes] += bytes;
+  if (observer_ != nullptr) observer_->on_unconfirmed_in_doubt(flow.identity, packets, bytes, now);
+}
+
+// Custody ends, and nobody can say whether it arrived.
+void NearPart::end_unconfirmed(NearFlow& flow, Time now) {
+  if (flow.phase == Phase::failed) return;
+  if (flow.owes()) count_unconfirmed(flow, flow.h, now);
+  outlet_.settle();
+  release_all(flow);
+  if (flow.record != nullptr) flow.record->answered(flow.bytes_answered);
+  const std::uint32_t top = psn_lt(flow.h, flow.tail) ? flow.tail : flow.h;
+  flow.una = flow.h = flow.tail = flow.examined_end = top;
+  if (psn_lt(flow.sent_top, top)) flow.sent_top = top;
+  flow.resending = flow.one_probe = flow.probe_out = false;
+  enter_plain(flow);
+  flow.hold_until = 0;
+  flow.deadline = kNever;
+}
+
+}  // namespace longhaul::custody

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which PSNs have been seen, as a few runs without holes. Where there are more runs than places, the two that lie
+// nearest to each other become one: then it says too much, never too little.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "wire/psn.hpp"
+
+namespace longhaul::custody {
+
+class PsnRuns {
+ public:
+  struct Run {
+    std::uint32_t low = 0;
+    std::uint32_t end = 0;  ///< first PSN after it; an empty run marks a place
+  };
+
+  bool empty() const { return count_ == 0; }
+  void clear() { count_ = 0; }
+
+  /// [low, end), on the circle; all runs must lie within half of it.
+  void add(std::uint32_t low, std::uint32_t end) {
+    Run run{low, end};
+    // Takes in what it touches.
+    unsigned kept = 0;
+    for (unsigned i = 0; i < count_; ++i) {
+      const Run& other = runs_[i];
+      if (wire::psn_lt(run.end, other.low) || wire::psn_lt(other.end, run.low))
+        runs_[kept++] = other;
+      else
+        run = joined(run, other);
+    }
+    count_ = kept;
+    runs_[count_++] = run;
+    std::sort(runs_.begin(), runs_.begin() + count_,
+              [](const Run& a, const Run& b) { return wire::psn_lt(a.low, b.low); });
+    if (count_ > kMost) join_nearest();
+  }
+
+  /// The run that has `psn`, or null.
+  const Run* of(std::uint32_t psn) const {
+    const auto found = std::find_if(runs_.begin(), runs_.begin() + count_, [psn](const Run& run) {
+      return wire::psn_le(run.low, psn) && wire::psn_lt(psn, run.end);
+    });
+    return found == runs_.begin() + count_ ? nullptr : &*found;
+  }
+  /// `psn` is in a run or follows on one.
+  bool touches(std::uint32_t psn) const {
+    return std::any_of(runs_.begin(), runs_.begin() + count_, [psn](const Run& run) {
+      return wire::psn_le(run.low, psn) && wire::psn_le(psn, run.end);
+    });
+  }
+  /// Of the first run; not when empty.
+  std::uint32_t lowest() const { return runs_[0].low; }
+  /// After the last run; not when empty.
+  std::uint32_t top() const { return runs_[count_ - 1].end; }
+
+ private:
+  static constexpr unsigned kMost = 4;
+
+  static Run joined(const Run& a, const Run& b) {
+    return {wire::psn_lt(a.low, b.low) ? a.low : b.low, wire::psn_lt(a.end, b.end) ? b.end : a.end};
+  }
+  void join_nearest() {
+    unsigned nearest = 0;
+    for (unsigned i = 1; i + 1 < count_; ++i)
+      if (gap_after(i) < gap_after(nearest)) nearest = i;
+    runs_[nearest] = joined(runs_[nearest], runs_[nearest + 1]);
+    std::copy(runs_.begin() + nearest + 2, runs_.begin() + count_, runs_.begin() + nearest + 1);
+    --count_;
+  }
+  std::int32_t gap_after(unsigned i) const { return wire::psn_diff(runs_[i + 1].low, runs_[i].end); }
+
+  std::array<Run, kMost + 1> runs_{};  // in order
+  unsigned count_ = 0;
+};
+
+}  // namespace longhaul::custody
