@@ -118,13 +118,13 @@ Verdict NearPart::disagreed() {
 void NearPart::note_stray(NearFlow& flow, Time now) const {
   if (flow.owes() && flow.silent == 0 && !is_behind(flow) &&
       now - flow.unanswered_since > settings_.rto_min + flow.rtt.smoothed())
-    flow.shared = true;
+    flow.silent |= kShared;
 }
 
 // The answer fits custody, and may be the other connection's: what it releases is counted as unconfirmed.
 void NearPart::share(NearFlow& flow, std::uint32_t end, Time now) {
   if (!flow.owes())
-    flow.shared = false;
+    flow.silent &= ~kShared;
   else if (psn_lt(flow.una, end))
     count_unconfirmed(flow, psn_lt(end, flow.h) ? end : flow.h, now);
 }
@@ -159,7 +159,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     return stale();
   }
   if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();
-  if (flow.shared) share(flow, psn_add(psn, 1), now);
+  if (flow.shared()) share(flow, psn_add(psn, 1), now);
 
   const std::uint32_t h = flow.h;
   if (!release_before(flow, psn_add(psn, 1), now)) {
@@ -236,7 +236,7 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
 // A NAK at or above h is the requester's; what precedes it is acknowledged.
 Verdict NearPart::nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (flow.owes() && !agrees(flow, frame.psn(), frame.aeth().msn)) return disagreed();
-  if (flow.shared) share(flow, frame.psn(), now);
+  if (flow.shared()) share(flow, frame.psn(), now);
   if (release_before(flow, frame.psn(), now)) flow.msn_h = frame.aeth().msn;
   return Verdict::forward;
 }
@@ -246,7 +246,7 @@ Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (psn_lt(psn, flow.una)) return stale();
   if (!psn_lt(psn, flow.h)) return nak_forwarded(flow, frame, now);
   if (!agrees(flow, psn, frame.aeth().msn)) return disagreed();
-  if (flow.shared) return shared_nak(flow, psn, now);
+  if (flow.shared()) return shared_nak(flow, psn, now);
   ++counters_[Counter::absorbed_psn_naks];
   lives(flow, now);
   release_before(flow, psn, now);
@@ -269,7 +269,7 @@ Verdict NearPart::rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (psn_lt(psn, flow.una)) return stale();
   if (!psn_lt(psn, flow.h)) return nak_forwarded(flow, frame, now);
   if (!agrees(flow, psn, frame.aeth().msn)) return disagreed();
-  if (flow.shared) return shared_nak(flow, psn, now);
+  if (flow.shared()) return shared_nak(flow, psn, now);
   ++counters_[Counter::absorbed_rnr_naks];
   lives(flow, now);
   release_before(flow, psn, now);
@@ -291,7 +291,7 @@ Verdict NearPart::fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now) 
     flow.deadline = kNever;
     return Verdict::forward;
   }
-  if (flow.shared) return shared_nak(flow, psn, now);
+  if (flow.shared()) return shared_nak(flow, psn, now);
   release_before(flow, psn, now);
   ++counters_[Counter::absorbed_fatal_naks];
   fail(flow, static_cast<wire::NakCode>(wire::aeth_value(frame.aeth().syndrome)), "fatal NAK from the responder", now);

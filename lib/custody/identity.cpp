@@ -86,7 +86,7 @@ void NearPart::fall_behind(NearFlow& flow) {
 
 bool NearPart::is_behind(NearFlow& flow) {
   if (flow.behind && flow.behind_at != first_unused(flow)) flow.behind = false;
-  return flow.behind || flow.shared;
+  return flow.behind || flow.shared();
 }
 
 void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now) {
@@ -96,11 +96,12 @@ void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time 
     flow.silent |= kDoubted;
     flow.doubted_at = now;
     flow.contradicted_at = 0;
-    flow.doubt_number = static_cast<std::uint8_t>(flow.doubt_number % 15 + 1);
     flow.newcomer.clear();
     flow.reacknowledge = flow.gap_nak_wanted = flow.fatal_nak_wanted = false;
     if (observer_ != nullptr) observer_->on_doubted(flow.identity, now);
   }
+  // Each new sign may be of a life of its own, which has not sent what an earlier one did.
+  flow.doubt_number = static_cast<std::uint8_t>(flow.doubt_number % 15 + 1);
   widen_doubt(flow, low, end, now);
   if (flow.phase != Phase::failed && !flow.owes()) let_go(flow);
 }
@@ -108,8 +109,9 @@ void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time 
 // A request that follows at once on what custody's life has sent is of another life only where that has come so far.
 void NearPart::widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now) {
   if (low == first_unused(flow) && !flow.newcomer.touches(low) && !flow.newcomer.empty()) return;
-  flow.heard_at = now;
-  flow.newcomer.add(low, end);
+  flow.newcomer.add(low, end, now);
+  // One requester sends all of them, and repeats what is not answered: runs that stand still beside others are not its.
+  flow.newcomer.forget_before(now - std::min(now, flow.give_up / 8));
 }
 
 // First PSN that the requester has not used, as far as was seen here.
@@ -119,13 +121,23 @@ std::uint32_t NearPart::first_unused(const NearFlow& flow) {
 
 // The responder of another life may expect any PSN of its requests, and the one after them. What lies before is a repeat
 // to it, what lies beyond it answers by a PSN NAK.
-bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held, Time now) {
+bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held) {
   if (!flow.doubted()) return true;
-  if (!flow.newcomer.touches(held_in(held).psn)) return true;
   if (held_in(held).vouched == flow.doubt_number) return true;  // it is what the newcomer sent, if there is one
-  // Another life that says nothing for so long is none, or has all its answers and expects what follows on its last
-  // request: an unanswered requester repeats itself. (One forged frame, and an outage, must not end a flow.)
-  return now - flow.heard_at >= flow.give_up / 2 && flow.newcomer.of(held_in(held).psn) != nullptr;
+  return !flow.newcomer.touches(held_in(held).psn);
+}
+
+// The head of custody must not be sent again: what asks instead is the first packet that may. (One forged frame, and an
+// outage, must not end a flow.)
+void NearPart::ask_in_doubt(NearFlow& flow) {
+  constexpr unsigned kMostLooks = 64;
+  unsigned looks = 0;
+  rte_mbuf* mbuf = flow.queue.head();
+  while (mbuf != nullptr && (!held_in(mbuf).sent || !may_resend(flow, mbuf)))
+    mbuf = ++looks < kMostLooks ? held_in(mbuf).next : nullptr;
+  if (mbuf == nullptr || !outlet_.may_send()) return;
+  rte_mbuf* frame = with_ack_req(mbuf);
+  if (frame != nullptr) outlet_.send_held(flow, mbuf, frame);
 }
 
 // What was never sent goes on: it came before what raised the doubt.
@@ -217,7 +229,6 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
     resume(flow, now);
     return flow.phase != Phase::failed;
   }
-  flow.heard_at = now;
   if (psn_lt(end, flow.una)) {
     if (flow.contradicted_at == 0) {
       flow.contradicted_at = now;

@@ -43,6 +43,7 @@ enum Silence : std::uint8_t {
   /// ACK of the responder from there on has passed.
   kReadAgain = 1,
   kDoubted = 2,  ///< the QPs may have begun another life (identity.cpp)
+  kShared = 4,   ///< another connection seems to use the requester's QPN: its answers come here too
 };
 
 /// Laid out by cache lines: a request touches kRequestBytes of it, an answer kAnswerBytes, and the rest is for what is
@@ -105,7 +106,6 @@ struct alignas(64) NearFlow {
   alignas(64) RttEstimator rtt;
   UnansweredWindow window;
   std::uint32_t behind_at = 0;  ///< of `behind`: first PSN that the requester had not used then
-  bool shared = false;          ///< another connection seems to use the requester's QPN: its answers come here too
   bool behind = false;          ///< it asked again for what the box has acknowledged (NearPart::is_behind())
 
   // ---- what is rare
@@ -135,7 +135,6 @@ struct alignas(64) NearFlow {
   Duration confirm_again = 0;  ///< idle for longer, the flow is confirmed by an answer again
   // Of a doubt (identity.cpp).
   Time doubted_at = 0;
-  Time heard_at = 0;            ///< when a request or an answer last left it open
   Time contradicted_at = 0;     ///< when an answer first did not continue custody's life; 0: none did
   std::uint8_t doubt_number = 0;  ///< 1 to 15, over and over
   PsnRuns newcomer;             ///< requests since then that may be another life's
@@ -145,6 +144,7 @@ struct alignas(64) NearFlow {
   std::uint64_t examined_bytes = 0;   ///< bytes_taken up to there
 
   bool doubted() const { return (silent & kDoubted) != 0; }
+  bool shared() const { return (silent & kShared) != 0; }
 
   /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.
   bool owes() const { return !queue.empty() && una != h; }

@@ -203,7 +203,8 @@ class NearPart {
   static bool is_behind(NearFlow& flow);
   static void fall_behind(NearFlow& flow);
   static void widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now);
-  static bool may_resend(const NearFlow& flow, const rte_mbuf* held, Time now);
+  static bool may_resend(const NearFlow& flow, const rte_mbuf* held);
+  void ask_in_doubt(NearFlow& flow);
   static void skip_resends(NearFlow& flow);
   void let_go(NearFlow& flow);
   bool resolve(NearFlow& flow, const wire::Frame& frame, Time now);

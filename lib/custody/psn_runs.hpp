@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which PSNs have been seen, as a few runs without holes. Where there are more runs than places, the two that lie
-// nearest to each other become one: then it says too much, never too little.
+// Which PSNs have been seen, as a few runs without holes. Where there are more runs than places, the two highest become
+// one: then it says too much, never too little, and not where custody begins.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
+#include "flow/time.hpp"
 #include "wire/psn.hpp"
 
 namespace longhaul::custody {
@@ -16,14 +17,15 @@ class PsnRuns {
   struct Run {
     std::uint32_t low = 0;
     std::uint32_t end = 0;  ///< first PSN after it; an empty run marks a place
+    Time last = 0;          ///< when something was last added to it
   };
 
   bool empty() const { return count_ == 0; }
   void clear() { count_ = 0; }
 
-  /// [low, end), on the circle; all runs must lie within half of it.
-  void add(std::uint32_t low, std::uint32_t end) {
-    Run run{low, end};
+  /// [low, end), on the circle, at `now`; all runs must lie within half of it.
+  void add(std::uint32_t low, std::uint32_t end, Time now) {
+    Run run{low, end, now};
     // Takes in what it touches.
     unsigned kept = 0;
     for (unsigned i = 0; i < count_; ++i) {
@@ -37,7 +39,17 @@ class PsnRuns {
     runs_[count_++] = run;
     std::sort(runs_.begin(), runs_.begin() + count_,
               [](const Run& a, const Run& b) { return wire::psn_lt(a.low, b.low); });
-    if (count_ > kMost) join_nearest();
+    if (count_ > kMost) {
+      runs_[count_ - 2] = joined(runs_[count_ - 2], runs_[count_ - 1]);
+      --count_;
+    }
+  }
+
+  /// Those to which nothing was added since `time`.
+  void forget_before(Time time) {
+    const auto kept = std::remove_if(runs_.begin(), runs_.begin() + count_,
+                                     [time](const Run& run) { return run.last < time; });
+    count_ = static_cast<unsigned>(kept - runs_.begin());
   }
 
   /// The run that has `psn`, or null.
@@ -59,20 +71,12 @@ class PsnRuns {
   std::uint32_t top() const { return runs_[count_ - 1].end; }
 
  private:
-  static constexpr unsigned kMost = 4;
+  static constexpr unsigned kMost = 8;
 
   static Run joined(const Run& a, const Run& b) {
-    return {wire::psn_lt(a.low, b.low) ? a.low : b.low, wire::psn_lt(a.end, b.end) ? b.end : a.end};
+    return {wire::psn_lt(a.low, b.low) ? a.low : b.low, wire::psn_lt(a.end, b.end) ? b.end : a.end,
+            std::max(a.last, b.last)};
   }
-  void join_nearest() {
-    unsigned nearest = 0;
-    for (unsigned i = 1; i + 1 < count_; ++i)
-      if (gap_after(i) < gap_after(nearest)) nearest = i;
-    runs_[nearest] = joined(runs_[nearest], runs_[nearest + 1]);
-    std::copy(runs_.begin() + nearest + 2, runs_.begin() + count_, runs_.begin() + nearest + 1);
-    --count_;
-  }
-  std::int32_t gap_after(unsigned i) const { return wire::psn_diff(runs_[i + 1].low, runs_[i].end); }
 
   std::array<Run, kMost + 1> runs_{};  // in order
   unsigned count_ = 0;

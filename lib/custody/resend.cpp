@@ -23,7 +23,7 @@ void NearPart::try_send(NearFlow& flow, Time now) {
       break;
     }
     Held& held = held_in(mbuf);
-    if (held.sent && !may_resend(flow, mbuf, now)) [[unlikely]] {
+    if (held.sent && !may_resend(flow, mbuf)) [[unlikely]] {
       skip_resends(flow);
       continue;
     }
@@ -172,11 +172,16 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
   const Time due = timeout_starts(flow, now) + timeout;
   // What waits for its turn to be sent (again) cannot be answered yet.
   const bool waits = flow.queue.unsent() == flow.queue.head() && !flow.probe_out;
-  if (!flow.owes() || waits || now < due || !may_resend(flow, flow.queue.head(), now)) {
+  if (!flow.owes() || waits || now < due) {
     flow.deadline = now < due ? due : now + timeout;
     return;
   }
   if (flow.backoff < 255) ++flow.backoff;
+  if (!may_resend(flow, flow.queue.head())) {
+    ask_in_doubt(flow);
+    flow.deadline = now + timeout_of(flow);
+    return;
+  }
   probe(flow, now);
   flow.deadline = now + timeout_of(flow);
 }

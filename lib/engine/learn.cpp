@@ -71,7 +71,7 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
     if (!announced && !connections[*old].near.queue.empty()) {
       ++counters[Counter::connection_qpn_held];
       // Its answers go to the same QPN.
-      if (key == Side::wan) connections[*old].near.shared = true;
+      if (key == Side::wan) connections[*old].near.silent |= custody::kShared;
       return std::nullopt;
     }
     close(*old);

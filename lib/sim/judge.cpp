@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "wire/credits.hpp"
+#include "wire/psn.hpp"
 
 namespace longhaul::sim {
 
@@ -22,6 +23,9 @@ std::size_t Judge::add_flow(const FlowPlan& plan) {
   for (const Message& m : plan.work->messages()) flow->response_next.push_back(m.begin);
   flow->asked_from = flow->response_next;
   flow->lives_before = by_requester_.contains(plan.requester_qpn);
+  if (const auto former = by_responder_.find(plan.responder_qpn);
+      former != by_responder_.end() && former->second->plan.requester_qpn == plan.requester_qpn)
+    flow->before = former->second;
   by_responder_[plan.responder_qpn] = flow.get();
   by_requester_[plan.requester_qpn] = flow.get();
   flows_.push_back(std::move(flow));
@@ -83,6 +87,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     if (!is_near(*flow, box)) return;
     if (is_answer(view) && side == Side::wan) note_credits(*flow, view);
     if (is_answer(view) || side != Side::host) return;
+    note_seen(*flow, view);
     ports.requests.insert(print);
     if (flow->failed_at != kNever) flow->asked = std::min(flow->asked, flow->plan.work->position_of(view.psn()));
     note_tail(*flow, view);
@@ -193,6 +198,33 @@ void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View
   report(Rule::transparent, fmt::format("out of order, or one before it was kept back: {}", describe(view)), now);
 }
 
+void Judge::note_seen(Flow& flow, const View& view) {
+  const std::int32_t position = flow.plan.work->position_of(view.psn());
+  if (position < 0 || static_cast<std::uint32_t>(position) >= flow.left.size()) return;
+  const auto begin = static_cast<std::uint32_t>(position);
+  flow.seen_low = std::min(flow.seen_low, begin);
+}
+
+// All that its requester sent below the PSN up to which the life before was acknowledged was lost before the box: to the
+// box it is that life going on (docs/design.md, section 4: what nobody can tell).
+bool Judge::began_unseen(const Flow& flow) {
+  if (flow.before == nullptr || flow.seen_low == 0 || flow.seen_low == ~0u) return false;
+  std::uint32_t reached = flow.before->plan.work->psn_at(std::max(flow.before->told, flow.before->accepted));
+  for (const Flow* older = flow.before->before; older != nullptr; older = older->before)
+    if (const std::uint32_t top = older->plan.work->psn_at(std::max(older->told, older->accepted)); wire::psn_lt(reached, top)) reached = top;
+  return !wire::psn_lt(flow.plan.work->psn_at(flow.seen_low), reached);
+}
+
+// Custody of an older connection waits for answers to the same requester QPN, from the same PSN on: nobody can tell them
+// from this one's.
+bool Judge::answers_mingle(const Flow& flow) const {
+  return flow.lives_before && std::ranges::any_of(flows_, [&flow](const auto& other) {
+           return other->plan.requester_qpn == flow.plan.requester_qpn &&
+                  other->plan.responder_qpn != flow.plan.responder_qpn && other->told > other->accepted &&
+                  other->plan.work->psn_at(0) == flow.plan.work->psn_at(0);
+         });
+}
+
 void Judge::note_tail(Flow& flow, const View& view) {
   if (view.frame.opcode == nullptr || view.frame.opcode->operation != wire::Operation::read_request) return;
   const std::int32_t position = flow.plan.work->position_of(view.psn());
@@ -281,7 +313,7 @@ void Judge::dreq_left(unsigned box, std::uint32_t id, Time now) {
   for (const auto& flow : flows_) {
     if (!is_near(*flow, box) || flow->plan.requester_qpn != id >> 8) continue;
     if (by_requester_.at(flow->plan.requester_qpn) != flow.get()) continue;
-    const bool owes = flow->told > flow->accepted && flow->failed_at == kNever && !flow->closed;
+    const bool owes = flow->told > flow->accepted && flow->failed_at == kNever && !flow->closed && !flow->visible;
     if (owes && held < dreq_hold_ && !ports.wan_closed)
       report(Rule::nothing_lost,
              fmt::format("flow {}: the DREQ went {} us after it came, with positions {} to {} undelivered",
@@ -342,21 +374,22 @@ void Judge::check_limits(unsigned box, const engine::Engine& engine, std::uint64
 
 // ---- the end ----------------------------------------------------------------------------------
 
-// A later life of the requester's QPN did the same, byte by byte. Where the responder of the first had answered nothing,
-// that is on the wire one connection whose requester repeats itself. Where the second has another responder, the answers
-// of both, equal PSN by PSN, come to the same QPN.
+// A later life of the requester's QPN did the same, byte by byte, and the responder of the first had answered nothing: on
+// the wire that is one connection whose requester repeats itself. Or the second has another responder, and the answers
+// of both, which begin at one PSN, come to the same QPN.
 bool Judge::repeated_whole(const Flow& flow) const {
   return std::ranges::any_of(flows_, [&flow](const auto& other) {
     return other.get() != &flow && other->plan.requester_qpn == flow.plan.requester_qpn &&
-           other->plan.work->plan() == flow.plan.work->plan() &&
-           (flow.accepted == 0 || other->plan.responder_qpn != flow.plan.responder_qpn);
+           (other->plan.responder_qpn == flow.plan.responder_qpn
+                ? flow.accepted == 0 && other->plan.work->plan() == flow.plan.work->plan()
+                : other->plan.work->psn_at(0) == flow.plan.work->psn_at(0));
   });
 }
 
 void Judge::check_end(std::size_t number, const Requester& requester, const Responder& responder, Time now) {
   Flow& flow = *flows_[number];
   if (requester.succeeded() > flow.delivered && !flow.visible && !flow.box_lost_memory && !flow.waits_in_record &&
-      !repeated_whole(flow))
+      !repeated_whole(flow) && !began_unseen(flow))
     report(Rule::nothing_lost,
            fmt::format("flow {}: {} messages were completed with success, {} arrived, and no counter says so",
                        flow.plan.name, requester.succeeded(), flow.delivered),

@@ -115,7 +115,9 @@ class Judge final : public BoxWatch {
     std::uint32_t receive_limit = 0;           ///< receives that it announced, counted from the first message on
     Time failed_at = kNever;
     Time started_at = 0;           ///< when its near box began
+    const Flow* before = nullptr;  ///< the life before, with the same QPNs
     bool lives_before = false;     ///< its requester's QPN had another user
+    std::uint32_t seen_low = ~0u;  ///< lowest position that came to the near box
     bool doubted = false;          ///< its near box says nothing for it
     bool visible = false;          ///< its failure, or what was unconfirmed at its close, was said
     bool closed = false;           ///< at its near box
@@ -159,6 +161,9 @@ class Judge final : public BoxWatch {
   std::optional<wire::CmMessage> dreq_in(const View& view) const;
   void forget(unsigned box);
   bool repeated_whole(const Flow& flow) const;
+  static bool began_unseen(const Flow& flow);
+  bool answers_mingle(const Flow& flow) const;
+  static void note_seen(Flow& flow, const View& view);
   void note_credits(Flow& flow, const View& view);
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
   static bool is_answer(const View& view);
