@@ -143,7 +143,7 @@ class Guest:
         """Starts a command (a list of words, or a line for the shell) and returns at once."""
         argv = ["sh", "-c", argv] if isinstance(argv, str) else [str(word) for word in argv]
         number = next(self._numbers)
-        tool = pathlib.Path(argv[0]).name
+        tool = next(pathlib.Path(word).name for word in argv if word != "env" and "=" not in word)
         output = self._directory / f"{number:03}-{tool}.out"
         command = self._commands[number] = Command(self, number, argv, output, timeout)
         self.request({"op": "run", "id": number, "argv": argv, "output": str(output), "timeout": timeout})

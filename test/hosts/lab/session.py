@@ -9,7 +9,6 @@ from .transfer import Transfer
 
 GUEST_TCP = pathlib.Path(__file__).resolve().parent.parent / "guest_tcp"
 CONNECT_ATTEMPTS = 8
-CLOCK_ATTEMPTS = 4
 
 
 class Session:
@@ -53,18 +52,19 @@ class Session:
         """A transfer of lab.traffic, to its end: its Outcome."""
         return self.begin(traffic, count, **options).finish()
 
-    def perftest(self, tool, size, count, *, timeout=120, cm=True, **options):
-        """One perftest; the Figures that its client printed."""
+    def perftest(self, tool, size, count, *, timeout=300, cm=True, **options):
+        """One perftest; the Figures that its client printed, or None if it did not know the processor's clock.
+
+        That is no failure: all messages were sent. Who needs the figures asks again (see speed.measure).
+        """
         server = perftest.command(tool, size, count, cm=cm, **options)
         client = perftest.command(tool, size, count, cm=cm, server=self.server.ip, **options)
         listening = perftest.cm_listening if cm else perftest.tcp_listening
-        for _ in range(CLOCK_ATTEMPTS):
-            done, _, step = self._client_server(server, client, listening, timeout)
-            step["clock_known"] = perftest.knows_clock(done.output)
-            if step["clock_known"]:
-                break
-        else:
-            raise LabError(f"{done}: it could not measure the processor's clock, {CLOCK_ATTEMPTS} times\n{done.output}")
+        done, _, step = self._client_server(server, client, listening, timeout)
+        step["clock_known"] = perftest.knows_clock(done.output)
+        if not step["clock_known"]:
+            self._progress(f"{tool} {size} B, {self.conditions}: no figures, perftest did not know the processor's clock")
+            return None
         figures = perftest.parse(done.output)
         step["figures"] = {k: v for k, v in dataclasses.asdict(figures).items() if v is not None}
         self._progress(f"{tool} {size} B, {self.conditions}: " + (
