@@ -136,7 +136,7 @@ class Unclocked:
 
 
 class Measuring(unittest.TestCase):
-    """What a figure takes."""
+    """What a figure takes, and what it must be."""
 
     def test_unknown_clock(self):
         session = Unclocked(2)
@@ -146,6 +146,14 @@ class Measuring(unittest.TestCase):
         with self.assertRaisesRegex(LabError, "clock"):
             speed.measure(session, "write", 512, 4)
         self.assertEqual(session.asked, speed.CLOCK_ATTEMPTS)
+
+    def test_fast_hosts_are_held_to_the_gain(self):
+        self.assertTrue(speed.fast_enough(standard=300, fast=600, least=2, ceiling=1200))
+        self.assertFalse(speed.fast_enough(standard=300, fast=599, least=2, ceiling=1200))
+
+    def test_slow_hosts_are_held_to_their_ceiling(self):
+        self.assertTrue(speed.fast_enough(standard=200, fast=360, least=2, ceiling=400))
+        self.assertFalse(speed.fast_enough(standard=200, fast=210, least=2, ceiling=400))
 
 
 class Processes(unittest.TestCase):

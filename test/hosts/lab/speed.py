@@ -9,6 +9,9 @@ PATH_MTU = 4096
 CLOCK_ATTEMPTS = 4
 # What two user-mode hosts manage on two cores, roughly: only the length of a measurement depends on it.
 MESSAGE_SECONDS, PACKET_SECONDS = 60e-6, 30e-6
+# What acceleration must make of what the hosts can do at all, where that is less than what it is asked to gain. Where
+# the hosts are fast enough for the long link to be what limits them, the gain alone counts.
+SHARE_OF_CEILING = 0.7
 
 
 def expected_rate(size, depth, conditions):
@@ -28,6 +31,11 @@ def expected_rate(size, depth, conditions):
 def message_count(size, depth, conditions, seconds):
     """The -n of a measurement that lasts about `seconds`."""
     return max(50, 4 * depth, int(seconds * expected_rate(size, depth, conditions)))
+
+
+def fast_enough(standard, fast, least, ceiling):
+    """Whether acceleration gains a factor of `least`, or else the hosts cannot send so fast; all in messages per second."""
+    return fast >= min(least * standard, SHARE_OF_CEILING * ceiling)
 
 
 def measure(session, operation, size, depth, seconds=2.0):
