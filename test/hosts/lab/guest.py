@@ -19,7 +19,8 @@ from .network import MTU
 from .process import LabError, spawn, stop
 
 INIT = pathlib.Path(__file__).resolve().parent.parent / "guest_init"
-BOOT_SECONDS = 30
+BOOT_SECONDS = 120
+SILENT_SECONDS = 60
 MEMORY = "768M"
 
 
@@ -50,7 +51,7 @@ class Command:
 
     def wait(self):
         """Until it ends; guest_init enforces the time limit, and a guest that is silent beyond it has failed."""
-        if not self._done.wait(self._timeout + 10):
+        if not self._done.wait(self._timeout + SILENT_SECONDS):
             raise LabError(f"{self}: the host no longer answers (log: {self._guest.log})")
         return self
 
