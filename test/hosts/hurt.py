@@ -17,7 +17,7 @@ TCP_PATIENCE = ("-u", 19)
 # A box looks on for a second before it learns connections from their traffic; a fast transfer is over by then.
 LOOKS_ON_SECONDS = 1.2
 # A requester's own retries take 17 s; beyond them this much for busy machines, and then it hangs.
-HANGS_SECONDS = 90
+HANGS_SECONDS = 240
 # Of 64 bytes, less than the first window of a flow; at 1 s round trip its answers are far behind its last request.
 TOLD_MESSAGES = 3000
 

@@ -12,6 +12,7 @@ from lab import perftest, speed  # noqa: E402
 from lab.path import Conditions  # noqa: E402
 from lab.process import LabError, run, spawn, stop  # noqa: E402
 from lab.table import render  # noqa: E402
+from lab.tools import PERFTEST_CLOCK  # noqa: E402
 from lab.traffic import FAMILIES, TRAFFIC, WRONG_DATA  # noqa: E402
 
 BANDWIDTH = """\
@@ -51,6 +52,12 @@ class Perftest(unittest.TestCase):
         exchange_by_tcp = perftest.command("ib_send_bw", 512, 100, connection="UD", cm=False)
         self.assertNotIn("-R", exchange_by_tcp)
         self.assertEqual(exchange_by_tcp[exchange_by_tcp.index("-c") + 1], "UD")
+
+    def test_clock(self):
+        for cm in (True, False):
+            words = perftest.command("ib_write_bw", 512, 100, cm=cm)
+            self.assertEqual(words[:3], ["env", f"LD_PRELOAD={PERFTEST_CLOCK}", "ib_write_bw"])
+            self.assertIn("-F", words)
 
 
 class Host:
@@ -114,6 +121,39 @@ class Speed(unittest.TestCase):
     def test_hosts_bind(self):
         near = speed.expected_rate(512, 4, Conditions("0km"))
         self.assertAlmostEqual(speed.expected_rate(512, 4, Conditions("1000km", policy="full")), near, delta=1)
+
+
+class Unclocked:
+    """A session in which perftest does not know the clock the first `times` times."""
+    conditions = Conditions("1000km")
+
+    def __init__(self, times):
+        self.asked, self._times = 0, times
+
+    def perftest(self, *_, **__):
+        self.asked += 1
+        return perftest.Figures(512, 100, 0.1, 400.0) if self.asked > self._times else None
+
+
+class Measuring(unittest.TestCase):
+    """What a figure takes, and what it must be."""
+
+    def test_unknown_clock(self):
+        session = Unclocked(2)
+        self.assertEqual(speed.measure(session, "write", 512, 4), 400)
+        self.assertEqual(session.asked, 3)
+        session = Unclocked(1000)
+        with self.assertRaisesRegex(LabError, "clock"):
+            speed.measure(session, "write", 512, 4)
+        self.assertEqual(session.asked, speed.CLOCK_ATTEMPTS)
+
+    def test_fast_hosts_are_held_to_the_gain(self):
+        self.assertTrue(speed.fast_enough(standard=300, fast=600, least=2, ceiling=1200))
+        self.assertFalse(speed.fast_enough(standard=300, fast=599, least=2, ceiling=1200))
+
+    def test_slow_hosts_are_held_to_their_ceiling(self):
+        self.assertTrue(speed.fast_enough(standard=200, fast=360, least=2, ceiling=400))
+        self.assertFalse(speed.fast_enough(standard=200, fast=210, least=2, ceiling=400))
 
 
 class Processes(unittest.TestCase):

@@ -8,7 +8,7 @@ import tempfile
 import tree
 from faults import CONFIGS, FAULTS, LAB, NICS
 
-TIMEOUT = 60  # seconds; it takes milliseconds
+TIMEOUT = 300  # seconds; it takes milliseconds
 
 
 class Doctor:

@@ -6,7 +6,7 @@ import re
 import subprocess
 import tempfile
 
-TIMEOUT = 60  # seconds
+TIMEOUT = 300  # seconds
 UNIT = "config/systemd/longhaul@.service"
 EMPTY_CAPTURE = bytes.fromhex("d4c3b2a1 0200 0400 00000000 00000000 00000400 01000000")
 MOST_EXPOSED = 28  # tenths, as systemd-analyze security counts: 100 is no protection at all

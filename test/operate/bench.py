@@ -6,6 +6,9 @@ import signal
 
 from lab.process import LabError, run, spawn, stop, wait_until
 
+# Seconds for what takes less than one: a busy machine may take its time, and what never comes is told from it in the end.
+PATIENCE = 120
+
 BOX = """\
 name: near
 ports:
@@ -81,7 +84,7 @@ class Bench:
     def start_box(self, extra="", log="box.log", **options):
         """A box with these further lines in its configuration, ready. Its log is read by log_of()."""
         process = self.start([self.program, "run", "--config", self.write_box(extra)], log, **options)
-        wait_until(lambda: ": ready" in self.log_of(log) or process.poll() is not None, 20, "the box is not ready")
+        wait_until(lambda: ": ready" in self.log_of(log) or process.poll() is not None, PATIENCE, "the box is not ready")
         if process.poll() is not None:
             raise LabError(f"the box ended: {self.log_of(log)}")
         return process
@@ -90,7 +93,7 @@ class Bench:
         """What a process has printed so far."""
         return (self.directory / log).read_text(encoding="utf-8", errors="replace")
 
-    def expect_log(self, words, timeout=10, log="box.log"):
+    def expect_log(self, words, timeout=PATIENCE, log="box.log"):
         """Waits until the log has these words."""
         wait_until(lambda: words in self.log_of(log), timeout, f'"{words}" is not in {log}')
 
@@ -98,7 +101,7 @@ class Bench:
     def end_box(process):
         """Stops a box in order; its exit code."""
         process.send_signal(signal.SIGTERM)
-        wait_until(lambda: process.poll() is not None, 20, "the box does not stop")
+        wait_until(lambda: process.poll() is not None, PATIENCE, "the box does not stop")
         return process.returncode
 
 

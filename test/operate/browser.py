@@ -19,7 +19,7 @@ def program():
     return shutil.which("chromium-headless-shell")
 
 
-def chromium(namespace, profile, *words, timeout=60):
+def chromium(namespace, profile, *words, timeout=300):
     """Runs it to its end; what it printed, and what it said (the console of the page too)."""
     process = spawn(
         # Root has no sandbox; the page is our own.

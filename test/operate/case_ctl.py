@@ -8,7 +8,7 @@ import stat
 import subprocess
 import tempfile
 
-from bench import expect
+from bench import PATIENCE, expect
 from ctl import Ctl, annoy, raw
 from lab.process import LabError, wait_until
 
@@ -30,7 +30,7 @@ def answers(bench):
     expect([port["link"] for port in status["ports"]] == ["up", "up"], f"ports: {status['ports']}")
     expect("near: running" in ctl("status"), "no such text")
     expect("0 of 0 flows" in ctl("flows", "--sort", "rtt", "--host", "10.0.0.0/8"), "flows")
-    ctl("drain", "--timeout", "5s")
+    ctl("drain", "--timeout", "60s")
     expect(ctl.json("status")["state"] == "draining", "it does not drain")
     ctl("resume")
     ctl("bypass", "on")
@@ -64,7 +64,7 @@ def one_socket_each(bench):
     box, ctl, socket = _start(bench)
     second = bench.start([bench.program, "run", "--config", bench.write_box(f"control: {{socket: {socket}}}\n")],
                          "second.log")
-    wait_until(lambda: second.poll() is not None, 20, "the second box runs")
+    wait_until(lambda: second.poll() is not None, PATIENCE, "the second box runs")
     expect(second.returncode != 0, "the second box ended well")
     expect(ctl.json("status")["state"] == "running", "the first box does not answer")
     box.send_signal(signal.SIGKILL)
@@ -124,12 +124,12 @@ def telemetry(bench):
         environment = {**os.environ, "RUNTIME_DIRECTORY": directory}
         box = bench.start([bench.program, "run", "--config", bench.write_box("control: {telemetry: true}\n")],
                           "box.log", env=environment)
-        wait_until(lambda: ": ready" in bench.log_of() or box.poll() is not None, 20, "the box is not ready")
+        wait_until(lambda: ": ready" in bench.log_of() or box.poll() is not None, PATIENCE, "the box is not ready")
         expect(box.poll() is None, bench.log_of())
 
         def ask(command):
             done = subprocess.run([tool, "-f", "longhaul_near"], input=f"{command}\n", capture_output=True, text=True,
-                                  env=environment, timeout=20, check=False)
+                                  env=environment, timeout=PATIENCE, check=False)
             line = next((line for line in done.stdout.splitlines() if f'"{command.split(",")[0]}"' in line), None)
             expect(line, f"{command}: {done.stdout[-500:]}{done.stderr[-500:]}")
             return json.loads(line[line.index("{"):])[command.split(",")[0]]

@@ -5,7 +5,7 @@ import shutil
 import signal
 import time
 
-from bench import expect
+from bench import PATIENCE, expect
 from ctl import Ctl, annoy
 from lab.laboratory import Laboratory
 from lab.path import Conditions
@@ -62,7 +62,7 @@ def upgrade(bench):
         expect(ctl.counters()["flows_failed_by_restart"] == 0, "the new box found a debt")
         _complete(writes, "writes across an upgrade")
         # Connections older than the box are learned from their traffic.
-        wait_until(lambda: ctl.counters()["connections_from_traffic"] > 0 or not pings.running, 60, "learning")
+        wait_until(lambda: ctl.counters()["connections_from_traffic"] > 0 or not pings.running, PATIENCE, "learning")
         _complete(pings, "pings across an upgrade")
         counters = ctl.counters()
         expect(counters["connections_from_traffic"] > 0, f"learned: {counters['connections_from_traffic']}")
@@ -97,7 +97,7 @@ def changed_under_traffic(bench):
         _captured(bench, ctl, flow)
 
         expect(ctl.json("policy", "set", session.server.ip, "off")["connections_changed"] == 1, "policy set")
-        wait_until(lambda: ctl.json("status")["custody"]["packets"] == 0, 30, "custody goes on after policy off")
+        wait_until(lambda: ctl.json("status")["custody"]["packets"] == 0, PATIENCE, "custody goes on after policy off")
         before = ctl.counters()["pseudo_acks"]
         ctl.grows("requests")
         expect(ctl.counters()["pseudo_acks"] == before, "policy off, and yet acknowledged")
@@ -107,7 +107,7 @@ def changed_under_traffic(bench):
         file = session.path.config("near")
         file.write_text(file.read_text() + "timers: {give_up: 45s}\n")
         session.path.signal("near", signal.SIGHUP)
-        wait_until(lambda: "timers.give_up is now 45s" in session.path.log("near"), 10, "the reload")
+        wait_until(lambda: "timers.give_up is now 45s" in session.path.log("near"), PATIENCE, "the reload")
 
         annoy(session.path.socket("near"))
         expect(ctl.json("bypass", "on", "--timeout", "60s")["flows_failed"] == 0, "bypass failed a flow")
@@ -121,9 +121,9 @@ def changed_under_traffic(bench):
 def bypass_now(bench):
     """bypass on --now fails who has custody, counts and tells it; the next connection is accelerated again"""
     with _pair(bench, may_lose=True) as (session, ctl):
-        writes = session.begin(COUNTED, 10 * MESSAGES, timeout=90)
+        writes = session.begin(COUNTED, 10 * MESSAGES, timeout=300)
         writes.wait_under_way(500)
-        wait_until(lambda: ctl.json("status")["unconfirmed_bytes"] > 0, 30, "nothing in custody")
+        wait_until(lambda: ctl.json("status")["unconfirmed_bytes"] > 0, PATIENCE, "nothing in custody")
         ctl.refused(2, "--yes", "bypass", "on", "--now")
         reply = ctl.json("bypass", "on", "--now", "--yes")
         expect(reply["flows_failed"] >= 1 and reply["failed_bytes"] > 0, f"{reply}")

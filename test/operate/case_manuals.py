@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-from bench import expect
+from bench import PATIENCE, expect
 from lab.process import LabError
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -16,7 +16,7 @@ COMMON = {"--help"}
 
 def _help(program, path):
     """The subcommands and the long options of a command, as its help lists them."""
-    done = subprocess.run([program, *path, "--help"], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run([program, *path, "--help"], capture_output=True, text=True, timeout=PATIENCE, check=False)
     expect(done.returncode == 0, f"{' '.join(path)} --help: {done.stderr}")
     subcommands = re.search(r"^Subcommands:\n((?:  .*\n|\n)*)", done.stdout, re.M)
     names = re.findall(r"^  ([a-z]+)\b", subcommands.group(1), re.M) if subcommands else []
@@ -56,7 +56,7 @@ def completion(bench):
         words = line.split(" ")
         script = (f". {COMPLETION / 'longhaul.bash'}; COMP_WORDS=({' '.join(map(repr, words))}); "
                   f"COMP_CWORD={len(words) - 1}; _longhaul; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
-        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, timeout=PATIENCE, check=False)
         expect(not done.stderr, done.stderr)
         return set(done.stdout.split())
     for line, words in (("longhaul c", {"ctl"}), ("longhaul ctl --name near fl", {"flows", "flow"}),
@@ -70,7 +70,7 @@ def manuals(bench):
     if not shutil.which("mandoc"):
         raise LabError("mandoc is not installed (run tools/setup)")
     for page in sorted(MANUALS.glob("*.[15]")):
-        done = subprocess.run(["mandoc", "-Tlint", "-W", "warning", page], capture_output=True, text=True, timeout=20,
+        done = subprocess.run(["mandoc", "-Tlint", "-W", "warning", page], capture_output=True, text=True, timeout=PATIENCE,
                               check=False)
         expect(done.returncode == 0 and not done.stdout, done.stdout + done.stderr)
     tree = _tree(bench.program)

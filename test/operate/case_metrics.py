@@ -14,7 +14,7 @@ import time
 
 import browser
 import dashboard
-from bench import Skip, expect
+from bench import PATIENCE, Skip, expect
 from lab.laboratory import Laboratory
 from lab.path import Conditions
 from lab.process import LabError, run, wait_until
@@ -80,7 +80,7 @@ def http_address_taken(bench):
     """An address that somebody has: the configuration's line, and exit code 2."""
     with Box(bench.program, bench.directory / "first") as first:
         second = subprocess.run([bench.program, "run", "--config", first.config], capture_output=True, text=True,
-                                check=False, timeout=60)
+                                check=False, timeout=PATIENCE)
         expect(second.returncode == 2, f"exit code {second.returncode}: {second.stderr}")
         expect(re.search(r"box\.yaml:9:\d+: metrics\.listen: .*(in use|bind)", second.stderr), second.stderr)
 
@@ -92,7 +92,7 @@ def http_hostile(bench):
         with contextlib.ExitStack() as stack:
             done = threading.Event()
             # More than there may be at once, and some that say a little every moment.
-            clients = [stack.enter_context(socket.create_connection((box.host, box.port), timeout=30))
+            clients = [stack.enter_context(socket.create_connection((box.host, box.port), timeout=PATIENCE))
                        for _ in range(200)]
             for client, opening in zip(clients, itertools.cycle((b"", b"GET /metrics HT", b"GET / HTTP/1.1\r\nX: y"))):
                 client.sendall(opening)
@@ -106,12 +106,12 @@ def http_hostile(bench):
             dripping.start()
             stack.callback(dripping.join)
             stack.callback(done.set)
-            expect(get(box.host, box.port, "/metrics", timeout=120)[0] == 200, "no answer beside slow clients")
+            expect(get(box.host, box.port, "/metrics", timeout=PATIENCE)[0] == 200, "no answer beside slow clients")
         for rubbish in (b"\x00" * 10000, b"GET " + b"/" * 100000 + b" HTTP/1.1\r\n\r\n", b"\r\n" * 5000,
                         b"GET /metrics HTTP/1.1\r\n" + b"A: b\r\n" * 5000 + b"\r\n", bytes(range(256)) * 100,
                         b"GET /metrics HTTP/9.9\r\nContent-Length: -1\r\n\r\n",
                         b"POST /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n"):
-            with socket.create_connection((box.host, box.port), timeout=60) as client:
+            with socket.create_connection((box.host, box.port), timeout=PATIENCE) as client:
                 with contextlib.suppress(OSError):
                     client.sendall(rubbish)
                     client.shutdown(socket.SHUT_WR)
@@ -168,20 +168,29 @@ class Pair:
         return self.inside.do(get, BOXES[name], 9464, path)
 
     def wait_scraped(self):
-        """Until both boxes have been scraped after now."""
-        now = time.time()
-        wait_until(lambda: self.prometheus.value(f'min(timestamp(longhaul_bypass)) - {now}') > 0, 30,
-                   "a scrape of both boxes", step=0.2)
+        """Until both boxes have been scraped after now, with a word of all their workers."""
+        scraped = f"count(timestamp(longhaul_bypass) > {time.time()}) and min(longhaul_worker_alive) == 1"
+        wait_until(lambda: self.prometheus.value(scraped) == len(BOXES), PATIENCE, "a scrape of both boxes", step=0.2)
 
     def counters(self, name):
         """Every counter as Prometheus has it, by the name that it has in --stats."""
-        rows = self.prometheus.query(f'{{__name__=~"longhaul_.*_total", {self.instance(name)}}}')
+        rows = self.query(f'{{__name__=~"longhaul_.*_total", {self.instance(name)}}}')
         own = ("instance", "job", "site", "pair", "__name__")
         found = {}
         for labels, value in rows:
             more = [f'{key}="{text}"' for key, text in labels.items() if key not in own]
             found[labels["__name__"] + (f"{{{','.join(more)}}}" if more else "")] = value
         return found
+
+    def query(self, expression):
+        """What Prometheus answers. A scrape that took too long left a hole, which the next one fills."""
+        return wait_until(lambda: self.prometheus.query(expression), PATIENCE, f"no answer to {expression}", step=0.2)
+
+    def value(self, expression):
+        """The value of the one series that the expression yields."""
+        rows = self.query(expression)
+        expect(len(rows) == 1, f"{expression}: {len(rows)} series instead of one")
+        return rows[0][1]
 
     def differences(self, name):
         """Where Prometheus and the box's own totals do not agree."""
@@ -210,13 +219,12 @@ class Pair:
         expression = f'longhaul_requests_total{{{self.instance("near")}}}'
         for _ in range(5):
             self.wait_scraped()
-            before = self.prometheus.value(expression)
-            steps = len(self.session.steps)
+            before = self.value(expression)
             self.session.perftest(tool, 4096, count, depth=16)
             self.wait_scraped()
-            # A refused connection or a repetition has requests of its own.
-            if len(self.session.steps) == steps + 1 and not self.session.steps[-1]["refused"]:
-                return self.prometheus.value(expression) - before
+            # A refused connection has requests of its own.
+            if not self.session.steps[-1]["refused"]:
+                return self.value(expression) - before
         raise LabError(f"{tool}: perftest was refused five times")
 
 
@@ -228,33 +236,34 @@ def check_agreement(pair):
     expect(many - few == 700, f"700 more messages of perftest are {many - few} more requests ({few}, {many})")
     pair.session.perftest("ib_read_bw", 65536, 50, depth=2)
     # Long enough for several surveys: what pairs of hosts sent is what those saw.
-    pair.session.perftest("ib_write_bw", 4096, 40000, depth=16)
+    spent = 0
+    while spent < 5:
+        pair.session.perftest("ib_write_bw", 4096, 10000, depth=16)
+        spent += pair.session.steps[-1]["seconds"]
     for name in BOXES:
         wrong = pair.differences(name)
         expect(not wrong, f"{name}: " + "; ".join(wrong))
     near = pair.instance("near")
-    delay = pair.prometheus.value(f"histogram_quantile(0.5, longhaul_wan_round_trip_seconds_bucket{{{near}}})")
-    expect(delay is not None and delay >= 0.001, f"a median round trip of {delay} s over 100 km")
-    acks = pair.prometheus.value(f"longhaul_pseudo_acks_total{{{near}}}")
-    timed = pair.prometheus.value(f"longhaul_pseudo_ack_delay_seconds_count{{{near}}}")
+    delay = pair.value(f"histogram_quantile(0.5, longhaul_wan_round_trip_seconds_bucket{{{near}}})")
+    expect(delay >= 0.001, f"a median round trip of {delay} s over 100 km")
+    acks = pair.value(f"longhaul_pseudo_acks_total{{{near}}}")
+    timed = pair.value(f"longhaul_pseudo_ack_delay_seconds_count{{{near}}}")
     expect(0 < timed <= acks, f"the delays of {timed} of {acks} pseudo-ACKs")
-    stalls = pair.prometheus.value(f"longhaul_read_stall_seconds_total{{{near}}}")
-    expect(stalls is not None, "no READ stall time")
-    expect(pair.prometheus.value(f"longhaul_unconfirmed_bytes{{{near}}}") == 0, "unconfirmed bytes of a pair at rest")
-    taken = pair.prometheus.query(f"longhaul_pair_taken_bytes_total{{{near}}}")
+    pair.value(f"longhaul_read_stall_seconds_total{{{near}}}")  # it is there
+    expect(pair.value(f"longhaul_unconfirmed_bytes{{{near}}}") == 0, "unconfirmed bytes of a pair at rest")
+    taken = pair.query(f"longhaul_pair_taken_bytes_total{{{near}}}")
     expect(any(labels["host"] == pair.session.client.ip and labels["remote"] == pair.session.server.ip and value > 0
                for labels, value in taken), f"no bytes of the two hosts: {taken}")
 
 
 def check_rules_live(pair):
     """The recording rules yield what they should, no alert fires, and the scrape is no larger than it may be."""
-    query = pair.prometheus.value
-    wait_until(lambda: query("fleet:longhaul_boxes_up:sum") == 2, 30, "both boxes in the fleet's sum", step=0.2)
+    wait_until(lambda: pair.value("fleet:longhaul_boxes_up:sum") == 2, PATIENCE, "both boxes in the fleet's sum", step=0.2)
     for name in re.findall(r"- record: (\S+)", (CONFIG / "rules.yml").read_text(encoding="ascii")):
-        expect(pair.prometheus.query(name), f"{name} yields nothing")
+        pair.query(name)
     alerts = [labels["alertname"] for labels, _ in pair.prometheus.query('ALERTS{alertstate="firing"}')]
     expect(not alerts, f"alerts of a healthy pair: {alerts}")
-    for labels, value in pair.prometheus.query("scrape_samples_scraped"):
+    for labels, value in pair.query("scrape_samples_scraped > 0"):
         expect(200 < value < 600, f"{labels['instance']}: {value} samples in a scrape")
 
 
@@ -291,7 +300,7 @@ def pair(bench):
         targets = {f"{address}:9464": {"site": name, "pair": "lab"} for name, address in BOXES.items()}
         prometheus = stack.enter_context(Server(inside, namespace, bench.directory / "prometheus", targets))
         both = Pair(bench, session, inside, prometheus)
-        wait_until(lambda: prometheus.value('sum(up{job="longhaul"})') == 2, 60, "both boxes to be scraped", step=0.2)
+        wait_until(lambda: prometheus.value('sum(up{job="longhaul"})') == 2, PATIENCE, "both boxes to be scraped", step=0.2)
         for name in BOXES:
             code, said = promtool("check", "metrics", stdin=both.get(name, "/metrics")[2])
             expect(code == 0 and not said.strip(), f"{name}: promtool check metrics: {said}")
@@ -302,8 +311,9 @@ def pair(bench):
         dashboard.check_queries(prometheus, "lab", bench.say)
         if browser.program():
             # A connection that lasts for as long as the browser takes, whatever machine this is.
-            under_way = session.begin(TRAFFIC["rping-cm-ipv4"], 10_000_000, timeout=300)
-            wait_until(lambda: json.loads(both.get("near", "/status.json")[2])["pairs"], 30, "the connection in a survey")
+            under_way = session.begin(TRAFFIC["rping-cm-ipv4"], 10_000_000, timeout=900)
+            wait_until(lambda: json.loads(both.get("near", "/status.json")[2])["pairs"], PATIENCE,
+                       "the connection in a survey")
             browser.check_status_page(f"http://{BOXES['near']}:9464/", namespace, bench.directory, bench.say,
                                       also=(session.client.ip, session.server.ip))
             expect(under_way.running, "the transfer beside the browser ended")

@@ -4,7 +4,7 @@ import os
 import signal
 import socket
 
-from bench import expect
+from bench import PATIENCE, expect
 from lab.process import wait_until
 
 
@@ -26,13 +26,13 @@ def told_to_systemd(bench):
 
         environment = {**os.environ, "NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "400000"}
         box = bench.start_box(env=environment)
-        wait_until(lambda: hear("READY=1"), 10, "no READY=1")
-        wait_until(lambda: hear("WATCHDOG=1"), 10, "no WATCHDOG=1")
+        wait_until(lambda: hear("READY=1"), PATIENCE, "no READY=1")
+        wait_until(lambda: hear("WATCHDOG=1"), PATIENCE, "no WATCHDOG=1")
         expect("STOPPING=1" not in "".join(heard), "STOPPING=1 from a box that runs")
         heard.clear()
         box.send_signal(signal.SIGHUP)
-        wait_until(lambda: hear("RELOADING=1"), 10, "no RELOADING=1")
-        wait_until(lambda: hear("READY=1"), 10, "no READY=1 after a reload")
+        wait_until(lambda: hear("RELOADING=1"), PATIENCE, "no RELOADING=1")
+        wait_until(lambda: hear("READY=1"), PATIENCE, "no READY=1 after a reload")
         expect(box.poll() is None, "SIGHUP ended the box")
         expect(bench.end_box(box) == 0, "the box did not stop in order")
         expect(hear("STOPPING=1"), "no STOPPING=1")

@@ -3,7 +3,7 @@
 import ctypes
 import os
 
-from bench import expect
+from bench import PATIENCE, expect
 from lab.process import LabError, wait_until
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -25,7 +25,7 @@ def hold_worker(process):
 
 def stall_reported(bench):
     """a worker that stands still is said, and that it goes on, and the box lives"""
-    box = bench.start_box("watchdog: {stall: 500ms}\n")
+    box = bench.start_box("watchdog: {stall: 2s}\n")
     hold_worker(box)
     bench.expect_log("near: worker 0 stands still")
     _ptrace(PTRACE_DETACH, box.pid)
@@ -35,9 +35,9 @@ def stall_reported(bench):
 
 def stall_ends(bench):
     """with watchdog.action exit the process ends at once, exit status 3"""
-    box = bench.start_box("watchdog: {stall: 500ms, action: exit}\n")
+    box = bench.start_box("watchdog: {stall: 2s, action: exit}\n")
     hold_worker(box)
-    wait_until(lambda: box.poll() is not None, 10, "the box goes on")
+    wait_until(lambda: box.poll() is not None, PATIENCE, "the box goes on")
     expect(box.returncode == 3, f"exit status {box.returncode}")
     bench.expect_log("the process ends at once")
 
@@ -46,17 +46,17 @@ def links_follow(bench):
     """link_loss: forward: what one port loses the other shows, both ways, and a stopped box shows on both"""
     box = bench.start_box("link_loss: forward\n")
     for lost, other in (("host", "wan"), ("wan", "host")):
-        wait_until(lambda: bench.carrier("host") and bench.carrier("wan"), 10, "links that are not up")
+        wait_until(lambda: bench.carrier("host") and bench.carrier("wan"), PATIENCE, "links that are not up")
         bench.expect_log(": ready")
         bench.ip("link", "set", lost, "down")
-        wait_until(lambda name=other: not bench.carrier(name), 10, f"{other} has a carrier though {lost} is down")
+        wait_until(lambda name=other: not bench.carrier(name), PATIENCE, f"{other} has a carrier though {lost} is down")
         bench.ip("link", "set", lost, "up")
-        wait_until(lambda name=other: bench.carrier(name), 10, f"{other} has no carrier though {lost} is up again")
+        wait_until(lambda name=other: bench.carrier(name), PATIENCE, f"{other} has no carrier though {lost} is up again")
     expect(bench.end_box(box) == 0, "the box did not stop in order")
     expect(not bench.carrier("host") and not bench.carrier("wan"), "a stopped box shows a carrier")
     # The next one sets them up.
     bench.start_box("link_loss: forward\n", log="again.log")
-    wait_until(lambda: bench.carrier("host") and bench.carrier("wan"), 5, "links that a new box did not set up")
+    wait_until(lambda: bench.carrier("host") and bench.carrier("wan"), PATIENCE, "links that a new box did not set up")
 
 
 def links_ignored(bench):

@@ -14,12 +14,12 @@ class Ctl:
     def __init__(self, program, path):
         self._program, self._path = program, path
 
-    def run(self, *words, timeout=120):
+    def run(self, *words, timeout=300):
         """The finished process."""
         return subprocess.run([self._program, "ctl", "--socket", self._path, *map(str, words)], capture_output=True,
                               text=True, stdin=subprocess.DEVNULL, timeout=timeout, check=False)
 
-    def __call__(self, *words, timeout=120):
+    def __call__(self, *words, timeout=300):
         """What it prints; LabError unless it exits with 0."""
         done = self.run(*words, timeout=timeout)
         if done.returncode:
@@ -41,7 +41,7 @@ class Ctl:
             raise LabError(f"ctl {' '.join(map(str, words))}: exit code {done.returncode} instead of {code}, and not "
                            f"\"{why}\": {done.stderr.strip() or done.stdout.strip()}")
 
-    def grows(self, counter, timeout=30):
+    def grows(self, counter, timeout=120):
         """Waits until a counter is larger than now."""
         before = self.counters()[counter]
         wait_until(lambda: self.counters()[counter] > before, timeout, f"{counter} does not grow beyond {before}")
@@ -51,7 +51,7 @@ def raw(path):
     """A client's socket."""
     client = socket.socket(socket.AF_UNIX)
     client.connect(str(path))  # with a time limit it would not wait for a place in the queue
-    client.settimeout(30)
+    client.settimeout(120)
     return client
 
 

@@ -42,7 +42,7 @@ class Box:
         with open(self.log, "wb") as log:
             self.process = spawn([self._program, "run", "--config", self.config], stdout=log, stderr=log)
         try:
-            wait_until(self._answers, 30, f"the box to show its metrics (log: {self.log})")
+            wait_until(self._answers, 120, f"the box to show its metrics (log: {self.log})")
         except BaseException:
             stop(self.process)
             raise
@@ -60,7 +60,7 @@ class Box:
             return False
 
 
-def get(host, port, path, method="GET", timeout=30):
+def get(host, port, path, method="GET", timeout=120):
     """Status, headers and body of one request."""
     connection = http.client.HTTPConnection(host, port, timeout=timeout)
     try:

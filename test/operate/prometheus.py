@@ -26,7 +26,7 @@ def programs():
 def promtool(*words, stdin=None):
     """Its exit code and what it said."""
     done = subprocess.run([programs() / "promtool", *map(str, words)], input=stdin, capture_output=True, text=True,
-                          check=False, timeout=120)
+                          check=False, timeout=300)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -70,7 +70,7 @@ class Server:
         self._data = directory / "data"
 
     def __enter__(self):
-        wait_until(self._ready, 60, f"prometheus to be ready (log: {self._log})", step=0.1)
+        wait_until(self._ready, 180, f"prometheus to be ready (log: {self._log})", step=0.1)
         return self
 
     def __exit__(self, *_):
@@ -88,7 +88,7 @@ class Server:
     def _get(self, path, **parameters):
         url = f"http://{self.ADDRESS}{path}?{urllib.parse.urlencode(parameters)}"
         try:
-            with urllib.request.urlopen(url, timeout=20) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 return answer.read()
         except urllib.error.HTTPError as error:
             if path.startswith("/api"):

@@ -38,7 +38,7 @@ def examples(plan):
             expect(lines, f"no example in the help of plan {' '.join(path)}")
             for line in lines:
                 done = subprocess.run(["/bin/sh", "-c", line], cwd=directory, env=environment, capture_output=True, text=True,
-                                      timeout=60, check=False)
+                                      timeout=300, check=False)
                 expect(done.returncode == 0, f"{line}: exit code {done.returncode}: {done.stderr}")
                 if "--plot" in line:
                     words = shlex.split(line)
@@ -142,7 +142,7 @@ def full_output(plan):
     for name, arguments in COMMANDS.items():
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([plan.program, "plan", name, *arguments], stdout=full, stderr=subprocess.PIPE, text=True,
-                                  timeout=60, check=False)
+                                  timeout=300, check=False)
         expect(done.returncode == 1 and "standard output" in done.stderr, f"{name}: {done.returncode}, {done.stderr}")
 
 

@@ -5,7 +5,7 @@ import io
 import json
 import subprocess
 
-TIMEOUT = 60  # seconds; an answer takes a few milliseconds, a plot a second
+TIMEOUT = 300  # seconds; an answer takes a few milliseconds, a plot a second
 
 
 class Failed(AssertionError):

@@ -17,7 +17,7 @@ from edges import EDGES, load
 
 BURST = 32  # frames of one port that a box looks at before the other's turn
 FILLER = bytes.fromhex("ffffffffffff 020000000001 88b5".replace(" ", "")) + bytes(46)  # IEEE local experimental
-PATIENCE = 30  # seconds until a box that does not do what it should is given up
+PATIENCE = 120  # seconds until a box that does not do what it should is given up
 REMOTE_OPERATIONAL_ERROR = 0x63
 
 

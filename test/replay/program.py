@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import capture
 
 CAPTURES = pathlib.Path(__file__).parent.parent / "pcaps"
-TIMEOUT = 120  # seconds; a replay takes less than one
+TIMEOUT = 300  # seconds; a replay takes less than one
 
 
 @dataclass

@@ -119,7 +119,7 @@ class LiveBox {
     const std::uint64_t before = counter(counter_name);
     rte_mbuf* frame = pool_.make(bytes);
     REQUIRE(port.transmit(&frame, 1) == 1);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (counter(counter_name) == before && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     REQUIRE(counter(counter_name) == before + 1);
     take(*host_);
@@ -378,7 +378,7 @@ TEST_CASE("a box that has been told to stop changes nothing any more", "[control
   CHECK(box.tell("status")["state"] == "stopping");
   box.requests().stops = 2;
   // Nobody is patient with a worker that has ended.
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   bool silent = false;
   while (!silent && std::chrono::steady_clock::now() < end) {
     try {

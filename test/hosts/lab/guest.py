@@ -19,7 +19,8 @@ from .network import MTU
 from .process import LabError, spawn, stop
 
 INIT = pathlib.Path(__file__).resolve().parent.parent / "guest_init"
-BOOT_SECONDS = 30
+BOOT_SECONDS = 120
+SILENT_SECONDS = 60
 MEMORY = "768M"
 
 
@@ -50,7 +51,7 @@ class Command:
 
     def wait(self):
         """Until it ends; guest_init enforces the time limit, and a guest that is silent beyond it has failed."""
-        if not self._done.wait(self._timeout + 10):
+        if not self._done.wait(self._timeout + SILENT_SECONDS):
             raise LabError(f"{self}: the host no longer answers (log: {self._guest.log})")
         return self
 
@@ -143,7 +144,7 @@ class Guest:
         """Starts a command (a list of words, or a line for the shell) and returns at once."""
         argv = ["sh", "-c", argv] if isinstance(argv, str) else [str(word) for word in argv]
         number = next(self._numbers)
-        tool = pathlib.Path(argv[0]).name
+        tool = next(pathlib.Path(word).name for word in argv if word != "env" and "=" not in word)
         output = self._directory / f"{number:03}-{tool}.out"
         command = self._commands[number] = Command(self, number, argv, output, timeout)
         self.request({"op": "run", "id": number, "argv": argv, "output": str(output), "timeout": timeout})

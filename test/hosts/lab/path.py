@@ -9,9 +9,9 @@ from .network import MTU
 from .process import LabError, run, spawn, stop, wait_until
 
 HOST_INTERFACE = "uml0"
-START_SECONDS = 30
+START_SECONDS = 120
 # Draining waits for answers of the other end, at worst for a connection to be given up (60 s by default).
-STOP_SECONDS = 90
+STOP_SECONDS = 180
 REORDER_EXTRA = "1ms"
 
 
@@ -141,7 +141,7 @@ class Boxes:
         file = self._stats(name)
         file.unlink(missing_ok=True)
         self._processes[name][0].send_signal(signal.SIGUSR1)
-        wait_until(file.exists, 10, f"{name} to write its counters")
+        wait_until(file.exists, 60, f"{name} to write its counters")
         return json.loads(file.read_text())
 
     def log(self, name):

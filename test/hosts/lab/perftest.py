@@ -4,6 +4,7 @@ import dataclasses
 import re
 
 from .process import LabError
+from .tools import PERFTEST_CLOCK
 
 DEVICE = "rxe0"
 CM_PORT = 18515  # perftest's own default
@@ -35,13 +36,16 @@ def parse(text):
 
 
 def knows_clock(text):
-    """False when perftest found its own sampling of the processor's clock too noisy, and printed 0 for every figure."""
+    """False when perftest found its sampling of the processor's clock too noisy, and printed 0 for every figure."""
     return "Correlation coefficient" not in text
 
 
 def command(tool, size, count, depth=None, connection="RC", cm=True, server=None, extra=()):
-    """The command line of one end; the client's names the server. Without `cm`, a GID index among `extra` or IPv4's."""
-    words = [tool, "-d", DEVICE, "-F", "-p", CM_PORT, "-s", size, "-n", count]
+    """The command line of one end; the client's names the server. Without `cm`, a GID index among `extra` or IPv4's.
+
+    -F: one that cannot measure the processor's clock does not fail, and perftest_clock.cpp gives it one that it can.
+    """
+    words = ["env", f"LD_PRELOAD={PERFTEST_CLOCK}", tool, "-d", DEVICE, "-F", "-p", CM_PORT, "-s", size, "-n", count]
     if cm:
         words += ["-R"]
     elif "-x" not in extra:

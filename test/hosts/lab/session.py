@@ -9,7 +9,6 @@ from .transfer import Transfer
 
 GUEST_TCP = pathlib.Path(__file__).resolve().parent.parent / "guest_tcp"
 CONNECT_ATTEMPTS = 8
-CLOCK_ATTEMPTS = 4
 
 
 class Session:
@@ -26,7 +25,7 @@ class Session:
         """Starts a server, waits until it listens, runs the client; again when the client was refused."""
         for attempt in range(1, CONNECT_ATTEMPTS + 1):
             server = self.server.start(server_argv, timeout)
-            wait_until(lambda: listening(self.server) or not server.running, 15, f"{server} to listen")
+            wait_until(lambda: listening(self.server) or not server.running, 60, f"{server} to listen")
             client = self.client.start(client_argv, timeout).wait()
             refused = client.rc != 0 and perftest.REFUSED.search(client.output)
             if client.rc:
@@ -45,7 +44,7 @@ class Session:
                            f"server said:\n{server.output[-1500:]}")
         return client, server, step
 
-    def begin(self, traffic, count, timeout=120, server_extra=(), client_extra=()):
+    def begin(self, traffic, count, timeout=300, server_extra=(), client_extra=()):
         """Starts a transfer of lab.traffic and returns it (see Transfer)."""
         return Transfer(self, traffic, count, timeout, server_extra, client_extra)
 
@@ -53,18 +52,19 @@ class Session:
         """A transfer of lab.traffic, to its end: its Outcome."""
         return self.begin(traffic, count, **options).finish()
 
-    def perftest(self, tool, size, count, *, timeout=120, cm=True, **options):
-        """One perftest; the Figures that its client printed."""
+    def perftest(self, tool, size, count, *, timeout=300, cm=True, **options):
+        """One perftest; the Figures that its client printed, or None if it did not know the processor's clock.
+
+        That is no failure: all messages were sent. Who needs the figures asks again (see speed.measure).
+        """
         server = perftest.command(tool, size, count, cm=cm, **options)
         client = perftest.command(tool, size, count, cm=cm, server=self.server.ip, **options)
         listening = perftest.cm_listening if cm else perftest.tcp_listening
-        for _ in range(CLOCK_ATTEMPTS):
-            done, _, step = self._client_server(server, client, listening, timeout)
-            step["clock_known"] = perftest.knows_clock(done.output)
-            if step["clock_known"]:
-                break
-        else:
-            raise LabError(f"{done}: it could not measure the processor's clock, {CLOCK_ATTEMPTS} times\n{done.output}")
+        done, _, step = self._client_server(server, client, listening, timeout)
+        step["clock_known"] = perftest.knows_clock(done.output)
+        if not step["clock_known"]:
+            self._progress(f"{tool} {size} B, {self.conditions}: no figures, perftest did not know the processor's clock")
+            return None
         figures = perftest.parse(done.output)
         step["figures"] = {k: v for k, v in dataclasses.asdict(figures).items() if v is not None}
         self._progress(f"{tool} {size} B, {self.conditions}: " + (
@@ -72,7 +72,7 @@ class Session:
             if figures.messages_per_second is not None else f"{figures.typical_latency_us} µs"))
         return figures
 
-    def rping(self, address, count, size=1024, timeout=180):
+    def rping(self, address, count, size=1024, timeout=300):
         """rping with its own data check (-V): SEND, READ and WRITE on one connection."""
         common = ["-v", "-V", "-C", count, "-S", size]
         client, _, _ = self._client_server(["rping", "-s", "-a", address] + common,
@@ -82,13 +82,13 @@ class Session:
             raise LabError(f"{client}: {pings} of {count} answers\n{client.output[-1000:]}")
         self._progress(f"rping {address}: {count} of {count} verified")
 
-    def tcp(self, megabytes, port=5201, timeout=60):
+    def tcp(self, megabytes, port=5201, timeout=180):
         """A TCP transfer, compared by digest."""
         self._client_server([GUEST_TCP, "serve", port], [GUEST_TCP, "send", self.server.ip, port, megabytes],
                             lambda host: perftest.tcp_listening(host, port), timeout)
         self._progress(f"TCP: {megabytes} MiB identical")
 
-    def run(self, host, argv, timeout=60, check=True):
+    def run(self, host, argv, timeout=180, check=True):
         """Any other command, in the record as well."""
         done = host.start(argv, timeout).wait()
         step = {"command": str(done), "rc": done.rc, "seconds": done.seconds}
@@ -99,7 +99,7 @@ class Session:
             raise LabError(f"{done}: exit code {done.rc}\n{done.output[-2000:]}")
         return done
 
-    def nvme_fio(self, megabytes, timeout=240):
+    def nvme_fio(self, megabytes, timeout=600):
         """Kernel NVMe over RDMA: the server exports a RAM disk, the client writes it and verifies what it reads."""
         nvme.export(self)
         nvme.connect(self)

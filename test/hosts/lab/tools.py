@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+PERFTEST_CLOCK = REPOSITORY / "build" / "test" / "hosts" / "libperftest_clock.so"
 COMMANDS = ("ip", "rdma", "ethtool", "tcpdump", "sysctl", "ib_write_bw", "rping", "rstream",
             "ibv_rc_pingpong", "nvme", "fio", "ping")
 
@@ -25,6 +26,8 @@ def missing(program, through):
         return f"not installed: {', '.join(absent)} (run tools/setup)"
     if not kernel():
         return "no user-mode kernel (run tools/kernel)"
+    if not PERFTEST_CLOCK.is_file():
+        return f"{PERFTEST_CLOCK} is not built (run tools/build)"
     if through == "boxes" and not program.is_file():
         return f"{program} is not built (run tools/build)"
     return None

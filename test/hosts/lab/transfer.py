@@ -8,7 +8,7 @@ from .process import LabError, wait_until
 from .traffic import UNACCELERATED, WRONG_DATA
 
 # A server that only waits for a completion does not learn that its client has failed: not a matter of the path.
-SERVER_GRACE_SECONDS, LEFT_SERVER_GRACE_SECONDS = 20, 3
+SERVER_GRACE_SECONDS, LEFT_SERVER_GRACE_SECONDS = 60, 3
 FAILED_QP_SECONDS = 5
 RETRY_SECONDS = 20  # eight times 2.1 s, what RDMA-CM gives here, and some
 MOST_REFUSALS = 8
@@ -61,7 +61,7 @@ class Transfer:
         server, client = self._words
         if server is not None:
             self._server = self._session.server.start(server, self._timeout)
-            wait_until(lambda: self._traffic.listening(self._session.server) or not self._server.running, 15,
+            wait_until(lambda: self._traffic.listening(self._session.server) or not self._server.running, 60,
                        f"{self._server} to listen")
         self._client = self._session.client.start(client, self._timeout)
 
@@ -85,7 +85,7 @@ class Transfer:
     def running(self):
         return self._client.running
 
-    def wait_under_way(self, count=50, of=None, seconds=60):
+    def wait_under_way(self, count=50, of=None, seconds=180):
         """Until these counters of the near box (by default its pseudo-ACKs, or requests where it may make none) have
         reached `count`, with the transfer still running."""
         unaccelerated = self._traffic.operation in UNACCELERATED
