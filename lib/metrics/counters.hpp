@@ -83,6 +83,7 @@ namespace longhaul::metrics {
   X(fatal_naks, "fatal NAKs made to tell a requester that its flow has failed")                                       \
   X(made_frames_lost, "frames of the box's own lost: no buffer, or a port refused them")                              \
   X(resends, "packets sent again from custody")                                                                       \
+  X(resends_to_new_next_hop, "of resends, packets given other MAC addresses: their host has another next hop now")    \
   X(resends_psn_nak, "rewinds of custody because of a PSN NAK")                                                       \
   X(resends_rnr_nak, "rewinds of custody because of an RNR NAK")                                                      \
   X(resends_timer, "rewinds of custody because no answer came")                                                       \
@@ -105,6 +106,7 @@ namespace longhaul::metrics {
   X(responses_unfit, "READ or atomic responses that cannot answer the request of their PSN: changed nothing")         \
   X(msn_disagreed, "real ACKs whose MSN was not what was counted: their flow is no longer accelerated")               \
   X(credits_seen, "real ACKs that carried end-to-end credits")                                                        \
+  X(next_hops_moved, "IP addresses beyond the box that ARP or Neighbour Advertisements gave another MAC address")     \
   X(cnps, "congestion notification packets")                                                                          \
   X(ecn_marked, "frames of learned flows marked congestion experienced")                                              \
   /* how custody ended other than by the responder's answer */                                                        \
