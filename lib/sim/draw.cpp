@@ -187,6 +187,16 @@ Case draw_case(std::uint64_t seed) {
       if (random.chance(2, 3)) box->bypass_us = random.between(1, span);
     }
   }
+  if (random.chance(1, 25)) {
+    c.next_hop_host = random.below(2);
+    c.next_hop_told = random.below(3);
+    const BoxPlan& box = c.next_hop_host == 0 ? c.box_a : c.box_b;
+    // A box that begins later need not have heard the gateway's old address.
+    if (c.next_hop_told == 2 && box.start_at_us != 0) c.next_hop_told = 1;
+    // Nothing in ARP tells that it is damaged: on a real link that is for the FCS.
+    if (c.next_hop_told == 2) c.harm[1][1 - c.next_hop_host].corrupt = 0;
+    c.next_hop_dies_at_us = random.between(c.next_hop_told == 2 ? 15000 : 1, 40000);
+  }
   return c;
 }
 
