@@ -145,6 +145,7 @@ void Workers::make(unsigned number) {
     sink = worker.shown_sink.get();
   }
   worker.engine = std::make_unique<engine::Engine>(share_, place.pools, *sink, &worker.log);
+  if (count() > 1) worker.engine->share_news(news_);
   worker.loop = std::make_unique<BoxLoop>(*worker.engine, place.host, place.wan, clock_, loop_options(number));
 }
 

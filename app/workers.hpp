@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The workers of a box: an engine each, on a core each, with a queue of both ports each. They share nothing but rings
-// of frames and a few flags; other threads ask them by orders.
+// of frames, news of next hops and a few flags; other threads ask them by orders.
 #pragma once
 
 #include <chrono>
@@ -13,6 +13,7 @@
 #include "app/flow_log.hpp"
 #include "app/orders.hpp"
 #include "app/report.hpp"
+#include "engine/next_hop_news.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
 #include "steer/hand_over.hpp"
@@ -91,6 +92,7 @@ class Workers {
   std::vector<WorkerPlace> places_;
   const drivers::Clock& clock_;
   steer::HandOverRings rings_;
+  engine::NextHopNews news_;
   rte_mempool* shown_ = nullptr;  ///< only with several workers
   StopTogether together_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -34,6 +34,9 @@ class Outlet {
   /// Sends a frame the box made to the requester. `cause`: when the request it answers was received; kNever for what
   /// had to wait by design.
   virtual void send_to_requester(NearFlow& flow, rte_mbuf* frame, Time cause) = 0;
+  /// Of a packet of `flow` that came with `addresses` and is to be sent again: makes them those that its host would use
+  /// now.
+  virtual void newest_addresses(const NearFlow& flow, wire::EthernetAddresses& addresses) = 0;
   /// `flow` has packets to send and may_send() said no, or a port refused one: call try_send() when it can.
   virtual void wait_to_send(NearFlow& flow) = 0;
 };
@@ -242,7 +245,9 @@ class NearPart {
   bool armed_late(const NearFlow& flow, Time now) const;
   Duration base_timeout_of(const NearFlow& flow) const;  ///< before backing off
   Duration timeout_of(const NearFlow& flow) const;
+  rte_mbuf* copy_to_alter(const rte_mbuf* held) const;
   rte_mbuf* with_ack_req(rte_mbuf* held) const;
+  rte_mbuf* to_next_hop(const NearFlow& flow, const rte_mbuf* held, rte_mbuf* copy) const;
 
   NearSettings settings_;
   std::uint64_t least_window_;  ///< bytes that no flow's window goes below

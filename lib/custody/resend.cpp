@@ -34,6 +34,8 @@ void NearPart::try_send(NearFlow& flow, Time now) {
       if ((last || flow.one_probe) && !held.ack_req && !held.wants_response) frame = with_ack_req(mbuf);
       if (last) flow.resending = false;
     }
+    // A first transmission goes as it came. Later its next hop may be another (engine/next_hop.hpp).
+    if (held.sent) frame = to_next_hop(flow, mbuf, frame);
     if (frame == nullptr) {
       frame = mbuf;
       rte_mbuf_refcnt_update(mbuf, 1);
@@ -226,9 +228,28 @@ void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Ti
   flow.deadline = kNever;
 }
 
-rte_mbuf* NearPart::with_ack_req(rte_mbuf* held) const {
+// A port may still have the packet itself.
+rte_mbuf* NearPart::copy_to_alter(const rte_mbuf* held) const {
   rte_mbuf* copy = small_copy(held);
-  if (copy == nullptr) copy = copy_into(pools_.frames, held);
+  return copy != nullptr ? copy : copy_into(pools_.frames, held);
+}
+
+// The packet as its host would address it now: `copy`, if there is one already, or a new one; null when it is as it
+// came. The ICRC does not cover these addresses.
+rte_mbuf* NearPart::to_next_hop(const NearFlow& flow, const rte_mbuf* held, rte_mbuf* copy) const {
+  const auto came_with = *rte_pktmbuf_mtod(held, const wire::EthernetAddresses*);
+  wire::EthernetAddresses newest = came_with;
+  outlet_.newest_addresses(flow, newest);
+  if (newest == came_with) return copy;
+  if (copy == nullptr) copy = copy_to_alter(held);
+  if (copy == nullptr) return nullptr;  // sent as it is; the timer asks again
+  *rte_pktmbuf_mtod(copy, wire::EthernetAddresses*) = newest;
+  ++counters_[Counter::resends_to_new_next_hop];
+  return copy;
+}
+
+rte_mbuf* NearPart::with_ack_req(rte_mbuf* held) const {
+  rte_mbuf* copy = copy_to_alter(held);
   if (copy == nullptr) return nullptr;  // sent as it is; the timer asks again
   auto* bytes = rte_pktmbuf_mtod(copy, std::uint8_t*);
   wire::Frame frame;

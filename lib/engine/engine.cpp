@@ -52,6 +52,12 @@ std::uint64_t roce_parsed(const Counters& counters) {
          counters.parsed[static_cast<std::size_t>(wire::ParseStatus::unknown_opcode)];
 }
 
+// What ARP and Neighbour Advertisements are counted as, among much else.
+std::uint64_t perhaps_of_neighbours(const Counters& counters) {
+  return counters.parsed[static_cast<std::size_t>(wire::ParseStatus::not_ip)] +
+         counters.parsed[static_cast<std::size_t>(wire::ParseStatus::not_udp)];
+}
+
 Counter frames_from(Side side) { return side == Side::host ? Counter::frames_host : Counter::frames_wan; }
 Counter bytes_from(Side side) { return side == Side::host ? Counter::bytes_host : Counter::bytes_wan; }
 
@@ -88,6 +94,7 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
       table(given.max_connections),
       tracker(given.max_pending_cm),
       learner(given.max_candidates),
+      next_hops(given.max_connections),
       connections(given.max_connections),
       timers(given.max_connections) {
   touched.resize(given.max_connections);
@@ -108,6 +115,7 @@ void Engine::Impl::receive(Side side, std::span<rte_mbuf* const> frames, Time ti
   now = time;
   learner.began(now);
   wan_full = false;
+  if (news != nullptr && news->posted() != news_read) read_news();
   for (; !frames.empty(); frames = frames.subspan(std::min(frames.size(), kBurst)))
     burst(side, frames.first(std::min(frames.size(), kBurst)));
   end_of_burst();
@@ -155,6 +163,7 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
   for (std::size_t i = 0; i < std::min(frames.size(), kMbufsAhead); ++i) rte_prefetch0(frames[i]);
   for (std::size_t i = 0; i < std::min(frames.size(), kHeadersAhead); ++i) prefetch_headers(frames[i]);
   const std::uint64_t roce_before = roce_parsed(counters);
+  const std::uint64_t others_before = perhaps_of_neighbours(counters);
   std::uint64_t bytes = 0;
   const auto parse = [&](std::size_t i) __attribute__((always_inline)) {
     rte_mbuf* mbuf = frames[i];
@@ -182,6 +191,7 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
   for (; i < frames.size(); ++i) parse(i);
   counters[frames_from(side)] += frames.size();
   counters[bytes_from(side)] += bytes;
+  if (side == Side::wan && perhaps_of_neighbours(counters) != others_before) hear_neighbours(frames.size());
   return roce_parsed(counters) != roce_before;
 }
 
@@ -252,10 +262,12 @@ Verdict Engine::Impl::roce(Side side, const Arrival& arrival) {
     case wire::Service::rc:
       return rc(side, arrival);
     case wire::Service::ud:
+      if (side == Side::host) note_next_hop(frame);
       if (frame.destination_qpn() == wire::kGsiQpn) return cm(side, frame, arrival.mbuf);
       ++counters[Counter::unreliable];
       return Verdict::forward;
     case wire::Service::uc:
+      if (side == Side::host) note_next_hop(frame);
       ++counters[Counter::unreliable];
       return Verdict::forward;
     case wire::Service::cnp:
@@ -265,6 +277,7 @@ Verdict Engine::Impl::roce(Side side, const Arrival& arrival) {
           near.congestion(connections[index].near, now);
           touch(index);
         }
+      if (side == Side::host) note_next_hop(frame);
       return Verdict::forward;
     case wire::Service::rd:
     case wire::Service::other:
@@ -284,6 +297,12 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   }
   Connection& connection = connections[index];
   connection.last_seen = now;
+  if (side == Side::host) {
+    if (connection.shown != shown_by(frame) || connection.shown_at < next_hops.heard_at()) [[unlikely]]
+      note_next_hop(connection, frame);
+    else
+      connection.shown_at = now;
+  }
   if (congestion_experienced(frame)) ++counters[Counter::ecn_marked];
 
   // Requests of the far end, and our host's answers to them, are the other box's near flow.
@@ -392,6 +411,7 @@ void Engine::Impl::poll(Time time, bool answers_waiting) {
   now = time;
   learner.began(now);
   wan_full = false;
+  if (news != nullptr && news->posted() != news_read) read_news();
   run_timers(answers_waiting ? now - std::min(now, kTimerPatience) : now);
   end_of_burst();
 }
@@ -484,6 +504,10 @@ Engine::Engine(const Settings& settings, const Pools& pools, Sink& sink, custody
     : impl_(std::make_unique<Impl>(settings, pools, sink, observer)) {}
 Engine::~Engine() = default;
 
+void Engine::share_news(NextHopNews& news) {
+  impl_->news = &news;
+  impl_->news_read = news.posted();
+}
 void Engine::receive(Side side, std::span<rte_mbuf* const> frames, Time now) { impl_->receive(side, frames, now); }
 void Engine::poll(Time now, bool answers_waiting) { impl_->poll(now, answers_waiting); }
 Time Engine::next_deadline() const { return impl_->next_deadline(); }

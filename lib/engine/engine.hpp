@@ -12,6 +12,7 @@
 #include "custody/observer.hpp"
 #include "custody/restart_record.hpp"
 #include "engine/connection_state.hpp"
+#include "engine/next_hop_news.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
 #include "flow/connection.hpp"
@@ -45,6 +46,10 @@ class Engine {
   /// are counted (flows_failed_by_restart) and told to the observer. Call at most once, before the first receive().
   /// Throws std::invalid_argument when there are too few slots.
   void use_record(std::span<custody::RecordSlot> record, Time now);
+
+  /// Shares with the engines of other workers of the box what is seen of next hops. `news` must outlive the engine.
+  /// Call at most once, before the first receive().
+  void share_news(NextHopNews& news);
 
   /// Frames that came in on `side`, in order; the engine owns them from here on. Everything they cause
   /// (forwarding, pseudo-ACKs) has been handed to the sink when this returns, or waits for poll().

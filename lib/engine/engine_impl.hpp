@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The engine's inside. engine.cpp: frames and time; learn.cpp: how connections begin; teardown.cpp: how they end;
-// restart.cpp: what is written down for a later process, and what an earlier one left.
+// follow.cpp: where hosts send; restart.cpp: what is written down for a later process, and what an earlier one left.
 #pragma once
 
 #include <array>
+#include <cstring>
 #include <deque>
 #include <optional>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "engine/engine.hpp"
 #include "engine/held_dreqs.hpp"
 #include "engine/huge_page_allocator.hpp"
+#include "engine/next_hop.hpp"
+#include "engine/next_hop_news.hpp"
 #include "engine/pacer.hpp"
 #include "engine/timer_wheel.hpp"
 #include "flow/cm_tracker.hpp"
@@ -31,6 +34,9 @@ struct alignas(64) Connection {
   Time scheduled = kNever;       ///< its timer: that of the wheel, which is another line
   Time close_deadline = kNever;  ///< when a connection with a DREQ but no DREP is taken as closed
   HeldDreqs dreqs;
+  std::uint64_t shown = 0;  ///< shown_by() of its newest frame from the host side
+  Time shown_at = 0;        ///< when that came; 0: none did
+  NextHops::PairIndex pair = NextHops::kNone;
   bool from_traffic = false;  ///< not by RDMA-CM: its communication IDs are not known
   bool touched = false;       ///< stands in the list of this burst
   custody::NearFlow near;
@@ -43,6 +49,13 @@ struct alignas(64) Connection {
 };
 static_assert(offsetof(Connection, near) == 64, "the connection's own state is one cache line");
 static_assert(Connection::hot_bytes(Side::host) == 6 * 64 && Connection::hot_bytes(Side::wan) == 9 * 64);
+
+/// What a next hop is told by: the destination's MAC address, and two bytes of the sender's.
+inline std::uint64_t shown_by(const wire::Frame& frame) {
+  std::uint64_t head = 0;
+  std::memcpy(&head, frame.data, sizeof(head));
+  return head;
+}
 
 /// A frame of the burst that is being dealt with.
 struct Arrival {
@@ -87,6 +100,14 @@ struct Engine::Impl final : custody::Outlet {
   static const Connection& connection_of(const custody::NearFlow& flow);
   flow::ConnectionIndex index_of(const custody::NearFlow& flow) const;
 
+  // follow.cpp
+  [[gnu::cold, gnu::noinline]] void note_next_hop(Connection& connection, const wire::Frame& frame);
+  void note_next_hop(NextHops::PairIndex pair, const wire::Frame& frame);
+  void note_next_hop(const wire::Frame& frame);
+  [[gnu::cold, gnu::noinline]] void hear_neighbours(std::size_t count);
+  void tell_of(const wire::Neighbour& said);
+  [[gnu::cold, gnu::noinline]] void read_news();
+
   // learn.cpp
   custody::Verdict cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf);
   std::optional<flow::ConnectionIndex> admit(const flow::ConnectionInfo& info, bool from_traffic);
@@ -127,6 +148,7 @@ struct Engine::Impl final : custody::Outlet {
     egress[0].send_made(flow, frame, cause);
   }
   void wait_to_send(custody::NearFlow& flow) override;
+  void newest_addresses(const custody::NearFlow& flow, wire::EthernetAddresses& addresses) override;
 
   // Events of Egress
   void held_sent(custody::NearFlow& flow, rte_mbuf* held);
@@ -146,6 +168,9 @@ struct Engine::Impl final : custody::Outlet {
   flow::ConnectionTable table;
   flow::CmTracker tracker;
   flow::TrafficLearner learner;
+  NextHops next_hops;
+  NextHopNews* news = nullptr;  ///< shared with the engines of other workers; null: there are none
+  std::uint64_t news_read = 0;  ///< so many items of it
   std::vector<Connection, HugePageAllocator<Connection>> connections;
   std::span<custody::RecordSlot> record;  ///< one for each of `connections`, or none at all
   TimerWheel timers;

@@ -35,11 +35,9 @@ class HeldDreqs {
     held = custody::Held{};
     held.psn = sender;
     held.sent_at = deadline;
-    if (last_ != nullptr)
-      custody::held_in(last_).next = mbuf;
-    else
-      first_ = mbuf;
-    last_ = mbuf;
+    rte_mbuf** end = &first_;
+    while (*end != nullptr) end = &custody::held_in(*end).next;
+    *end = mbuf;
     ++count_;
   }
 
@@ -47,7 +45,6 @@ class HeldDreqs {
   rte_mbuf* pop() {
     rte_mbuf* mbuf = first_;
     first_ = custody::held_in(mbuf).next;
-    if (first_ == nullptr) last_ = nullptr;
     --count_;
     released_ = custody::held_in(mbuf).psn;
     released_any_ = true;
@@ -56,9 +53,8 @@ class HeldDreqs {
 
  private:
   rte_mbuf* first_ = nullptr;
-  rte_mbuf* last_ = nullptr;
-  unsigned count_ = 0;
   std::uint32_t released_ = 0;
+  std::uint8_t count_ = 0;
   bool released_any_ = false;
 };
 

@@ -91,6 +91,7 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
   connection.touched = was_touched;
   connection.last_seen = now;
   connection.from_traffic = from_traffic;
+  connection.pair = next_hops.acquire(info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan);
 
   custody::NearFlow& flow = connection.near;
   flow.identity = identity_of(info);
@@ -120,6 +121,7 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame) {
   const auto& responder = is_answer ? frame.source : frame.destination;
   if (settings.policies.lookup(requester, responder) == flow::Policy::off || !intact(frame)) return;
   if (!is_answer) {
+    note_next_hop(frame);
     if (!learner.request(frame, now)) ++counters[Counter::traffic_table_full];
     return;
   }

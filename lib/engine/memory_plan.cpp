@@ -23,10 +23,10 @@ constexpr std::uint64_t kPendingBytes = 288 + 96;
 // An entry of steer::Steering, which this library does not know: two keys, flags, when it was last seen, free list.
 constexpr std::uint64_t kOwnerBytes = 2 * sizeof(flow::KeyIndex::Key) + 8 + 8 + 4;
 
-// Beside Engine::Impl::Connection: slot in the table, free list, timer, list of the burst.
-constexpr std::uint64_t kConnectionBytes = sizeof(Connection) + sizeof(flow::ConnectionInfo) + 8 +
-                                           sizeof(flow::ConnectionIndex) + sizeof(flow::ConnectionIndex) +
-                                           TimerWheel::kBytesPerTimer;
+// Beside Engine::Impl::Connection: slot in the table, free list, timer, list of the burst, the pair of its hosts.
+const std::uint64_t kConnectionBytes = sizeof(Connection) + sizeof(flow::ConnectionInfo) + 8 +
+                                       sizeof(flow::ConnectionIndex) + sizeof(flow::ConnectionIndex) +
+                                       TimerWheel::kBytesPerTimer + NextHops::bytes_per_pair();
 
 // Receive buffers that are enough for `bytes`, when frames of `small` bytes are in all that may hold such frames, and
 // frames of `large` bytes in the rest.
@@ -91,7 +91,8 @@ MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const Cu
       {"pools themselves", sockets * plan.buffers.size(), sockets * Pools::bytes_needed(pools) - buffer_bytes});
   plan.dpdk.push_back(
       {"connections, by frame", connections, workers * 2 * KeyIndex::bytes_needed(settings.max_connections)});
-  const std::uint64_t by_frame = plan.dpdk.back().bytes;
+  plan.dpdk.push_back({"pairs of hosts", connections, workers * NextHops::bytes_needed(settings.max_connections)});
+  const std::uint64_t by_frame = plan.dpdk.end()[-2].bytes + plan.dpdk.end()[-1].bytes;
   plan.dpdk.push_back(
       {"candidates, by frame", candidates, workers * 3 * KeyIndex::bytes_needed(settings.max_candidates)});
   const std::uint64_t owned = workers > 1 ? workers * division.connections : 0;

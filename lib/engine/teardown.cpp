@@ -83,6 +83,8 @@ void Engine::Impl::close(flow::ConnectionIndex index) {
   connection.close_deadline = kNever;
   set_timer(index, kNever);
   tracker.forget(index);
+  next_hops.release(connection.pair);
+  connection.pair = NextHops::kNone;
   table.release(index);
   ++counters[Counter::connections_closed];
 }

@@ -83,6 +83,7 @@ namespace longhaul::metrics {
   X(fatal_naks, "fatal NAKs made to tell a requester that its flow has failed")                                       \
   X(made_frames_lost, "frames of the box's own lost: no buffer, or a port refused them")                              \
   X(resends, "packets sent again from custody")                                                                       \
+  X(resends_to_new_next_hop, "of resends, packets given other MAC addresses: their host has another next hop now")    \
   X(resends_psn_nak, "rewinds of custody because of a PSN NAK")                                                       \
   X(resends_rnr_nak, "rewinds of custody because of an RNR NAK")                                                      \
   X(resends_timer, "rewinds of custody because no answer came")                                                       \
@@ -111,6 +112,7 @@ namespace longhaul::metrics {
   X(flows_doubted, "times that a flow's QPs may have begun another life: nothing is said for it until answers decide") \
   X(flows_resumed, "doubted flows whose responder's answers went on as before: they are accelerated again")           \
   X(flows_began_again, "doubted flows whose responder's answers were of another life: followed anew")                 \
+  X(next_hops_moved, "IP addresses beyond the box that ARP or Neighbour Advertisements gave another MAC address")     \
   X(cnps, "congestion notification packets")                                                                          \
   X(ecn_marked, "frames of learned flows marked congestion experienced")                                              \
   /* how custody ended other than by the responder's answer */                                                        \

@@ -39,7 +39,10 @@ Box::~Box() {
 void Box::start(Time now) {
   workers_.resize(plan_.workers);
   const bool several = workers_.size() > 1;
-  if (several) rings_ = std::make_unique<steer::HandOverRings>(static_cast<unsigned>(workers_.size()));
+  if (several) {
+    rings_ = std::make_unique<steer::HandOverRings>(static_cast<unsigned>(workers_.size()));
+    news_ = std::make_unique<engine::NextHopNews>();
+  }
   std::vector<steer::Steering*> steerings;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = workers_[i];
@@ -60,6 +63,7 @@ void Box::start(Time now) {
     }
     engine::Sink& sink = several ? static_cast<engine::Sink&>(*worker.sink) : *this;
     worker.engine = std::make_unique<engine::Engine>(settings_, pools_, sink, &observer_);
+    if (several) worker.engine->share_news(*news_);
   }
   if (record_.empty()) return;
   const std::span<custody::RecordSlot> record(record_);

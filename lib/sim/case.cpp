@@ -113,6 +113,9 @@ constexpr Field kCase[] = {
     FIELD(Case, outage_at_us, 0, kMuch),
     FIELD(Case, outage_us, 0, kMuch),
     FIELD(Case, outage_segment, 0, 2),
+    FIELD(Case, next_hop_dies_at_us, 0, kMuch),
+    FIELD(Case, next_hop_host, 0, 1),
+    FIELD(Case, next_hop_told, 0, 2),
     FIELD(Case, give_up_ms, 1, kMuch),
     FIELD(Case, dreq_hold_ms, 1, kMuch),
 };
@@ -272,6 +275,7 @@ std::string_view kind_of(const Case& c) {
   if (c.a.dead_at != 0 || c.b.dead_at != 0) return "responder dies";
   if (c.close >= 4) return "early close";
   if (c.outage_us != 0) return "outage";
+  if (c.next_hop_dies_at_us != 0) return "next hop dies";
   if (c.reconnect != 0) return "reconnect";
   if (c.come_back != 0) return "another life";
   if (c.connected != 0) return "no RDMA-CM";

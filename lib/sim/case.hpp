@@ -145,6 +145,13 @@ struct Case {
   Number outage_at_us = 0;
   Number outage_us = 0;
   Number outage_segment = 1;
+  /// A router dies that takes a host's frames over the long link, and another takes its place: what is still addressed
+  /// to the dead one is lost. 0: it does not.
+  Number next_hop_dies_at_us = 0;
+  Number next_hop_host = 0;  ///< 0 A, 1 B
+  /// How a box can know, beside the host's requests and answers: 0 by other frames of the host, 1 the far host's
+  /// address is announced anew, 2 the gateway's is, whose old MAC address was heard before.
+  Number next_hop_told = 0;
   Number give_up_ms = 60000;
   Number dreq_hold_ms = 3000;
   HostPlan a;

@@ -118,6 +118,7 @@ void draw_lives(Case& c, Random& random) {
   if (random.chance(1, 3)) c.leave_us = random.between(100, 200000);
   // What else happens, happens to the lives.
   if (c.outage_us != 0) c.outage_at_us += c.starts_us;
+  if (c.next_hop_dies_at_us != 0) c.next_hop_dies_at_us += c.starts_us;
   for (BoxPlan* box : {&c.box_a, &c.box_b})
     for (Number* at : {&box->drain_at_us, &box->undrain_at_us, &box->crash_at_us, &box->repolicy_at_us,
                        &box->bypass_at_us, &box->answers_pass_by_at_us})
@@ -210,6 +211,16 @@ Case draw_case(std::uint64_t seed) {
       box->bypass_at_us = random.between(1, span);
       if (random.chance(2, 3)) box->bypass_us = random.between(1, span);
     }
+  }
+  if (random.chance(1, 25)) {
+    c.next_hop_host = random.below(2);
+    c.next_hop_told = random.below(3);
+    const BoxPlan& box = c.next_hop_host == 0 ? c.box_a : c.box_b;
+    // A box that begins later need not have heard the gateway's old address.
+    if (c.next_hop_told == 2 && box.start_at_us != 0) c.next_hop_told = 1;
+    // Nothing in ARP tells that it is damaged: on a real link that is for the FCS.
+    if (c.next_hop_told == 2) c.harm[1][1 - c.next_hop_host].corrupt = 0;
+    c.next_hop_dies_at_us = random.between(c.next_hop_told == 2 ? 15000 : 1, 40000);
   }
   if (random.chance(1, 8)) draw_lives(c, random);
   return c;

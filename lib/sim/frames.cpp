@@ -74,9 +74,9 @@ rte_mbuf* to_mbuf(rte_mempool* pool, std::span<const std::uint8_t> bytes) {
 
 std::uint64_t fingerprint(std::span<const std::uint8_t> bytes) { return add(kFnvBasis, bytes); }
 
-std::uint64_t fingerprint_without_ack_req(const View& view) {
+std::uint64_t fingerprint_without_ack_req(const View& view, std::size_t first) {
   const std::size_t ack_req = view.frame.bth_offset + offsetof(wire::Bth, ack_req);
-  std::uint64_t hash = add(kFnvBasis ^ 1, view.bytes.subspan(0, ack_req));
+  std::uint64_t hash = add(kFnvBasis ^ 1, view.bytes.subspan(first, ack_req - first));
   hash = (hash ^ (view.bytes[ack_req] & ~wire::kBthAckReq)) * kFnvPrime;
   hash = add(hash, view.bytes.subspan(ack_req + 1, view.frame.icrc_offset - ack_req - 1));
   return add(hash, view.bytes.subspan(view.frame.icrc_offset + wire::kIcrcSize));

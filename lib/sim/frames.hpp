@@ -42,9 +42,9 @@ struct View {
 rte_mbuf* to_mbuf(rte_mempool* pool, std::span<const std::uint8_t> bytes);
 
 /// 64 bits that tell frames apart (FNV-1a over words). `without_ack_req` leaves out what a box may change in a packet
-/// it sends again: AckReq and with it the ICRC.
+/// it sends again: AckReq and with it the ICRC; and the `first` bytes.
 std::uint64_t fingerprint(std::span<const std::uint8_t> bytes);
-std::uint64_t fingerprint_without_ack_req(const View& view);
+std::uint64_t fingerprint_without_ack_req(const View& view, std::size_t first = 0);
 
 /// "RC RDMA WRITE Only qpn 0x22 psn 7!", "! " for AckReq, with AETH and flaws; "other" for what is not RoCE.
 std::string describe(const View& view);

@@ -10,6 +10,7 @@
 
 #include "wire/credits.hpp"
 #include "wire/psn.hpp"
+#include "wire/neighbour.hpp"
 
 namespace longhaul::sim {
 
@@ -83,6 +84,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   Ports& ports = ports_[box];
   const std::uint64_t print = fingerprint(view.bytes);
   ++ports.came[static_cast<int>(side)][print];
+  note_addresses(ports, side, view);
   if (Flow* flow = flow_of(view)) {
     if (!is_near(*flow, box)) return;
     if (is_answer(view) && side == Side::wan) note_credits(*flow, view);
@@ -92,6 +94,8 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     if (flow->failed_at != kNever) flow->asked = std::min(flow->asked, flow->plan.work->position_of(view.psn()));
     note_tail(*flow, view);
     ports.requests_unmarked.insert(fingerprint_without_ack_req(view));
+    ports.requests_unaddressed.insert(fingerprint(view.bytes.subspan(sizeof(wire::EthernetAddresses))));
+    ports.requests_unaddressed_unmarked.insert(fingerprint_without_ack_req(view, sizeof(wire::EthernetAddresses)));
     return;
   }
   if (const auto dreq = dreq_in(view)) {
@@ -134,7 +138,7 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     }
     const bool as_it_came = ports.requests.contains(print);
     const bool marked = view.frame.ack_req() && ports.requests_unmarked.contains(fingerprint_without_ack_req(view));
-    if (!as_it_came && !marked)
+    if (!as_it_came && !marked && !is_request_again(ports, *flow, view))
       report(Rule::exact, fmt::format("box {} sent a request that its host did not: {}", box, at(*flow, view)), now);
     request_left(*flow, view);
     return;
@@ -144,6 +148,29 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     return;
   }
   made(box, view, now);
+}
+
+void Judge::note_addresses(Ports& ports, Side side, const View& view) {
+  if (side == Side::host && view.roce && view.intact) {
+    const auto& ethernet = *reinterpret_cast<const wire::EthernetHeader*>(view.frame.data);
+    ports.next_hops.insert(ethernet.destination);
+    ports.senders.insert(ethernet.source);
+  }
+  if (side == Side::wan && !view.roce)
+    if (const auto said = wire::parse_neighbour(view.bytes)) ports.next_hops.insert(said->mac);
+}
+
+// A request that has left before, to a next hop that its host has used or heard of.
+bool Judge::is_request_again(const Ports& ports, const Flow& flow, const View& view) {
+  const std::int32_t position = flow.plan.work->position_of(view.psn());
+  if (position < 0 || static_cast<std::size_t>(position) >= flow.left.size()) return false;
+  if (!flow.left[static_cast<std::size_t>(position)]) return false;
+  const auto& ethernet = *reinterpret_cast<const wire::EthernetHeader*>(view.frame.data);
+  if (!ports.next_hops.contains(ethernet.destination) || !ports.senders.contains(ethernet.source)) return false;
+  constexpr std::size_t kAddresses = sizeof(wire::EthernetAddresses);
+  return ports.requests_unaddressed.contains(fingerprint(view.bytes.subspan(kAddresses))) ||
+         (view.frame.ack_req() &&
+          ports.requests_unaddressed_unmarked.contains(fingerprint_without_ack_req(view, kAddresses)));
 }
 
 void Judge::note_credits(Flow& flow, const View& view) {

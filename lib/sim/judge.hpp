@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -133,8 +134,14 @@ class Judge final : public BoxWatch {
     bool several_workers = false;
     std::unordered_set<std::uint64_t> requests;           ///< as they came
     std::unordered_set<std::uint64_t> requests_unmarked;  ///< AckReq and ICRC left out
-    std::map<std::uint32_t, Time> dreqs;                  ///< by sender's ID: first seen, not out yet
-    std::unordered_set<std::uint32_t> dreqs_released;     ///< their repeats go at once
+    // Ethernet addresses left out, and what a packet that is sent again may have for them: what RoCE frames of the host
+    // had, and what ARP and Neighbour Advertisements have told it.
+    std::unordered_set<std::uint64_t> requests_unaddressed;
+    std::unordered_set<std::uint64_t> requests_unaddressed_unmarked;
+    std::set<wire::MacAddress> next_hops;
+    std::set<wire::MacAddress> senders;
+    std::map<std::uint32_t, Time> dreqs;               ///< by sender's ID: first seen, not out yet
+    std::unordered_set<std::uint32_t> dreqs_released;  ///< their repeats go at once
     bool wan_closed = false;
   };
   struct Observer final : custody::Observer {
@@ -164,6 +171,8 @@ class Judge final : public BoxWatch {
   static bool began_unseen(const Flow& flow);
   bool answers_mingle(const Flow& flow) const;
   static void note_seen(Flow& flow, const View& view);
+  static void note_addresses(Ports& ports, Side side, const View& view);
+  static bool is_request_again(const Ports& ports, const Flow& flow, const View& view);
   void note_credits(Flow& flow, const View& view);
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
   static bool is_answer(const View& view);

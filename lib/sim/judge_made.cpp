@@ -38,7 +38,10 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
     report(Rule::indistinguishable, fmt::format("wrong {}: {}", what, at(flow, view)), now);
   };
   if (!view.intact) return wrong("ICRC or checksum");
-  if (ethernet.source != plan.responder.mac || ethernet.destination != plan.requester.mac) return wrong("MAC address");
+  // Before the responder's first answer it comes from where its requester sends to.
+  const bool from_there =
+      ethernet.source == plan.responder.mac || ports_[plan.requester_host].next_hops.contains(ethernet.source);
+  if (!from_there || ethernet.destination != plan.requester.mac) return wrong("MAC address");
   if (!(view.frame.vlan == plan.vlan)) return wrong("VLAN");
   if (!(view.frame.source == plan.responder.ip) || !(view.frame.destination == plan.requester.ip))
     return wrong("IP address");

@@ -94,6 +94,10 @@ HostAddress address_of(const Case& c, unsigned host) {
   return address;
 }
 
+wire::MacAddress new_next_hop() { return {0x02, 0, 0, 0, 0, 0xcc}; }
+
+wire::IpAddress gateway_of(const Case& c) { return wire::IpAddress::parse(c.ipv6 != 0 ? "fd00::fe" : "10.0.0.254"); }
+
 wire::PacketBuilder frame_from(const Case& c, unsigned host) {
   const HostAddress from = address_of(c, host);
   const HostAddress to = address_of(c, 1 - host);

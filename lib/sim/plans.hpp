@@ -31,6 +31,10 @@ inline std::uint32_t qpn_of(const Case& c, unsigned host, unsigned connection, u
 engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied = false);
 link::Settings segment_settings(const Case& c, unsigned segment);
 HostAddress address_of(const Case& c, unsigned host);
+/// Of the router that takes the place of a dead one. Before, and where none dies, the other host's own is used.
+wire::MacAddress new_next_hop();
+/// Of the router between the hosts.
+wire::IpAddress gateway_of(const Case& c);
 /// Begins a frame of `host` to the other: addresses and VLAN tags.
 wire::PacketBuilder frame_from(const Case& c, unsigned host);
 wire::VlanKey vlan_of(const Case& c);

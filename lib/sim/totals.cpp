@@ -27,6 +27,7 @@ constexpr Row kRows[] = {
     {"pseudo-ACKs", &Totals::pseudo_acks},
     {"PSN NAKs made by boxes", &Totals::pseudo_naks},
     {"packets sent again from custody", &Totals::resends},
+    {"packets sent again to a new next hop", &Totals::readdressed},
     {"answers and repeats absorbed", &Totals::absorbed},
     {"fatal NAKs made by boxes", &Totals::fatal_naks},
     {"flows failed visibly", &Totals::flows_failed},

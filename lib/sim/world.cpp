@@ -6,7 +6,9 @@
 #include <rte_mempool.h>
 
 #include <algorithm>
+#include <stdexcept>
 
+#include "sim/neighbours.hpp"
 #include "sim/plans.hpp"
 
 namespace longhaul::sim {
@@ -39,6 +41,7 @@ struct World::Port final : Outlet {
     // ACKs are many.
     const bool small = frame.size() <= engine::Pools::kSmallBytes[0];
     rte_mbuf* mbuf = to_mbuf(small ? world.pools_.small[0] : world.pools_.frames, frame);
+    if (world.next_hop_is_dead(host)) rte_pktmbuf_mtod(mbuf, wire::EthernetHeader*)->destination = new_next_hop();
     world.tell(host == 0 ? "A > " : "B > ", mbuf);
     world.offer(host == 0 ? 0 : 2, host == 0 ? link::Way::a_to_b : link::Way::b_to_a, mbuf);
   }
@@ -188,7 +191,58 @@ void World::plan_timeline() {
       if (plan.restart_after_us != 0) at(plan.crash_at_us + plan.restart_after_us, [this, b] { start_box(b); });
     }
   }
+  plan_next_hop();
   std::ranges::stable_sort(timeline_, {}, &Appointment::at);
+}
+
+// The gateway asks for the host's address again and again, as gateways do, so that losing some matters to nobody.
+void World::plan_next_hop() {
+  constexpr Number kAskedEach = 1000;  // us
+  if (case_.next_hop_dies_at_us == 0) return;
+  const auto host = static_cast<unsigned>(case_.next_hop_host);
+  if (case_.next_hop_told == 2)
+    for (Number us = 0; us < std::min<Number>(case_.next_hop_dies_at_us, 100 * kAskedEach); us += kAskedEach)
+      timeline_.push_back(
+          {start_ + microseconds(us), [this, host] {
+             const auto frame =
+                 question(case_, gateway_of(case_), address_of(case_, 1 - host).mac, address_of(case_, host).ip);
+             offer(1, host == 0 ? link::Way::b_to_a : link::Way::a_to_b, to_mbuf(pools_.small[0], frame));
+           }});
+  timeline_.push_back({start_ + microseconds(case_.next_hop_dies_at_us), [this] { tell_next_hop(100); }});
+}
+
+void World::tell_next_hop(unsigned times) {
+  constexpr Duration kRepeated = milliseconds(200);
+  const auto host = static_cast<unsigned>(case_.next_hop_host);
+  if (case_.next_hop_told == 0) {
+    constexpr std::uint32_t kNobody = 0x99;
+    ports_[host]->put(frame_from(case_, host).opcode(wire::kUdSendOnly).qpn(kNobody).payload_size(16).build());
+  } else {
+    const wire::IpAddress ip = case_.next_hop_told == 1 ? address_of(case_, 1 - host).ip : gateway_of(case_);
+    offer(1, host == 0 ? link::Way::b_to_a : link::Way::a_to_b,
+          to_mbuf(pools_.small[0], announcement(case_, ip, new_next_hop())));
+  }
+  if (times > 1) appoint(now_ + kRepeated, [this, times] { tell_next_hop(times - 1); });
+}
+
+bool World::next_hop_is_dead(unsigned host) const {
+  return case_.next_hop_dies_at_us != 0 && case_.next_hop_host == host &&
+         now_ >= start_ + microseconds(case_.next_hop_dies_at_us);
+}
+
+// Passed on by the router: addressed to the far host. The box that sent the frame may have it in custody still.
+rte_mbuf* World::from_new_next_hop(unsigned host, rte_mbuf* frame) const {
+  if (rte_pktmbuf_mtod(frame, const wire::EthernetHeader*)->destination != new_next_hop()) return frame;
+  rte_mbuf* copy = rte_pktmbuf_copy(frame, pools_.frames, 0, UINT32_MAX);
+  if (copy == nullptr) throw std::runtime_error("the simulated world has run out of buffers");
+  rte_pktmbuf_mtod(copy, wire::EthernetHeader*)->destination = address_of(case_, 1 - host).mac;
+  rte_pktmbuf_free(frame);
+  return copy;
+}
+
+bool World::lost_at_next_hop(unsigned host, const rte_mbuf* frame) const {
+  return next_hop_is_dead(host) &&
+         rte_pktmbuf_mtod(frame, const wire::EthernetHeader*)->destination == address_of(case_, 1 - host).mac;
 }
 
 void World::appoint(Time when, std::function<void()> what) {
@@ -249,7 +303,7 @@ void World::deliver(unsigned segment, link::Way way) {
   constexpr std::size_t kBurst = 64;
   std::array<rte_mbuf*, kBurst> frames{};
   const std::size_t count = segments_[segment]->collect(way, frames.data(), kBurst, now_);
-  const std::span<rte_mbuf* const> burst(frames.data(), count);
+  std::span<rte_mbuf* const> burst(frames.data(), count);
   const bool to_b = way == link::Way::a_to_b;
   const unsigned host = to_b ? 1 : 0;
   if (segment == (to_b ? 2u : 0u)) {
@@ -261,6 +315,16 @@ void World::deliver(unsigned segment, link::Way way) {
     return;
   }
   const unsigned box = segment == 1 ? host : 1 - host;
+  if (segment == 1 && next_hop_is_dead(1 - host)) {
+    const auto lost = std::stable_partition(frames.begin(), frames.begin() + count,
+                                            [&](const rte_mbuf* frame) { return !lost_at_next_hop(1 - host, frame); });
+    const auto left = static_cast<std::size_t>(lost - frames.begin());
+    totals_.outage_lost += count - left;
+    for (rte_mbuf* frame : burst.subspan(left)) rte_pktmbuf_free(frame);
+    burst = burst.first(left);
+    if (burst.empty()) return;
+    std::for_each_n(frames.begin(), left, [&](rte_mbuf*& frame) { frame = from_new_next_hop(1 - host, frame); });
+  }
   at_box(box, segment == 1 ? Side::wan : Side::host, burst);
 }
 
@@ -526,6 +590,7 @@ void World::count_engine(unsigned box) {
   totals_.pseudo_acks += counters[Counter::pseudo_acks];
   totals_.pseudo_naks += counters[Counter::pseudo_naks] + counters[Counter::repair_naks];
   totals_.resends += counters[Counter::resends];
+  totals_.readdressed += counters[Counter::resends_to_new_next_hop];
   totals_.absorbed += counters[Counter::absorbed_acks] + counters[Counter::absorbed_psn_naks] +
                       counters[Counter::absorbed_rnr_naks] + counters[Counter::absorbed_duplicates] +
                       counters[Counter::absorbed_queued_duplicates];

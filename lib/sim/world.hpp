@@ -51,6 +51,11 @@ class World {
   void connect(unsigned connection, unsigned generation, Time when);
   void make_strays();
   void plan_timeline();
+  void plan_next_hop();
+  void tell_next_hop(unsigned times);
+  bool next_hop_is_dead(unsigned host) const;
+  bool lost_at_next_hop(unsigned host, const rte_mbuf* frame) const;
+  rte_mbuf* from_new_next_hop(unsigned host, rte_mbuf* frame) const;
 
   Time next_event() const;
   void step();

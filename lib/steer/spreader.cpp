@@ -44,7 +44,7 @@ std::uint16_t Spreader::keep(Side side, rte_mbuf** frames, std::uint16_t count, 
     if (i + kAhead < count) prefetch(static_cast<std::uint16_t>(i + kAhead));
     rte_mbuf* mbuf = frames[i];
     wire::Frame frame;
-    // What is not RoCE has no state in any engine: it stays where the port gave it.
+    // What is not RoCE is no flow's: it stays where the port gave it.
     if (!parse(mbuf, frame)) {
       frames[kept++] = mbuf;
     } else if (const Worker home = home_of(frame, workers()); home != self_) {

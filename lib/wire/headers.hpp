@@ -16,6 +16,7 @@ namespace longhaul::wire {
 using MacAddress = std::array<std::uint8_t, 6>;
 
 inline constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
+inline constexpr std::uint16_t kEtherTypeArp = 0x0806;
 inline constexpr std::uint16_t kEtherTypeIpv6 = 0x86dd;
 inline constexpr std::uint16_t kEtherTypeVlan = 0x8100;  ///< 802.1Q customer tag
 inline constexpr std::uint16_t kEtherTypeQinQ = 0x88a8;  ///< 802.1ad service tag
@@ -27,12 +28,46 @@ struct EthernetHeader {
 };
 static_assert(sizeof(EthernetHeader) == 14 && alignof(EthernetHeader) == 1);
 
+/// What a frame begins with: to and from whom it goes on this stretch of its way.
+struct EthernetAddresses {
+  MacAddress destination{};
+  MacAddress source{};
+  bool operator==(const EthernetAddresses&) const = default;
+};
+static_assert(sizeof(EthernetAddresses) == offsetof(EthernetHeader, ether_type));
+
 /// What follows the EtherType 0x8100 or 0x88a8: tag control information and the next EtherType.
 struct VlanTag {
   Be16 tci;  ///< PCP (3 bits), DEI (1), VID (12)
   Be16 ether_type;
 };
 static_assert(sizeof(VlanTag) == 4);
+
+// ---- who has which address: RFC 826, RFC 4861 4.4 --------------------------------------------
+
+/// ARP for IPv4 over Ethernet.
+struct ArpPacket {
+  Be16 hardware_type;
+  Be16 protocol_type;
+  std::uint8_t hardware_size;
+  std::uint8_t protocol_size;
+  Be16 operation;
+  MacAddress sender_mac;
+  std::array<std::uint8_t, 4> sender_ip;
+  MacAddress target_mac;
+  std::array<std::uint8_t, 4> target_ip;
+};
+static_assert(sizeof(ArpPacket) == 28 && offsetof(ArpPacket, target_ip) == 24);
+
+/// ICMPv6; options follow.
+struct NeighbourAdvertisement {
+  std::uint8_t type;
+  std::uint8_t code;
+  Be16 checksum;
+  Be32 flags;  ///< router, solicited, override, reserved
+  std::array<std::uint8_t, 16> target;
+};
+static_assert(sizeof(NeighbourAdvertisement) == 24);
 
 // ---- IP and UDP, RFC 791, 8200, 768 -----------------------------------------------------------
 

@@ -75,6 +75,13 @@ std::uint64_t content_of(const Bytes& bytes, const Roce& roce) {
   return std::max<std::uint64_t>(1, hash_of(content));
 }
 
+/// What a box may give a request that it sends again: two MAC addresses.
+constexpr std::size_t kAddresses = 12;
+
+std::uint64_t hash_without_addresses(const Bytes& bytes) {
+  return hash_of(std::span(bytes).subspan(std::min(kAddresses, bytes.size())));
+}
+
 constexpr std::size_t kMostHistory = 2000;
 
 bool is_request(const Roce& roce) { return roce.is_rc() && !(roce.known_opcode && roce.is_answer()); }
@@ -161,9 +168,15 @@ void Box::receive(Side side, const std::vector<Bytes>& frames, bool chained) {
 }
 
 void Box::came_in(Side side, const Bytes& bytes) {
-  if (side == Side::host) requests_.insert(hash_of(bytes));
+  if (side == Side::host) {
+    requests_.insert(hash_without_addresses(bytes));
+    if (bytes.size() >= kAddresses) next_hops_.insert({bytes.begin(), bytes.begin() + kAddresses / 2});
+  }
   const auto roce = read_roce(bytes);
-  if (!roce) return;
+  if (!roce) {
+    heard_ |= side == Side::wan;
+    return;
+  }
   if (roce->opcode == 0x64 && roce->qpn == 1) came_in_cm(bytes, *roce);
   if (!good(bytes, *roce)) return;
   if (!roce->is_rc()) return;
@@ -368,16 +381,18 @@ void Box::made(const Bytes& bytes) {
   expect(broken.empty(), broken);
 }
 
-/// From custody: a request as it came, or with AckReq set and the ICRC redone.
+/// From custody: a request as it came, or with AckReq set and the ICRC redone; to where some frame of the host side
+/// went, or to where what is not RoCE may have said.
 void Box::resent(const Bytes& bytes) {
-  if (requests_.contains(hash_of(bytes))) return;
+  expect(heard_ || next_hops_.contains({bytes.begin(), bytes.begin() + kAddresses / 2}), "a resend's next hop");
+  if (requests_.contains(hash_without_addresses(bytes))) return;
   const auto roce = read_roce(bytes);
   expect(roce && roce->ack_req && good(bytes, *roce), "a frame that never came");
   Bytes before = bytes;
   before[roce->bth + 8] &= 0x7f;
   const std::uint32_t icrc = slow_icrc(before, *roce);
   for (std::size_t i = 0; i < 4; ++i) before[roce->icrc + i] = static_cast<std::uint8_t>(icrc >> 8 * i);
-  expect(requests_.contains(hash_of(before)), "a resent frame was altered");
+  expect(requests_.contains(hash_without_addresses(before)), "a resent frame was altered");
 }
 
 /// A NIC reads a frame some time after it accepted it: until then its bytes must not change.

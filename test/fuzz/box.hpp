@@ -10,6 +10,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -122,8 +123,10 @@ class Box final : public engine::Sink, public custody::Observer {
   std::deque<InFlight> in_flight_;
   std::unordered_map<const rte_mbuf*, Known> known_;  ///< what each receive buffer holds
   std::deque<const rte_mbuf*> plain_[2];              ///< frames that are not RoCE, by the side they came in on
-  std::unordered_set<std::uint64_t> requests_;        ///< hashes of what came in on the host side
-  std::list<Flow> flows_;                             ///< newest first
+  std::unordered_set<std::uint64_t> requests_;  ///< hashes of what came in on the host side, without MAC addresses
+  std::set<Bytes> next_hops_;                   ///< destination MAC addresses of the same
+  bool heard_ = false;                          ///< something that is not RoCE came in on the WAN side
+  std::list<Flow> flows_;                       ///< newest first
   struct Req {
     std::uint32_t comm, psn;
     std::uint64_t transaction;

@@ -71,6 +71,22 @@ TEST_CASE("a request lost on the long haul is sent again from custody, and its r
   CHECK(seen.world.requester(0).resent() == 0);
 }
 
+TEST_CASE("a router dies and the host's next hop changes: resends follow, though their requester has nothing to say") {
+  Case c = writes(10);
+  c.next_hop_told = GENERATE(0, 1, 2);
+  c.ipv6 = GENERATE(0, 1);
+  c.vlans = GENERATE(0, 1);
+  c.wan_delay_us = 5000;
+  // On their way, and not there yet.
+  c.next_hop_dies_at_us = 14000;
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 10);
+  CHECK(seen.count(Counter::resends_to_new_next_hop) >= 10);
+  CHECK(seen.count(Counter::next_hops_moved) == (c.next_hop_told == 2 ? 1 : 0));
+  CHECK(seen.count(Counter::flows_failed) == 0);
+  CHECK(seen.world.requester(0).resent() == 0);
+}
+
 TEST_CASE("the last request lost: no NAK comes, the box's own timer repairs it") {
   Case c = writes(5);
   c.events = {request(kWan, 4, link::Action::drop)};

@@ -96,6 +96,7 @@ TEST_CASE("at random: every invariant holds in every world") {
   // Worlds in which nothing happens would hold every invariant.
   CHECK(totals.pseudo_acks > 5 * ran);
   CHECK(totals.resends > ran);
+  CHECK(totals.readdressed > 0);
   CHECK(totals.lost > ran);
   CHECK(totals.fatal_naks > 0);
   CHECK(totals.refused_custody > 0);

@@ -142,6 +142,7 @@ class Custody final : custody::Outlet, Treatment {
   void send_to_requester(custody::NearFlow&, rte_mbuf* frame, Time) override {
     sent_[static_cast<std::size_t>(Side::host)].push_back(frame);
   }
+  void newest_addresses(const custody::NearFlow&, wire::EthernetAddresses&) override {}
   void wait_to_send(custody::NearFlow&) override {}
 
   const Payloads payloads_;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where packets go that are sent again (next_hop.hpp): what is noted of frames, and what custody asks.
+#include <rte_mbuf.h>
+
+#include <cstring>
+
+#include "engine/engine_impl.hpp"
+#include "engine/header_checksums.hpp"
+#include "wire/icrc.hpp"
+
+namespace longhaul::engine {
+
+namespace {
+
+const wire::EthernetAddresses& addresses_of(const wire::Frame& frame) {
+  return *reinterpret_cast<const wire::EthernetAddresses*>(frame.data);
+}
+
+// Not counted: the frame's own way through the engine does that.
+bool is_sound(const wire::Frame& frame) { return wire::verify_icrc(frame) && header_checksums_good(frame); }
+
+}  // namespace
+
+// A frame of a known connection shows other addresses than its last one, or something has been heard since.
+void Engine::Impl::note_next_hop(Connection& connection, const wire::Frame& frame) {
+  if (!is_sound(frame)) return;
+  connection.shown = shown_by(frame);
+  connection.shown_at = now;
+  if (connection.pair != NextHops::kNone) note_next_hop(connection.pair, frame);
+}
+
+void Engine::Impl::note_next_hop(NextHops::PairIndex pair, const wire::Frame& frame) {
+  const wire::EthernetAddresses& addresses = addresses_of(frame);
+  if (!next_hops.shown(pair, addresses, now) || news == nullptr) return;
+  NextHopNews::Item item;
+  item.at = now;
+  item.from = this;
+  item.neighbour.vlan = frame.vlan;
+  item.host = frame.source;
+  item.far = frame.destination;
+  item.addresses = addresses;
+  news->post(item);
+}
+
+// A frame from the host side of no connection that is known, of any service.
+void Engine::Impl::note_next_hop(const wire::Frame& frame) {
+  if (!next_hops.any()) return;
+  const NextHops::PairIndex pair = next_hops.find(frame.source, frame.destination, frame.vlan);
+  if (pair == NextHops::kNone) return;
+  if (next_hops.shows_nothing_new(pair, addresses_of(frame)) || is_sound(frame)) note_next_hop(pair, frame);
+}
+
+// What is not RoCE of a burst from the WAN side.
+void Engine::Impl::hear_neighbours(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const Arrival& arrival = arrivals[i];
+    if (arrival.status != wire::ParseStatus::not_ip && arrival.status != wire::ParseStatus::not_udp) continue;
+    const rte_mbuf* mbuf = arrival.mbuf;
+    const auto said = wire::parse_neighbour({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len});
+    if (!said) continue;
+    const NextHops::Heard heard = next_hops.hear(*said, now);
+    if (heard == NextHops::Heard::moved) ++counters[Counter::next_hops_moved];
+    if (news != nullptr) tell_of(*said);
+  }
+}
+
+// Also what is nothing new here: it may be to others.
+void Engine::Impl::tell_of(const wire::Neighbour& said) {
+  NextHopNews::Item item;
+  item.at = now;
+  item.from = this;
+  item.heard = true;
+  item.neighbour = said;
+  news->post(item);
+}
+
+void Engine::Impl::read_news() {
+  news->read_from(news_read, [this](const NextHopNews::Item& item) {
+    if (item.from == this) return;
+    if (item.heard) {
+      next_hops.hear(item.neighbour, item.at);
+      return;
+    }
+    const NextHops::PairIndex pair = next_hops.find(item.host, item.far, item.neighbour.vlan);
+    if (pair != NextHops::kNone) next_hops.shown(pair, item.addresses, item.at);
+  });
+}
+
+void Engine::Impl::newest_addresses(const custody::NearFlow& flow, wire::EthernetAddresses& addresses) {
+  const Connection& connection = connection_of(flow);
+  if (connection.shown_at == 0) return;
+  wire::MacAddress own;
+  std::memcpy(own.data(), &connection.shown, own.size());
+  next_hops.newest(connection.pair, own, connection.shown_at, addresses);
+}
+
+}  // namespace longhaul::engine

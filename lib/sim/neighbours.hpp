@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What routers and hosts say of their own MAC addresses: ARP, and over IPv6 Neighbour Advertisements.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/case.hpp"
+#include "wire/frame.hpp"
+
+namespace longhaul::sim {
+
+/// To all, with the VLAN tags of the case: `ip` has `mac` now.
+std::vector<std::uint8_t> announcement(const Case& c, const wire::IpAddress& ip, const wire::MacAddress& mac);
+/// The same beside a question for `asked`; over IPv6, where no question is taken for more, an announcement.
+std::vector<std::uint8_t> question(const Case& c, const wire::IpAddress& ip, const wire::MacAddress& mac,
+                                   const wire::IpAddress& asked);
+
+}  // namespace longhaul::sim

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "wire/neighbour.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace longhaul::wire {
+namespace {
+
+constexpr std::uint16_t kHardwareEthernet = 1;
+constexpr std::uint16_t kArpRequest = 1;
+constexpr std::uint16_t kArpReply = 2;
+
+constexpr std::uint8_t kIpProtocolIcmpv6 = 58;
+constexpr std::uint8_t kNeighbourAdvertisement = 136;
+constexpr std::uint32_t kSolicited = 1u << 30;
+constexpr std::uint32_t kOverride = 1u << 29;
+constexpr std::uint8_t kTargetLinkLayerAddress = 2;
+constexpr std::size_t kOptionUnit = 8;  ///< bytes; RFC 4861, 4.6
+constexpr std::uint8_t kOnLink = 255;   ///< hop limit of what no router has passed on
+
+using Bytes = std::span<const std::uint8_t>;
+
+/// The caller has checked that the bytes are there.
+template <typename Header>
+const Header& view(Bytes bytes) noexcept {
+  static_assert(alignof(Header) == 1);
+  return *reinterpret_cast<const Header*>(bytes.data());
+}
+
+constexpr bool is_multicast(const std::array<std::uint8_t, 16>& ipv6) noexcept { return ipv6[0] == 0xff; }
+
+bool is_a_hosts(const MacAddress& mac) noexcept {
+  const bool group = (mac[0] & 1) != 0;
+  return !group && mac != MacAddress{};
+}
+
+std::optional<Neighbour> parse_arp(Bytes bytes) noexcept {
+  if (bytes.size() < sizeof(ArpPacket)) return std::nullopt;
+  const auto& arp = view<ArpPacket>(bytes);
+  const bool for_ipv4 = arp.hardware_type == kHardwareEthernet && arp.protocol_type == kEtherTypeIpv4 &&
+                        arp.hardware_size == arp.sender_mac.size() && arp.protocol_size == arp.sender_ip.size();
+  if (!for_ipv4 || (arp.operation != kArpRequest && arp.operation != kArpReply)) return std::nullopt;
+  const bool probe = arp.sender_ip == std::array<std::uint8_t, 4>{};
+  if (probe || !is_a_hosts(arp.sender_mac)) return std::nullopt;
+  Neighbour said;
+  said.ip = IpAddress::from_ipv4(arp.sender_ip);
+  said.mac = arp.sender_mac;
+  said.announced = arp.operation == kArpReply || arp.sender_ip == arp.target_ip;
+  return said;
+}
+
+/// RFC 1071, the message with its checksum in it and the pseudo-header of RFC 8200, 8.1.
+bool icmpv6_checksum_good(const Ipv6Header& ip, Bytes message) noexcept {
+  std::uint64_t sum = message.size() + kIpProtocolIcmpv6;
+  const auto add = [&sum](Bytes bytes) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) sum += std::uint64_t{bytes[i]} << (i % 2 == 0 ? 8 : 0);
+  };
+  add(ip.source);
+  add(ip.destination);
+  add(message);
+  return sum % 0xffff == 0;
+}
+
+/// Nothing when an option has no length or goes beyond the message, or when there is no such option.
+std::optional<MacAddress> target_address(Bytes options) noexcept {
+  std::optional<MacAddress> mac;
+  while (!options.empty()) {
+    if (options.size() < 2) return std::nullopt;
+    const std::size_t size = options[1] * kOptionUnit;
+    if (size == 0 || size > options.size()) return std::nullopt;
+    if (options[0] == kTargetLinkLayerAddress && size == kOptionUnit) {
+      mac.emplace();
+      std::copy_n(options.begin() + 2, mac->size(), mac->begin());
+    }
+    options = options.subspan(size);
+  }
+  return mac;
+}
+
+std::optional<Neighbour> parse_advertisement(Bytes bytes) noexcept {
+  if (bytes.size() < sizeof(Ipv6Header)) return std::nullopt;
+  const auto& ip = view<Ipv6Header>(bytes);
+  if (ip.version_class_flow >> 28 != 6 || ip.next_header != kIpProtocolIcmpv6 || ip.hop_limit != kOnLink)
+    return std::nullopt;
+  bytes = bytes.subspan(sizeof(Ipv6Header));
+  if (ip.payload_length > bytes.size() || ip.payload_length < sizeof(NeighbourAdvertisement)) return std::nullopt;
+  const Bytes message = bytes.first(ip.payload_length);
+  const auto& advertisement = view<NeighbourAdvertisement>(message);
+  if (advertisement.type != kNeighbourAdvertisement || advertisement.code != 0) return std::nullopt;
+  const std::uint32_t flags = advertisement.flags;
+  if (is_multicast(advertisement.target)) return std::nullopt;
+  if (is_multicast(ip.destination) && (flags & kSolicited) != 0) return std::nullopt;
+  const auto mac = target_address(message.subspan(sizeof(NeighbourAdvertisement)));
+  if (!mac || !is_a_hosts(*mac) || !icmpv6_checksum_good(ip, message)) return std::nullopt;
+  Neighbour said;
+  said.ip = IpAddress::from_ipv6(advertisement.target);
+  if (said.ip.is_ipv4()) return std::nullopt;  // as parse(): ::ffff:a.b.c.d stands for IPv4
+  said.mac = *mac;
+  said.announced = true;
+  said.overrides = (flags & kOverride) != 0;
+  return said;
+}
+
+}  // namespace
+
+std::optional<Neighbour> parse_neighbour(Bytes frame) noexcept {
+  constexpr std::uint32_t kMaxVlanTags = 2;
+  if (frame.size() < sizeof(EthernetHeader)) return std::nullopt;
+  std::uint16_t ether_type = view<EthernetHeader>(frame).ether_type;
+  Bytes rest = frame.subspan(sizeof(EthernetHeader));
+  std::uint32_t tags = 0;
+  std::uint32_t vids = 0;
+  while (ether_type == kEtherTypeVlan || ether_type == kEtherTypeQinQ) {
+    if (tags == kMaxVlanTags || rest.size() < sizeof(VlanTag)) return std::nullopt;
+    const auto& tag = view<VlanTag>(rest);
+    vids |= (tag.tci & 0xfffU) << (tags == 0 ? 12 : 0);
+    ether_type = tag.ether_type;
+    rest = rest.subspan(sizeof(VlanTag));
+    ++tags;
+  }
+  std::optional<Neighbour> said;
+  if (ether_type == kEtherTypeArp)
+    said = parse_arp(rest);
+  else if (ether_type == kEtherTypeIpv6)
+    said = parse_advertisement(rest);
+  if (said) said->vlan.value = tags << 24 | vids;
+  return said;
+}
+
+}  // namespace longhaul::wire
