@@ -17,14 +17,22 @@ void place(NearFlow& flow, std::uint32_t una, std::uint32_t sent_top) {
 
 }  // namespace
 
-void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up) {
-  flow.phase = settings_.confirm_by_cm ? Phase::confirmed : Phase::unconfirmed;
-  flow.was_confirmed = flow.msn_known = settings_.confirm_by_cm;
+void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, bool proven) {
+  const bool by_cm = settings_.confirm_by_cm && proven;
+  flow.phase = by_cm ? Phase::confirmed : Phase::unconfirmed;
+  flow.was_confirmed = flow.msn_known = by_cm;
   flow.next_policy = flow.policy;
   // A flow that is only counted must not have its gaps NAKed.
   if (flow.policy == flow::Policy::off) flow.phase = Phase::plain;
   place(flow, starting_psn, starting_psn);
   flow.give_up = std::max(settings_.give_up, least_give_up);
+}
+
+void NearPart::established(NearFlow& flow) const {
+  const bool untouched = flow.queue.empty() && flow.una == flow.tail && flow.tail == flow.sent_top;
+  if (!settings_.confirm_by_cm || flow.phase != Phase::unconfirmed || !untouched) return;
+  flow.phase = Phase::confirmed;
+  flow.was_confirmed = flow.msn_known = true;
 }
 
 // From here on as after any stretch of plain RoCE: custody, and an ACK that covers what went before it.
@@ -63,6 +71,11 @@ void NearPart::end(NearFlow& flow, Time now) {
   flow.record = nullptr;
   flow.phase = Phase::ended;
   flow.deadline = kNever;
+}
+
+void NearPart::doubt(NearFlow& flow, std::uint32_t, Time) {
+  if (flow.phase == Phase::confirmed || flow.phase == Phase::unconfirmed || flow.phase == Phase::rejoining)
+    enter_plain(flow);
 }
 
 void NearPart::abandon(NearFlow& flow, std::string_view why, Time now) {

@@ -75,8 +75,11 @@ class NearPart {
         outlet_(outlet),
         observer_(observer) {}
 
-  /// Prepares `flow`, whose identity, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
-  void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up);
+  /// Prepares `flow`, whose identity, policy and path MTU are set, to begin at `starting_psn` with MSN 0. `proven`: it
+  /// is no forger's, and none of its packets can have passed before; otherwise a real answer must agree first, whatever
+  /// the settings say, unless established() comes before its first packet.
+  void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, bool proven = true);
+  void established(NearFlow& flow) const;
 
   /// The same for a flow of an earlier process: `promise` was made and `lost_bytes` of it not delivered.
   static void begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes);
@@ -111,6 +114,10 @@ class NearPart {
 
   /// The responder's side closed the connection, or its QPN was given to another: custody can never be confirmed.
   void end(NearFlow& flow, Time now);
+
+  /// The flow's QPN may have begun another life at `psn`: the box says nothing and sends nothing again for it until the
+  /// responder's answers decide.
+  void doubt(NearFlow& flow, std::uint32_t psn, Time now);
 
   /// The flow fails if something was acknowledged and is not delivered: an operator would not wait for it.
   void abandon(NearFlow& flow, std::string_view why, Time now);
