@@ -91,6 +91,7 @@ constexpr Field kCase[] = {
     FIELD(Case, close, 0, 5),
     FIELD(Case, close_at_us, 0, kMuch),
     FIELD(Case, reconnect, 0, 5),
+    FIELD(Case, same_exchange, 0, 1),
     FIELD(Case, cm_timeout_us, 1, kMuch),
     FIELD(Case, ipv6, 0, 1),
     FIELD(Case, vlans, 0, 2),

@@ -3,6 +3,7 @@
 // the requesters are told, and computes from the posted work alone what may be said.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <limits>
@@ -38,7 +39,8 @@ struct FlowPlan {
   std::uint32_t requester_qpn = 0;
   std::uint32_t responder_qpn = 0;
   std::uint16_t p_key = 0xffff;
-  bool completions_true = false;  ///< policy window at its near box
+  std::array<std::uint32_t, 2> comm_ids{};  ///< by host; 0 without RDMA-CM
+  bool completions_true = false;            ///< policy window at its near box
 };
 
 class Judge final : public BoxWatch {
@@ -65,6 +67,8 @@ class Judge final : public BoxWatch {
   /// It has lost its memory. `owed`: bytes acknowledged and not delivered that went with it; `remembered`: its next
   /// life finds them in the restart record.
   void box_crashed(unsigned box, std::uint64_t owed, bool remembered);
+  /// An operator has it forget all connections.
+  void box_forgets(unsigned box);
   /// After each call of the engine.
   void check_limits(unsigned box, const engine::Engine& engine, std::uint64_t bytes_limit, Time now);
 
@@ -114,6 +118,8 @@ class Judge final : public BoxWatch {
     Time started_at = 0;           ///< when its near box began
     bool visible = false;          ///< its failure, or what was unconfirmed at its close, was said
     bool closed = false;           ///< at its near box
+    bool may_end = false;          ///< its near box has seen an end of its own: DREQ or DREP with both IDs
+    Time heard_at = 0;             ///< when its near box took in the last request
     std::int32_t asked = kNobody;  ///< after its failure: the oldest position that came since the last fatal NAK
     bool remembered = false;       ///< over a crash of its near box: it still knows what it had told
     bool waits_in_record = false;  ///< its near box has not started again
@@ -136,6 +142,7 @@ class Judge final : public BoxWatch {
     void on_found_in_record(const custody::FlowIdentity&, std::uint64_t) override;
     void on_flow_failed(const custody::FlowIdentity&, std::string_view, std::uint64_t, Time) override;
     void on_unconfirmed_at_close(const custody::FlowIdentity&, std::uint64_t, std::uint64_t, Time) override;
+    void on_closed_untold(const custody::FlowIdentity&, std::uint64_t, Time) override;
     void on_flow_closed(const custody::FlowIdentity&, std::uint64_t, Time) override;
 
    private:
@@ -146,6 +153,8 @@ class Judge final : public BoxWatch {
 
   Flow* flow_of(const View& view) const;
   std::optional<wire::CmMessage> dreq_in(const View& view) const;
+  void note_end(unsigned box, const View& view);
+  bool has_ended(const Flow& flow) const;
   void forget(unsigned box);
   void note_credits(Flow& flow, const View& view);
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
