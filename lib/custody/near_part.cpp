@@ -17,9 +17,10 @@ void place(NearFlow& flow, std::uint32_t una, std::uint32_t sent_top) {
 
 }  // namespace
 
-void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, Time now) {
-  flow.phase = settings_.confirm_by_cm ? Phase::confirmed : Phase::unconfirmed;
-  flow.was_confirmed = flow.msn_known = settings_.confirm_by_cm;
+void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, bool proven, Time now) {
+  const bool by_cm = settings_.confirm_by_cm && proven;
+  flow.phase = by_cm ? Phase::confirmed : Phase::unconfirmed;
+  flow.was_confirmed = flow.msn_known = by_cm;
   flow.next_policy = flow.policy;
   // A flow that is only counted must not have its gaps NAKed.
   if (flow.policy == flow::Policy::off) flow.phase = Phase::plain;
@@ -27,6 +28,13 @@ void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_
   flow.give_up = std::max(settings_.give_up, least_give_up);
   flow.confirm_again = settings_.confirm_again;
   flow.unanswered_since = now;
+}
+
+void NearPart::established(NearFlow& flow) const {
+  const bool untouched = flow.queue.empty() && flow.una == flow.tail && flow.tail == flow.sent_top;
+  if (!settings_.confirm_by_cm || flow.phase != Phase::unconfirmed || !untouched) return;
+  flow.phase = Phase::confirmed;
+  flow.was_confirmed = flow.msn_known = true;
 }
 
 // From here on as after any stretch of plain RoCE: custody, and an ACK that covers what went before it.

@@ -82,8 +82,11 @@ class NearPart {
         outlet_(outlet),
         observer_(observer) {}
 
-  /// Prepares `flow`, whose identity, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
-  void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, Time now);
+  /// Prepares `flow`, whose identity, policy and path MTU are set, to begin at `starting_psn` with MSN 0. `proven`: it
+  /// is no forger's, and none of its packets can have passed before; otherwise a real answer must agree first, whatever
+  /// the settings say, unless established() comes before its first packet.
+  void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, bool proven, Time now);
+  void established(NearFlow& flow) const;
 
   /// The same for a flow of an earlier process: `promise` was made and `lost_bytes` of it not delivered.
   static void begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes);

@@ -111,7 +111,12 @@ struct Engine::Impl final : custody::Outlet {
   // learn.cpp
   custody::Verdict cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf);
   std::optional<flow::ConnectionIndex> admit(const flow::ConnectionInfo& info, bool from_traffic);
-  void learn(const flow::ConnectionInfo& info);
+  /// `proven`: its REQ was not forged, and none of its packets can have passed yet. `wants_word`: established() is to
+  /// come for it.
+  void learn(const flow::ConnectionInfo& info, bool proven, bool wants_word);
+  void replied(const flow::CmOutcome& outcome);
+  void established(const flow::CmOutcome& outcome);
+  void reply_repeated(flow::ConnectionIndex index);
   void learn_from_traffic(Side side, const wire::Frame& frame);
   static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);
   void make_room();

@@ -27,9 +27,15 @@ Verdict Engine::Impl::cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
   if (!message) return Verdict::forward;
   if (!intact(frame)) return Verdict::forward;
   ++counters[Counter::cm_messages];
-  const flow::CmOutcome outcome = tracker.handle(frame, *message, side, now);
+  flow::CmOutcome outcome = tracker.handle(frame, *message, side, now);
+  if (outcome.event == flow::CmEvent::established) {
+    established(outcome);
+    if (message->attribute != wire::CmAttribute::dreq) return Verdict::forward;
+    outcome = tracker.handle(frame, *message, side, now);
+  }
   switch (outcome.event) {
     case flow::CmEvent::none:
+    case flow::CmEvent::established:
       return Verdict::forward;
     case flow::CmEvent::unmatched:
       if (const auto index = disconnecting(side, frame, *message))
@@ -39,8 +45,11 @@ Verdict Engine::Impl::cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
     case flow::CmEvent::table_full:
       ++counters[Counter::cm_table_full];
       return Verdict::forward;
-    case flow::CmEvent::learned:
-      learn(outcome.info);
+    case flow::CmEvent::replied:
+      replied(outcome);
+      return Verdict::forward;
+    case flow::CmEvent::repeated:
+      reply_repeated(*outcome.connection);
       return Verdict::forward;
     case flow::CmEvent::disconnect_requested:
       return disconnect_requested(side, *outcome.connection, *message, mbuf);
@@ -62,8 +71,8 @@ custody::FlowIdentity Engine::Impl::identity_of(const flow::ConnectionInfo& info
 std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionInfo& info, bool from_traffic) {
   // The responder's QPN, announced anew by its owner: whatever it had before, it has forgotten. Traffic announces
   // nothing: it must wait until custody of the QPN's former user has ended.
-  // The requester's QPN, in a connection to another QP: it may be used again, or somebody forged a REQ for it. What is
-  // in custody has its responder still and goes on; the newcomer passes through.
+  // The requester's QPN, in a connection to another QP: what is in custody has its responder still and goes on; the
+  // newcomer passes through.
   for (const Side key : {Side::host, Side::wan}) {
     const auto old = table.holder(info, key);
     if (!old) continue;
@@ -103,13 +112,53 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
   return index;
 }
 
-void Engine::Impl::learn(const flow::ConnectionInfo& info) {
+void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wants_word) {
   const auto index = admit(info, false);
   if (!index) return;
-  tracker.bind(*index);
-  near.begin(connections[*index].near, info.end(Side::host).starting_psn, info.retry_count * info.ack_timeout,
+  tracker.bind(*index, wants_word);
+  near.begin(connections[*index].near, info.end(Side::host).starting_psn, info.retry_count * info.ack_timeout, proven,
              now);
   record_connection(*index);
+}
+
+// An old connection that has one of the QPNs ends by what proves that it has ended. A REQ proves nothing: anyone can
+// forge one, to a service that really listens, and the REP is genuine then. With the host as the active end the REP
+// itself is such a proof: it names IDs that only the far end could read. All else waits for the active end's word.
+void Engine::Impl::replied(const flow::CmOutcome& outcome) {
+  const flow::ConnectionInfo& info = outcome.info;
+  if (const auto old = table.holder(info, Side::host)) {
+    if (outcome.active_side == Side::host) {
+      close(*old);
+    } else {
+      const std::uint32_t first = info.end(Side::host).starting_psn;
+      near.doubt(connections[*old].near, first, first, now);
+      touch(*old);
+    }
+  }
+  if (table.holder(info, Side::host) || table.holder(info, Side::wan))
+    tracker.postpone(next_serial());
+  else
+    learn(info, outcome.active_side == Side::host, outcome.active_side == Side::wan);
+}
+
+void Engine::Impl::established(const flow::CmOutcome& outcome) {
+  if (outcome.connection) return near.established(connections[*outcome.connection].near);
+  // What was learned since the REP is this very connection, from its traffic, or a later one.
+  for (const Side key : {Side::host, Side::wan})
+    if (const auto holder = table.holder(outcome.info, key);
+        holder && connections[*holder].near.identity.serial > outcome.mark)
+      return;
+  learn(outcome.info, false, false);
+}
+
+// Before any data it is a plain repeat. Later it may be another life of both ends, which count their IDs, QPNs and PSNs
+// from where they did before.
+void Engine::Impl::reply_repeated(flow::ConnectionIndex index) {
+  custody::NearFlow& flow = connections[index].near;
+  const std::uint32_t starting_psn = table[index].end(Side::host).starting_psn;
+  if (flow.tail == starting_psn && flow.sent_top == starting_psn) return;
+  near.doubt(flow, starting_psn, starting_psn, now);
+  touch(index);
 }
 
 // A frame of no connection that is known. Requests of far hosts, and our hosts' answers to them, are for the other box

@@ -17,8 +17,8 @@ __extension__ typedef unsigned __int128 Wide;
 
 // Of RDMA-CM's exchange of one connection: two nodes of std::map, with what malloc puts around them.
 constexpr std::uint64_t kExchangeBytes = 112 + 112;
-// The same before the connection stands: a node of a map and one of a list.
-constexpr std::uint64_t kPendingBytes = 288 + 96;
+// The same before the connection stands: a node of a map, one of a list, and one of a map while it waits for its end.
+constexpr std::uint64_t kPendingBytes = 288 + 96 + 112;
 
 // An entry of steer::Steering, which this library does not know: two keys, flags, when it was last seen, free list.
 constexpr std::uint64_t kOwnerBytes = 2 * sizeof(flow::KeyIndex::Key) + 8 + 8 + 4;

@@ -33,35 +33,29 @@ CmOutcome CmTracker::handle(const wire::Frame& frame, const wire::CmMessage& mes
       return on_reject(frame, message, from);
     case CmAttribute::mra:
     case CmAttribute::rtu:
-      return {};
+      return on_word_of_active(frame, message, from);
     case CmAttribute::dreq:
-    case CmAttribute::drep: {
-      CmOutcome outcome;
-      outcome.connection = find_live(frame, message, from);
-      if (!outcome.connection)
-        outcome.event = CmEvent::unmatched;
-      else
-        outcome.event = message.attribute == CmAttribute::dreq ? CmEvent::disconnect_requested : CmEvent::disconnected;
-      return outcome;
-    }
+      if (const CmOutcome outcome = on_word_of_active(frame, message, from); outcome.event != CmEvent::none)
+        return outcome;
+      return on_disconnect(frame, message, from);
+    case CmAttribute::drep:
+      return on_disconnect(frame, message, from);
   }
   return {};
+}
+
+bool CmTracker::same_request(const ConnectionInfo& one, const ConnectionInfo& another, Side active_side) {
+  const Side passive_side = other(active_side);
+  return one.end(active_side).qpn == another.end(active_side).qpn &&
+         one.end(passive_side).starting_psn == another.end(passive_side).starting_psn &&
+         one.path_mtu == another.path_mtu && one.retry_count == another.retry_count &&
+         one.ack_timeout == another.ack_timeout;
 }
 
 CmOutcome CmTracker::on_request(const wire::Frame& frame, const wire::CmMessage& message, Side from, Time now) {
   CmOutcome outcome;
   if (!message.reliable_connected) return outcome;
   const PendingKey key{key_from_active(frame, message.local_comm_id), message.transaction_id};
-  if (pending_.contains(key)) return outcome;  // a repeat
-
-  while (!by_age_.empty()) {
-    const auto oldest = pending_.find(by_age_.front());
-    const bool expired = now - oldest->second.since > kPendingLife;
-    const bool full = pending_.size() >= max_pending_;
-    if (!expired && !full) break;
-    if (!expired && !oldest->second.answered) outcome.event = CmEvent::table_full;
-    erase_pending(oldest);
-  }
 
   Pending pending;
   pending.active_side = from;
@@ -77,6 +71,21 @@ CmOutcome CmTracker::on_request(const wire::Frame& frame, const wire::CmMessage&
   passive.ip = frame.destination;
   // The Starting PSN of a message is what its *receiver* sends with (verified on captures of real stacks).
   passive.starting_psn = message.starting_psn & wire::kPsnMask;
+
+  if (const auto found = pending_.find(key); found != pending_.end()) {
+    if (found->second.active_side == from && same_request(found->second.info, pending.info, from))
+      return outcome;      // a repeat
+    erase_pending(found);  // its host has begun anew, and counts its IDs from where it did before
+  }
+  while (!by_age_.empty()) {
+    const auto oldest = pending_.find(by_age_.front());
+    const bool expired = now - oldest->second.since > kPendingLife;
+    const bool full = pending_.size() >= max_pending_;
+    if (!expired && !full) break;
+    if (!expired && !oldest->second.answered) outcome.event = CmEvent::table_full;
+    erase_pending(oldest);
+  }
+
   if (keep_requests_) pending.request.assign(frame.data, frame.data + frame.roce_size());
   pending.age = by_age_.insert(by_age_.end(), key);
   pending_.emplace(key, std::move(pending));
@@ -85,20 +94,35 @@ CmOutcome CmTracker::on_request(const wire::Frame& frame, const wire::CmMessage&
 
 CmOutcome CmTracker::on_reply(const wire::Frame& frame, const wire::CmMessage& message, Side from) {
   CmOutcome outcome;
-  const ExchangeKey exchange = key_from_passive(frame, message.remote_comm_id);
-  const auto found = pending_.find({exchange, message.transaction_id});
+  const PendingKey key{key_from_passive(frame, message.remote_comm_id), message.transaction_id};
+  const auto found = pending_.find(key);
   if (found == pending_.end() || found->second.active_side == from) {
     outcome.event = CmEvent::unmatched;
     return outcome;
   }
   Pending& pending = found->second;
-  if (pending.answered) return outcome;  // a repeat
+  std::uint32_t& passive_qpn = pending.info.end(from).qpn;
+  std::uint32_t& active_psn = pending.info.end(other(from)).starting_psn;
+  const std::uint32_t starting_psn = message.starting_psn & wire::kPsnMask;
+  if (pending.answered && pending.passive_comm_id == message.local_comm_id && passive_qpn == message.local_qpn &&
+      active_psn == starting_psn) {
+    const auto live = live_.find({key.first, pending.passive_comm_id});
+    if (live == live_.end() || live->second.connection != pending.connection) return outcome;
+    outcome.event = CmEvent::repeated;
+    outcome.connection = pending.connection;
+    return outcome;
+  }
+  // Another answer than the first is of another life of the passive end.
+  stop_waiting(key, pending);
+  pending.connection.reset();
   pending.answered = true;
-  pending.info.end(from).qpn = message.local_qpn;
-  pending.info.end(other(from)).starting_psn = message.starting_psn & wire::kPsnMask;
-  outcome.event = CmEvent::learned;
+  pending.passive_comm_id = message.local_comm_id;
+  passive_qpn = message.local_qpn;
+  active_psn = starting_psn;
+  outcome.event = CmEvent::replied;
   outcome.info = pending.info;
-  to_bind_ = {exchange, message.local_comm_id, message.transaction_id, pending.active_side};
+  outcome.active_side = pending.active_side;
+  unsettled_ = key;
   return outcome;
 }
 
@@ -112,13 +136,11 @@ CmOutcome CmTracker::on_reject(const wire::Frame& frame, const wire::CmMessage& 
   }
   const auto by_active = pending_.find({key_from_active(frame, message.local_comm_id), message.transaction_id});
   if (by_active != pending_.end() && by_active->second.active_side == from && by_active->second.answered) {
-    // Another exchange may have used the communication ID since, or this one got no place: not theirs to end.
-    const auto live = live_.find(by_active->first.first);
-    if (live != live_.end() && live->second.active_side == from &&
-        live->second.transaction_id == message.transaction_id &&
-        live->second.passive_comm_id == message.remote_comm_id) {
+    const Pending& pending = by_active->second;
+    // One that got no place has nothing to end.
+    if (pending.connection && pending.passive_comm_id == message.remote_comm_id) {
       outcome.event = CmEvent::rejected;
-      outcome.connection = live->second.connection;
+      outcome.connection = pending.connection;
     }
     erase_pending(by_active);
     return outcome;
@@ -127,19 +149,60 @@ CmOutcome CmTracker::on_reject(const wire::Frame& frame, const wire::CmMessage& 
   return outcome;
 }
 
-// Both communication IDs must be those of the exchange, one alone is easily guessed; and the message must come from
-// where its sender is.
+// RTU, MRA and DREQ of the active end name the ID that the REP told, so whoever sent them has read it. A REJ proves as
+// much, but wants no connection; and a DREP proves nothing: hosts answer the DREQ of an exchange that they do not know,
+// with the IDs that stand in it.
+CmOutcome CmTracker::on_word_of_active(const wire::Frame& frame, const wire::CmMessage& message, Side from) {
+  CmOutcome outcome;
+  const auto waiting = waiting_.find({key_from_active(frame, message.local_comm_id), message.remote_comm_id});
+  if (waiting == waiting_.end()) return outcome;
+  const PendingKey key{waiting->first.exchange, waiting->second};
+  Pending& pending = pending_.at(key);
+  if (pending.active_side != from) return outcome;
+  stop_waiting(key, pending);
+  outcome.event = CmEvent::established;
+  outcome.info = pending.info;
+  outcome.active_side = pending.active_side;
+  outcome.mark = pending.mark;
+  outcome.connection = pending.connection;
+  unsettled_ = key;
+  return outcome;
+}
+
+CmOutcome CmTracker::on_disconnect(const wire::Frame& frame, const wire::CmMessage& message, Side from) const {
+  CmOutcome outcome;
+  outcome.connection = find_live(frame, message, from);
+  if (!outcome.connection)
+    outcome.event = CmEvent::unmatched;
+  else
+    outcome.event =
+        message.attribute == wire::CmAttribute::dreq ? CmEvent::disconnect_requested : CmEvent::disconnected;
+  return outcome;
+}
+
+// The message must come from where its sender is.
 std::optional<ConnectionIndex> CmTracker::find_live(const wire::Frame& frame, const wire::CmMessage& message,
                                                     Side from) const {
-  if (const auto found = live_.find(key_from_active(frame, message.local_comm_id));
-      found != live_.end() && found->second.passive_comm_id == message.remote_comm_id &&
-      found->second.active_side == from)
+  if (const auto found = live_.find({key_from_active(frame, message.local_comm_id), message.remote_comm_id});
+      found != live_.end() && found->second.active_side == from)
     return found->second.connection;
-  if (const auto found = live_.find(key_from_passive(frame, message.remote_comm_id));
-      found != live_.end() && found->second.passive_comm_id == message.local_comm_id &&
-      found->second.active_side != from)
+  if (const auto found = live_.find({key_from_passive(frame, message.remote_comm_id), message.local_comm_id});
+      found != live_.end() && found->second.active_side != from)
     return found->second.connection;
   return std::nullopt;
+}
+
+std::optional<ConnectionIndex> CmTracker::connection_of(const wire::Frame& frame, const wire::CmMessage& message,
+                                                        Side from) const {
+  for (const bool by_active : {true, false}) {
+    const auto waiting = by_active
+                             ? waiting_.find({key_from_active(frame, message.local_comm_id), message.remote_comm_id})
+                             : waiting_.find({key_from_passive(frame, message.remote_comm_id), message.local_comm_id});
+    if (waiting == waiting_.end()) continue;
+    const Pending& pending = pending_.at({waiting->first.exchange, waiting->second});
+    if ((pending.active_side == from) == by_active) return pending.connection;
+  }
+  return find_live(frame, message, from);
 }
 
 std::span<const std::uint8_t> CmTracker::request_of(const wire::Frame& frame, const wire::CmMessage& reply) const {
@@ -148,43 +211,95 @@ std::span<const std::uint8_t> CmTracker::request_of(const wire::Frame& frame, co
   return found->second.request;
 }
 
-void CmTracker::bind(ConnectionIndex connection) {
-  if (!to_bind_) return;
-  const auto& [key, passive_comm_id, transaction_id, active_side] = *to_bind_;
-  add_live(key, {connection, passive_comm_id, transaction_id, active_side});
-  to_bind_.reset();
+void CmTracker::bind(ConnectionIndex connection, bool wants_word) {
+  if (!unsettled_) return;
+  if (const auto found = pending_.find(*unsettled_); found != pending_.end()) {
+    Pending& pending = found->second;
+    pending.connection.reset();  // for add_live() not to forget it
+    add_live({unsettled_->first, pending.passive_comm_id}, {connection, unsettled_->second, pending.active_side});
+    pending.connection = connection;
+    if (wants_word) wait(*unsettled_, pending);
+  }
+  unsettled_.reset();
 }
 
-void CmTracker::add_live(const ExchangeKey& key, const Live& live) {
+void CmTracker::postpone(std::uint64_t mark, std::optional<ConnectionIndex> connection) {
+  if (!unsettled_) return;
+  if (const auto found = pending_.find(*unsettled_); found != pending_.end()) {
+    Pending& pending = found->second;
+    wait(*unsettled_, pending);
+    pending.mark = mark;
+    pending.connection = connection;
+    if (connection) keys_[*connection] = {unsettled_->first, pending.passive_comm_id};
+  }
+  unsettled_.reset();
+}
+
+void CmTracker::wait(const PendingKey& key, Pending& pending) {
+  const AnsweredKey answered{key.first, pending.passive_comm_id};
+  // One of another transaction with both IDs the same is older.
+  if (const auto older = waiting_.find(answered); older != waiting_.end()) {
+    const PendingKey its{key.first, older->second};
+    stop_waiting(its, pending_.at(its));
+  }
+  waiting_[answered] = key.second;
+  pending.waits = true;
+}
+
+void CmTracker::stop_waiting(const PendingKey& key, Pending& pending) {
+  if (!pending.waits) return;
+  pending.waits = false;
+  waiting_.erase({key.first, pending.passive_comm_id});
+}
+
+void CmTracker::add_live(const AnsweredKey& key, const Live& live) {
   forget(live.connection);
-  // A communication ID used again belongs to the newer connection.
-  if (const auto old = live_.find(key); old != live_.end()) keys_.erase(old->second.connection);
+  // Both IDs used again belong to the newer connection.
+  if (const auto old = live_.find(key); old != live_.end()) {
+    const auto pending = pending_.find({key.exchange, old->second.transaction_id});
+    if (pending != pending_.end() && pending->second.connection == old->second.connection) {
+      stop_waiting(pending->first, pending->second);
+      pending->second.connection.reset();
+    }
+    keys_.erase(old->second.connection);
+  }
   live_[key] = live;
   keys_[live.connection] = key;
 }
 
 std::optional<CmExchange> CmTracker::exchange_of(ConnectionIndex connection) const {
-  const auto found = keys_.find(connection);
-  if (found == keys_.end()) return std::nullopt;
-  const Live& live = live_.at(found->second);
-  return CmExchange{live.active_side, found->second.active_comm_id, live.passive_comm_id};
+  const auto key = keys_.find(connection);
+  if (key == keys_.end()) return std::nullopt;
+  const auto live = live_.find(key->second);
+  if (live == live_.end() || live->second.connection != connection) return std::nullopt;
+  return CmExchange{live->second.active_side, key->second.exchange.active_comm_id, key->second.passive_comm_id};
 }
 
 void CmTracker::restore(ConnectionIndex connection, const ConnectionInfo& info, const CmExchange& exchange) {
   const ExchangeKey key{info.vlan.value, info.end(exchange.active_side).ip.bytes,
                         info.end(other(exchange.active_side)).ip.bytes, exchange.active_comm_id};
   // Nothing but a REJ of its set-up would name the transaction, and that is over.
-  add_live(key, {connection, exchange.passive_comm_id, 0, exchange.active_side});
+  add_live({key, exchange.passive_comm_id}, {connection, 0, exchange.active_side});
 }
 
 void CmTracker::forget(ConnectionIndex connection) {
   const auto found = keys_.find(connection);
   if (found == keys_.end()) return;
-  live_.erase(found->second);
+  const AnsweredKey key = found->second;
   keys_.erase(found);
+  const auto end_exchange = [&](std::uint64_t transaction_id) {
+    const auto pending = pending_.find({key.exchange, transaction_id});
+    if (pending != pending_.end() && pending->second.connection == connection) erase_pending(pending);
+  };
+  if (const auto live = live_.find(key); live != live_.end() && live->second.connection == connection) {
+    end_exchange(live->second.transaction_id);
+    live_.erase(live);
+  }
+  if (const auto waiting = waiting_.find(key); waiting != waiting_.end()) end_exchange(waiting->second);
 }
 
-void CmTracker::erase_pending(std::map<PendingKey, Pending>::iterator position) {
+void CmTracker::erase_pending(PendingMap::iterator position) {
+  stop_waiting(position->first, position->second);
   by_age_.erase(position->second.age);
   pending_.erase(position);
 }

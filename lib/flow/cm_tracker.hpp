@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Follows RDMA-CM exchanges (IBTA vol. 1, 12.9) as a bystander: REQ and REP give a connection, DREQ and DREP end it.
 // Exchanges are told apart by addresses, communication ID and transaction ID, so that repeats and forged
-// messages change nothing that is established.
+// messages change nothing that is established. Anyone can forge a REQ, and a listener answers it by a genuine REP; what
+// shows that the REQ was genuine is a message from its sender that names what only the REP told: the passive end's
+// communication ID.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,9 @@ namespace longhaul::flow {
 /// What a CM message means for connections.
 enum class CmEvent : std::uint8_t {
   none,                  ///< noted or repeated; nothing to do
-  learned,               ///< REP answered a REQ: `info` is a new connection
+  replied,               ///< REP answered a REQ: `info` may become a connection. The REQ may have been forged.
+  established,           ///< the active end has read the REP of an exchange that waits for its word: `info` stands
+  repeated,              ///< the REP that set `connection` up came again
   rejected,              ///< REJ of a connection that was learned
   disconnect_requested,  ///< DREQ
   disconnected,          ///< DREP
@@ -33,8 +37,10 @@ enum class CmEvent : std::uint8_t {
 
 struct CmOutcome {
   CmEvent event = CmEvent::none;
-  ConnectionInfo info;                        ///< for `learned`
-  std::optional<ConnectionIndex> connection;  ///< for rejected, disconnect_requested, disconnected
+  ConnectionInfo info;                        ///< for replied, established
+  Side active_side = Side::host;              ///< for replied, established: who sent the REQ
+  std::uint64_t mark = 0;                     ///< for established: as given to postpone()
+  std::optional<ConnectionIndex> connection;  ///< all others; for established as given to bind() or postpone()
 };
 
 /// An exchange of RDMA-CM: who sent its REQ, and the communication IDs that both ends chose.
@@ -46,24 +52,26 @@ struct CmExchange {
 
 class CmTracker {
  public:
-  /// At most `max_pending` unanswered REQs are remembered; each for kPendingLife at most. `keep_requests`: with their
-  /// bytes, for request_of().
+  /// At most `max_pending` REQs are remembered; each for kPendingLife at most. `keep_requests`: with their bytes, for
+  /// request_of().
   explicit CmTracker(std::uint32_t max_pending, bool keep_requests = false)
       : max_pending_(max_pending), keep_requests_(keep_requests) {}
 
   /// `frame` carries `message` and came in on `from`.
   CmOutcome handle(const wire::Frame& frame, const wire::CmMessage& message, Side from, Time now);
 
-  /// After `learned`: the slot that the connection got.
-  void bind(ConnectionIndex connection);
-  /// The connection is gone: its later CM messages are nobody's.
+  /// After `replied` or `established`: the slot that the connection got. `wants_word`: it is told by `established` when
+  /// the active end has shown that it has read the REP.
+  void bind(ConnectionIndex connection, bool wants_word = false);
+  /// After `replied`, instead: the connection waits until its active end has shown that it has read the REP. Then
+  /// `established` brings `mark` and `connection` back; until then CM messages of the exchange are about `connection`.
+  void postpone(std::uint64_t mark, std::optional<ConnectionIndex> connection = std::nullopt);
+  /// The connection is gone: its later CM messages are nobody's, and the same exchange again is a new one.
   void forget(ConnectionIndex connection);
 
-  /// The connection that `message` is about, whichever it is; nothing for a REQ and before bind().
+  /// The connection that `message` is about, whichever it is; nothing for a REQ and before bind() or postpone().
   std::optional<ConnectionIndex> connection_of(const wire::Frame& frame, const wire::CmMessage& message,
-                                               Side from) const {
-    return find_live(frame, message, from);
-  }
+                                               Side from) const;
   /// The frame (without Ethernet padding) of the REQ that the REP in `frame` answers, when they are kept; empty when it
   /// is not there any more. Valid until the next handle().
   std::span<const std::uint8_t> request_of(const wire::Frame& frame, const wire::CmMessage& reply) const;
@@ -85,46 +93,56 @@ class CmTracker {
     auto operator<=>(const ExchangeKey&) const = default;
   };
   using PendingKey = std::pair<ExchangeKey, std::uint64_t>;  // and the transaction ID
+  /// An exchange that was answered: the ID of one end alone is easily guessed.
+  struct AnsweredKey {
+    ExchangeKey exchange;
+    std::uint32_t passive_comm_id;
+    auto operator<=>(const AnsweredKey&) const = default;
+  };
 
   struct Pending {
-    ConnectionInfo info;  // filled as far as the REQ tells
+    ConnectionInfo info;  // filled as far as the REQ, then the REP tells
     Side active_side;
     Time since;
     bool answered = false;
+    bool waits = false;  ///< for its active end; it is in waiting_
+    std::uint32_t passive_comm_id = 0;
+    std::uint64_t mark = 0;
+    std::optional<ConnectionIndex> connection;  ///< what it set up, or what waits
     std::list<PendingKey>::iterator age;
     std::vector<std::uint8_t> request;  // when they are kept
   };
+  using PendingMap = std::map<PendingKey, Pending>;
 
   static ExchangeKey key_from_active(const wire::Frame& frame, std::uint32_t comm_id);
   static ExchangeKey key_from_passive(const wire::Frame& frame, std::uint32_t comm_id);
+  static bool same_request(const ConnectionInfo& one, const ConnectionInfo& other, Side active_side);
 
   CmOutcome on_request(const wire::Frame& frame, const wire::CmMessage& message, Side from, Time now);
   CmOutcome on_reply(const wire::Frame& frame, const wire::CmMessage& message, Side from);
   CmOutcome on_reject(const wire::Frame& frame, const wire::CmMessage& message, Side from);
+  CmOutcome on_word_of_active(const wire::Frame& frame, const wire::CmMessage& message, Side from);
+  CmOutcome on_disconnect(const wire::Frame& frame, const wire::CmMessage& message, Side from) const;
   std::optional<ConnectionIndex> find_live(const wire::Frame& frame, const wire::CmMessage& message, Side from) const;
-  void erase_pending(std::map<PendingKey, Pending>::iterator position);
+  void wait(const PendingKey& key, Pending& pending);
+  void stop_waiting(const PendingKey& key, Pending& pending);
+  void erase_pending(PendingMap::iterator position);
 
   std::uint32_t max_pending_;
   bool keep_requests_;
-  std::map<PendingKey, Pending> pending_;
+  PendingMap pending_;
   std::list<PendingKey> by_age_;  // oldest first
   struct Live {
     ConnectionIndex connection;
-    std::uint32_t passive_comm_id;
     std::uint64_t transaction_id;
     Side active_side;
   };
-  void add_live(const ExchangeKey& key, const Live& live);
+  void add_live(const AnsweredKey& key, const Live& live);
 
-  std::map<ExchangeKey, Live> live_;
-  std::map<ConnectionIndex, ExchangeKey> keys_;
-  struct ToBind {
-    ExchangeKey key;
-    std::uint32_t passive_comm_id;
-    std::uint64_t transaction_id;
-    Side active_side;
-  };
-  std::optional<ToBind> to_bind_;
+  std::map<AnsweredKey, Live> live_;
+  std::map<AnsweredKey, std::uint64_t> waiting_;  // their transaction IDs
+  std::map<ConnectionIndex, AnsweredKey> keys_;   // of live_ or waiting_
+  std::optional<PendingKey> unsettled_;           // the exchange that bind() or postpone() is about
 };
 
 }  // namespace longhaul::flow

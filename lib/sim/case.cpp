@@ -99,6 +99,7 @@ constexpr Field kCase[] = {
     FIELD(Case, come_back_psn, 0, 0xffffff),
     FIELD(Case, come_back_same, 0, 1),
     FIELD(Case, leave_us, 0, kMuch),
+    FIELD(Case, same_exchange, 0, 1),
     FIELD(Case, cm_timeout_us, 1, kMuch),
     FIELD(Case, ipv6, 0, 1),
     FIELD(Case, vlans, 0, 2),

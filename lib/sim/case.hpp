@@ -122,7 +122,8 @@ struct Case {
   Number active_b = 0;  ///< host B sends the REQ
   Number close = 1;     ///< 0 nobody, 1 A when both have ended, 2 B then, 3 both then, 4 A early, 5 B early
   Number close_at_us = 50000;
-  Number reconnect = 0;  ///< so many times, with the same QPNs
+  Number reconnect = 0;      ///< so many times, with the same QPNs
+  Number same_exchange = 0;  ///< and with the same communication IDs, transaction and PSNs
   // Lives of the same QPs that RDMA-CM does not announce: a server is started again, a device made anew.
   Number starts_us = 0;        ///< the first connection begins then
   Number come_back = 0;        ///< so many times

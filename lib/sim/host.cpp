@@ -2,6 +2,7 @@
 #include "sim/host.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 namespace longhaul::sim {
 
@@ -20,10 +21,12 @@ void Host::receive(const rte_mbuf* frame, Time now) {
   found->second->receive(view, now);
 }
 
-// A REQ finds its service, everything else both communication IDs.
+// A REQ finds its service, everything else both communication IDs. Of queue pairs that have the same ones the newest is
+// meant.
 void Host::cm(const wire::CmMessage& message, Time now) {
   using wire::CmAttribute;
-  for (const auto& qp : queue_pairs_) {
+  if (listener_.receive(message, now)) return;
+  for (const auto& qp : queue_pairs_ | std::views::reverse) {
     const CmAgent* agent = qp->cm();
     if (agent == nullptr) continue;
     const CmPlan& plan = agent->plan();
@@ -41,12 +44,13 @@ void Host::cm(const wire::CmMessage& message, Time now) {
 }
 
 Time Host::next_deadline() const {
-  Time next = kNever;
+  Time next = listener_.next_deadline();
   for (const auto& qp : queue_pairs_) next = std::min(next, qp->next_deadline());
   return next;
 }
 
 void Host::poll(Time now) {
+  if (listener_.next_deadline() <= now) listener_.poll(now);
   const std::size_t first = turn_;
   for (std::size_t i = 0; i < queue_pairs_.size(); ++i) {
     const std::size_t number = (first + i) % queue_pairs_.size();

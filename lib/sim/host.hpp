@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "sim/listener.hpp"
 #include "sim/queue_pair.hpp"
 
 struct rte_mbuf;
@@ -15,8 +16,8 @@ namespace longhaul::sim {
 class Host {
  public:
   /// `port`: what its queue pairs send through.
-  Host(const wire::IpAddress& address, wire::VlanKey vlan, const Outlet& port)
-      : address_(address), vlan_(vlan), port_(port) {}
+  Host(const wire::IpAddress& address, wire::VlanKey vlan, const Outlet& port, Listener listener)
+      : address_(address), vlan_(vlan), port_(port), listener_(std::move(listener)) {}
 
   /// Takes the place of an older one with its QPN.
   void add(std::shared_ptr<QueuePair> queue_pair);
@@ -32,6 +33,7 @@ class Host {
   wire::IpAddress address_;
   wire::VlanKey vlan_;
   const Outlet& port_;
+  Listener listener_;
   std::vector<std::shared_ptr<QueuePair>> queue_pairs_;  ///< newest last; old ones still answer CM
   std::map<std::uint32_t, QueuePair*> by_qpn_;
   std::size_t turn_ = 0;  ///< of the queue pairs, when they wait for the port

@@ -90,6 +90,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     if (is_answer(view) && side == Side::wan) note_credits(*flow, view);
     if (is_answer(view) || side != Side::host) return;
     note_seen(*flow, view);
+    flow->heard_at = now;
     ports.requests.insert(print);
     if (flow->failed_at != kNever) flow->asked = std::min(flow->asked, flow->plan.work->position_of(view.psn()));
     note_tail(*flow, view);
@@ -98,6 +99,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     ports.requests_unaddressed_unmarked.insert(fingerprint_without_ack_req(view, sizeof(wire::EthernetAddresses)));
     return;
   }
+  note_end(box, view);
   if (const auto dreq = dreq_in(view)) {
     if (side == Side::wan)
       ports.wan_closed = true;
@@ -171,6 +173,25 @@ bool Judge::is_request_again(const Ports& ports, const Flow& flow, const View& v
   return ports.requests_unaddressed.contains(fingerprint(view.bytes.subspan(kAddresses))) ||
          (view.frame.ack_req() &&
           ports.requests_unaddressed_unmarked.contains(fingerprint_without_ack_req(view, kAddresses)));
+}
+
+// Forgers do not know both communication IDs.
+void Judge::note_end(unsigned box, const View& view) {
+  using wire::CmAttribute;
+  if (!view.intact) return;
+  const auto message = wire::parse_cm(view.frame);
+  if (!message || (message->attribute != CmAttribute::dreq && message->attribute != CmAttribute::drep)) return;
+  for (const auto& flow : flows_) {
+    const auto& ids = flow->plan.comm_ids;
+    const bool its = (ids[0] == message->local_comm_id && ids[1] == message->remote_comm_id) ||
+                     (ids[1] == message->local_comm_id && ids[0] == message->remote_comm_id);
+    if (its && is_near(*flow, box)) flow->may_end = true;
+  }
+}
+
+// Or another connection has taken its place.
+bool Judge::has_ended(const Flow& flow) const {
+  return flow.may_end || by_requester_.at(flow.plan.requester_qpn) != &flow;
 }
 
 void Judge::note_credits(Flow& flow, const View& view) {
@@ -377,6 +398,11 @@ void Judge::box_crashed(unsigned box, std::uint64_t owed, bool remembered) {
     if (!remembered) flow->told = 0;
     if (owed != 0 && !remembered) flow->box_lost_memory = true;
   }
+}
+
+void Judge::box_forgets(unsigned box) {
+  for (const auto& flow : flows_)
+    if (is_near(*flow, box)) flow->may_end = true;
 }
 
 void Judge::forget(unsigned box) {

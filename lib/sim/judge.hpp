@@ -3,6 +3,7 @@
 // the requesters are told, and computes from the posted work alone what may be said.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <limits>
@@ -39,7 +40,8 @@ struct FlowPlan {
   std::uint32_t requester_qpn = 0;
   std::uint32_t responder_qpn = 0;
   std::uint16_t p_key = 0xffff;
-  bool completions_true = false;  ///< policy window at its near box
+  std::array<std::uint32_t, 2> comm_ids{};  ///< by host; 0 without RDMA-CM
+  bool completions_true = false;            ///< policy window at its near box
 };
 
 class Judge final : public BoxWatch {
@@ -68,6 +70,8 @@ class Judge final : public BoxWatch {
   /// It has lost its memory. `owed`: bytes acknowledged and not delivered that went with it; `remembered`: its next
   /// life finds them in the restart record.
   void box_crashed(unsigned box, std::uint64_t owed, bool remembered);
+  /// An operator has it forget all connections.
+  void box_forgets(unsigned box);
   /// After each call of the engine.
   void check_limits(unsigned box, const engine::Engine& engine, std::uint64_t bytes_limit, Time now);
 
@@ -122,6 +126,8 @@ class Judge final : public BoxWatch {
     bool doubted = false;          ///< its near box says nothing for it
     bool visible = false;          ///< its failure, or what was unconfirmed at its close, was said
     bool closed = false;           ///< at its near box
+    bool may_end = false;          ///< its near box has seen an end of its own: DREQ or DREP with both IDs
+    Time heard_at = 0;             ///< when its near box took in the last request
     std::int32_t asked = kNobody;  ///< after its failure: the oldest position that came since the last fatal NAK
     bool remembered = false;       ///< over a crash of its near box: it still knows what it had told
     bool waits_in_record = false;  ///< its near box has not started again
@@ -153,8 +159,8 @@ class Judge final : public BoxWatch {
     void on_resumed(const custody::FlowIdentity&, Time) override;
     void on_began_again(const custody::FlowIdentity&, Time) override;
     void on_unconfirmed_in_doubt(const custody::FlowIdentity&, std::uint64_t, std::uint64_t, Time) override;
-    void on_closed_untold(const custody::FlowIdentity&, std::uint64_t, Time) override;
     void on_unconfirmed_at_close(const custody::FlowIdentity&, std::uint64_t, std::uint64_t, Time) override;
+    void on_closed_untold(const custody::FlowIdentity&, std::uint64_t, Time) override;
     void on_flow_closed(const custody::FlowIdentity&, std::uint64_t, Time) override;
 
    private:
@@ -166,6 +172,8 @@ class Judge final : public BoxWatch {
 
   Flow* flow_of(const View& view) const;
   std::optional<wire::CmMessage> dreq_in(const View& view) const;
+  void note_end(unsigned box, const View& view);
+  bool has_ended(const Flow& flow) const;
   void forget(unsigned box);
   bool repeated_whole(const Flow& flow) const;
   static bool began_unseen(const Flow& flow);

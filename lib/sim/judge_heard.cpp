@@ -81,9 +81,6 @@ void Judge::Observer::on_unconfirmed_in_doubt(const custody::FlowIdentity& ident
   note_said(identity);
 }
 
-void Judge::Observer::on_closed_untold(const custody::FlowIdentity& identity, std::uint64_t, Time) {
-  note_said(identity);
-}
 
 Judge::Flow* Judge::Observer::find(const custody::FlowIdentity& identity) const {
   const auto found = judge_.by_serial_.find({box_, identity.serial});
@@ -123,9 +120,24 @@ void Judge::Observer::note_said(const custody::FlowIdentity& identity) {
       flow->visible = true;
 }
 
-void Judge::Observer::on_unconfirmed_at_close(const custody::FlowIdentity& identity, std::uint64_t, std::uint64_t,
-                                              Time) {
+void Judge::Observer::on_unconfirmed_at_close(const custody::FlowIdentity& identity, std::uint64_t packets,
+                                              std::uint64_t, Time now) {
   note_said(identity);
+  const Flow* flow = find(identity);
+  if (flow != nullptr && !judge_.has_ended(*flow))
+    judge_.report(
+        Rule::nothing_lost,
+        fmt::format("flow {}: {} packets of custody were discarded, and nobody had ended it", flow->plan.name, packets),
+        now);
+}
+
+void Judge::Observer::on_closed_untold(const custody::FlowIdentity& identity, std::uint64_t, Time now) {
+  constexpr Duration kIdle = seconds(600);  // then a full table may take its place
+  note_said(identity);
+  const Flow* flow = find(identity);
+  if (flow != nullptr && !judge_.has_ended(*flow) && now - flow->heard_at < kIdle)
+    judge_.report(Rule::fail_loudly,
+                  fmt::format("flow {} failed, and is forgotten before its requester was told", flow->plan.name), now);
 }
 
 void Judge::Observer::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t, Time) {

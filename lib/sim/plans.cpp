@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/listener.hpp"
 #include "wire/path_mtu.hpp"
 
 namespace longhaul::sim {
@@ -122,12 +123,25 @@ WorkPlan work_plan(const Case& c, unsigned host, unsigned connection, unsigned g
   work.max_bytes = static_cast<std::uint32_t>(plan.max_bytes);
   work.path_mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu));
   // Generations far apart are a host's own rule for QPNs used again (RFC 6056's reason), but not every one's.
-  const Number apart = c.come_back != 0 ? c.come_back_psn : 0x240000;
+  const Number apart = c.come_back != 0 ? c.come_back_psn : c.same_exchange != 0 ? 0 : 0x240000;
   work.starting_psn = static_cast<std::uint32_t>((plan.psn + connection * c.psns_apart + generation * apart) & 0xffffff);
   work.mix = static_cast<Mix>(plan.mix);
   work.uniform = plan.uniform != 0;
   work.warm_up = static_cast<std::uint32_t>(plan.warm_up);
   return work;
+}
+
+CmPlan listener_plan(const Case& c, unsigned host) {
+  constexpr unsigned kTries = 3;
+  CmPlan cm;
+  cm.comm_id = 0xe0000000 + host * 0x1000000;
+  cm.service = kListeningService;
+  cm.qpn = 0x10000 * (host + 1);
+  cm.peer_starting_psn = 0x5000;
+  cm.path_mtu = static_cast<std::uint8_t>(c.mtu);
+  cm.timeout = microseconds(c.cm_timeout_us);
+  cm.tries = kTries;
+  return cm;
 }
 
 QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, unsigned generation, Time when) {
@@ -181,8 +195,9 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   if (is_announced(c, generation)) {
     CmPlan cm;
     cm.rejects = c.reject != 0;
-    cm.comm_id = qpn_of(host, number) << 8 | generation;
-    cm.transaction = (Number{number} << 8 | generation) + 1;
+    const unsigned counted = c.same_exchange != 0 ? 0 : generation;
+    cm.comm_id = qpn_of(host, number) << 8 | counted;
+    cm.transaction = (Number{number} << 8 | counted) + 1;
     cm.service = cm.transaction;
     cm.qpn = qpn_of(host, number);
     cm.peer_starting_psn = answered.starting_psn;

@@ -40,6 +40,8 @@ wire::PacketBuilder frame_from(const Case& c, unsigned host);
 wire::VlanKey vlan_of(const Case& c);
 /// What `host` posts on a connection.
 WorkPlan work_plan(const Case& c, unsigned host, unsigned connection, unsigned generation);
+/// Of the service on `host` that anyone may ask for.
+CmPlan listener_plan(const Case& c, unsigned host);
 QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned connection, unsigned generation, Time when);
 
 }  // namespace longhaul::sim

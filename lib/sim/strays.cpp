@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/strays.hpp"
 
+#include "sim/listener.hpp"
 #include "wire/cm.hpp"
 
 namespace longhaul::sim {
@@ -82,7 +83,16 @@ std::vector<std::uint8_t> Strays::make_forged() {
   cm.local_comm_id = 0xf0000000 + static_cast<std::uint32_t>(random_.below(1000));
   cm.remote_comm_id = 0xf1000000 + static_cast<std::uint32_t>(random_.below(1000));
   cm.transaction_id = 0xf2000000;
-  switch (random_.below(6)) {
+  const auto req_for = [&](std::uint64_t service, std::uint32_t starting_psn) {
+    cm.attribute = wire::CmAttribute::req;
+    cm.local_qpn = target.own_qpn;
+    cm.starting_psn = starting_psn;
+    cm.reliable_connected = true;
+    cm.path_mtu = 3;
+    cm.service_id = service;
+    return cm_frame(builder, cm);
+  };
+  switch (random_.below(8)) {
     case 0: {  // a request with a wrong ICRC
       auto bytes = builder.opcode(wire::kRcSendOnly).qpn(target.peer_qpn).psn(psn).ack_req().payload_size(32).build();
       bytes.back() ^= 0x5a;
@@ -93,14 +103,12 @@ std::vector<std::uint8_t> Strays::make_forged() {
       bytes.back() ^= 0x5a;
       return bytes;
     }
-    case 2:  // a REQ that names the host's own QPN
-      cm.attribute = wire::CmAttribute::req;
-      cm.local_qpn = target.own_qpn;
-      cm.starting_psn = 77;
-      cm.reliable_connected = true;
-      cm.path_mtu = 3;
-      cm.service_id = 0xdead;
-      return cm_frame(builder, cm);
+    case 2:  // a REQ that names the host's own QPN, for a service that is not there
+      return req_for(0xdead, 77);
+    case 6:  // for one that is: the other host answers it
+      return req_for(kListeningService, 77);
+    case 7:
+      return req_for(kListeningService, target.peer_psn);
     case 3:  // a DREQ with communication IDs of nobody
       cm.attribute = wire::CmAttribute::dreq;
       cm.remote_qpn = target.peer_qpn;

@@ -105,7 +105,8 @@ World::World(const Case& c, const engine::Pools& pools, Trace trace)
   for (unsigned h = 0; h < 2; ++h) {
     if (box_plan(case_, h).workers > 1) judge_.set_several_workers(h);
     ports_[h] = std::make_unique<Port>(*this, h);
-    hosts_[h] = std::make_unique<Host>(address_of(c, h).ip, vlan_of(c), *ports_[h]);
+    hosts_[h] = std::make_unique<Host>(address_of(c, h).ip, vlan_of(c), *ports_[h],
+                                       Listener(listener_plan(c, h), frame_from(c, h), *ports_[h]));
     boxes_[h] = std::make_unique<Box>(h, box_plan(case_, h), engine_settings(c, h), pools_, pair_hash, c.seed, judge_,
                                       judge_.observer(h), [this, h](Side out, rte_mbuf* f) { from_box(h, out, f); });
   }
@@ -137,6 +138,8 @@ void World::connect(unsigned number, unsigned generation, Time when) {
     flow.requester_qpn = qpn_of(case_, h, number, generation);
     flow.responder_qpn = qpn_of(case_, 1 - h, number, generation);
     flow.p_key = static_cast<std::uint16_t>(case_.p_key);
+    for (unsigned end = 0; end < 2; ++end)
+      if (const auto cm = queue_pair_plan(case_, end, number, generation, when).cm) flow.comm_ids[end] = cm->comm_id;
     const BoxPlan& near = box_plan(case_, h);
     flow.completions_true = near.policy == 2 && (near.repolicy_at_us == 0 || near.repolicy == 2);
     connection->flow[h] = judge_.add_flow(flow);
@@ -259,6 +262,7 @@ void World::bypass_box(unsigned box, Duration look) {
     appoint(now_ + look, [this, box, look] { bypass_box(box, std::min(2 * look, kLastLook)); });
     return;
   }
+  judge_.box_forgets(box);
   its.set_bypass(true, now_);
   ran_whole_[box] = false;
   const Number duration = box_plan(case_, box).bypass_us;

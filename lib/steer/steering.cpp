@@ -79,10 +79,13 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
 
   // Before the tracker hears of it: what ends the exchange still belongs to it.
   auto index = tracker_.connection_of(frame, *message, from);
-  const flow::CmOutcome outcome = tracker_.handle(frame, *message, from, now);
-  if (outcome.event == flow::CmEvent::learned) {
-    index = admit(outcome.info, std::nullopt, now);
-    if (index) tracker_.bind(*index);
+  flow::CmOutcome outcome = tracker_.handle(frame, *message, from, now);
+  if (outcome.event == flow::CmEvent::replied) index = replied(outcome, now);
+  if (outcome.event == flow::CmEvent::established) {
+    index = outcome.connection;
+    established(*index);
+    if (!entries_[*index].in_use) return home;
+    if (message->attribute == CmAttribute::dreq) outcome = tracker_.handle(frame, *message, from, now);
   }
   // A connection older than its box is known by its QPNs alone.
   if (!index && message->attribute == CmAttribute::dreq)
@@ -103,7 +106,40 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
 void Steering::restore(const flow::ConnectionInfo& info, const std::optional<flow::CmExchange>& exchange, Worker owner,
                        Time now) {
   const auto index = admit(info, owner, now);
-  if (index && exchange) tracker_.restore(*index, info, *exchange);
+  if (!index || !link_both(*index)) return;
+  count_spread(*index);
+  if (exchange) tracker_.restore(*index, info, *exchange);
+}
+
+// As an engine judges it: an old connection keeps its QPNs until the active end has shown that it has read the REP. The
+// REP to our host's REQ is such a proof itself, for the QPN in it. All frames of the exchange go to one worker
+// meanwhile.
+std::optional<Steering::Index> Steering::replied(const flow::CmOutcome& outcome, Time now) {
+  const auto index = admit(outcome.info, std::nullopt, now);
+  if (!index) return std::nullopt;
+  Entry& entry = entries_[*index];
+  for (const Side side : {Side::host, Side::wan}) {
+    const bool announced = side == Side::host && outcome.active_side == Side::host;
+    if (!announced && holder(entry.keys[static_cast<std::size_t>(side)], side))
+      entry.waits = true;
+    else if (!link_or_forget(*index, side))
+      return std::nullopt;
+  }
+  count_spread(*index);
+  if (entry.waits)
+    tracker_.postpone(0, *index);
+  else
+    tracker_.bind(*index);
+  return index;
+}
+
+void Steering::count_spread(Index index) {
+  if (owner(index) != settings_.self) ++counters_[Counter::connections_spread];
+}
+
+void Steering::established(Index index) {
+  entries_[index].waits = false;
+  if (link_both(index)) tracker_.bind(index);
 }
 
 // ---- the table --------------------------------------------------------------------------------
@@ -145,16 +181,17 @@ std::optional<Steering::Index> Steering::admit(const flow::ConnectionInfo& info,
   entries_[index] = entry;
   lives_[index] = {now, kNever};
   ++load_[entry.owner];
-  for (const Side side : {Side::host, Side::wan}) {
-    if (!link(index, side)) {
-      forget(index);
-      ++counters_[Counter::connections_at_home];
-      return std::nullopt;
-    }
-  }
-  if (entry.owner != settings_.self) ++counters_[Counter::connections_spread];
   return index;
 }
+
+bool Steering::link_or_forget(Index index, Side from) {
+  if (entries_[index].linked[static_cast<std::size_t>(from)] || link(index, from)) return true;
+  forget(index);
+  ++counters_[Counter::connections_at_home];
+  return false;
+}
+
+bool Steering::link_both(Index index) { return link_or_forget(index, Side::host) && link_or_forget(index, Side::wan); }
 
 Worker Steering::least_loaded() const {
   // Of equals the next after self: the home has its own work with the frames of all.
@@ -169,6 +206,7 @@ Worker Steering::least_loaded() const {
 
 bool Steering::is_over(Index index, Time now) const {
   const Life& life = lives_[index];
+  if (entries_[index].waits && now - life.last_seen > flow::CmTracker::kPendingLife) return true;
   return now >= life.closes || now - life.last_seen > std::max(kIdle, entries_[index].give_up);
 }
 

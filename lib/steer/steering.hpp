@@ -71,6 +71,7 @@ class Steering {
     Index older[2] = {kNone, kNone};
     bool linked[2] = {false, false};  ///< is in the list
     bool in_use = false;
+    bool waits = false;  ///< for its active end's word: a key that an older one has is that one's still
     Worker owner = 0;
     Duration give_up = 0;  ///< that of its flow
   };
@@ -82,7 +83,14 @@ class Steering {
   std::optional<Worker> find(Side from, const wire::Frame& frame, std::uint32_t destination_qpn, Time now);
   std::optional<Index> holder(const flow::KeyIndex::KeyView& key, Side from) const;
   std::optional<Worker> former_owner(const flow::ConnectionInfo& info) const;
+  std::optional<Index> replied(const flow::CmOutcome& outcome, Time now);
+  void established(Index index);
+  void count_spread(Index index);
+  /// A place, not linked yet; nothing when the table is full.
   std::optional<Index> admit(const flow::ConnectionInfo& info, std::optional<Worker> owner, Time now);
+  /// False when there is no room for a key: then the connection is forgotten, and stays at home.
+  bool link_both(Index index);
+  bool link_or_forget(Index index, Side from);
   Worker least_loaded() const;
   /// `now` is so late that its owner's engine has nothing of it any more.
   bool is_over(Index index, Time now) const;

@@ -4,6 +4,7 @@
 #include "wire/cm.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "expect.hpp"
@@ -107,6 +108,7 @@ struct Step {
   std::uint16_t vlan;
   Time later;
   bool take_up;  ///< whoever uses the tracker follows what it says
+  bool waits;    ///< what a REP tells waits for the active end's word
 };
 
 wire::IpAddress host(unsigned number) {
@@ -138,6 +140,7 @@ Step step_from(Input& input) {
   step.message.retry_count = more >> 3 & 7;
   step.message.local_ack_timeout = static_cast<std::uint8_t>(more >> 1 & 31);
   step.take_up = more >> 6 != 3;
+  step.waits = (what >> 6 & 1) != 0;
   if ((more & 0xc0) == 0x80) step.later = seconds(input.u8());
   return step;
 }
@@ -155,6 +158,16 @@ struct Asked {
   Exchange exchange;
   Side active_side;
   CmMessage request;
+  std::optional<CmMessage> reply;  ///< the last
+};
+
+struct Waiting {
+  Exchange exchange;
+  Side active_side;
+  std::uint32_t passive_comm;
+  std::uint64_t transaction;
+  std::uint64_t mark;
+  std::optional<flow::ConnectionIndex> index;  ///< of one that stands already, and wants the word
 };
 
 struct Established {
@@ -177,13 +190,17 @@ class World {
     frame.source = step.source;
     frame.destination = step.destination;
     flow::CmOutcome outcome = tracker_.handle(frame, step.message, step.from, now_);
+    if (outcome.event == flow::CmEvent::established) {
+      established(step, outcome);
+      outcome = tracker_.handle(frame, step.message, step.from, now_);
+    }
     if (defect("wrong-connection") && outcome.connection) ++*outcome.connection;
     switch (step.message.attribute) {
       case CmAttribute::req:
         expect(
             !outcome.connection && (outcome.event == flow::CmEvent::none || outcome.event == flow::CmEvent::table_full),
             "a REQ touched a connection");
-        if (step.message.reliable_connected) asked_.push_back({as_active(step), step.from, step.message});
+        if (step.message.reliable_connected) asked_.push_back({as_active(step), step.from, step.message, {}});
         break;
       case CmAttribute::rep:
         replied(step, outcome);
@@ -197,7 +214,7 @@ class World {
         break;
       case CmAttribute::rtu:
       case CmAttribute::mra:
-        expect(outcome.event == flow::CmEvent::none && !outcome.connection, "RTU and MRA mean nothing");
+        expect(outcome.event == flow::CmEvent::none && !outcome.connection, "RTU and MRA mean nothing once it stands");
         break;
     }
   }
@@ -211,8 +228,16 @@ class World {
   }
 
   void replied(const Step& step, const flow::CmOutcome& outcome) {
+    if (outcome.event == flow::CmEvent::repeated) {
+      const auto same = [&](const Established& live) {
+        return live.index == outcome.connection && live.exchange == as_passive(step) && live.active_side != step.from &&
+               live.transaction == step.message.transaction_id && live.passive_comm == step.message.local_comm_id;
+      };
+      expect(std::any_of(live_.begin(), live_.end(), same), "a REP repeated of a connection that is not its own");
+      return;
+    }
     expect(!outcome.connection, "a REP touched a connection");
-    if (outcome.event != flow::CmEvent::learned) return;
+    if (outcome.event != flow::CmEvent::replied) return;
     const auto& info = outcome.info;
     const auto& passive = info.end(step.from);
     const auto& active = info.end(other(step.from));
@@ -226,18 +251,54 @@ class World {
       return asked.exchange == as_passive(step) && asked.active_side != step.from &&
              asked.request.transaction_id == step.message.transaction_id && active.qpn == asked.request.local_qpn &&
              passive.starting_psn == asked.request.starting_psn && info.path_mtu == kMtu[asked.request.path_mtu] &&
-             info.retry_count == asked.request.retry_count && info.ack_timeout == timeout;
+             info.retry_count == asked.request.retry_count && info.ack_timeout == timeout &&
+             !(asked.reply && same_reply(*asked.reply, step.message));
     });
+    // One REQ, one connection: the same REP again is a repeat.
     expect(request != asked_.end(), "a connection that nobody asked for");
-    const Side active_side = request->active_side;
-    // One REQ, one connection: a second REP is a repeat.
-    asked_.erase(request);
+    request->reply = step.message;
+    expect(outcome.active_side == request->active_side, "whose REQ it was");
+    Waiting exchange{as_passive(step), request->active_side, step.message.local_comm_id, step.message.transaction_id,
+                     next_mark_++,     std::nullopt};
     if (!step.take_up) return;
+    if (step.waits)
+      tracker_.postpone(exchange.mark);
+    else
+      exchange.index = bind(exchange, true);
+    waiting_.push_back(exchange);
+  }
+
+  static bool same_reply(const CmMessage& one, const CmMessage& other) {
+    return one.local_comm_id == other.local_comm_id && one.local_qpn == other.local_qpn &&
+           one.starting_psn == other.starting_psn;
+  }
+
+  void established(const Step& step, const flow::CmOutcome& outcome) {
+    const auto kind = step.message.attribute;
+    expect(kind == CmAttribute::rtu || kind == CmAttribute::mra || kind == CmAttribute::dreq,
+           "what shows that the active end has read the REP");
+    const auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& waiting) {
+      return (waiting.index ? waiting.index == outcome.connection : waiting.mark == outcome.mark) &&
+             waiting.exchange == as_active(step) && waiting.active_side == step.from &&
+             waiting.passive_comm == step.message.remote_comm_id;
+    });
+    expect(found != waiting_.end(), "a connection that did not wait was established");
+    const auto stands = [&](const Established& live) { return live.index == *found->index; };
+    if (found->index)
+      expect(std::any_of(live_.begin(), live_.end(), stands), "one that has ended was established");
+    else
+      bind(*found, false);
+    waiting_.erase(found);
+  }
+
+  flow::ConnectionIndex bind(const Waiting& exchange, bool wants_word) {
     const auto index = static_cast<flow::ConnectionIndex>(next_index_++ % kSlots);
-    std::erase_if(live_,
-                  [&](const Established& old) { return old.index == index || old.exchange == as_passive(step); });
-    tracker_.bind(index);
-    live_.push_back({as_passive(step), active_side, step.message.local_comm_id, step.message.transaction_id, index});
+    std::erase_if(live_, [&](const Established& old) {
+      return old.index == index || (old.exchange == exchange.exchange && old.passive_comm == exchange.passive_comm);
+    });
+    tracker_.bind(index, wants_word);
+    live_.push_back({exchange.exchange, exchange.active_side, exchange.passive_comm, exchange.transaction, index});
+    return index;
   }
 
   void rejected(const Step& step, const flow::CmOutcome& outcome) {
@@ -284,7 +345,9 @@ class World {
   flow::CmTracker tracker_;
   Time now_ = seconds(1000);
   unsigned next_index_ = 0;
+  std::uint64_t next_mark_ = 1;
   std::vector<Asked> asked_;
+  std::vector<Waiting> waiting_;
   std::vector<Established> live_;
 };
 

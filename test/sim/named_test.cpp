@@ -353,6 +353,52 @@ TEST_CASE("frames of no concern and forged ones") {
   CHECK(seen.count(Counter::pseudo_acks) > 50);
 }
 
+TEST_CASE("REQs forged to services that really listen: custody stays, and what waits in it arrives") {
+  Case c = writes(100);
+  c.a.pace_us = 2000;
+  c.a.burst = 1;
+  c.wan_delay_us = 20000;
+  c.active_b = GENERATE(0, 1);
+  c.a.forged_us = GENERATE(0, 1500);
+  c.b.forged_us = c.a.forged_us == 0 ? 1500 : 0;
+  c.box_a.workers = GENERATE(1, 3);
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 100);
+  CHECK(seen.result.totals.forged > 50);
+  CHECK(seen.count(Counter::unconfirmed_at_close_packets) == 0);
+  // Of a REQ from host A's side the far end's QPN is not the connection's: its flow is not even doubted.
+  if (c.a.forged_us != 0) CHECK(seen.count(Counter::pseudo_acks) >= 100);
+}
+
+TEST_CASE("REQs forged to services that really listen: a failed flow stays until its requester was told") {
+  Case c = writes(20);
+  c.a.pace_us = 400'000;
+  c.a.burst = 1;
+  c.a.window = 2;
+  c.a.ack_timeout_us = 2'000'000;
+  c.b.fatal_at = 3;
+  c.b.fatal_code = 2;
+  c.a.forged_us = GENERATE(0, 10'000);
+  c.b.forged_us = c.a.forged_us == 0 ? 10'000 : 0;
+  const Seen seen(c);
+  CHECK(seen.count(Counter::flows_failed) == 1);
+  CHECK(seen.count(Counter::closed_untold_bytes) == 0);
+  CHECK(seen.world.requester(0).status() == sim::Status::remote_access);
+}
+
+TEST_CASE("a connection again, with the same QPNs, PSNs, communication IDs and transaction") {
+  Case c = writes(10);
+  c.reconnect = 3;
+  c.same_exchange = 1;
+  c.close = GENERATE(1, 2, 3);
+  c.active_b = GENERATE(0, 1);
+  c.box_a.workers = GENERATE(1, 3);
+  const Seen seen(c);
+  CHECK(seen.count(Counter::connections_learned) == 4);
+  CHECK(seen.count(Counter::connections_from_traffic) == 0);
+  CHECK(seen.succeeded() == 10);
+}
+
 TEST_CASE("hosts with a window, a line rate and completions in groups: virtual time is what arithmetic says") {
   // No boxes, no losses, a round trip of 2 ms.
   Case c;

@@ -57,6 +57,7 @@ Bytes Pair::rep() const {
 }
 
 Bytes Pair::rtu() const { return cm(*this, active, {.attribute = wire::CmAttribute::rtu}); }
+Bytes Pair::mra(Side from) const { return cm(*this, from, {.attribute = wire::CmAttribute::mra}); }
 Bytes Pair::rej(Side from) const { return cm(*this, from, {.attribute = wire::CmAttribute::rej, .reject_reason = 28}); }
 Bytes Pair::dreq(Side from) const {
   return cm(*this, from, {.attribute = wire::CmAttribute::dreq, .remote_qpn = from == Side::host ? b_qpn : a_qpn});

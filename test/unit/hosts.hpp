@@ -30,6 +30,7 @@ struct Pair {
   Bytes req() const;
   Bytes rep() const;
   Bytes rtu() const;
+  Bytes mra(Side from) const;
   Bytes rej(Side from) const;
   Bytes dreq(Side from) const;
   Bytes drep(Side from) const;

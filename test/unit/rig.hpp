@@ -31,6 +31,8 @@ class Rig : public engine::Sink {
   void wan_sends(const std::vector<Bytes>& burst) { receive(Side::wan, burst); }
   void host_sends(const Bytes& frame) { receive(Side::host, {frame}); }
   void wan_sends(const Bytes& frame) { receive(Side::wan, {frame}); }
+  void active_sends(const Pair& pair, const Bytes& frame) { receive(pair.active, {frame}); }
+  void passive_sends(const Pair& pair, const Bytes& frame) { receive(other(pair.active), {frame}); }
 
   /// REQ, REP, RTU, and what they emit forgotten.
   void connect(const Pair& pair);

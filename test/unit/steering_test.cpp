@@ -471,3 +471,77 @@ TEST_CASE("connections of an earlier process keep the worker that remembers them
     CHECK(home.owner(Side::host, pair.dreq(Side::host)) == 3);
   }
 }
+
+TEST_CASE("frames of an exchange come to one worker while it waits for its active end, and it takes no QPN before") {
+  for (const bool far : {false, true})
+    for (const bool comes : {false, true}) {
+      CAPTURE(far, comes);
+      Home home;
+      const Pair old = pair_number(0);
+      const Worker worker = home.connect(old);
+      REQUIRE(worker != 0);
+      home.connect(pair_number(1));
+      // Far: a REQ from beyond the WAN with the far end's QPN; else one from here with the near end's.
+      Pair pair = pair_number(2);
+      (far ? pair.b_qpn : pair.a_qpn) = far ? old.b_qpn : old.a_qpn;
+      pair.active = far ? Side::wan : Side::host;
+      CHECK(home.owner(pair.active, pair.req()) == 0);
+      for (int i = 0; i < 2; ++i) {
+        const Target target = home.target(other(pair.active), pair.rep());
+        CHECK(target.worker == worker);
+        CHECK(Bytes(target.request.begin(), target.request.end()) == pair.req());
+      }
+      // The QPN in the REP is nobody else's: its frames have their worker already.
+      CHECK((far ? home.owner(Side::wan, pair.ack(1, 1)) : home.owner(Side::host, pair.write(1))) == worker);
+      if (comes) CHECK(home.owner(pair.active, pair.rtu()) == worker);
+      home.owner(Side::host, old.dreq(Side::host));
+      home.owner(Side::wan, old.drep(Side::wan));
+      const Worker now = far ? home.owner(Side::host, old.write(1)) : home.owner(Side::wan, old.ack(1, 1));
+      CHECK(now == (comes ? worker : 0));
+      if (comes) CHECK(home.owner(Side::host, pair.dreq(Side::host)) == worker);
+    }
+}
+
+TEST_CASE("REQs forged for both QPNs of a connection, and answered, do not make its home forget it") {
+  Home home;
+  const Pair old = pair_number(0);
+  const Worker worker = home.connect(old);
+  REQUIRE(worker != 0);
+  Pair far = pair_number(1);
+  far.active = Side::wan;
+  far.b_qpn = old.b_qpn;
+  Pair near = pair_number(2);
+  near.a_qpn = old.a_qpn;
+  for (const Pair& forged : {far, near}) {
+    home.owner(forged.active, forged.req());
+    home.owner(other(forged.active), forged.rep());
+  }
+  CHECK(home.owner(Side::host, old.write(1)) == worker);
+  CHECK(home.owner(Side::host, old.dreq(Side::host)) == worker);
+  CHECK(home.owner(Side::wan, old.drep(Side::wan)) == worker);
+}
+
+TEST_CASE("of two former users the near one keeps its worker until the RTU, the far one not beyond the REP") {
+  Home home;
+  const auto [first, second, pair, of_first, of_second] = two_and_one_between(home);
+  home.owner(Side::host, pair.req());
+  CHECK(home.owner(Side::wan, pair.rep()) == of_second);
+  CHECK(home.owner(Side::wan, first.ack(1, 1)) == of_first);
+  CHECK(home.owner(Side::host, pair.rtu()) == of_second);
+  CHECK(home.owner(Side::wan, first.ack(1, 1)) == of_second);
+}
+
+TEST_CASE("what waited in vain makes room") {
+  Home home({1}, 2);
+  const Pair old = pair_number(0);
+  home.connect(old);
+  Pair forged = pair_number(1);
+  forged.a_qpn = old.a_qpn;
+  home.owner(Side::host, forged.req());
+  home.owner(Side::wan, forged.rep());
+  CHECK(home.connect(pair_number(2)) == 0);
+  home.now += flow::CmTracker::kPendingLife + 1;
+  home.owner(Side::host, old.write(1));
+  CHECK(home.connect(pair_number(3)) == 1);
+  CHECK(home.owner(Side::host, old.write(1)) == 1);
+}
