@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+RC_JOBS = REPOSITORY / "build" / "test" / "hosts" / "rc_jobs" / "rc_jobs"
 COMMANDS = ("ip", "rdma", "ethtool", "tcpdump", "sysctl", "ib_write_bw", "rping", "rstream",
             "ibv_rc_pingpong", "nvme", "fio", "ping")
 
@@ -27,6 +28,8 @@ def missing(program, through):
         return "no user-mode kernel (run tools/kernel)"
     if through == "boxes" and not program.is_file():
         return f"{program} is not built (run tools/build)"
+    if not RC_JOBS.is_file():
+        return f"{RC_JOBS} is not built (run tools/build)"
     return None
 
 
