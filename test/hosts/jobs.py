@@ -35,11 +35,13 @@ def judge(trial, policy, plan, row):
     """Every job complete, every byte compared, and the QPNs did come back."""
     trial.check(row.rc == 0 and row.server_rc == 0, f"{policy}: exit codes {row.rc} and {row.server_rc} (server); "
                                                     f"{row.first_bad or row.said}")
-    trial.check(row.count("equal", "left") == plan.jobs, f"{policy}: {row.count('equal', 'left')} of {plan.jobs} jobs complete")
+    complete = row.count("equal", "left")
+    trial.check(complete == plan.jobs, f"{policy}: {complete} of {plan.jobs} jobs complete")
     trial.check(row.wrong == 0, f"{policy}: {row.wrong} of {row.compared} bytes are not what was sent")
     trial.check(len(row.qpns("server")) == 1, f"{policy}: the server's QPNs were {sorted(row.qpns('server'))}")
     expected = len(row.jobs) if plan.other_qpn else 1
-    trial.check(len(row.qpns("client")) == expected, f"{policy}: the client's QPNs were {sorted(row.qpns('client'))}")
+    trial.check(len(row.qpns("client")) == expected,
+                f"{policy}: the client's QPNs were {sorted(row.qpns('client'))}")
 
 
 def judge_boxes(trial, policy, plan, session):
@@ -73,7 +75,8 @@ def compare_policies(trial, plan, conditions, most_times):
         judge(trial, policy, plan, row)
         times = row.median / off if off and row.median else None
         cells = {"what": described(plan), "loss": conditions.get("loss", "0%"), "policy": policy,
-                 "complete": row.count("equal"), "left": row.count("left"), "compared": row.compared, "wrong": row.wrong,
+                 "complete": row.count("equal"), "left": row.count("left"),
+                 "compared": row.compared, "wrong": row.wrong,
                  "median": round(1000 * row.median, 1) if row.median else "", "times": round(times, 2) if times else "",
                  "first_bad": row.first_bad or ""}
         off = off or row.median
@@ -85,8 +88,8 @@ def compare_policies(trial, plan, conditions, most_times):
         cells |= {"pseudo_acks": near["pseudo_acks"], "eligible": near["eligible_requests"], "resends": near["resends"],
                   "failed": near["failed_bytes"] + far["failed_bytes"]}
         if not conditions and times:
-            trial.check(times <= most_times, f"{policy}: a median job took {1000 * row.median:.1f} ms, {times:.2f} times "
-                                             "that of off")
+            trial.check(times <= most_times, f"{policy}: a median job took {1000 * row.median:.1f} ms, {times:.2f} "
+                                             "times that of off")
 
 
 def _plan(kind, count=50, **options):
@@ -110,7 +113,8 @@ _MATRIX = {
 def _scenario(plan, loss, most_times):
     def run(trial):
         compare_policies(trial, plan, LOSS[loss], most_times)
-    run.__doc__ = f"{plan.jobs} jobs: {described(plan)}; {LOSS[loss].get('loss', 'no')} loss; policies {', '.join(POLICIES)}."
+    run.__doc__ = (f"{plan.jobs} jobs: {described(plan)}; {LOSS[loss].get('loss', 'no')} loss; "
+                   f"policies {', '.join(POLICIES)}.")
     return run
 
 

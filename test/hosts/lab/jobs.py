@@ -11,7 +11,6 @@ from .tools import RC_JOBS
 PORT = 18600
 # rxe hands out QPNs in rising order; a device that is made anew begins again.
 ANEW = f"rdma link delete {perftest.DEVICE}; rdma link add {perftest.DEVICE} type rxe netdev vec0"
-BOOT_SECONDS = 2  # a job's own making of devices and connections, at most; with losses TCP may need a second for each
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +66,8 @@ class Row:
         """The first job that was not as it should be, in words, or None."""
         for job in self.jobs:
             if job["verdict"] not in ("equal", "left"):
-                why = job.get("why") or f"{job['wrong']} of {job['compared']} bytes differ, {job['missing']} are missing"
+                differ = f"{job['wrong']} of {job['compared']} bytes differ, {job['missing']} are missing"
+                why = job.get("why") or differ
                 return f"job {job['job']} {job['verdict']}: {why}"
         return None
 
@@ -93,8 +93,12 @@ def run(session, plan, timeout=300):
     server.wait()
     said = "\n".join(line for output in (client.output, server.output) for line in output.splitlines()
                      if not line.startswith("{"))
+    step = {}
+    if client.rc or server.rc:  # what the devices counted tells a host that stands still from one that is not heard
+        for host in (session.client, session.server):
+            step[f"{host.name}_rdma_statistic"] = host.run(["rdma", "statistic", "show"], check=False).output
     row = Row(client.rc, server.rc, parse(client.output), parse(server.output), client.seconds, said)
-    session.steps.append({"command": str(client), "server_command": str(server), "rc": row.rc,
+    session.steps.append(step | {"command": str(client), "server_command": str(server), "rc": row.rc,
                           "server_rc": row.server_rc, "seconds": row.seconds, "said": said,
                           "median_seconds": row.median, "jobs": row.jobs, "server_jobs": row.server_jobs})
     return row
