@@ -45,7 +45,7 @@ std::optional<std::uint8_t> gid_index(ibv_context* context, const Address& gid) 
 
 void Unmap::operator()(std::uint8_t* memory) const { ::munmap(memory, size); }
 
-Endpoint::Endpoint(const Needs& needs) : inbox_(needs.inbox), gid_(needs.gid) {
+Endpoint::Endpoint(const Needs& needs) : inbox_(needs.inbox), gid_(needs.gid), solicited_only_(needs.solicited_only) {
   const auto size = needs.inbox + needs.outbox;
   auto* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (memory == MAP_FAILED) fail_on("memory", "cannot map " + std::to_string(size) + " bytes", errno);
@@ -68,7 +68,7 @@ Endpoint::Endpoint(const Needs& needs) : inbox_(needs.inbox), gid_(needs.gid) {
   cq_.reset(ibv_create_cq(context_.get(), completions, nullptr, channel_.get(), 0));
   if (!cq_) fail("cannot make a completion queue of " + std::to_string(completions), errno);
   // Armed before anything can complete, so that wait() misses nothing.
-  ibv_req_notify_cq(cq_.get(), 0);
+  ibv_req_notify_cq(cq_.get(), solicited_only_);
   for (std::uint32_t made = 0; made <= needs.skip; ++made) {
     qp_.reset();  // first, so that no two exist at a time
     make_qp(needs);
@@ -201,13 +201,18 @@ void Endpoint::post(std::span<const Request> requests) {
     one.sg_list = &pieces[n];
     one.num_sge = 1;
     one.opcode = request.opcode;
-    one.send_flags = IBV_SEND_SIGNALED;
+    one.send_flags = IBV_SEND_SIGNALED | (request.solicited ? unsigned{IBV_SEND_SOLICITED} : 0);
     one.wr.rdma.remote_addr = request.to;
     one.wr.rdma.rkey = request.rkey;
   }
   ibv_send_wr* bad = nullptr;
   const int error = list.empty() ? 0 : ibv_post_send(qp_.get(), list.data(), &bad);
   if (error != 0) fail("cannot post request " + std::to_string(bad ? bad->wr_id : 0), error);
+}
+
+void Endpoint::nudge() {
+  ibv_send_wr* bad = nullptr;
+  ibv_post_send(qp_.get(), nullptr, &bad);
 }
 
 std::optional<ibv_wc> Endpoint::poll() {
@@ -233,7 +238,7 @@ Wake Endpoint::wait(const Stream& peer, Deadline deadline) {
       void* ours = nullptr;
       if (ibv_get_cq_event(channel_.get(), &cq, &ours) != 0) fail("cannot take a completion event", errno);
       ibv_ack_cq_events(cq, 1);
-      ibv_req_notify_cq(cq, 0);
+      ibv_req_notify_cq(cq, solicited_only_);
       return Wake::completion;
     }
     if (both[1].revents != 0 && peer.closed()) return Wake::peer_closed;

@@ -33,6 +33,8 @@ struct Needs {
   std::uint32_t sends = 0;     ///< most of them under way
   std::uint32_t receives = 0;  ///< most of them posted
   std::uint32_t skip = 0;      ///< QPs made and destroyed before ours, so that it gets a later number
+  bool solicited_only =
+      false;  ///< wait() wakes for messages that ask for it, not for each: a wake costs several system calls
 };
 
 /// A request to send.
@@ -42,6 +44,7 @@ struct Request {
   std::uint64_t to = 0;                ///< of a WRITE: the peer's address
   std::uint32_t rkey = 0;
   std::uint64_t id = 0;
+  bool solicited = false;  ///< the peer is to wake for it
 };
 
 /// Why waiting ended.
@@ -86,6 +89,10 @@ class Endpoint {
   void post_receive(std::span<std::uint8_t> into, std::uint64_t id);
   void post(std::span<const Request> requests);
 
+  /// Rings the doorbell without a new request, which puts nothing on the wire. Soft-RoCE's requester sometimes forgets
+  /// posted requests when it had to pause, with nothing unanswered and no timer running, until somebody does this.
+  void nudge();
+
   /// A completion, if there is one; one with an error throws.
   std::optional<ibv_wc> poll();
 
@@ -110,6 +117,7 @@ class Endpoint {
   Address gid_{};
   std::uint8_t gid_index_ = 0;
   ibv_mtu mtu_ = IBV_MTU_1024;
+  bool solicited_only_ = false;
 };
 
 }  // namespace longhaul::jobs

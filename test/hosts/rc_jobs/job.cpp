@@ -17,6 +17,7 @@ constexpr std::uint64_t kNote = 64;  ///< room for a Done or a Verdict
 constexpr std::size_t kChain = 16;   ///< requests posted in one call
 constexpr std::chrono::microseconds kLook{50};
 constexpr std::uint8_t kBye = 1;
+constexpr std::chrono::milliseconds kQuiet{200};  ///< without a completion, before the device is nudged
 
 /// The SEND behind the last message.
 struct Done {
@@ -43,8 +44,8 @@ struct Hung : std::runtime_error {
 class End {
  public:
   End(const Offer& offer, const std::string& device, const Address& gid, std::uint32_t sends, std::uint32_t receives,
-      std::uint32_t skip)
-      : offer_(offer), layout_(offer.pattern), endpoint_(needs(device, gid, sends, receives, skip)) {}
+      std::uint32_t skip, bool solicited_only)
+      : offer_(offer), layout_(offer.pattern), endpoint_(needs(device, gid, sends, receives, skip, solicited_only)) {}
 
   [[nodiscard]] const Pattern& pattern() const { return offer_.pattern; }
   [[nodiscard]] const Layout& layout() const { return layout_; }
@@ -78,8 +79,8 @@ class End {
 
  private:
   [[nodiscard]] Needs needs(const std::string& device, const Address& gid, std::uint32_t sends, std::uint32_t receives,
-                            std::uint32_t skip) const {
-    return {device, gid, layout_.region() + kNote, layout_.region() + kNote, sends, receives, skip};
+                            std::uint32_t skip, bool solicited_only) const {
+    return {device, gid, layout_.region() + kNote, layout_.region() + kNote, sends, receives, skip, solicited_only};
   }
 
   [[nodiscard]] std::span<std::uint8_t> at(std::span<std::uint8_t> region, std::uint64_t message) const {
@@ -95,6 +96,16 @@ class End {
 
 std::string progress(const Result& result, std::uint64_t of) {
   return std::to_string(result.completed) + " of " + std::to_string(of) + " requests completed";
+}
+
+/// Sleeps as Endpoint::wait() does, and nudges the device when nothing happens.
+Wake sleep_and_nudge(Endpoint& endpoint, const Stream& peer, Deadline deadline, Result& result) {
+  for (;;) {
+    const auto wake = endpoint.wait(peer, std::min(deadline, Clock::now() + kQuiet));
+    if (wake != Wake::late || Clock::now() >= deadline) return wake;
+    endpoint.nudge();
+    ++result.nudges;
+  }
 }
 
 /// The client's part from the moment when both ends are ready.
@@ -160,6 +171,8 @@ class Client {
     Request one;
     one.from = message == end_.messages() ? end_.out(message).first(sizeof(Done)) : end_.out(message);
     one.id = message;
+    // The server sleeps through the others. An end that is left when the first message has arrived wakes for that one.
+    one.solicited = message == 0 || message == end_.messages() || plan_.offer.kind == Kind::ping_pong;
     if (plan_.offer.kind == Kind::write && message < end_.messages()) {
       one.opcode = IBV_WR_RDMA_WRITE;
       one.to = server_.address + end_.layout().places()[message].offset;
@@ -180,7 +193,7 @@ class Client {
   }
 
   void sleep() {
-    switch (end_.endpoint().wait(stream_, deadline_)) {
+    switch (sleep_and_nudge(end_.endpoint(), stream_, deadline_, result_)) {
       case Wake::completion:
         return;
       case Wake::late:
@@ -275,7 +288,7 @@ class Server {
   }
 
   void sleep() {
-    switch (end_.endpoint().wait(stream_, deadline_)) {
+    switch (sleep_and_nudge(end_.endpoint(), stream_, deadline_, result_)) {
       case Wake::completion:
         return;
       case Wake::late:
@@ -326,7 +339,7 @@ Result run_client(const ClientPlan& plan, Stream& stream) {
   Offer offer = plan.offer;
   const bool ping_pong = offer.kind == Kind::ping_pong;
   const auto receives = 1 + (ping_pong ? offer.pattern.messages : 0);
-  End end(plan.offer, plan.device, stream.local(), plan.depth, receives, plan.skip);
+  End end(plan.offer, plan.device, stream.local(), plan.depth, receives, plan.skip, false);
   end.fill_outbox(Side::client);
   for (std::uint64_t n = ping_pong ? 0 : end.messages(); n <= end.messages(); ++n)
     end.endpoint().post_receive(end.in(n), n);
@@ -350,7 +363,7 @@ Result run_server(const Offer& offer, const std::string& device, Stream& stream)
   const auto messages = offer.pattern.messages;
   const auto first = offer.kind == Kind::write ? messages : 0;
   const auto sends = 1 + (offer.kind == Kind::ping_pong ? messages : 0);
-  End end(offer, device, stream.local(), sends, 1 + messages - first, 0);
+  End end(offer, device, stream.local(), sends, 1 + messages - first, 0, true);
   if (offer.kind == Kind::ping_pong) end.fill_outbox(Side::server);
   for (std::uint64_t n = first; n <= messages; ++n) end.endpoint().post_receive(end.in(n), n);
   auto own = end.endpoint().contact(offer.client.psn);
