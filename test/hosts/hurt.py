@@ -21,6 +21,11 @@ HANGS_SECONDS = 240
 # Of 64 bytes, less than the first window of a flow; at 1 s round trip its answers are far behind its last request.
 TOLD_MESSAGES = 3000
 
+# Of the table that `run --table` writes.
+COLUMNS = {"operation": "operation", "exchange": "exchange", "family": "family", "harm": "harm", "result": "result",
+           "harmed": "frames harmed", "pseudo_acks": "pseudo-ACKs", "eligible": "of eligible", "resends": "resends",
+           "verified": "data", "seconds": "s", "passed": ""}
+
 
 @dataclasses.dataclass(frozen=True)
 class Harm:

@@ -8,6 +8,8 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import hurt  # noqa: E402
+import jobs  # noqa: E402
+from lab import jobs as rc_jobs  # noqa: E402
 from lab import perftest, speed  # noqa: E402
 from lab.path import Conditions  # noqa: E402
 from lab.process import LabError, run, spawn, stop  # noqa: E402
@@ -105,6 +107,55 @@ class Hurt(unittest.TestCase):
     def test_conditions_name_the_harm(self):
         self.assertEqual(str(Conditions("100km", loss="1%", reorder="2%", policy="full")),
                          "100km, 1% loss, 2% reordered, policy full")
+
+
+def job(number, verdict="equal", seconds=0.1, qpn=17, wrong=0):
+    """A line of rc_jobs."""
+    return {"job": number, "verdict": verdict, "seconds": seconds, "qpn": qpn, "peer_qpn": 17, "compared": 100,
+            "wrong": wrong, "missing": wrong}
+
+
+class Checks:
+    """Stands in for a Trial: what failed, in words."""
+
+    def __init__(self):
+        self.failed = []
+
+    def check(self, passed, what):
+        if not passed:
+            self.failed.append(what)
+
+
+class Jobs(unittest.TestCase):
+    """Jobs in a row: reading what rc_jobs says, and what is held against it."""
+
+    def judged(self, lines, plan=rc_jobs.Plan(3), rc=0):
+        checks = Checks()
+        jobs.judge(checks, "full", plan, rc_jobs.Row(rc, 0, lines, [], 1.0, ""))
+        return checks.failed
+
+    def test_good_rows(self):
+        self.assertEqual(self.judged([job(1), job(2), job(3)]), [])
+        self.assertEqual(self.judged([job(1), job(2, "left"), job(3)]), [])
+        self.assertEqual(self.judged([job(n, qpn=17 + n) for n in (1, 2, 3)], rc_jobs.Plan(3, other_qpn=True)), [])
+
+    def test_bad_rows(self):
+        for lines, rc in (([job(1), job(2, "hung")], 1), ([job(1), job(2)], 0), ([job(1), job(2), job(3)], 1),
+                          ([job(1), job(2), job(3, "differs", wrong=1)], 1), ([job(1), job(2), job(3, qpn=18)], 0)):
+            self.assertTrue(self.judged(lines, rc=rc), lines)
+        self.assertTrue(self.judged([job(1), job(2), job(3)], rc_jobs.Plan(3, other_qpn=True)))
+
+    def test_median_is_of_whole_jobs(self):
+        row = rc_jobs.Row(0, 0, [job(1, seconds=0.3), job(2, "left", 9.0), job(3, seconds=0.1), job(4, seconds=0.2)],
+                          [], 1.0, "")
+        self.assertEqual(row.median, 0.2)
+        self.assertIsNone(rc_jobs.Row(1, 0, [job(1, "hung")], [], 1.0, "").median)
+
+    def test_lines_of_json_among_others(self):
+        self.assertEqual(rc_jobs.parse('rc_jobs: something\n{"job": 1}\n'), [{"job": 1}])
+
+    def test_default_is_among_all(self):
+        self.assertLessEqual(set(jobs.BY_DEFAULT), set(jobs.SCENARIOS))
 
 
 class Speed(unittest.TestCase):

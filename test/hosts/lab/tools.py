@@ -8,6 +8,7 @@ import sys
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 PERFTEST_CLOCK = REPOSITORY / "build" / "test" / "hosts" / "libperftest_clock.so"
+RC_JOBS = REPOSITORY / "build" / "test" / "hosts" / "rc_jobs" / "rc_jobs"
 COMMANDS = ("ip", "rdma", "ethtool", "tcpdump", "sysctl", "ib_write_bw", "rping", "rstream",
             "ibv_rc_pingpong", "nvme", "fio", "ping")
 
@@ -30,6 +31,8 @@ def missing(program, through):
         return f"{PERFTEST_CLOCK} is not built (run tools/build)"
     if through == "boxes" and not program.is_file():
         return f"{program} is not built (run tools/build)"
+    if not RC_JOBS.is_file():
+        return f"{RC_JOBS} is not built (run tools/build)"
     return None
 
 

@@ -16,6 +16,7 @@ class Trial:
         self.has_boxes = through == "boxes"
         self.checks = []
         self.row = {}
+        self.rows = []
         self._laboratory, self._through = laboratory, through
         self._started = time.monotonic()
 
@@ -42,6 +43,7 @@ class Trial:
             "seconds": round(time.monotonic() - self._started, 3),
             "through": self._through,
             "row": self.row,
+            "rows": self.rows,
             "checks": self.checks,
             "sessions": [{"conditions": dataclasses.asdict(session.conditions), "steps": session.steps,
                           "counters": session.counters} for session in self._laboratory.sessions],
