@@ -100,6 +100,17 @@ void draw_box(BoxPlan& box, const HostPlan& requester, Random& random) {
   if (random.chance(1, 30)) box.answers_pass_by_at_us = random.between(1, span);
 }
 
+// From a hiccup to twice what custody waits for an answer.
+void draw_pause(Case& c, BoxPlan& box, Random& random) {
+  const Number span = 20000 + (&box == &c.box_a ? c.a : c.b).messages * 1000;
+  box.pause_at_us = random.between(1, span);
+  if (c.give_up_ms > 30000 && random.chance(1, 2)) c.give_up_ms = 30000;
+  const Number give_up_us = c.give_up_ms * 1000;
+  box.pause_us = random.chance(1, 2) ? random.between(give_up_us, 2 * give_up_us)
+                                     : random.between(1000, pick(random, {10000, 100000, 1000000, 2 * give_up_us}));
+  box.ring = pick(random, {8, 64, 512, 1024, 4096});
+}
+
 }  // namespace
 
 Case draw_case(std::uint64_t seed) {
@@ -187,6 +198,8 @@ Case draw_case(std::uint64_t seed) {
       if (random.chance(2, 3)) box->bypass_us = random.between(1, span);
     }
   }
+  for (BoxPlan* box : {&c.box_a, &c.box_b})
+    if (random.chance(1, 30)) draw_pause(c, *box, random);
   return c;
 }
 

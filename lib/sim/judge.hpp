@@ -65,6 +65,8 @@ class Judge final : public BoxWatch {
   /// It has lost its memory. `owed`: bytes acknowledged and not delivered that went with it; `remembered`: its next
   /// life finds them in the restart record.
   void box_crashed(unsigned box, std::uint64_t owed, bool remembered);
+  /// Engines have another time than the world: they leave out the pauses of their boxes.
+  void time_is(Time now) { now_ = now; }
   /// After each call of the engine.
   void check_limits(unsigned box, const engine::Engine& engine, std::uint64_t bytes_limit, Time now);
 
@@ -167,6 +169,7 @@ class Judge final : public BoxWatch {
   Time start_;
   Duration dreq_hold_;
   Duration dreq_limit_;
+  Time now_ = 0;
   std::vector<std::unique_ptr<Flow>> flows_;
   std::map<std::uint32_t, Flow*> by_responder_;
   std::map<std::uint32_t, Flow*> by_requester_;

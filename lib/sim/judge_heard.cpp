@@ -80,9 +80,9 @@ void Judge::Observer::on_found_in_record(const custody::FlowIdentity& identity, 
   }
 }
 
-void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std::string_view, std::uint64_t, Time now) {
+void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std::string_view, std::uint64_t, Time) {
   if (Flow* flow = find(identity)) {
-    flow->failed_at = now;
+    flow->failed_at = judge_.now_;
     flow->visible = true;
   }
 }
