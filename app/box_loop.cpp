@@ -24,21 +24,21 @@ std::uint16_t PortSink::transmit_tapped(Side out, rte_mbuf** frames, std::uint16
 
 BoxLoop::BoxLoop(engine::Engine& engine, drivers::Port& host, drivers::Port& wan, const drivers::Clock& clock,
                  BoxLoopOptions options)
-    : engine_(engine), ports_{&host, &wan}, clock_(clock), options_(std::move(options)) {}
+    : engine_(engine), ports_{&host, &wan}, clock_(clock), time_(engine, clock.now()), options_(std::move(options)) {}
 
 void BoxLoop::to_engine(Side side, std::span<rte_mbuf* const> frames, Time received_at) {
   if (frames.empty()) return;
   if (options_.sink != nullptr && options_.sink->tap() != nullptr) [[unlikely]]
     options_.sink->tap()->see(side, Tap::Way::in, frames);
   engine_.receive(side, frames, received_at);
-  if (engine_.has_accepted_acks()) engine_.acks_accepted(clock_.now());
+  if (engine_.has_accepted_acks()) engine_.acks_accepted(now());
 }
 
 std::uint16_t BoxLoop::receive(Side side) {
   std::array<rte_mbuf*, kBurst> frames;
   const std::uint16_t count = ports_[static_cast<std::size_t>(side)]->receive(frames.data(), kBurst);
   if (count == 0) return 0;
-  const Time received_at = clock_.now();
+  const Time received_at = now();
   const std::uint16_t kept =
       options_.spreader == nullptr ? count : options_.spreader->keep(side, frames.data(), count, received_at);
   to_engine(side, {frames.data(), kept}, received_at);
@@ -51,7 +51,7 @@ std::uint16_t BoxLoop::receive_from_workers() {
   std::uint16_t largest = 0;
   for (steer::Worker from = 0; from < spreader.workers(); ++from) {
     if (from == spreader.self()) continue;
-    const Time received_at = clock_.now();
+    const Time received_at = now();
     steer::Received received;
     largest = std::max(largest, spreader.take(from, received, received_at));
     for (std::uint16_t i = 0; i < received.shown_count; ++i)
@@ -67,7 +67,8 @@ std::uint16_t BoxLoop::receive_from_workers() {
 StopRecord BoxLoop::run(Requests& requests) {
   Idle idle(options_.sleep_when_idle);
   StopRecord record;
-  const Time started = clock_.now();
+  const Time clock_started = clock_.now();
+  const Time started = time_.went_round(clock_started);
   Time drain_until = kNever;
   Time now = started;
   Time last = started;
@@ -77,14 +78,17 @@ StopRecord BoxLoop::run(Requests& requests) {
     const std::uint16_t from_host = receive(Side::host);
     const std::uint16_t from_wan = receive(Side::wan);
     const std::uint16_t from_workers = options_.spreader == nullptr ? 0 : receive_from_workers();
-    now = clock_.now();
-    engine_.poll(now, from_wan == kBurst || from_workers == kBurst);
-    if (engine_.has_accepted_acks()) engine_.acks_accepted(clock_.now());
+    now = time_.poll(clock_.now(), from_wan == kBurst || from_workers == kBurst);
+    if (engine_.has_accepted_acks()) engine_.acks_accepted(this->now());
 
     const bool had_frames = from_host + from_wan + from_workers > 0;
     if (had_frames) busy += now - last;
     last = now;
     rounds_.store(rounds_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (time_.pauses() != pauses_.load(std::memory_order_relaxed)) [[unlikely]] {
+      paused_.store(time_.paused(), std::memory_order_relaxed);
+      pauses_.store(time_.pauses(), std::memory_order_release);
+    }
     if (options_.orders != nullptr && options_.orders->waiting()) [[unlikely]] {
       WorkerAccess access{engine_, options_.spreader, {rounds(), now - started, busy},
                           now,     options_.drain,    options_.sink};
@@ -105,11 +109,11 @@ StopRecord BoxLoop::run(Requests& requests) {
       const bool done = options_.together == nullptr ? drained : options_.together->all_drained();
       if (stops > 1 || now >= drain_until || done) break;
     }
-    if (idle.round(had_frames, now, std::min(engine_.next_deadline(), drain_until))) last = clock_.now();
+    if (idle.round(had_frames, now, std::min(engine_.next_deadline(), drain_until))) last = time_.idled(clock_.now());
   }
   record.left_packets = engine_.custody_packets();
   record.left_bytes = engine_.custody_bytes();
-  record.ran = now - started;
+  record.ran = clock_.now() - clock_started;
   return record;
 }
 

@@ -12,6 +12,7 @@
 #include "drivers/clock.hpp"
 #include "drivers/port.hpp"
 #include "engine/engine.hpp"
+#include "engine/loop_time.hpp"
 #include "steer/spreader.hpp"
 
 namespace longhaul::app {
@@ -52,7 +53,7 @@ class StopTogether {
 
 struct BoxLoopOptions {
   bool sleep_when_idle = false;
-  Duration drain = seconds(10);  ///< at most so long after the first stop
+  Duration drain = seconds(10);  ///< at most so long after the first stop, pauses not counted
   Orders* orders = nullptr;      ///< may be null; must outlive the loop
   PortSink* sink = nullptr;      ///< whose tap sees what comes in; may be null; must outlive the loop
   /// When the box has several workers; both must outlive the loop.
@@ -66,7 +67,13 @@ struct StopRecord {
   std::uint64_t at_stop_bytes = 0;
   std::uint64_t left_packets = 0;
   std::uint64_t left_bytes = 0;
-  Duration ran = 0;  ///< from the first round to the last
+  Duration ran = 0;  ///< from the first round to the last, by the clock
+};
+
+/// How often a loop stood still, and for how long in all (engine::LoopTime).
+struct Pauses {
+  std::uint64_t count = 0;
+  Duration lasted = 0;
 };
 
 class BoxLoop {
@@ -82,7 +89,15 @@ class BoxLoop {
   /// Rounds begun so far. Any thread may ask: one that does not grow belongs to a worker that stands still.
   std::uint64_t rounds() const { return rounds_.load(std::memory_order_relaxed); }
 
+  /// Any thread may ask.
+  Pauses pauses() const {
+    const std::uint64_t count = pauses_.load(std::memory_order_acquire);
+    return {count, paused_.load(std::memory_order_relaxed)};
+  }
+
  private:
+  /// The engine's time: all that it and the spreader are given, and all that is compared with it.
+  Time now() { return time_.at(clock_.now()); }
   std::uint16_t receive(Side side);
   std::uint16_t receive_from_workers();
   void to_engine(Side side, std::span<rte_mbuf* const> frames, Time received_at);
@@ -90,8 +105,11 @@ class BoxLoop {
   engine::Engine& engine_;
   drivers::Port* ports_[2];
   const drivers::Clock& clock_;
+  engine::LoopTime time_;
   BoxLoopOptions options_;
   std::atomic<std::uint64_t> rounds_{0};
+  std::atomic<std::uint64_t> pauses_{0};
+  std::atomic<Duration> paused_{0};
 };
 
 }  // namespace longhaul::app

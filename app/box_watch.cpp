@@ -14,6 +14,7 @@ BoxWatch::BoxWatch(const config::BoxConfig& config, Workers& workers, Runtime& r
       workers_(workers),
       runtime_(runtime),
       watch_(workers.count(), config.stall),
+      pauses_(workers.count()),
       follow_(runtime.clock().now()) {
   if (config.link_loss == config::LinkLoss::forward)
     for (const Side side : {Side::host, Side::wan}) port(side).set_link(true);
@@ -29,7 +30,10 @@ BoxWatch::~BoxWatch() {
 }
 
 void BoxWatch::attend_by(Attendant& attendant, ServiceNotifier& service, const Requests& requests) {
-  attendant.every(std::chrono::milliseconds(100), "watching workers", [this] { look_at_workers(); });
+  attendant.every(std::chrono::milliseconds(100), "watching workers", [this] {
+    look_at_workers();
+    look_at_pauses();
+  });
   attendant.every(std::chrono::milliseconds(50), "watching links", [this] { look_at_links(); });
   if (const auto interval = service.watchdog_interval())
     attendant.every(std::chrono::milliseconds(*interval / milliseconds(2)), "the service manager's watchdog",
@@ -64,6 +68,16 @@ void BoxWatch::look_at_workers() {
       std::_Exit(kStalled);
     }
   }
+}
+
+void BoxWatch::look_at_pauses() {
+  std::vector<Pauses> pauses;
+  for (unsigned i = 0; i < workers_.count(); ++i) pauses.push_back(workers_.pauses(i));
+  const auto event = pauses_.look(pauses, runtime_.clock().now());
+  if (!event) return;
+  spdlog::warn("{}: stood still {}for {} ms ({} of {} workers): no timer counts that, and frames waited or were lost",
+               config_.name, event->most.count == 1 ? "" : fmt::format("{} times, ", event->most.count),
+               event->most.lasted / milliseconds(1), event->workers, workers_.count());
 }
 
 void BoxWatch::look_at_links() {

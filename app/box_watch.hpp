@@ -4,6 +4,7 @@
 
 #include "app/attendant.hpp"
 #include "app/link_follow.hpp"
+#include "app/pause_watch.hpp"
 #include "app/runtime.hpp"
 #include "app/service_notifier.hpp"
 #include "app/stop_signals.hpp"
@@ -31,6 +32,7 @@ class BoxWatch {
 
  private:
   void look_at_workers();
+  void look_at_pauses();
   void look_at_links();
   drivers::EthdevPort& port(Side side) { return side == Side::host ? runtime_.first() : runtime_.second(); }
 
@@ -38,6 +40,7 @@ class BoxWatch {
   Workers& workers_;
   Runtime& runtime_;
   WorkerWatch watch_;
+  PauseWatch pauses_;
   LinkFollow follow_;
   bool was_up_[2] = {true, true};
 };

@@ -25,7 +25,7 @@ class PortSink;
 /// What a worker did with its time, by its own count.
 struct Activity {
   std::uint64_t rounds = 0;
-  Duration ran = 0;   ///< since the loop began
+  Duration ran = 0;   ///< since the loop began, pauses not counted
   Duration busy = 0;  ///< of that, rounds in which frames came
 };
 
@@ -34,7 +34,7 @@ struct WorkerAccess {
   engine::Engine& engine;
   steer::Spreader* spreader;  ///< null when the box has one worker
   Activity activity;
-  Time now;
+  Time now;         ///< the engine's: pauses are left out, and no two workers' need be the same
   Duration& drain;  ///< how long the first stop waits for custody to empty
   PortSink* sink;   ///< may be null
 };

@@ -228,6 +228,7 @@ std::vector<BoxReport> Workers::ask_reports() {
 }
 
 std::uint64_t Workers::rounds(unsigned worker) const { return workers_.at(worker)->loop->rounds(); }
+Pauses Workers::pauses(unsigned worker) const { return workers_.at(worker)->loop->pauses(); }
 
 StopRecord Workers::run(Requests& requests) {
   struct Call {

@@ -72,6 +72,8 @@ class Workers {
   std::vector<BoxReport> ask_reports();
   /// Rounds of its loop: those of a worker that stands still do not grow.
   std::uint64_t rounds(unsigned worker) const;
+  /// Its BoxLoop::pauses().
+  Pauses pauses(unsigned worker) const;
 
   /// Each worker's, as of now. Not while they run.
   std::vector<BoxReport> reports() const;

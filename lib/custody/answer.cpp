@@ -369,7 +369,7 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
     const Held& held = held_in(mbuf);
     if (!psn_lt(held.last_psn, psn)) break;
     if (held.wants_response) break;
-    if (psn_add(held.last_psn, 1) == psn && held.ack_req && held.sent && !held.resent) {
+    if (psn_add(held.last_psn, 1) == psn && held.ack_req && held.sent && !held.resent && held.sent_at > rtt_from_) {
       const Duration rtt = now - held.sent_at;
       flow.rtt.sample(rtt, now);
       wan_rtt_.record(rtt);

@@ -136,6 +136,10 @@ class NearPart {
   /// The times are used from here on, but give_up by new flows only.
   void set_times(const NearSettings& times);
 
+  /// Nothing was read for a while, and `now` leaves that out: how long the answers to what was sent before had been
+  /// under way is not known.
+  void paused(Time now) { rtt_from_ = now; }
+
   /// Frame bytes acknowledged to the requester and not answered by the responder. Walks custody.
   static std::uint64_t owed_bytes(const NearFlow& flow);
 
@@ -262,6 +266,7 @@ class NearPart {
   Outlet& outlet_;
   Observer* observer_;
   metrics::Histogram wan_rtt_;
+  Time rtt_from_ = 0;  ///< what was sent until then gives no sample of the round trip
   bool draining_ = false;
 };
 

@@ -407,13 +407,19 @@ void Engine::Impl::set_timer(flow::ConnectionIndex index, Time deadline) {
 
 // ---- time -------------------------------------------------------------------------------------
 
-void Engine::Impl::poll(Time time, bool answers_waiting) {
+void Engine::Impl::poll(Time time, Time read_until) {
   now = time;
   learner.began(now);
   wan_full = false;
   if (news != nullptr && news->posted() != news_read) read_news();
-  run_timers(answers_waiting ? now - std::min(now, kTimerPatience) : now);
+  run_timers(std::max(read_until, now - std::min(now, kTimerPatience)));
   end_of_burst();
+}
+
+void Engine::Impl::paused(Duration lasted, Time time) {
+  ++counters[Counter::pauses];
+  counters[Counter::paused_ns] += lasted;
+  near.paused(time);
 }
 
 void Engine::Impl::run_timers(Time due) {
@@ -509,7 +515,8 @@ void Engine::share_news(NextHopNews& news) {
   impl_->news_read = news.posted();
 }
 void Engine::receive(Side side, std::span<rte_mbuf* const> frames, Time now) { impl_->receive(side, frames, now); }
-void Engine::poll(Time now, bool answers_waiting) { impl_->poll(now, answers_waiting); }
+void Engine::poll(Time now, Time read_until) { impl_->poll(now, read_until); }
+void Engine::paused(Duration lasted, Time now) { impl_->paused(lasted, now); }
 Time Engine::next_deadline() const { return impl_->next_deadline(); }
 void Engine::use_record(std::span<custody::RecordSlot> record, Time now) { impl_->use_record(record, now); }
 void Engine::set_draining(bool draining) { impl_->near.set_draining(draining); }

@@ -56,10 +56,15 @@ class Engine {
   void receive(Side side, std::span<rte_mbuf* const> frames, Time now);
 
   /// Timers, paced frames, frames that a port refused. Call at least when next_deadline() has come.
-  /// `answers_waiting`: the WAN port has more frames than the last burst took. Resend timers then wait (for
-  /// kTimerPatience at most): the answers they miss may be among those.
-  void poll(Time now, bool answers_waiting = false);
+  /// `read_until`: all that came before this time has been received; later frames may still wait in the rings. Timers
+  /// of later deadlines then wait (for kTimerPatience at most): the answers they miss may be among those.
+  void poll(Time now, Time read_until);
+  void poll(Time now) { poll(now, now); }
   static constexpr Duration kTimerPatience = milliseconds(100);
+
+  /// Nobody called for `lasted`, because the process stood still, and times go on as if that had not been (LoopTime
+  /// takes care of it). It is counted, and what was sent before `now` gives no sample of the round trip.
+  void paused(Duration lasted, Time now);
 
   /// When poll() next has something to do: kNever when nothing waits for time.
   Time next_deadline() const;

@@ -71,7 +71,8 @@ struct Engine::Impl final : custody::Outlet {
 
   // engine.cpp
   void receive(Side side, std::span<rte_mbuf* const> frames, Time time);
-  void poll(Time time, bool answers_waiting);
+  void poll(Time time, Time read_until);
+  void paused(Duration lasted, Time time);
   Time next_deadline() const;
   std::uint64_t waiting_frames() const;
 

@@ -53,6 +53,8 @@ constexpr CounterPlace kPlaces[] = {
     {dropped_port_full, "longhaul_dropped_frames_total", "reason", "port_full"},
     {dropped_ring_full, "longhaul_dropped_frames_total", "reason", "ring_full"},
     {dropped_unshown, "longhaul_dropped_frames_total", "reason", "unshown"},
+    {pauses, "longhaul_pauses_total"},
+    {paused_ns, "longhaul_paused_seconds_total", "", "", 1e-9},
     {handed_home, "longhaul_handed_frames_total", "to", "home"},
     {handed_over, "longhaul_handed_frames_total", "to", "owner"},
     {connections_spread, "longhaul_connections_placed_total", "worker", "other"},

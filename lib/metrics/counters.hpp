@@ -31,6 +31,9 @@ namespace longhaul::metrics {
     "requests not forwarded: no custody, and earlier ones of their flow still wait to be sent")                       \
   X(dropped_unsent, "requests dropped: their flow ended or failed before its turn to send came")                      \
   X(dropped_port_full, "frames dropped: a port refused them for too long")                                            \
+  /* time */                                                                                                          \
+  X(pauses, "times that the worker stood still for 50 ms or more, with its process or machine: no timer counts it")   \
+  X(paused_ns, "nanoseconds that it did")                                                                             \
   /* between workers, when a box has several: what its ports received is frames_* of all workers                   */ \
   /* + dropped_ring_full + dropped_unshown - cm_requests_shown */                                                     \
   X(handed_home, "frames handed to the worker that is home to their two hosts: another had received them")            \

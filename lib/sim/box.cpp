@@ -64,6 +64,7 @@ void Box::start(Time now) {
     engine::Sink& sink = several ? static_cast<engine::Sink&>(*worker.sink) : *this;
     worker.engine = std::make_unique<engine::Engine>(settings_, pools_, sink, &observer_);
     if (several) worker.engine->share_news(*news_);
+    worker.time.emplace(*worker.engine, now);
   }
   if (record_.empty()) return;
   const std::span<custody::RecordSlot> record(record_);
@@ -78,13 +79,73 @@ void Box::crash() {
   rings_.reset();
   workers_.clear();
   hand_over_ = kNever;
+  paused_until_ = 0;
+  for (auto& ring : rings_of_ports_) {
+    for (rte_mbuf* frame : ring) rte_pktmbuf_free(frame);
+    ring.clear();
+  }
 }
+
+// ---- standing still ---------------------------------------------------------------------------
+
+void Box::pause(Time now, Time until) {
+  if (paused_until_ == 0) go_round(now);
+  paused_until_ = std::max(paused_until_, until);
+}
+
+// Up to now its loops found nothing to do.
+void Box::go_round(Time now) {
+  for (Worker& worker : workers_) worker.time->went_round(now);
+}
+
+// As the program's loop does: a burst of each port, then timers, again and again. All workers run at once: what one
+// hands over does not fill another's ring.
+void Box::resume(Time now) {
+  paused_until_ = 0;
+  for (bool more = true; more;) {
+    more = take_from_ring(Side::host, now);
+    more = take_from_ring(Side::wan, now) || more;
+    do hand_over(now);
+    while (hand_over_ != kNever);
+    for (Worker& worker : workers_) worker.time->poll(now, more);
+  }
+}
+
+// True when there may be more.
+bool Box::take_from_ring(Side side, Time now) {
+  std::deque<rte_mbuf*>& ring = rings_of_ports_[static_cast<std::size_t>(side)];
+  std::array<rte_mbuf*, steer::Spreader::kBurst> burst;
+  const std::size_t count = std::min(ring.size(), burst.size());
+  std::copy_n(ring.begin(), count, burst.begin());
+  ring.erase(ring.begin(), ring.begin() + static_cast<std::ptrdiff_t>(count));
+  if (count > 0) take_in(side, {burst.data(), count}, now);
+  return count == burst.size();
+}
+
+// ---- frames -----------------------------------------------------------------------------------
 
 void Box::receive(Side side, std::span<rte_mbuf* const> frames, Time now) {
   now_ = now;
+  if (paused_until_ == 0) {
+    go_round(now);
+    take_in(side, frames, now);
+    return;
+  }
+  std::deque<rte_mbuf*>& ring = rings_of_ports_[static_cast<std::size_t>(side)];
+  for (rte_mbuf* frame : frames) {
+    if (ring.size() < plan_.ring) {
+      ring.push_back(frame);
+    } else {
+      ++ring_lost_;
+      rte_pktmbuf_free(frame);
+    }
+  }
+}
+
+void Box::take_in(Side side, std::span<rte_mbuf* const> frames, Time now) {
   for (const rte_mbuf* frame : frames) watch_.on_in(number_, side, frame, now);
   if (workers_.size() == 1) {
-    workers_[0].engine->receive(side, frames, now);
+    workers_[0].engine->receive(side, frames, workers_[0].time->at(now));
     return;
   }
   while (!frames.empty()) {
@@ -101,9 +162,10 @@ void Box::keep(Side side, std::span<rte_mbuf* const> frames, Time now) {
   Worker& receiver = workers_[(home_ + plan_.receiver) % workers_.size()];
   std::array<rte_mbuf*, steer::Spreader::kBurst> burst;
   std::ranges::copy(frames, burst.begin());
+  const Time time = receiver.time->at(now);
   const std::uint16_t kept =
-      receiver.spreader->keep(side, burst.data(), static_cast<std::uint16_t>(frames.size()), now);
-  if (kept > 0) receiver.engine->receive(side, {burst.data(), kept}, now);
+      receiver.spreader->keep(side, burst.data(), static_cast<std::uint16_t>(frames.size()), time);
+  if (kept > 0) receiver.engine->receive(side, {burst.data(), kept}, time);
 }
 
 void Box::hand_over(Time now) {
@@ -115,14 +177,15 @@ void Box::hand_over(Time now) {
       for (std::size_t from = 0; from < workers_.size(); ++from) {
         if (from == to) continue;
         steer::Received received;
-        if (workers_[to].spreader->take(static_cast<steer::Worker>(from), received, now) == 0) continue;
+        const Time time = workers_[to].time->at(now);
+        if (workers_[to].spreader->take(static_cast<steer::Worker>(from), received, time) == 0) continue;
         any = true;
         engine::Engine& engine = *workers_[to].engine;
         for (std::uint16_t i = 0; i < received.shown_count; ++i)
-          engine.receive(received.shown[i].side, {&received.shown[i].frame, 1}, now);
+          engine.receive(received.shown[i].side, {&received.shown[i].frame, 1}, time);
         for (const Side side : {Side::host, Side::wan})
           if (const auto& burst = received.bursts[static_cast<std::size_t>(side)]; burst.count > 0)
-            engine.receive(side, {burst.frames.data(), burst.count}, now);
+            engine.receive(side, {burst.frames.data(), burst.count}, time);
       }
     // With time between looks a frame that is handed over twice waits twice.
   } while (any && plan_.hand_over_us == 0);
@@ -131,14 +194,21 @@ void Box::hand_over(Time now) {
 
 void Box::poll(Time now) {
   now_ = now;
-  if (hand_over_ <= now) hand_over(now);
-  for (Worker& worker : workers_) worker.engine->poll(now);
+  if (paused_until_ != 0) {
+    if (paused_until_ <= now) resume(now);
+  } else {
+    go_round(now);
+    if (hand_over_ <= now) hand_over(now);
+    for (Worker& worker : workers_) worker.time->poll(now, false);
+  }
   not_before_ = now + kPollGap;
 }
 
 Time Box::next_deadline() const {
+  if (paused_until_ != 0) return paused_until_;
   Time deadline = hand_over_;
-  for (const Worker& worker : workers_) deadline = std::min(deadline, worker.engine->next_deadline());
+  for (const Worker& worker : workers_)
+    deadline = std::min(deadline, worker.time->clock_at(worker.engine->next_deadline()));
   return deadline == kNever ? kNever : std::max(deadline, not_before_);
 }
 
@@ -148,9 +218,11 @@ void Box::set_draining(bool draining) {
 
 // With nothing in custody, so that no connection fails.
 void Box::set_bypass(bool bypass, Time now) {
+  if (paused_until_ == 0) go_round(now);
   for (Worker& worker : workers_) {
-    worker.engine->set_bypass(bypass, now);
-    if (bypass) worker.engine->forget(0, worker.engine->connection_slots(), "bypass", now);
+    const Time time = worker.time->at(now);
+    worker.engine->set_bypass(bypass, time);
+    if (bypass) worker.engine->forget(0, worker.engine->connection_slots(), "bypass", time);
   }
 }
 
@@ -178,6 +250,7 @@ std::uint64_t Box::unconfirmed_bytes() const {
 
 std::uint64_t Box::waiting_frames() const {
   std::uint64_t frames = hand_over_ == kNever ? 0 : 1;
+  for (const auto& ring : rings_of_ports_) frames += ring.size();
   for (const Worker& worker : workers_) frames += worker.engine->waiting_frames();
   return frames;
 }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A box: real engines between two segments, one for each worker, and what spreads frames over them. It can be away (a
-// crash, a late start): then frames are lost, or pass it by.
+// crash, a late start): then frames are lost, or pass it by. It can stand still: then frames wait in its ports' rings.
 #pragma once
 
+#include <array>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "engine/loop_time.hpp"
 #include "sim/case.hpp"
 #include "sim/random.hpp"
 #include "steer/hand_over.hpp"
@@ -37,6 +41,8 @@ class Box final : public engine::Sink {
   bool running() const { return !workers_.empty(); }
   void start(Time now);
   void crash();
+  /// Its loops do not come round until then, as when the process is stopped.
+  void pause(Time now, Time until);
 
   void receive(Side side, std::span<rte_mbuf* const> frames, Time now);
   void poll(Time now);
@@ -50,6 +56,8 @@ class Box final : public engine::Sink {
   std::uint64_t unconfirmed_bytes() const;
   std::uint64_t waiting_frames() const;
   Counters counters() const;
+  /// Frames that found a full ring while it stood still.
+  std::uint64_t ring_lost() const { return ring_lost_; }
 
   std::size_t workers() const { return workers_.size(); }
   const engine::Engine& engine(std::size_t worker) const { return *workers_[worker].engine; }
@@ -59,8 +67,13 @@ class Box final : public engine::Sink {
     std::unique_ptr<steer::Spreader> spreader;  ///< these two only of a box with several
     std::unique_ptr<steer::ShownSink> sink;
     std::unique_ptr<engine::Engine> engine;
+    std::optional<engine::LoopTime> time;
   };
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
+  void go_round(Time now);
+  void take_in(Side side, std::span<rte_mbuf* const> frames, Time now);
+  bool take_from_ring(Side side, Time now);
+  void resume(Time now);
   void hand_over(Time now);
   void keep(Side side, std::span<rte_mbuf* const> frames, Time now);
 
@@ -81,6 +94,9 @@ class Box final : public engine::Sink {
   Time not_before_ = 0;      ///< no poll earlier: a deadline that stands still must not hold up time
   steer::Worker home_;       ///< of the hosts
   Time hand_over_ = kNever;  ///< when workers look at what others handed over
+  Time paused_until_ = 0;    ///< 0: it does not stand still
+  std::array<std::deque<rte_mbuf*>, 2> rings_of_ports_;  ///< by side, while it does
+  std::uint64_t ring_lost_ = 0;
 };
 
 }  // namespace longhaul::sim

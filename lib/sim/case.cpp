@@ -74,6 +74,9 @@ constexpr Field kBox[] = {
     FIELD(BoxPlan, restart_after_us, 0, kMuch),
     FIELD(BoxPlan, dark, 0, 1),
     FIELD(BoxPlan, record, 0, 1),
+    FIELD(BoxPlan, pause_at_us, 0, kMuch),
+    FIELD(BoxPlan, pause_us, 0, kMuch),
+    FIELD(BoxPlan, ring, 1, 8192),
     FIELD(BoxPlan, answers_pass_by_at_us, 0, kMuch),
     FIELD(BoxPlan, frame_ns, 0, kMuch),
     FIELD(BoxPlan, workers, 1, 4),
@@ -263,7 +266,10 @@ bool must_complete(const Case& c) {
     return h.patient != 0 && h.rnr_retry == 7 && h.fatal_at == 0 && h.dead_at == 0;
   };
   const auto box = [](const BoxPlan& b) { return b.crash_at_us == 0 && b.answers_pass_by_at_us == 0; };
-  return host(c.a) && host(c.b) && box(c.box_a) && box(c.box_b) && c.close < 4 && c.reject == 0 &&
+  // While one box stands still, what the other one has in custody has no answer.
+  const bool answered =
+      (c.b.messages == 0 || c.box_a.pause_us < 10'000'000) && (c.a.messages == 0 || c.box_b.pause_us < 10'000'000);
+  return host(c.a) && host(c.b) && box(c.box_a) && box(c.box_b) && answered && c.close < 4 && c.reject == 0 &&
          c.give_up_ms >= 30000 && c.outage_us < 10'000'000;
 }
 
@@ -272,6 +278,7 @@ std::string_view kind_of(const Case& c) {
   if (loses_a_box(c)) return "box crash";
   if (c.box_a.start_at_us != 0 || c.box_b.start_at_us != 0) return "box starts in the middle";
   if (c.box_a.answers_pass_by_at_us != 0 || c.box_b.answers_pass_by_at_us != 0) return "asymmetric";
+  if (c.box_a.pause_us != 0 || c.box_b.pause_us != 0) return "box stands still";
   if (c.a.fatal_at != 0 || c.b.fatal_at != 0) return "fatal NAK";
   if (c.a.dead_at != 0 || c.b.dead_at != 0) return "responder dies";
   if (c.close >= 4) return "early close";

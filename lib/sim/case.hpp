@@ -91,6 +91,9 @@ struct BoxPlan {
   Number restart_after_us = 0;       ///< 0: it stays away, and frames pass it by
   Number record = 0;                 ///< it keeps a restart record
   Number dark = 0;                   ///< while it is away frames are lost; else they pass it by
+  Number pause_at_us = 0;            ///< it stands still, as a stopped process does
+  Number pause_us = 0;               ///< for so long
+  Number ring = 1024;                ///< frames of each port that wait meanwhile; more are lost
   Number answers_pass_by_at_us = 0;  ///< from then on answers to its host take another path
   Number frame_ns = 0;               ///< it takes in a frame of a port at most so often
   Number workers = 1;

@@ -121,8 +121,19 @@ void draw_lives(Case& c, Random& random) {
   if (c.next_hop_dies_at_us != 0) c.next_hop_dies_at_us += c.starts_us;
   for (BoxPlan* box : {&c.box_a, &c.box_b})
     for (Number* at : {&box->drain_at_us, &box->undrain_at_us, &box->crash_at_us, &box->repolicy_at_us,
-                       &box->bypass_at_us, &box->answers_pass_by_at_us})
+                       &box->bypass_at_us, &box->answers_pass_by_at_us, &box->pause_at_us})
       if (*at != 0) *at += c.starts_us;
+}
+
+// From a hiccup to twice what custody waits for an answer.
+void draw_pause(Case& c, BoxPlan& box, Random& random) {
+  const Number span = 20000 + (&box == &c.box_a ? c.a : c.b).messages * 1000;
+  box.pause_at_us = random.between(1, span);
+  if (c.give_up_ms > 30000 && random.chance(1, 2)) c.give_up_ms = 30000;
+  const Number give_up_us = c.give_up_ms * 1000;
+  box.pause_us = random.chance(1, 2) ? random.between(give_up_us, 2 * give_up_us)
+                                     : random.between(1000, pick(random, {10000, 100000, 1000000, 2 * give_up_us}));
+  box.ring = pick(random, {8, 64, 512, 1024, 4096});
 }
 
 }  // namespace
@@ -213,6 +224,8 @@ Case draw_case(std::uint64_t seed) {
       if (random.chance(2, 3)) box->bypass_us = random.between(1, span);
     }
   }
+  for (BoxPlan* box : {&c.box_a, &c.box_b})
+    if (random.chance(1, 30)) draw_pause(c, *box, random);
   if (random.chance(1, 25)) {
     c.next_hop_host = random.below(2);
     c.next_hop_told = random.below(3);

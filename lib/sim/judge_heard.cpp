@@ -100,7 +100,7 @@ void Judge::Observer::on_found_in_record(const custody::FlowIdentity& identity, 
   }
 }
 
-void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std::string_view, std::uint64_t, Time now) {
+void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std::string_view, std::uint64_t, Time) {
   Flow* flow = find(identity);
   if (flow == nullptr) return;
   note_said(identity);
@@ -109,7 +109,7 @@ void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std:
   if (found != judge_.by_requester_.end() && found->second->plan.responder_qpn == identity.responder_qpn &&
       found->second->contiguous > 0)
     flow = found->second;
-  flow->failed_at = now;
+  flow->failed_at = judge_.now_;
 }
 
 // It names QPNs, and is of all lives that they have had: which one it was a box cannot know.
@@ -121,23 +121,24 @@ void Judge::Observer::note_said(const custody::FlowIdentity& identity) {
 }
 
 void Judge::Observer::on_unconfirmed_at_close(const custody::FlowIdentity& identity, std::uint64_t packets,
-                                              std::uint64_t, Time now) {
+                                              std::uint64_t, Time) {
   note_said(identity);
   const Flow* flow = find(identity);
   if (flow != nullptr && !judge_.has_ended(*flow))
     judge_.report(
         Rule::nothing_lost,
         fmt::format("flow {}: {} packets of custody were discarded, and nobody had ended it", flow->plan.name, packets),
-        now);
+        judge_.now_);
 }
 
-void Judge::Observer::on_closed_untold(const custody::FlowIdentity& identity, std::uint64_t, Time now) {
+void Judge::Observer::on_closed_untold(const custody::FlowIdentity& identity, std::uint64_t, Time) {
   constexpr Duration kIdle = seconds(600);  // then a full table may take its place
   note_said(identity);
   const Flow* flow = find(identity);
-  if (flow != nullptr && !judge_.has_ended(*flow) && now - flow->heard_at < kIdle)
+  if (flow != nullptr && !judge_.has_ended(*flow) && judge_.now_ - flow->heard_at < kIdle)
     judge_.report(Rule::fail_loudly,
-                  fmt::format("flow {} failed, and is forgotten before its requester was told", flow->plan.name), now);
+                  fmt::format("flow {} failed, and is forgotten before its requester was told", flow->plan.name),
+                  judge_.now_);
 }
 
 void Judge::Observer::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t, Time) {

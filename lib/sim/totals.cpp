@@ -22,6 +22,8 @@ constexpr Row kRows[] = {
     {"hit by scripted events", &Totals::scripted},
     {"forged", &Totals::forged},
     {"boxes crashed", &Totals::crashes},
+    {"boxes that stood still", &Totals::pauses},
+    {"lost in their full rings", &Totals::ring_lost},
     {"messages completed with success", &Totals::messages},
     {"requesters that ended in an error", &Totals::failed_requesters},
     {"pseudo-ACKs", &Totals::pseudo_acks},

@@ -27,7 +27,8 @@ constexpr Duration kLook = milliseconds(2);  // how often applications look at t
 Duration dreq_limit(const Case& c) {
   constexpr Duration kMargin = milliseconds(200);
   const bool forged = c.a.forged_us != 0 || c.b.forged_us != 0;
-  return forged ? kNever : milliseconds(c.dreq_hold_ms) + kMargin;
+  if (forged) return kNever;
+  return milliseconds(c.dreq_hold_ms) + microseconds(c.box_a.pause_us + c.box_b.pause_us) + kMargin;
 }
 
 }  // namespace
@@ -189,6 +190,12 @@ void World::plan_timeline() {
         if (boxes_[b]->running()) boxes_[b]->reconfigure(engine_settings(case_, b, true));
       });
     if (plan.bypass_at_us != 0) at(plan.bypass_at_us, [this, b] { bypass_box(b, kFirstLook); });
+    if (plan.pause_us != 0)
+      at(plan.pause_at_us, [this, b, pause = microseconds(plan.pause_us)] {
+        if (!boxes_[b]->running()) return;
+        ++totals_.pauses;
+        boxes_[b]->pause(now_, now_ + pause);
+      });
     if (plan.crash_at_us != 0) {
       at(plan.crash_at_us, [this, b] { crash_box(b); });
       if (plan.restart_after_us != 0) at(plan.crash_at_us + plan.restart_after_us, [this, b] { start_box(b); });
@@ -374,6 +381,7 @@ Time World::next_event() const {
 }
 
 void World::step() {
+  judge_.time_is(now_);
   while (!timeline_.empty() && timeline_.front().at <= now_) {
     const auto what = std::move(timeline_.front().what);
     timeline_.erase(timeline_.begin());
@@ -433,6 +441,7 @@ Result World::run(std::uint64_t max_events) {
     if (boxes_[b]->running()) count_engine(b);
     boxes_[b]->crash();
     totals_.forged += strays_[b]->forged();
+    totals_.ring_lost += boxes_[b]->ring_lost();
   }
   for (const auto& segment : segments_) {
     totals_.burst_lost += segment->burst_lost();

@@ -430,7 +430,7 @@ void Box::check() {
 }
 
 void Box::poll(bool answers_waiting) {
-  engine_->poll(now_, answers_waiting);
+  engine_->poll(now_, answers_waiting ? 0 : now_);
   check();
 }
 

@@ -4,6 +4,7 @@
 The names are hurt-OPERATION-EXCHANGE-FAMILY-HARM. A few run with the other scenarios; `run --matrix` runs all.
 """
 import dataclasses
+import signal
 import time
 from typing import Callable
 
@@ -12,6 +13,9 @@ from lab.traffic import COUNTED, TRAFFIC, UNACCELERATED
 # Long enough for custody to be full of unanswered requests at any moment, short enough for hundreds of round trips.
 NEAR_BY, LONG_HAUL = {"distance": "100km"}, {"distance": "1000km"}
 OUTAGE_SECONDS = 10
+# A box that stands still for longer than it waits for answers, with more flows in custody than a burst has frames. The
+# hosts' patience (TCP_PATIENCE) is longer.
+GIVE_UP_SECONDS, PAUSE_SECONDS, PAUSED_QPS = 2, 6, 40
 # What RDMA-CM gives both ends here: 2.1 s, eight times; perftest's own over TCP is 67 ms, less than any outage.
 TCP_PATIENCE = ("-u", 19)
 # A box looks on for a second before it learns connections from their traffic; a fast transfer is over by then.
@@ -20,6 +24,7 @@ LOOKS_ON_SECONDS = 1.2
 HANGS_SECONDS = 240
 # Of 64 bytes, less than the first window of a flow; at 1 s round trip its answers are far behind its last request.
 TOLD_MESSAGES = 3000
+STOPPED_MESSAGES = 1500  # of each QP
 
 # Of the table that `run --table` writes.
 COLUMNS = {"operation": "operation", "exchange": "exchange", "family": "family", "harm": "harm", "result": "result",
@@ -108,6 +113,33 @@ def outage(trial, session, traffic):
     return f"{'complete' if outcome.complete else 'failed'}, {length:.1f} s of outage"
 
 
+def stopped(trial, session, traffic):
+    """The near box is stopped (SIGSTOP) with all flows in custody, for longer than give_up, and goes on."""
+    # What is under way fits into the rings of the box's ports.
+    extra = ("-q", PAUSED_QPS, "-s", 1024, "-t", 16) + TCP_PATIENCE
+    transfer = session.begin(traffic, STOPPED_MESSAGES, server_extra=extra, client_extra=extra)
+    transfer.wait_under_way(50 * PAUSED_QPS)
+    session.path.signal("near", signal.SIGSTOP)
+    time.sleep(PAUSE_SECONDS)
+    session.path.signal("near", signal.SIGCONT)
+    after = session.path.snapshot("near")
+    outcome = transfer.finish()
+    trial.check(outcome.complete, f"{traffic.name}: {outcome}")
+    trial.check(outcome.seconds >= PAUSE_SECONDS, f"over in {outcome.seconds:.1f} s: the pause missed it")
+    return (f"{'complete' if outcome.complete else 'failed'}, stopped for {after['paused_ns'] / 1e9:.1f} s, "
+            f"give_up {GIVE_UP_SECONDS} s")
+
+
+def was_stopped(trial, session, traffic):
+    accelerated(trial, session, traffic)
+    near = session.counters["near"]
+    trial.check(near["pauses"] > 0 and near["paused_ns"] > 0.9e9 * PAUSE_SECONDS,
+                f"{near['pauses']} pauses of {near['paused_ns'] / 1e9:.1f} s in all")
+    trial.check(near["connections_from_traffic"] > PAUSED_QPS / 2,
+                f"{near['connections_from_traffic']} of {PAUSED_QPS} connections learned")
+    trial.check(near["flows_failed"] == 0, f"{near['flows_failed']} flows failed")
+
+
 def killed(box):
     """kill -9 of a box in the middle of a transfer, and a new one at once."""
     def act(trial, session, traffic):
@@ -180,6 +212,8 @@ HARMS = {
                       "duplicated"),
     "not-ready": Harm("2 receives posted", NEAR_BY, not_ready, was_not_ready),
     "slow-receiver": Harm("receiver runs 1/3 of the time", NEAR_BY, slow_receiver, accelerated),
+    "stopped": Harm(f"SIGSTOP of the near box for {PAUSE_SECONDS} s, give_up {GIVE_UP_SECONDS} s, {PAUSED_QPS} QPs",
+                    {**LONG_HAUL, "give_up": f"{GIVE_UP_SECONDS}s"}, stopped, was_stopped),
     "outage": Harm("10 s outage at 1000 km", LONG_HAUL, outage, accelerated),
     "kill-near": Harm("kill -9 of the near box", {**LONG_HAUL, "record": True}, killed("near"), was_killed,
                       may_lose=True),
@@ -195,13 +229,14 @@ MATRIX = {
     "loss-1e-3": EVERY, "loss-1e-2": EVERY, "reorder": EVERY, "duplicate": EVERY,
     "not-ready": ("send-cm-ipv4", "send-tcp-ipv4", "send-tcp-ipv6"),
     "slow-receiver": ("write-cm-ipv4", "write-tcp-ipv6", "send-cm-ipv4", "rping-cm-ipv6", "nvme-cm-ipv4"),
+    "stopped": ("write-tcp-ipv4", "send-tcp-ipv4"),
     "outage": SOME, "kill-near": SOME, "kill-far": SOME, "kill-told": ("write-tcp-ipv4",),
 }
 # What runs with the other scenarios: each harm, exchange and family at least once.
 BY_DEFAULT = ("hurt-send-tcp-ipv6-loss-1e-2", "hurt-rstream-cm-ipv4-loss-1e-3", "hurt-rping-cm-ipv6-reorder",
               "hurt-pingpong-tcp-ipv4-duplicate", "hurt-send-cm-ipv4-not-ready", "hurt-nvme-cm-ipv4-slow-receiver",
-              "hurt-write-cm-ipv4-outage", "hurt-rping-cm-ipv4-kill-near", "hurt-nvme-cm-ipv4-kill-far",
-              "hurt-write-tcp-ipv4-kill-told")
+              "hurt-write-tcp-ipv4-stopped", "hurt-write-cm-ipv4-outage", "hurt-rping-cm-ipv4-kill-near",
+              "hurt-nvme-cm-ipv4-kill-far", "hurt-write-tcp-ipv4-kill-told")
 
 
 def _scenario(traffic, harm):

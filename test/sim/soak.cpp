@@ -73,10 +73,10 @@ struct Report {
   std::uint64_t violations = 0;
 };
 
-constexpr std::string_view kKinds[] = {"lossy",      "rejected",  "box crash",      "box starts in the middle",
-                                       "asymmetric", "fatal NAK", "responder dies", "early close",
-                                       "outage",     "reconnect", "no RDMA-CM",     "drain",
-                                       "credits"};
+constexpr std::string_view kKinds[] = {"lossy",      "rejected",        "box crash",      "box starts in the middle",
+                                       "asymmetric", "fatal NAK",       "responder dies", "early close",
+                                       "outage",     "reconnect",       "no RDMA-CM",     "drain",
+                                       "credits",    "box stands still"};
 
 std::size_t kind_index(std::string_view kind) {
   for (std::size_t i = 0; i < std::size(kKinds); ++i)

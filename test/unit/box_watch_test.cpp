@@ -5,6 +5,7 @@
 #include <array>
 
 #include "app/link_follow.hpp"
+#include "app/pause_watch.hpp"
 #include "app/worker_watch.hpp"
 
 using namespace longhaul;
@@ -50,6 +51,30 @@ TEST_CASE("when the watcher itself stood still, its workers are not blamed") {
   CHECK(watch.look(rounds, seconds(1) + milliseconds(100)).empty());
   CHECK(watch.look(rounds, seconds(60)).empty());
   CHECK_FALSE(watch.stands_still(0));
+}
+
+TEST_CASE("a pause is told once, with the workers that shared it; those that follow at once are told together") {
+  PauseWatch watch(3);
+  std::array<Pauses, 3> pauses{};
+  Time now = seconds(1);
+  CHECK_FALSE(watch.look(pauses, now));
+  pauses[0] = {1, seconds(4)};
+  pauses[2] = {1, seconds(5)};
+  const auto first = watch.look(pauses, now += milliseconds(100));
+  REQUIRE(first);
+  CHECK(first->workers == 2);
+  CHECK(first->most.count == 1);
+  CHECK(first->most.lasted == seconds(5));
+  CHECK_FALSE(watch.look(pauses, now += milliseconds(100)));
+  pauses[1] = {2, milliseconds(150)};
+  CHECK_FALSE(watch.look(pauses, now += milliseconds(100)));
+  pauses[1] = {3, milliseconds(250)};
+  const auto second = watch.look(pauses, now += PauseWatch::kQuiet);
+  REQUIRE(second);
+  CHECK(second->workers == 1);
+  CHECK(second->most.count == 3);
+  CHECK(second->most.lasted == milliseconds(250));
+  CHECK_FALSE(watch.look(pauses, now += PauseWatch::kQuiet));
 }
 
 TEST_CASE("the link of one port follows the other's, down and up again") {

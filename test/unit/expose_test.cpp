@@ -92,6 +92,7 @@ TEST_CASE("each counter and each result of parsing is shown with its value") {
   snapshot.counters[Counter::connections_learned] = 50;
   snapshot.counters[Counter::connections_from_traffic] = 20;
   snapshot.counters[Counter::read_stall_ns] = 2'500'000'000;
+  snapshot.counters[Counter::paused_ns] = 3'500'000'000;
   for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) snapshot.counters.parsed[i] = 7000 + i;
   const auto shown = series(snapshot);
   const auto counted = [&](Counter counter) { return static_cast<double>(snapshot.counters[counter]); };
@@ -100,13 +101,14 @@ TEST_CASE("each counter and each result of parsing is shown with its value") {
   CHECK(shown.at("longhaul_connections_learned_total{source=\"cm\"}") == 30);
   CHECK(shown.at("longhaul_connections_learned_total{source=\"traffic\"}") == 20);
   CHECK(shown.at("longhaul_read_stall_seconds_total") == 2.5);
+  CHECK(shown.at("longhaul_paused_seconds_total") == 3.5);
   CHECK(shown.at("longhaul_parsed_frames_total{result=\"roce\"}") == 7000);
   std::set<double> values;
   for (const auto& [name, value] : shown) values.insert(value);
   for (std::size_t i = 0; i < metrics::kCounterCount; ++i) {
     CAPTURE(metrics::kCounterInfo[i].name);
     const auto counter = static_cast<Counter>(i);
-    if (counter != Counter::connections_learned && counter != Counter::read_stall_ns)
+    if (counter != Counter::connections_learned && counter != Counter::read_stall_ns && counter != Counter::paused_ns)
       CHECK(values.count(static_cast<double>(snapshot.counters.events[i])) == 1);
   }
   for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) CHECK(values.count(7000 + static_cast<double>(i)) == 1);

@@ -28,6 +28,7 @@ class Conditions:
     workers: int = 1  # of each box
     metrics: str = ""  # where each box shows its metrics, such as 0.0.0.0:9464
     control: bool = False  # boxes listen for `longhaul ctl`
+    give_up: str = ""  # how long boxes wait for an answer; by default as long as they do by themselves
 
     @property
     def rtt(self):
@@ -58,6 +59,7 @@ def _box_config(name, conditions, directory):
     record = f"restart_record: {directory / name}.record\n" if conditions.record else ""
     metrics = f"metrics: {{listen: \"{conditions.metrics}\"}}\n" if conditions.metrics else ""
     control = f"control: {{socket: {directory / name}.sock}}\n" if conditions.control else ""
+    timers = f"timers: {{give_up: {conditions.give_up}}}\n" if conditions.give_up else ""
     return f"""\
 name: {name}
 ports:
@@ -68,7 +70,7 @@ idle: sleep
 wan_rate: 100Gbps
 policy: {{default: {conditions.policy}, rules: []}}
 custody: {{box_limit: 256MiB, flow_limit: 64MiB, mbufs: 16384}}
-{record}{control}{cores}{metrics}"""
+{record}{control}{cores}{metrics}{timers}"""
 
 
 def _link_config(conditions):

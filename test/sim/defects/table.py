@@ -84,6 +84,8 @@ DEFECTS = [
            'const auto ahead = static_cast<std::int32_t>(span.psn) - static_cast<std::int32_t>(flow.tail);', 8),
     Defect('answers a repeated READ below h by an ACK', 'lib/custody/request.cpp',
            'if (psn_lt(span.psn, flow.h) && !read &&', 'if (psn_lt(span.psn, flow.h) &&', 8),
+    Defect('a pause of the process counts for timers', 'lib/engine/loop_time.cpp',
+           '  left_out_ = clock - stood;\n', '', 8),
     Defect('policy window completes messages', 'lib/custody/acknowledge.cpp',
            'if (flow.policy == flow::Policy::window && held.msn != flow.msn_released) break;', '', 1),
     Defect('promises nothing to the restart record', 'lib/custody/acknowledge.cpp',
