@@ -109,9 +109,8 @@ void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time 
 // A request that follows at once on what custody's life has sent is of another life only where that has come so far.
 void NearPart::widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now) {
   if (low == first_unused(flow) && !flow.newcomer.touches(low) && !flow.newcomer.empty()) return;
-  flow.newcomer.add(low, end, now);
-  // One requester sends all of them, and repeats what is not answered: runs that stand still beside others are not its.
-  flow.newcomer.forget_before(now - std::min(now, flow.give_up / 8));
+  // One requester sends all of them, and repeats what is not answered: what stands still beside the rest is not its.
+  flow.newcomer.add(low, end, now, flow.give_up / 8);
 }
 
 // First PSN that the requester has not used, as far as was seen here.
@@ -181,7 +180,7 @@ bool NearPart::agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn
 bool NearPart::proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end) {
   const std::uint32_t msn = frame.aeth().msn;
   if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;
-  const PsnRuns::Run* run = flow.newcomer.of(psn_add(end, -1));
+  const RecentPsnRuns::Run* run = flow.newcomer.of(psn_add(end, -1));
   // Outside of a newcomer's requests its responder acknowledges nothing but, with MSN 0, what lies before them.
   if (run == nullptr) return msn > 0;
   return static_cast<std::int32_t>(msn) > psn_diff(end, run->low) + kMsnSlack;
@@ -193,7 +192,7 @@ bool NearPart::response_proves(const NearFlow& flow, const wire::Frame& frame) {
   if (read == nullptr || !held_in(read).sent) return false;
   const Held& held = held_in(read);
   if (psn_lt(frame.psn(), held.psn) || psn_lt(held.last_psn, frame.psn())) return false;
-  const PsnRuns::Run* run = flow.newcomer.of(frame.psn());
+  const RecentPsnRuns::Run* run = flow.newcomer.of(frame.psn());
   if (run == nullptr) return true;
   if (!frame.opcode->has(wire::kHasAeth)) return false;
   const auto msn = static_cast<std::int32_t>(std::uint32_t{frame.aeth().msn});

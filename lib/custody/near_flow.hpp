@@ -137,7 +137,7 @@ struct alignas(64) NearFlow {
   Time doubted_at = 0;
   Time contradicted_at = 0;     ///< when an answer first did not continue custody's life; 0: none did
   std::uint8_t doubt_number = 0;  ///< 1 to 15, over and over
-  PsnRuns newcomer;             ///< requests since then that may be another life's
+  RecentPsnRuns newcomer;       ///< requests since then that may be another life's
   std::uint32_t gap_top = 0;    ///< first PSN after the packets dropped beyond a gap
 
   std::uint32_t read_again_last = 0;  ///< PSN of the last response of the READ that was asked for again

@@ -17,15 +17,14 @@ class PsnRuns {
   struct Run {
     std::uint32_t low = 0;
     std::uint32_t end = 0;  ///< first PSN after it; an empty run marks a place
-    Time last = 0;          ///< when something was last added to it
   };
 
   bool empty() const { return count_ == 0; }
   void clear() { count_ = 0; }
 
-  /// [low, end), on the circle, at `now`; all runs must lie within half of it.
-  void add(std::uint32_t low, std::uint32_t end, Time now) {
-    Run run{low, end, now};
+  /// [low, end), on the circle; all runs must lie within half of it.
+  void add(std::uint32_t low, std::uint32_t end) {
+    Run run{low, end};
     // Takes in what it touches.
     unsigned kept = 0;
     for (unsigned i = 0; i < count_; ++i) {
@@ -43,13 +42,6 @@ class PsnRuns {
       runs_[count_ - 2] = joined(runs_[count_ - 2], runs_[count_ - 1]);
       --count_;
     }
-  }
-
-  /// Those to which nothing was added since `time`.
-  void forget_before(Time time) {
-    const auto kept = std::remove_if(runs_.begin(), runs_.begin() + count_,
-                                     [time](const Run& run) { return run.last < time; });
-    count_ = static_cast<unsigned>(kept - runs_.begin());
   }
 
   /// The run that has `psn`, or null.
@@ -74,12 +66,54 @@ class PsnRuns {
   static constexpr unsigned kMost = 8;
 
   static Run joined(const Run& a, const Run& b) {
-    return {wire::psn_lt(a.low, b.low) ? a.low : b.low, wire::psn_lt(a.end, b.end) ? b.end : a.end,
-            std::max(a.last, b.last)};
+    return {wire::psn_lt(a.low, b.low) ? a.low : b.low, wire::psn_lt(a.end, b.end) ? b.end : a.end};
   }
 
   std::array<Run, kMost + 1> runs_{};  // in order
   unsigned count_ = 0;
+};
+
+/// What has been seen lately: PSNs that do not come again while others do are forgotten after one to two spans of time.
+class RecentPsnRuns {
+ public:
+  using Run = PsnRuns::Run;
+
+  bool empty() const { return recent_.empty(); }
+  void clear() {
+    recent_.clear();
+    earlier_.clear();
+  }
+  void add(std::uint32_t low, std::uint32_t end, Time now, Duration span) {
+    if (recent_.empty()) began_ = now;
+    if (now - began_ > span) {
+      earlier_ = recent_;
+      recent_.clear();
+      began_ = now;
+    }
+    recent_.add(low, end);
+  }
+  /// The longer of two runs that have `psn`, or null.
+  const Run* of(std::uint32_t psn) const {
+    const Run* recent = recent_.of(psn);
+    const Run* earlier = earlier_.of(psn);
+    if (recent == nullptr || earlier == nullptr) return recent != nullptr ? recent : earlier;
+    return wire::psn_lt(earlier->low, recent->low) ? earlier : recent;
+  }
+  bool touches(std::uint32_t psn) const { return recent_.touches(psn) || earlier_.touches(psn); }
+  /// Not when empty.
+  std::uint32_t lowest() const {
+    if (earlier_.empty()) return recent_.lowest();
+    return wire::psn_lt(earlier_.lowest(), recent_.lowest()) ? earlier_.lowest() : recent_.lowest();
+  }
+  std::uint32_t top() const {
+    if (earlier_.empty()) return recent_.top();
+    return wire::psn_lt(earlier_.top(), recent_.top()) ? recent_.top() : earlier_.top();
+  }
+
+ private:
+  PsnRuns recent_;
+  PsnRuns earlier_;
+  Time began_ = 0;
 };
 
 }  // namespace longhaul::custody

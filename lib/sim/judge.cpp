@@ -191,7 +191,8 @@ void Judge::note_end(unsigned box, const View& view) {
 
 // Or another connection has taken its place.
 bool Judge::has_ended(const Flow& flow) const {
-  return flow.may_end || by_requester_.at(flow.plan.requester_qpn) != &flow;
+  return flow.may_end || by_requester_.at(flow.plan.requester_qpn) != &flow ||
+         by_responder_.at(flow.plan.responder_qpn) != &flow;
 }
 
 void Judge::note_credits(Flow& flow, const View& view) {

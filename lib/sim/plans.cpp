@@ -166,7 +166,8 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   // A responder that is gone for good, a fatal NAK for what another path has acknowledged, or a flow given up over a
   // pseudo-ACK that was lost, and a requester that never gives up: they would not end.
   constexpr Number kLongGiveUp = 30000;
-  r.patient = plan.patient != 0 && peer.dead_at == 0 && c.give_up_ms >= kLongGiveUp && !loses_a_box(c) && c.box_a.answers_pass_by_at_us == 0 &&
+  r.patient = plan.patient != 0 && peer.dead_at == 0 && c.give_up_ms >= kLongGiveUp &&
+              std::max(c.box_a.pause_us, c.box_b.pause_us) < c.give_up_ms * 500 && !loses_a_box(c) && c.box_a.answers_pass_by_at_us == 0 &&
               c.box_b.answers_pass_by_at_us == 0;
   r.rnr_retry = static_cast<std::uint8_t>(plan.rnr_retry);
   r.initiator_depth = static_cast<std::uint32_t>(plan.initiator_depth);
