@@ -13,8 +13,10 @@ namespace longhaul::app {
 
 class PauseWatch {
  public:
-  /// Between two that are told.
-  static constexpr Duration kQuiet = seconds(1);
+  /// Between two that are told: of a machine with too much to do, whose pauses are many and short, once in a while.
+  /// Those that last for kLong, on average since the last one told, do not wait.
+  static constexpr Duration kQuiet = seconds(60);
+  static constexpr Duration kLong = seconds(1);
 
   explicit PauseWatch(unsigned workers) : told_(workers) {}
 

@@ -79,6 +79,7 @@ void Box::crash() {
   rings_.reset();
   workers_.clear();
   hand_over_ = kNever;
+  handing_over_ = 0;
   paused_until_ = 0;
   for (auto& ring : rings_of_ports_) {
     for (rte_mbuf* frame : ring) rte_pktmbuf_free(frame);
@@ -105,8 +106,7 @@ void Box::resume(Time now) {
   for (bool more = true; more;) {
     more = take_from_ring(Side::host, now);
     more = take_from_ring(Side::wan, now) || more;
-    do hand_over(now);
-    while (hand_over_ != kNever);
+    hand_over_all(now);
     for (Worker& worker : workers_) worker.time->poll(now, more);
   }
 }
@@ -153,6 +153,8 @@ void Box::take_in(Side side, std::span<rte_mbuf* const> frames, Time now) {
     keep(side, burst, now);
     frames = frames.subspan(burst.size());
   }
+  // What comes at one instant, as behind a pause, takes a worker longer than another one's ring takes to be read.
+  if (handing_over_ >= steer::HandOverRings::kFrames / 2) hand_over_all(now);
   hand_over_ = std::min(hand_over_, now + microseconds(plan_.hand_over_us));
   if (hand_over_ <= now) hand_over(now);
 }
@@ -162,10 +164,16 @@ void Box::keep(Side side, std::span<rte_mbuf* const> frames, Time now) {
   Worker& receiver = workers_[(home_ + plan_.receiver) % workers_.size()];
   std::array<rte_mbuf*, steer::Spreader::kBurst> burst;
   std::ranges::copy(frames, burst.begin());
+  handing_over_ += frames.size();
   const Time time = receiver.time->at(now);
   const std::uint16_t kept =
       receiver.spreader->keep(side, burst.data(), static_cast<std::uint16_t>(frames.size()), time);
   if (kept > 0) receiver.engine->receive(side, {burst.data(), kept}, time);
+}
+
+void Box::hand_over_all(Time now) {
+  do hand_over(now);
+  while (hand_over_ != kNever);
 }
 
 void Box::hand_over(Time now) {
@@ -189,7 +197,10 @@ void Box::hand_over(Time now) {
       }
     // With time between looks a frame that is handed over twice waits twice.
   } while (any && plan_.hand_over_us == 0);
-  if (any) hand_over_ = now + microseconds(plan_.hand_over_us);
+  if (any)
+    hand_over_ = now + microseconds(plan_.hand_over_us);
+  else
+    handing_over_ = 0;
 }
 
 void Box::poll(Time now) {

@@ -75,6 +75,7 @@ class Box final : public engine::Sink {
   bool take_from_ring(Side side, Time now);
   void resume(Time now);
   void hand_over(Time now);
+  void hand_over_all(Time now);
   void keep(Side side, std::span<rte_mbuf* const> frames, Time now);
 
   unsigned number_;
@@ -91,10 +92,11 @@ class Box final : public engine::Sink {
   std::unique_ptr<engine::NextHopNews> news_;  ///< of several workers
   std::vector<Worker> workers_;
   Time now_ = 0;
-  Time not_before_ = 0;      ///< no poll earlier: a deadline that stands still must not hold up time
-  steer::Worker home_;       ///< of the hosts
-  Time hand_over_ = kNever;  ///< when workers look at what others handed over
-  Time paused_until_ = 0;    ///< 0: it does not stand still
+  Time not_before_ = 0;           ///< no poll earlier: a deadline that stands still must not hold up time
+  steer::Worker home_;            ///< of the hosts
+  Time hand_over_ = kNever;       ///< when workers look at what others handed over
+  std::size_t handing_over_ = 0;  ///< frames taken in since all was handed over, at most
+  Time paused_until_ = 0;         ///< 0: it does not stand still
   std::array<std::deque<rte_mbuf*>, 2> rings_of_ports_;  ///< by side, while it does
   std::uint64_t ring_lost_ = 0;
 };

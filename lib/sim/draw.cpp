@@ -137,6 +137,8 @@ void draw_pause(Case& c, BoxPlan& box, Random& random) {
   box.pause_us = random.chance(1, 2) ? random.between(give_up_us, 2 * give_up_us)
                                      : random.between(1000, pick(random, {10000, 100000, 1000000, 2 * give_up_us}));
   box.ring = pick(random, {8, 64, 512, 1024, 4096});
+  // Patient hosts ask again all the while: a few hundred times say as much as many thousands.
+  for (HostPlan* host : {&c.a, &c.b}) host->ack_timeout_us = std::max(host->ack_timeout_us, box.pause_us / 400);
 }
 
 }  // namespace

@@ -22,13 +22,15 @@ constexpr Duration kFirstLook = microseconds(100);
 constexpr Duration kLastLook = milliseconds(50);
 constexpr Duration kLook = milliseconds(2);  // how often applications look at their connections
 
+// How long frames may wait in rings of boxes that stand still.
+Duration pauses(const Case& c) { return microseconds(c.box_a.pause_us + c.box_b.pause_us); }
+
 // Of a connection learned from traffic a box cannot tell forged DREQs from true ones. When they fill its places, the
 // true one waits for one of CM's next tries, and there may be none.
 Duration dreq_limit(const Case& c) {
   constexpr Duration kMargin = milliseconds(200);
   const bool forged = c.a.forged_us != 0 || c.b.forged_us != 0;
-  if (forged) return kNever;
-  return milliseconds(c.dreq_hold_ms) + microseconds(c.box_a.pause_us + c.box_b.pause_us) + kMargin;
+  return forged ? kNever : milliseconds(c.dreq_hold_ms) + pauses(c) + kMargin;
 }
 
 }  // namespace
@@ -518,7 +520,7 @@ void World::look_at_connections() {
     c.over = true;
     if (c.generation < case_.reconnect && with_cm && c.qp[0]->over() && c.qp[1]->over()) {
       // TIMEWAIT: what is under way has arrived or died.
-      const Duration gap = 4 * microseconds(case_.wan_delay_us) + milliseconds(20);
+      const Duration gap = 4 * microseconds(case_.wan_delay_us) + pauses(case_) + milliseconds(20);
       connect(n, c.generation + 1, now_ + gap);
     }
   }

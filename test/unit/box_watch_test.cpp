@@ -74,7 +74,13 @@ TEST_CASE("a pause is told once, with the workers that shared it; those that fol
   CHECK(second->workers == 1);
   CHECK(second->most.count == 3);
   CHECK(second->most.lasted == milliseconds(250));
-  CHECK_FALSE(watch.look(pauses, now += PauseWatch::kQuiet));
+  CHECK_FALSE(watch.look(pauses, now += milliseconds(100)));
+  // A long one is told at once.
+  pauses[0] = {2, seconds(5)};
+  const auto third = watch.look(pauses, now += milliseconds(100));
+  REQUIRE(third);
+  CHECK(third->workers == 1);
+  CHECK(third->most.lasted == seconds(1));
 }
 
 TEST_CASE("the link of one port follows the other's, down and up again") {
