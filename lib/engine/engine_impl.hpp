@@ -117,7 +117,7 @@ struct Engine::Impl final : custody::Outlet {
   void learn(const flow::ConnectionInfo& info, bool proven, bool wants_word);
   void replied(const flow::CmOutcome& outcome);
   void established(const flow::CmOutcome& outcome);
-  void reply_repeated(flow::ConnectionIndex index);
+  void exchange_repeated(flow::ConnectionIndex index);
   void learn_from_traffic(Side side, const wire::Frame& frame);
   static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);
   void make_room();

@@ -49,7 +49,7 @@ Verdict Engine::Impl::cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
       replied(outcome);
       return Verdict::forward;
     case flow::CmEvent::repeated:
-      reply_repeated(*outcome.connection);
+      exchange_repeated(*outcome.connection);
       return Verdict::forward;
     case flow::CmEvent::disconnect_requested:
       return disconnect_requested(side, *outcome.connection, *message, mbuf);
@@ -153,7 +153,7 @@ void Engine::Impl::established(const flow::CmOutcome& outcome) {
 
 // Before any data it is a plain repeat. Later it may be another life of both ends, which count their IDs, QPNs and PSNs
 // from where they did before.
-void Engine::Impl::reply_repeated(flow::ConnectionIndex index) {
+void Engine::Impl::exchange_repeated(flow::ConnectionIndex index) {
   custody::NearFlow& flow = connections[index].near;
   const std::uint32_t starting_psn = table[index].end(Side::host).starting_psn;
   if (flow.tail == starting_psn && flow.sent_top == starting_psn) return;

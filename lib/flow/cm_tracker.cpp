@@ -73,8 +73,14 @@ CmOutcome CmTracker::on_request(const wire::Frame& frame, const wire::CmMessage&
   passive.starting_psn = message.starting_psn & wire::kPsnMask;
 
   if (const auto found = pending_.find(key); found != pending_.end()) {
-    if (found->second.active_side == from && same_request(found->second.info, pending.info, from))
-      return outcome;      // a repeat
+    const Pending& before = found->second;
+    if (before.active_side == from && same_request(before.info, pending.info, from)) {
+      if (stands(key, before)) {
+        outcome.event = CmEvent::repeated;
+        outcome.connection = before.connection;
+      }
+      return outcome;
+    }
     erase_pending(found);  // its host has begun anew, and counts its IDs from where it did before
   }
   while (!by_age_.empty()) {
@@ -92,6 +98,12 @@ CmOutcome CmTracker::on_request(const wire::Frame& frame, const wire::CmMessage&
   return outcome;
 }
 
+// It has set up a connection, which goes on.
+bool CmTracker::stands(const PendingKey& key, const Pending& pending) const {
+  const auto live = live_.find({key.first, pending.passive_comm_id});
+  return pending.answered && live != live_.end() && live->second.connection == pending.connection;
+}
+
 CmOutcome CmTracker::on_reply(const wire::Frame& frame, const wire::CmMessage& message, Side from) {
   CmOutcome outcome;
   const PendingKey key{key_from_passive(frame, message.remote_comm_id), message.transaction_id};
@@ -106,8 +118,7 @@ CmOutcome CmTracker::on_reply(const wire::Frame& frame, const wire::CmMessage& m
   const std::uint32_t starting_psn = message.starting_psn & wire::kPsnMask;
   if (pending.answered && pending.passive_comm_id == message.local_comm_id && passive_qpn == message.local_qpn &&
       active_psn == starting_psn) {
-    const auto live = live_.find({key.first, pending.passive_comm_id});
-    if (live == live_.end() || live->second.connection != pending.connection) return outcome;
+    if (!stands(key, pending)) return outcome;
     outcome.event = CmEvent::repeated;
     outcome.connection = pending.connection;
     return outcome;

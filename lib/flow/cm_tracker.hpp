@@ -27,7 +27,7 @@ enum class CmEvent : std::uint8_t {
   none,                  ///< noted or repeated; nothing to do
   replied,               ///< REP answered a REQ: `info` may become a connection. The REQ may have been forged.
   established,           ///< the active end has read the REP of an exchange that waits for its word: `info` stands
-  repeated,              ///< the REP that set `connection` up came again
+  repeated,              ///< the REQ or the REP that set `connection` up came again
   rejected,              ///< REJ of a connection that was learned
   disconnect_requested,  ///< DREQ
   disconnected,          ///< DREP
@@ -124,6 +124,7 @@ class CmTracker {
   CmOutcome on_word_of_active(const wire::Frame& frame, const wire::CmMessage& message, Side from);
   CmOutcome on_disconnect(const wire::Frame& frame, const wire::CmMessage& message, Side from) const;
   std::optional<ConnectionIndex> find_live(const wire::Frame& frame, const wire::CmMessage& message, Side from) const;
+  bool stands(const PendingKey& key, const Pending& pending) const;
   void wait(const PendingKey& key, Pending& pending);
   void stop_waiting(const PendingKey& key, Pending& pending);
   void erase_pending(PendingMap::iterator position);

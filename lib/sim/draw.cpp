@@ -216,7 +216,9 @@ Case draw_case(std::uint64_t seed) {
     if (!foreign && random.chance(1, 2)) box->receiver = random.between(1, box->workers - 1);
     box->hand_over_us = pick(random, {0, 0, 3, 100});
   }
-  if (c.reconnect != 0) c.same_exchange = random.chance(1, 3);
+  // A box that sees nothing of what comes back sees neither the end of the one nor the beginning of the other.
+  const bool one_way = c.box_a.answers_pass_by_at_us != 0 || c.box_b.answers_pass_by_at_us != 0;
+  if (c.reconnect != 0 && !one_way) c.same_exchange = random.chance(1, 3);
   // What an operator does.
   for (BoxPlan* box : {&c.box_a, &c.box_b}) {
     const Number span = 20000 + (box == &c.box_a ? c.a : c.b).messages * 1000;

@@ -80,6 +80,7 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
   // Before the tracker hears of it: what ends the exchange still belongs to it.
   auto index = tracker_.connection_of(frame, *message, from);
   flow::CmOutcome outcome = tracker_.handle(frame, *message, from, now);
+  if (outcome.event == flow::CmEvent::repeated) index = outcome.connection;
   if (outcome.event == flow::CmEvent::replied) index = replied(outcome, now);
   if (outcome.event == flow::CmEvent::established) {
     index = outcome.connection;

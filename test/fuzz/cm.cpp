@@ -197,9 +197,17 @@ class World {
     if (defect("wrong-connection") && outcome.connection) ++*outcome.connection;
     switch (step.message.attribute) {
       case CmAttribute::req:
-        expect(
-            !outcome.connection && (outcome.event == flow::CmEvent::none || outcome.event == flow::CmEvent::table_full),
-            "a REQ touched a connection");
+        expect(outcome.event == flow::CmEvent::none || outcome.event == flow::CmEvent::table_full ||
+                   outcome.event == flow::CmEvent::repeated,
+               "a REQ touched a connection");
+        expect((outcome.event == flow::CmEvent::repeated) == outcome.connection.has_value(), "a REQ's connection");
+        if (outcome.connection)
+          expect(std::any_of(live_.begin(), live_.end(),
+                             [&](const Established& live) {
+                               return live.index == outcome.connection && live.exchange == as_active(step) &&
+                                      live.active_side == step.from && live.transaction == step.message.transaction_id;
+                             }),
+                 "a REQ repeated of a connection that is not its own");
         if (step.message.reliable_connected) asked_.push_back({as_active(step), step.from, step.message, {}});
         break;
       case CmAttribute::rep:

