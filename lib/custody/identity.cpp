@@ -180,10 +180,10 @@ bool NearPart::agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn
 bool NearPart::proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end) {
   const std::uint32_t msn = frame.aeth().msn;
   if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;
-  const RecentPsnRuns::Run* run = flow.newcomer.of(psn_add(end, -1));
   // Outside of a newcomer's requests its responder acknowledges nothing but, with MSN 0, what lies before them.
-  if (run == nullptr) return msn > 0;
-  return static_cast<std::int32_t>(msn) > psn_diff(end, run->low) + kMsnSlack;
+  const std::int32_t most = psn_diff(end, flow.newcomer.lowest());
+  const bool outside = flow.newcomer.of(psn_add(end, -1)) == nullptr && (most <= 0 || !flow.newcomer.forgot());
+  return outside ? msn > 0 : static_cast<std::int32_t>(msn) > most + kMsnSlack;
 }
 
 // A response to the oldest READ or atomic in custody. Only some carry an MSN, and it may run ahead.
@@ -192,12 +192,11 @@ bool NearPart::response_proves(const NearFlow& flow, const wire::Frame& frame) {
   if (read == nullptr || !held_in(read).sent) return false;
   const Held& held = held_in(read);
   if (psn_lt(frame.psn(), held.psn) || psn_lt(held.last_psn, frame.psn())) return false;
-  const RecentPsnRuns::Run* run = flow.newcomer.of(frame.psn());
-  if (run == nullptr) return true;
+  if (flow.newcomer.of(frame.psn()) == nullptr && !flow.newcomer.forgot()) return true;
   if (!frame.opcode->has(wire::kHasAeth)) return false;
   const auto msn = static_cast<std::int32_t>(std::uint32_t{frame.aeth().msn});
   return psn_diff(frame.aeth().msn, psn_add(flow.msn_base, held.msn)) >= -kMsnSlack &&
-         msn > psn_diff(psn_add(held.last_psn, 1), run->low) + kMsnSlack;
+         msn > std::max(0, psn_diff(psn_add(held.last_psn, 1), flow.newcomer.lowest())) + kMsnSlack;
 }
 
 // What an answer says of a doubted flow: true when it is to be dealt with as ever. Otherwise it changes nothing more, and

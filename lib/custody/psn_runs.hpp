@@ -57,8 +57,6 @@ class PsnRuns {
       return wire::psn_le(run.low, psn) && wire::psn_le(psn, run.end);
     });
   }
-  /// Of the first run; not when empty.
-  std::uint32_t lowest() const { return runs_[0].low; }
   /// After the last run; not when empty.
   std::uint32_t top() const { return runs_[count_ - 1].end; }
 
@@ -82,10 +80,16 @@ class RecentPsnRuns {
   void clear() {
     recent_.clear();
     earlier_.clear();
+    forgot_ = false;
   }
   void add(std::uint32_t low, std::uint32_t end, Time now, Duration span) {
-    if (recent_.empty()) began_ = now;
+    if (recent_.empty()) {
+      began_ = now;
+      lowest_ = low;
+    }
+    if (wire::psn_lt(low, lowest_)) lowest_ = low;
     if (now - began_ > span) {
+      forgot_ = forgot_ || !earlier_.empty();
       earlier_ = recent_;
       recent_.clear();
       began_ = now;
@@ -100,11 +104,11 @@ class RecentPsnRuns {
     return wire::psn_lt(earlier->low, recent->low) ? earlier : recent;
   }
   bool touches(std::uint32_t psn) const { return recent_.touches(psn) || earlier_.touches(psn); }
-  /// Not when empty.
-  std::uint32_t lowest() const {
-    if (earlier_.empty()) return recent_.lowest();
-    return wire::psn_lt(earlier_.lowest(), recent_.lowest()) ? earlier_.lowest() : recent_.lowest();
-  }
+  /// Of all that was ever added. Not when empty.
+  std::uint32_t lowest() const { return lowest_; }
+  /// Something was forgotten.
+  bool forgot() const { return forgot_; }
+  /// After the highest that is remembered. Not when empty.
   std::uint32_t top() const {
     if (earlier_.empty()) return recent_.top();
     return wire::psn_lt(earlier_.top(), recent_.top()) ? recent_.top() : earlier_.top();
@@ -114,6 +118,8 @@ class RecentPsnRuns {
   PsnRuns recent_;
   PsnRuns earlier_;
   Time began_ = 0;
+  std::uint32_t lowest_ = 0;
+  bool forgot_ = false;
 };
 
 }  // namespace longhaul::custody

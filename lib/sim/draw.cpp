@@ -112,7 +112,7 @@ void draw_lives(Case& c, Random& random) {
   c.come_back_qpns = pick(random, {0, 0, 0, 1, 2, 3});
   c.come_back_psn = pick(random, {0, 0, 0, 0x8000, 0x240000});
   c.come_back_same = random.chance(1, 2);
-  c.reject = 0;
+  c.reject = c.same_exchange = 0;
   // RDMA-CM draws PSNs at random: a life without it does not begin where one that was not answered yet did.
   if (c.connected == 0) c.box_a.confirm_cm = c.box_b.confirm_cm = 0;
   if (random.chance(1, 3)) c.leave_us = random.between(100, 200000);

@@ -167,6 +167,7 @@ class Judge final : public BoxWatch {
 
    private:
     Flow* find(const custody::FlowIdentity&) const;
+    void for_lives(const custody::FlowIdentity&, const std::function<void(Flow&)>& what);
     void note_said(const custody::FlowIdentity&);
     Judge& judge_;
     unsigned box_;

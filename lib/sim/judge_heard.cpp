@@ -63,11 +63,11 @@ void Judge::Observer::on_flow_learned(const custody::FlowIdentity& identity, Tim
 }
 
 void Judge::Observer::on_doubted(const custody::FlowIdentity& identity, Time) {
-  if (Flow* flow = find(identity)) flow->doubted = true;
+  for_lives(identity, [](Flow& flow) { flow.doubted = true; });
 }
 
 void Judge::Observer::on_resumed(const custody::FlowIdentity& identity, Time) {
-  if (Flow* flow = find(identity)) flow->doubted = false;
+  for_lives(identity, [](Flow& flow) { flow.doubted = false; });
 }
 
 // From here on it follows the newest life of these QPs.
@@ -113,11 +113,15 @@ void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std:
 }
 
 // It names QPNs, and is of all lives that they have had: which one it was a box cannot know.
-void Judge::Observer::note_said(const custody::FlowIdentity& identity) {
+void Judge::Observer::for_lives(const custody::FlowIdentity& identity, const std::function<void(Flow&)>& what) {
   for (const auto& flow : judge_.flows_)
     if (judge_.is_near(*flow, box_) && flow->plan.requester_qpn == identity.requester_qpn &&
         flow->plan.responder_qpn == identity.responder_qpn)
-      flow->visible = true;
+      what(*flow);
+}
+
+void Judge::Observer::note_said(const custody::FlowIdentity& identity) {
+  for_lives(identity, [](Flow& flow) { flow.visible = true; });
 }
 
 void Judge::Observer::on_unconfirmed_at_close(const custody::FlowIdentity& identity, std::uint64_t packets,

@@ -60,7 +60,10 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
   const bool fatal =
       !ack && wire::aeth_value(aeth.syndrome) != static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error);
   if (fatal) return check_syndrome(flow, view, acknowledged, now);
-  if (began_unseen(flow) || answers_mingle(flow)) return;
+  if (began_unseen(flow) || answers_mingle(flow)) {
+    flow.told = std::max(flow.told, acknowledged);
+    return;
+  }
   // Rule 1: nobody holds it.
   advance(flow);
   if (acknowledged > flow.contiguous)
