@@ -172,7 +172,7 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
     bytes += mbuf->pkt_len;
     if (mbuf->nb_segs != 1) [[unlikely]] {
       ++counters[Counter::mbuf_chained];
-      arrival.status = wire::ParseStatus::not_ip;  // nothing that would be looked at
+      arrival.status = wire::ParseStatus::too_short_ethernet;  // nothing that would be looked at
       return;
     }
     arrival.status = wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, arrival.frame);

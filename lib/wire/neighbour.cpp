@@ -35,6 +35,14 @@ bool is_a_hosts(const MacAddress& mac) noexcept {
   return !group && mac != MacAddress{};
 }
 
+/// IpAddress::from_ipv4(), which with a caller more would no longer be in line in parse(), for each frame.
+IpAddress ipv4(const std::array<std::uint8_t, 4>& octets) noexcept {
+  IpAddress address;
+  address.bytes[10] = address.bytes[11] = 0xff;
+  std::ranges::copy(octets, address.bytes.begin() + 12);
+  return address;
+}
+
 std::optional<Neighbour> parse_arp(Bytes bytes) noexcept {
   if (bytes.size() < sizeof(ArpPacket)) return std::nullopt;
   const auto& arp = view<ArpPacket>(bytes);
@@ -44,7 +52,7 @@ std::optional<Neighbour> parse_arp(Bytes bytes) noexcept {
   const bool probe = arp.sender_ip == std::array<std::uint8_t, 4>{};
   if (probe || !is_a_hosts(arp.sender_mac)) return std::nullopt;
   Neighbour said;
-  said.ip = IpAddress::from_ipv4(arp.sender_ip);
+  said.ip = ipv4(arp.sender_ip);
   said.mac = arp.sender_mac;
   said.announced = arp.operation == kArpReply || arp.sender_ip == arp.target_ip;
   return said;
