@@ -150,7 +150,7 @@ void read_custody(const Value& value, BoxConfig& out) {
 }
 
 void read_timers(const Value& value, BoxConfig& out) {
-  const Map map = value.map({"rto_initial", "rto_min", "rto_max", "give_up", "dreq_hold", "drain"});
+  const Map map = value.map({"rto_initial", "rto_min", "rto_max", "give_up", "confirm_again", "dreq_hold", "drain"});
   engine::Settings& engine = out.engine;
   const auto read = [&map](std::string_view key, Duration& to, Duration least) {
     const auto v = map.find(key);
@@ -165,6 +165,7 @@ void read_timers(const Value& value, BoxConfig& out) {
   const auto give_up = read("give_up", engine.give_up, milliseconds(1));
   if (engine.give_up < engine.rto_max)
     (give_up ? *give_up : *most).fail("give_up is shorter than rto_max: nothing would be sent twice");
+  read("confirm_again", engine.confirm_again, milliseconds(1));
   read("dreq_hold", engine.dreq_hold, 0);
   read("drain", out.drain, 0);
 }
