@@ -38,7 +38,7 @@ class Custody final : custody::Outlet, Treatment {
       flow.identity.requester_qpn = exchange.requester_qpn;
       flow.policy = flow::Policy::full;
       flow.path_mtu = exchange.path_mtu;
-      near_.begin(flow, exchange.requester_starts_at, 0);
+      near_.begin(flow, exchange.requester_starts_at, 0, true, 0);
     }
   }
   ~Custody() override {
