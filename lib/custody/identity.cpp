@@ -91,6 +91,8 @@ bool NearPart::is_behind(NearFlow& flow) {
 
 void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now) {
   if (flow.phase == Phase::ended || (flow.policy == flow::Policy::off && !flow.owes())) return;
+  // An announcement alone, easily forged, does not keep a failed flow from telling its requester's next request.
+  if (flow.phase == Phase::failed && low == end) return;
   if (!flow.doubted()) {
     ++counters_[Counter::flows_doubted];
     flow.silent |= kDoubted;

@@ -113,13 +113,46 @@ TEST_CASE("a request corrupted before the box is nobody's: it is asked for again
   CHECK(seen.succeeded() == 10);
 }
 
-TEST_CASE("a pseudo-ACK lost on its way: the repeat is absorbed and answered") {
+TEST_CASE("a pseudo-ACK lost on its way: the repeat is answered by the responder itself") {
   Case c = writes(1);
   c.events = {answer(kHostA, 0, link::Action::drop)};
   const Seen seen(c);
   CHECK(seen.succeeded() == 1);
-  CHECK(seen.count(Counter::absorbed_duplicates) >= 1);
-  CHECK(seen.count(Counter::pseudo_acks_repeated) >= 1);
+  CHECK(seen.count(Counter::duplicates_forwarded) >= 1);
+  CHECK(seen.count(Counter::pseudo_acks_repeated) == 0);
+}
+
+// What the hosts see of connections that come back without RDMA-CM. The first is followed once the box has looked on
+// for a second.
+Case lives(unsigned more, sim::Number gap_us) {
+  Case c = writes(60);
+  c.connected = 1;
+  c.starts_us = 1'100'000;
+  c.come_back = more;
+  c.come_back_us = gap_us;
+  return c;
+}
+
+TEST_CASE("a connection comes back without RDMA-CM, after a blink and after a month") {
+  constexpr sim::Number kMonth = sim::Number{30} * 24 * 3600 * 1'000'000;
+  Case c = lives(3, GENERATE(sim::Number{1}, kMonth));
+  c.come_back_same = GENERATE(0, 1);
+  c.come_back_qpns = GENERATE(0, 1, 2, 3);
+  c.box_a.policy = GENERATE(1, 2);
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 60);
+  CHECK(seen.count(Counter::pseudo_acks) > 60);
+}
+
+TEST_CASE("it comes back with the same QPNs while the custody of the life before waits behind an outage") {
+  Case c = lives(1, 1000);
+  c.come_back_same = GENERATE(0, 1);
+  c.outage_segment = 1;
+  c.outage_at_us = c.starts_us + 15'000;
+  c.outage_us = 3'000'000;
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 60);
+  CHECK(seen.count(Counter::flows_doubted) >= 1);
 }
 
 TEST_CASE("a real ACK lost: the next one covers it, or the probe's answer does") {
