@@ -55,7 +55,7 @@ def upgrade(bench):
         _goes_on(pings, "when custody was empty")
         code, counted = session.path.end_one("near")
         expect(code == 0 and counted["custody_at_stop_packets"] == 0, f"exit code {code}, {counted}")
-        for name in ("flows_failed", "failed_bytes", "unconfirmed_at_close_bytes"):
+        for name in ("flows_failed", "failed_bytes", "unconfirmed_at_close_bytes", "unconfirmed_in_doubt_bytes"):
             expect(counted[name] == 0, f"{name} {counted[name]}")
         session.path.start_again("near", new)
         _goes_on(pings, "when the new box had started")
