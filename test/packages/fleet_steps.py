@@ -242,7 +242,7 @@ class Test:
         for name in BOXES:
             counters = self.path.snapshot(name)
             for counter in ("flows_failed", "failed_bytes", "flows_failed_by_restart", "failed_by_restart_bytes",
-                            "unconfirmed_at_close_bytes"):
+                            "unconfirmed_at_close_bytes", "unconfirmed_in_doubt_bytes"):
                 if counters[counter]:
                     yield f"{name}: {counter} {counters[counter]}"
             if self.pid(name) == since[name]:

@@ -235,13 +235,42 @@ TEST_CASE("an MSN that disagrees later: no more acknowledging, custody is still 
   rig.connect_confirmed(pair);
   rig.host_sends({pair.write(101), pair.write(102)});
   rig.at_host();
-  rig.wan_sends(pair.ack(101, 9));
+  rig.wan_sends(pair.ack(101, 3));  // one more than was counted
+  CHECK(rig.at_host().empty());
+  CHECK(rig.engine->custody_packets() == 1);
+  CHECK(rig.count(Counter::msn_disagreed) == 1);
   rig.at_wan();
   rig.host_sends(pair.write(103));
   CHECK(rig.at_wan() == Lines{"write_only 103!"});
   CHECK(rig.at_host().empty());
-  rig.wan_sends(pair.nak(102, 9));
+  rig.wan_sends(pair.nak(102, 3));
   CHECK(rig.at_wan() == Lines{"write_only 102!"});
+}
+
+TEST_CASE("an MSN that is off by more than one is another life's: the answer changes nothing and is forwarded",
+          "[engine][plain]") {
+  const std::uint32_t msn = GENERATE(0u, 4u, 9u, 0xffffffu);  // 2 were counted
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.write(102)});
+  rig.at_host();
+  rig.at_wan();
+  const std::string said = " 101 msn " + std::to_string(msn);
+  rig.wan_sends({pair.ack(101, msn), pair.rnr(101, msn == 0 ? 9 : msn, 1), pair.nak(101, msn == 0 ? 9 : msn, 2)});
+  CHECK(rig.host_out.size() == 3);
+  CHECK(rig.at_host()[0] == "ack" + said);
+  CHECK(rig.count(Counter::answers_disagreed) == 3);
+  CHECK(rig.count(Counter::msn_disagreed) == 0);
+  CHECK(rig.count(Counter::flows_failed) == 0);
+  CHECK(rig.engine->custody_packets() == 2);
+  CHECK(rig.at_wan().empty());
+  // Acknowledging goes on, and so does release.
+  rig.host_sends(pair.write(103));
+  CHECK(rig.at_host() == Lines{"ack 103 msn 4"});
+  rig.wan_sends(pair.ack(103, 4));
+  CHECK(rig.at_host().empty());
+  CHECK(rig.engine->custody_packets() == 0);
 }
 
 TEST_CASE("a PSN far from everything under way is another connection's: it passes, both ways", "[engine][plain]") {

@@ -80,14 +80,22 @@ TEST_CASE("ACK beyond an unfinished READ moves h up to the READ", "[engine][reco
   CHECK(rig.at_wan().empty());
 }
 
-TEST_CASE("stale ACK: absorbed, nothing changes", "[engine][reconcile]") {
+TEST_CASE("stale ACK: forwarded, nothing changes", "[engine][reconcile]") {
   Rig rig;
   const Pair pair;
   two_below_h(rig, pair);
   rig.wan_sends({pair.ack(102, 3), pair.ack(101, 2), pair.ack(50, 1)});
-  CHECK(rig.at_host().empty());
+  // Whoever asked again waits for them; to the others they are old.
+  CHECK(rig.at_host() == Lines{"ack 101 msn 2", "ack 50 msn 1"});
+  CHECK(rig.count(Counter::absorbed_acks) == 1);
   CHECK(rig.count(Counter::answers_stale) == 2);
   CHECK(rig.engine->custody_packets() == 2);
+  rig.wan_sends({pair.nak(101, 1), pair.rnr(102, 2, 1), pair.nak(101, 1, 2)});
+  CHECK(rig.at_host() == Lines{"nak0 101 msn 1", "rnr1 102 msn 2", "nak2 101 msn 1"});
+  CHECK(rig.count(Counter::answers_stale) == 5);
+  CHECK(rig.count(Counter::flows_failed) == 0);
+  CHECK(rig.engine->custody_packets() == 2);
+  CHECK(rig.at_wan().empty());
 }
 
 TEST_CASE("answers for PSNs never sent change nothing and are forwarded", "[engine][reconcile]") {
@@ -304,7 +312,8 @@ TEST_CASE("fatal NAK below h with requests under way: the requester hears at onc
   CHECK(rig.at_host() == Lines{"nak1 103 msn 3"});
 }
 
-TEST_CASE("failed while a pseudo-ACK was lost: the fatal NAK names the requester's own oldest PSN",
+TEST_CASE("failed while a pseudo-ACK was lost: once the responder shows that it misses what came before, the fatal NAK "
+          "names the requester's own oldest PSN",
           "[engine][reconcile]") {
   Rig rig;
   const Pair pair;
@@ -312,9 +321,14 @@ TEST_CASE("failed while a pseudo-ACK was lost: the fatal NAK names the requester
   rig.host_sends({pair.write(101), pair.write(102), pair.write(103)});
   rig.wan_sends(pair.nak(101, 1, 2));
   rig.at_host();
-  // At 104 it would complete the two that the requester asks about.
+  rig.at_wan();
+  // It may be the next user of the QPN.
   rig.host_sends({pair.write(102), pair.write(103)});
-  CHECK(rig.at_host() == Lines{"nak2 102 msn 4"});
+  CHECK(rig.at_host().empty());
+  CHECK(rig.at_wan() == Lines{"write_only 102!", "write_only 103!"});
+  // It is not. At 104 the NAK would complete the two that the requester asks about.
+  rig.wan_sends(pair.nak(101, 1));
+  CHECK(rig.at_host() == Lines{"nak0 101 msn 1", "nak2 102 msn 4"});
   rig.host_sends(pair.write(104));
   CHECK(rig.at_host() == Lines{"nak2 104 msn 4"});
 }

@@ -433,6 +433,7 @@ struct Ledger {
   std::uint32_t received;      ///< first PSN that has not reached the responder in sequence
   std::uint32_t accepted;      ///< first PSN the responder's answers have not covered
   std::map<std::uint32_t, std::uint64_t> bytes;
+  std::map<std::uint32_t, std::size_t> payload;
 };
 
 void note_request(Ledger& flow, const Seen& seen) {
@@ -488,7 +489,9 @@ TEST_CASE("at random: whenever the process is killed, the record says at least w
       if (what < 10) {
         std::vector<Bytes> burst;
         for (std::uint32_t n = 1 + below(4); n > 0; --n) {
-          burst.push_back(flow.pair.request("send_only", flow.next, {below(3) != 0, below(600)}));
+          const bool asks = below(3) != 0;
+          const std::size_t size = flow.payload[flow.next] = below(600);
+          burst.push_back(flow.pair.request("send_only", flow.next, {asks, size}));
           flow.bytes[flow.next++] = burst.back().size();
         }
         rig.host_sends(burst);
@@ -502,9 +505,9 @@ TEST_CASE("at random: whenever the process is killed, the record says at least w
       } else if (what < 17 && flow.accepted < flow.received) {
         rig.wan_sends(flow.pair.rnr(flow.accepted, flow.accepted - flow.pair.a_psn, 1));
       } else if (what < 18) {
-        // A requester's repeat.
+        // A requester's repeat: the same bytes.
         if (flow.next > flow.acknowledged)
-          rig.host_sends(flow.pair.request("send_only", flow.acknowledged, {true, flow.bytes[flow.acknowledged] - 58}));
+          rig.host_sends(flow.pair.request("send_only", flow.acknowledged, {true, flow.payload[flow.acknowledged]}));
       } else {
         rig.wait(microseconds(1 + below(30000)));
       }

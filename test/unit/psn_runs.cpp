@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The runs of PSNs of a doubt: they may say too much, never too little, wherever on the circle they lie.
+#include "custody/psn_runs.hpp"
+
+#include <catch2/catch.hpp>
+#include <random>
+#include <set>
+
+#include "wire/psn.hpp"
+
+using namespace longhaul;
+using custody::PsnRuns;
+using wire::psn_add;
+using wire::psn_lt;
+
+namespace {
+
+void add(PsnRuns& runs, std::uint32_t low, std::uint32_t end) { runs.add(low, end); }
+
+}  // namespace
+
+TEST_CASE("runs that touch or overlap become one, others stay apart", "[psn_runs]") {
+  // The last of them lies across the end of the circle.
+  const std::uint32_t base = GENERATE(0u, 1000u, 0x7ffff8u, 0xfffff8u);
+  const auto at = [base](std::uint32_t offset) { return psn_add(base, offset); };
+  PsnRuns runs;
+  CHECK(runs.empty());
+  CHECK(runs.of(base) == nullptr);
+  CHECK_FALSE(runs.touches(base));
+
+  add(runs, at(10), at(12));
+  CHECK(runs.of(at(9)) == nullptr);
+  REQUIRE(runs.of(at(10)) != nullptr);
+  CHECK(runs.of(at(11))->low == at(10));
+  CHECK(runs.of(at(12)) == nullptr);
+  CHECK(runs.touches(at(12)));
+  CHECK_FALSE(runs.touches(at(13)));
+  CHECK_FALSE(runs.touches(at(9)));
+
+  add(runs, at(2), at(4));
+  CHECK(runs.of(at(5)) == nullptr);
+  CHECK(runs.lowest() == at(2));
+  CHECK(runs.top() == at(12));
+
+  add(runs, at(4), at(6));  // touches one
+  CHECK(runs.of(at(5))->low == at(2));
+  CHECK(runs.of(at(5))->end == at(6));
+  add(runs, at(5), at(11));  // joins both
+  CHECK(runs.of(at(7))->low == at(2));
+  CHECK(runs.of(at(7))->end == at(12));
+  CHECK(runs.lowest() == at(2));
+  CHECK(runs.top() == at(12));
+
+  runs.clear();
+  CHECK(runs.empty());
+  CHECK(runs.of(at(7)) == nullptr);
+}
+
+TEST_CASE("an empty run marks a place: nothing is in it, and what follows there touches", "[psn_runs]") {
+  PsnRuns runs;
+  add(runs, 500, 500);
+  CHECK_FALSE(runs.empty());
+  CHECK(runs.of(500) == nullptr);
+  CHECK(runs.of(499) == nullptr);
+  CHECK(runs.touches(500));
+  CHECK_FALSE(runs.touches(501));
+  add(runs, 500, 503);
+  CHECK(runs.lowest() == 500);
+  CHECK(runs.of(502)->low == 500);
+}
+
+TEST_CASE("at random: whatever was added is there, in order, and nothing before the first or after the last",
+          "[psn_runs][random]") {
+  std::uint64_t exact = 0;
+  std::uint64_t joined = 0;
+  for (unsigned seed = 1; seed <= 2000; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    const auto below = [&random](std::uint32_t n) {
+      return std::uniform_int_distribution<std::uint32_t>(0, n - 1)(random);
+    };
+    // Narrow ones meet often, wide ones run out of places.
+    const std::uint32_t width = 1 + (seed % 2 == 0 ? below(60) : below(2000));
+    const std::uint32_t base = below(3) == 0 ? 0x1000000 - below(width) - 1 : below(0x1000000);
+    PsnRuns runs;
+    std::set<std::uint32_t> added;  // offsets from base
+    for (unsigned step = 0; step < 30; ++step) {
+      const std::uint32_t low = below(width);
+      const std::uint32_t end = low + 1 + below(8);
+      add(runs, psn_add(base, low), psn_add(base, end));
+      for (std::uint32_t offset = low; offset < end; ++offset) added.insert(offset);
+
+      if (runs.lowest() != psn_add(base, *added.begin())) FAIL("lowest is " << runs.lowest());
+      if (runs.top() != psn_add(base, *added.rbegin() + 1)) FAIL("top is " << runs.top());
+      for (std::uint32_t offset = 0; offset < width + 10; ++offset) {
+        const std::uint32_t psn = psn_add(base, offset);
+        const PsnRuns::Run* run = runs.of(psn);
+        if (added.count(offset) != 0) {
+          if (run == nullptr) FAIL(offset << " was added and is not there");
+          ++exact;
+        } else if (run != nullptr) {
+          // Only where places ran out: between two that were added.
+          ++joined;
+          if (!psn_lt(run->low, psn) || offset < *added.begin() || offset > *added.rbegin())
+            FAIL(offset << " was not added");
+        }
+        if (run != nullptr && !runs.touches(psn)) FAIL(offset << " is in a run and does not touch one");
+        if (run != nullptr && !runs.touches(run->end)) FAIL("what follows on " << offset << "'s run does not touch it");
+      }
+    }
+  }
+  CHECK(exact > 100000);
+  CHECK(joined > 100000);
+}
+
+TEST_CASE("while there are places, the runs are exactly what was added", "[psn_runs][random]") {
+  std::mt19937 random(7);
+  const auto below = [&random](std::uint32_t n) {
+    return std::uniform_int_distribution<std::uint32_t>(0, n - 1)(random);
+  };
+  for (unsigned round = 0; round < 2000; ++round) {
+    const std::uint32_t base = below(0x1000000);
+    PsnRuns runs;
+    std::set<std::uint32_t> added;
+    for (unsigned step = 0; step < 4; ++step) {
+      const std::uint32_t low = below(40);
+      const std::uint32_t end = low + 1 + below(6);
+      add(runs, psn_add(base, low), psn_add(base, end));
+      for (std::uint32_t offset = low; offset < end; ++offset) added.insert(offset);
+    }
+    for (std::uint32_t offset = 0; offset < 50; ++offset) {
+      CAPTURE(round, offset);
+      if ((runs.of(psn_add(base, offset)) != nullptr) != (added.count(offset) != 0)) FAIL("not what was added");
+    }
+  }
+}
