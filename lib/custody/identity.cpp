@@ -242,6 +242,7 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (flow.phase != Phase::failed && psn_lt(flow.una, end) && agrees(flow, end, msn)) {
     count_unconfirmed(flow, psn_lt(end, flow.h) ? end : flow.h, now);
     release_before(flow, end, now);
+    if (!flow.owes()) let_go(flow);
   }
   return false;
 }

@@ -57,6 +57,8 @@ class PsnRuns {
       return wire::psn_le(run.low, psn) && wire::psn_le(psn, run.end);
     });
   }
+  /// Of the first run; not when empty.
+  std::uint32_t lowest() const { return runs_[0].low; }
   /// After the last run; not when empty.
   std::uint32_t top() const { return runs_[count_ - 1].end; }
 
