@@ -26,6 +26,12 @@ bool fits(const wire::OpcodeInfo& response, bool last, bool is_atomic) {
   return !is_atomic && ends == last;
 }
 
+// An ACK of the oldest packet in custody alone, with the MSN that was counted: what agrees() says of most.
+bool answers_head(const NearFlow& flow, std::uint32_t psn, std::uint32_t msn) {
+  const rte_mbuf* head = flow.queue.head();
+  return head != nullptr && held_in(head).last_psn == psn && psn_add(flow.msn_base, held_in(head).msn) == msn;
+}
+
 }  // namespace
 
 Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
@@ -158,8 +164,10 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     }
     return stale();
   }
-  if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();
-  if (flow.shared()) share(flow, psn_add(psn, 1), now);
+  if (!answers_head(flow, psn, aeth.msn)) [[unlikely]]
+    if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();
+  if (flow.shared()) [[unlikely]]
+    share(flow, psn_add(psn, 1), now);
 
   const std::uint32_t h = flow.h;
   if (!release_before(flow, psn_add(psn, 1), now)) {
@@ -168,7 +176,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     return Verdict::forward;
   }
   learn_msn(flow, aeth.msn);
-  const Verdict verdict = psn_lt(psn, h) && !ends_wait && !is_behind(flow) ? Verdict::drop : Verdict::forward;
+  const Verdict verdict = psn_lt(psn, h) && !ends_wait && !((flow.behind || flow.silent != 0) && is_behind(flow)) ? Verdict::drop : Verdict::forward;
   note_credits(flow, aeth.syndrome, verdict);
   if (psn_lt(psn, h)) {
     if (verdict == Verdict::drop) ++counters_[Counter::absorbed_acks];

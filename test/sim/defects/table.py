@@ -118,7 +118,8 @@ DEFECTS = [
            'if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;',
            'if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;\n  if (msn < 0x1000000) return true;', 1),
     Defect('an answer releases custody whatever its MSN', 'lib/custody/answer.cpp',
-           'if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();', '', 1),
+           'if (!answers_head(flow, psn, aeth.msn)) [[unlikely]]\n'
+           '    if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();', '', 1),
     Defect('a failed flow tells whatever comes', 'lib/custody/request.cpp',
            'if (flow.doubted() || !next) {', 'if (!next && psn_lt(flow.h, span.psn)) {', 6),
 ]
