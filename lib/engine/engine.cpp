@@ -52,10 +52,9 @@ std::uint64_t roce_parsed(const Counters& counters) {
          counters.parsed[static_cast<std::size_t>(wire::ParseStatus::unknown_opcode)];
 }
 
-// What ARP and Neighbour Advertisements are counted as, among much else.
-std::uint64_t perhaps_of_neighbours(const Counters& counters) {
-  return counters.parsed[static_cast<std::size_t>(wire::ParseStatus::not_ip)] +
-         counters.parsed[static_cast<std::size_t>(wire::ParseStatus::not_udp)];
+// What ARP is counted as, among much else; Neighbour Advertisements are IPv6.
+std::uint64_t perhaps_arp(const Counters& counters) {
+  return counters.parsed[static_cast<std::size_t>(wire::ParseStatus::not_ip)];
 }
 
 Counter frames_from(Side side) { return side == Side::host ? Counter::frames_host : Counter::frames_wan; }
@@ -163,7 +162,8 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
   for (std::size_t i = 0; i < std::min(frames.size(), kMbufsAhead); ++i) rte_prefetch0(frames[i]);
   for (std::size_t i = 0; i < std::min(frames.size(), kHeadersAhead); ++i) prefetch_headers(frames[i]);
   const std::uint64_t roce_before = roce_parsed(counters);
-  const std::uint64_t others_before = perhaps_of_neighbours(counters);
+  const std::uint64_t others_before = perhaps_arp(counters);
+  bool ipv6 = false;
   std::uint64_t bytes = 0;
   const auto parse = [&](std::size_t i) __attribute__((always_inline)) {
     rte_mbuf* mbuf = frames[i];
@@ -177,6 +177,7 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
     }
     arrival.status = wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, arrival.frame);
     ++counters.parsed[static_cast<std::size_t>(arrival.status)];
+    ipv6 |= arrival.frame.ipv6;
   };
   std::size_t i = 0;
   for (; i + kMbufsAhead < frames.size(); ++i) {
@@ -191,7 +192,7 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
   for (; i < frames.size(); ++i) parse(i);
   counters[frames_from(side)] += frames.size();
   counters[bytes_from(side)] += bytes;
-  if (side == Side::wan && perhaps_of_neighbours(counters) != others_before) hear_neighbours(frames.size());
+  if (side == Side::wan && (ipv6 || perhaps_arp(counters) != others_before)) hear_neighbours(frames.size());
   return roce_parsed(counters) != roce_before;
 }
 
