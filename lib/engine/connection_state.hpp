@@ -28,6 +28,7 @@ struct ConnectionState {
   Duration idle = 0;                    ///< since the last frame
   Duration round_trip = 0;              ///< smoothed; 0 when none was measured
   std::uint32_t una = 0;                ///< first PSN that the responder has not answered
+  std::uint32_t msn = 0;                ///< the responder's, of an ACK for una - 1, as far as it was counted
   std::uint32_t h = 0;                  ///< first PSN that nobody has acknowledged to the requester
   std::uint32_t tail = 0;               ///< first PSN after custody
 };

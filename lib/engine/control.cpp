@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/engine_impl.hpp"
+#include "wire/psn.hpp"
 
 namespace longhaul::engine {
 
@@ -96,6 +97,7 @@ ConnectionState Engine::Impl::describe(flow::ConnectionIndex index, Time time) c
   state.idle = time - std::min(time, connection.last_seen);
   state.round_trip = flow.rtt.smoothed();
   state.una = flow.una;
+  state.msn = wire::psn_add(flow.msn_base, flow.msn_released);
   state.h = flow.h;
   state.tail = flow.tail;
   return state;

@@ -510,13 +510,27 @@ constexpr std::uint32_t kLongestRead = 64;  // responses
 
 }  // namespace
 
+// An honest responder goes on with the MSN of its answers so far. Those came from the input, with any MSN, and the box
+// knows which it believed; what follows is counted here.
+std::uint32_t Box::msn_of(const Flow& flow) const {
+  std::vector<engine::ConnectionState> states;
+  engine_->describe(0, engine_->connection_slots(), now_, states);
+  for (const engine::ConnectionState& state : states) {
+    if (state.serial != flow.identity.serial) continue;
+    const Position una = flow.judge.position(state.una);
+    return (state.msn + flow.judge.messages_before(std::max(una, flow.expected)) - flow.judge.messages_before(una)) &
+           0xffffff;
+  }
+  return 0;
+}
+
 void Box::answer(Flow& flow, const Bytes& bytes, const Roce& request, std::vector<Bytes>& answers) {
   const Position at = flow.judge.position(request.psn);
   const std::uint32_t span = flow.judge.span(request);
   const auto reply = [&](std::uint8_t opcode, Position psn, std::uint8_t syndrome) {
     auto builder = answer_to(bytes, request, flow.identity.requester_qpn);
     builder.opcode(opcode).psn(static_cast<std::uint32_t>(psn & 0xffffff));
-    if (opcode != 0x0e) builder.aeth(syndrome, 0);
+    if (opcode != 0x0e) builder.aeth(syndrome, msn_of(flow));
     answers.push_back(builder.build());
   };
   if (at > flow.expected) {

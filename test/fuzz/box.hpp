@@ -103,6 +103,7 @@ class Box final : public engine::Sink, public custody::Observer {
   static bool is_answer_of(const Flow& flow, const Roce& roce);
   Flow* by_serial(std::uint64_t serial);
   static void failed(Flow& flow);
+  std::uint32_t msn_of(const Flow& flow) const;
   void answer(Flow& flow, const Bytes& bytes, const Roce& request, std::vector<Bytes>& answers);
 
   struct InFlight {

@@ -113,6 +113,12 @@ bool FlowJudge::messages_until(std::uint32_t psn, std::uint32_t& messages) const
   return true;
 }
 
+std::uint32_t FlowJudge::messages_before(Position at) const {
+  const auto after = std::lower_bound(messages_.begin(), messages_.end(), at,
+                                      [](const Message& message, Position end) { return message.end < end; });
+  return after == messages_.begin() ? 0 : std::prev(after)->completed;
+}
+
 bool FlowJudge::completes_unanswered(std::uint32_t psn) const {
   if (lost_ || !ordered_) return false;
   const Position until = position(psn) + 1;

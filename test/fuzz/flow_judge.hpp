@@ -57,6 +57,8 @@ class FlowJudge {
   // For an honest responder that goes on where the answers so far end.
   Position position(std::uint32_t psn) const;
   Position answered_until() const { return answered_; }
+  /// Messages that end before `at`, as far as requests came in order.
+  std::uint32_t messages_before(Position at) const;
   Position promised_until() const { return promised_; }
   std::uint32_t span(const Roce& request) const;
   /// `content` of the request that came for this position; 0 when different ones did, or none.
