@@ -193,6 +193,7 @@ void Box::came_in(Side side, const Bytes& bytes) {
 void Box::came_in_cm(const Bytes& bytes, const Roce& roce) {
   if (roce.payload_size < 256) return;
   const auto mad = std::span(bytes).subspan(roce.payload, 256);
+  if (number_at(mad, 16, 2) == kRep) reps_.push_back({number_at(mad, 24, 4), number_at(mad, 28, 4)});
   if (number_at(mad, 16, 2) != 0x10) return;
   reqs_.push_back({number_at(mad, 24, 4), number_at(mad, 68, 3),
                    std::uint64_t{number_at(mad, 8, 4)} << 32 | number_at(mad, 12, 4),
@@ -208,9 +209,18 @@ void Box::on_flow_learned(const custody::FlowIdentity& identity, Time) {
   if (refuses_) flows_.front().judge.all_may_look_sent();
 }
 
-/// By a REP, which came alone: bursts carry no RDMA-CM.
+/// By a REP, which came alone: bursts carry no RDMA-CM. Or, where another connection had a QPN, by a later message of
+/// the REQ's sender that names both IDs; what passed since the REP was nobody's, and is not judged.
 void Box::learned_from_cm(const custody::FlowIdentity& identity, const Roce& roce) {
   const auto mad = std::span(current_.front()).subspan(roce.payload, 256);
+  if (number_at(mad, 16, 2) != kRep) {
+    const Rep wanted{number_at(mad, 28, 4), number_at(mad, 24, 4)};
+    expect(std::find(reps_.begin(), reps_.end(), wanted) != reps_.end(), "a connection that nobody agreed to");
+    flows_.push_front({identity, vids_of(roce), FlowJudge(0, 0)});
+    flows_.front().since = received_;
+    flows_.front().judge.lose();
+    return;
+  }
   const std::uint64_t transaction = std::uint64_t{number_at(mad, 8, 4)} << 32 | number_at(mad, 12, 4);
   std::vector<Req> matching;
   for (const Req& req : reqs_)

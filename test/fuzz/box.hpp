@@ -135,6 +135,14 @@ class Box final : public engine::Sink, public custody::Observer {
     std::array<std::uint8_t, 16> active;
     std::vector<unsigned> vids;
   };
+  /// Communication IDs of a REP: its sender's, and the REQ's.
+  struct Rep {
+    std::uint32_t own;
+    std::uint32_t other;
+    bool operator==(const Rep&) const = default;
+  };
+  static constexpr std::uint32_t kRep = 0x13;
+  std::vector<Rep> reps_;
   std::vector<Req> reqs_;
   struct KnownRequest {
     Roce roce;
