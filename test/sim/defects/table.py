@@ -110,8 +110,6 @@ DEFECTS = [
            1),
     Defect('a repeat is answered by h - 1 again', 'lib/custody/request.cpp',
            'if (psn_lt(span.psn, flow.h)) fall_behind(flow);', 'if (psn_lt(span.psn, flow.h)) flow.reacknowledge = true;', 1),
-    Defect('a repeat is absorbed unseen', 'lib/custody/request.cpp',
-           'psn_lt(span.psn, flow.una) : !same_request(held_mbuf, frame))', 'psn_lt(span.psn, flow.una) : false)', 8),
     Defect('custody is sent again where another life waits for its own', 'lib/custody/identity.cpp',
            'return !flow.newcomer.touches(held_in(held).psn);', 'return true;', 2),
     Defect('any answer ends a doubt', 'lib/custody/identity.cpp',
@@ -120,6 +118,4 @@ DEFECTS = [
     Defect('an answer releases custody whatever its MSN', 'lib/custody/answer.cpp',
            'if (!answers_head(flow, psn, aeth.msn)) [[unlikely]]\n'
            '    if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();', '', 1),
-    Defect('a failed flow tells whatever comes', 'lib/custody/request.cpp',
-           'if (flow.doubted() || !next) {', 'if (!next && psn_lt(flow.h, span.psn)) {', 6),
 ]
