@@ -15,6 +15,24 @@ inline rq_complete(psn) {
   check_rule1()
 }
 
+#if LIVES
+inline empty_channel(way) { do :: len(way) > 0 -> way?rq_type, rq_psn, rq_msn :: else -> break od }
+
+/* Both ends come back, with the same QPNs and the same first PSN; nothing of theirs is under way any more. What the box
+ * took and nothing holds back has been sent long ago. */
+#define may_vanish (life == 0 && (!doubted || MID_DOUBT) && (unsent == tail || (HELD_BACK && (hold || (one_probe && probe_out)))) && !touched)
+inline vanish() {
+  empty_channel(to_box); empty_channel(to_responder); empty_channel(from_responder); empty_channel(to_requester);
+  life = 1;
+  owed1 = between(rp_next, rq_una);
+  rq_una = 0; rq_top = 0; rq_error = false; rq_closed = false; snd = 0; dreq_sent = false;
+  rp_next = 0; rp_closed = false; rp_dead = false; rp_nak_sent = false;
+  told_h = 0; told = false;
+  first_read_from(0, N, read_open);
+  rq_type = 0; rq_psn = 0; rq_msn = 0
+}
+#endif
+
 /* An RC requester that goes back: AckReq by kind, retries by timer, a READ's tail asked for alone. */
 proctype Requester() {
   byte snd = 0;             /* next PSN to send */
@@ -23,10 +41,11 @@ proctype Requester() {
   byte retried = 0, retried_at = N;
 #endif
 
+live:
   do
   :: atomic { !rq_error && snd < N && room(to_box, QCAP) ->
        if :: rq_top < after(snd) -> rq_top = after(snd) :: else fi;
-       to_box!REQUEST, snd, (kind[snd] == WRITE);
+       to_box!REQUEST, snd, (kind[snd] == WRITE) + life * SECOND_LIFE;
        snd = after(snd) }
   :: atomic { to_requester?rq_type, rq_psn, rq_msn ->
        if
@@ -35,8 +54,8 @@ proctype Requester() {
           if :: room(to_box, QCAP) -> to_box!DREP, 0, 0 :: else fi; goto over
        :: rq_type != DREQ && rq_type != DREP ->
           if
-          :: rq_error -> skip
-          :: !rq_error && rq_type == RESPONSE ->
+          :: rq_error || rq_msn == OTHER_MSN -> skip
+          :: !rq_error && rq_msn != OTHER_MSN && rq_type == RESPONSE ->
              first_read_from(rq_una, rq_top, rq_read);
              if
              :: rq_read == rq_psn -> rq_una = rq_psn + 1; if :: snd < rq_una -> snd = rq_una :: else fi;
@@ -45,11 +64,12 @@ proctype Requester() {
              :: rq_read < rq_psn -> rq_una = rq_read; snd = rq_read; check_rule1()
              :: else
              fi
-          :: !rq_error && rq_type != RESPONSE && rq_una <= rq_psn && rq_psn < rq_top ->
+          :: !rq_error && rq_msn != OTHER_MSN && rq_type != RESPONSE && rq_una <= rq_psn && rq_psn < rq_top ->
              if
              :: rq_type == ACK -> rq_complete(rq_psn + 1)
              :: rq_type == NAK || rq_type == RNR -> rq_complete(rq_psn); snd = rq_una
              :: rq_type == FATAL -> rq_complete(rq_psn); rq_error = true; snd = N; REACHED(requester_failed)
+             :: rq_type == UNKNOWN   /* ignored */
              fi
           :: else   /* not about anything under way: ignored, as real NICs do */
           fi
@@ -69,10 +89,15 @@ proctype Requester() {
 #if EXHAUSTS
   :: atomic { !rq_error && rq_una < rq_top -> rq_error = true; snd = N }
 #endif
+#if LIVES
+  :: atomic { may_vanish -> vanish() }
+  :: atomic { ON_TIME(rq_una == N || rq_error) -> goto over }  /* nobody announces its end */
+#else
   :: atomic { ON_TIME((rq_una == N || rq_error) && room(to_box, QCAP) &&
                       (EARLY || !dreq_sent || !(box_timer || dreq_held))) ->
        if :: rq_una == N -> REACHED(requester_finished) :: else fi;
        to_box!DREQ, 0, 0; dreq_sent = true }
+#endif
   od;
 over:
   atomic { rq_closed = true; rq_error = (rq_error || rq_una < N); snd = N; dreq_sent = true };
@@ -80,6 +105,9 @@ end_over:
   do
   :: atomic { to_requester?rq_type, rq_psn, rq_msn ->
        if :: rq_type == DREQ && room(to_box, QCAP) -> to_box!DREP, 0, 0 :: else fi }
+#if LIVES
+  :: atomic { may_vanish -> vanish(); goto live }
+#endif
   od
 }
 
@@ -95,46 +123,55 @@ inline rp_respond(psn) {
   fi
 }
 
+#define is_request ((rp_type == REQUEST || rp_type == HELD) && !rp_dead)
+/* The bytes at rp_next are of this life, or equal. */
+#define own_request (!LIVES || life_of(rp_ack_req) == life || ((SAME >> rp_psn) & 1))
+
 proctype Responder() {
-  bool nak_sent = false;    /* a gap is NAKed once */
-  bool dead = false;        /* its QP is in error */
-  byte rnrs = 0;
+  byte rnrs = 0, unknowns = 0;
 
 end_responder:
   do
   :: atomic { len(from_responder) + 2 - EARLY <= BCAP && len(to_responder) > 0 ->
        to_responder?rp_type, rp_psn, rp_ack_req;
        if
-       :: rp_type == DREQ -> dead = true; rp_closed = true; from_responder!DREP, 0, 0
-       :: rp_type == DREP -> dead = true; rp_closed = true
-       :: (rp_type == REQUEST || rp_type == HELD) && dead -> skip
-       :: (rp_type == REQUEST || rp_type == HELD) && !dead && rp_psn == rp_next ->
+       :: rp_type == DREQ -> rp_dead = true; rp_closed = true; from_responder!DREP, 0, 0
+       :: rp_type == DREP -> rp_dead = true; rp_closed = true
+       :: (rp_type == REQUEST || rp_type == HELD) && rp_dead
+       :: is_request && is_forged(rp_ack_req) && rp_psn >= rp_next  /* it is forged for the box */
+       :: is_request && rp_psn == rp_next && !is_forged(rp_ack_req) ->
           if
+          :: UNKNOWNS && unknowns < UNKNOWNS -> unknowns++; from_responder!UNKNOWN, rp_psn, ends[rp_psn]
           :: RNRS && rnrs < RNRS && !is_read(rp_psn) -> rnrs++; from_responder!RNR, rp_psn, ends[rp_psn]
-          :: FATALS -> dead = true; from_responder!FATAL, rp_psn, ends[rp_psn]
-          :: rp_next = after(rp_psn); nak_sent = false;
+          :: FATALS -> rp_dead = true; from_responder!FATAL, rp_psn, ends[rp_psn]
+          :: true ->
+             if
+             :: !own_request -> assert(unseeable)  /* no byte of another life */
+             :: else
+             fi;
+             rp_next = after(rp_psn); rp_nak_sent = false;
              if
              :: is_read(rp_psn) -> rp_respond(rp_psn)
-             :: !is_read(rp_psn) && rp_ack_req -> from_responder!ACK, rp_psn, ends[rp_next]
-             :: !is_read(rp_psn) && !rp_ack_req
+             :: !is_read(rp_psn) && (rp_ack_req & ACK_REQ) -> from_responder!ACK, rp_psn, ends[rp_next]
+             :: !is_read(rp_psn) && !(rp_ack_req & ACK_REQ)
              fi
           fi
-       :: (rp_type == REQUEST || rp_type == HELD) && !dead && rp_psn > rp_next ->
+       :: is_request && rp_psn > rp_next && !is_forged(rp_ack_req) ->
           if
-          :: !nak_sent -> nak_sent = true; from_responder!NAK, rp_next, ends[rp_next]
+          :: !rp_nak_sent -> rp_nak_sent = true; from_responder!NAK, rp_next, ends[rp_next]
           :: else
           fi
-       :: (rp_type == REQUEST || rp_type == HELD) && !dead && rp_psn < rp_next ->
+       :: is_request && rp_psn < rp_next ->
           if
           :: is_read(rp_psn) -> rp_respond(rp_psn)
           :: !is_read(rp_psn) -> from_responder!ACK, rp_next - 1, ends[rp_next]
-          :: !is_read(rp_psn) && !rp_ack_req  /* no answer is owed */
+          :: !is_read(rp_psn) && !(rp_ack_req & ACK_REQ)  /* no answer is owed */
           fi
        fi;
        rp_type = 0; rp_psn = 0; rp_ack_req = 0;
        check_rule1() }
 #if CLOSES
-  :: atomic { !rp_closed && room(from_responder, BCAP) -> dead = true; rp_closed = true; from_responder!DREQ, 0, 0 }
+  :: atomic { !rp_closed && room(from_responder, BCAP) -> rp_dead = true; rp_closed = true; from_responder!DREQ, 0, 0 }
 #endif
   od
 }
@@ -174,6 +211,12 @@ inline overtake(way) {
 inline lose(way) { way?ln_type, ln_psn, ln_more; ln_type = 0; ln_psn = 0; ln_more = 0 }
 
 proctype Link() {
+#if FORGED
+  byte forged = 0;
+#endif
+#if STRANGERS
+  byte strangers = 0;
+#endif
   byte losses = 0, host_losses = 0, dups = 0, reorders = 0;
 end_link:
   do
@@ -194,6 +237,19 @@ end_link:
   :: atomic { may_duplicate && len(to_responder) > 0 && room(to_responder, WCAP) -> count_dup; duplicate(to_responder) }
   :: atomic { may_duplicate && len(from_responder) > 0 && room(from_responder, BCAP) ->
        count_dup; duplicate(from_responder) }
+#endif
+#if STRANGERS
+  :: atomic { strangers < STRANGERS && owes && room(from_responder, BCAP) ->
+       strangers++; from_responder!ACK, h - 1, OTHER_MSN }
+#endif
+#if FORGED
+  :: atomic { forged < FORGED && rq_top > 0 && room(to_box, QCAP) ->
+       forged++;
+       if
+       :: to_box!REQUEST, 0, ACK_REQ + IS_FORGED
+       :: rq_top > 1 -> to_box!REQUEST, 1, ACK_REQ + IS_FORGED
+       :: rq_top > 2 -> to_box!REQUEST, 2, ACK_REQ + IS_FORGED
+       fi }
 #endif
 #if REORDERS
   :: atomic { reorders < REORDERS && len(to_responder) > 1 -> reorders++; overtake(to_responder) }

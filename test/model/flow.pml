@@ -10,15 +10,25 @@
 
 /* When all is over: nothing acknowledged is missing unless told (rules 1 and 6). */
 #define QUIET (rq_closed && !dreq_held && head == tail && !close_pending && !touched && \
+               life == (LIVES > 0) && \
                empty(to_box) && empty(to_responder) && empty(from_responder) && empty(to_requester))
 proctype Watch() {
 end_watch:
   atomic {
     QUIET;
+#if LIVES
+    /* No completion of the second life lacks delivery, unless it was lost by the box, which said so. */
+    assert(unseeable || (between(rp_next, rq_una) & ~told2) == 0);
+    /* It ended well. */
+    assert(unseeable || rq_una == N || told2 != 0 || FATALS);
+    /* What the first life's requester took for completed was delivered (bytes that are equal to either responder), or told. */
+    assert((owed1 & ~told1 & ~(SAME & between(0, rp_next))) == 0);
+#else
     assert(rq_una <= rp_next || (told && rq_una <= told_h));
     assert(rq_una == N || rq_error || rp_closed);
+#endif
     if
-    :: CLEAN -> assert(rq_una == N && rp_next == N && !told)
+    :: CLEAN -> assert(rq_una == N && rp_next == N && (!told || unsure))
     :: else
     fi
   };

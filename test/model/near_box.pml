@@ -27,6 +27,13 @@ bool repair_nak_wanted = false, fatal_nak_wanted = false;
 byte fatal_psn = 0;
 byte failed_h = 0, failed_msn = 0;  /* what the record says of a failed flow */
 byte read_again = NEVER;         /* a READ below una was asked for again: its last PSN */
+bool doubted = false;            /* kDoubted of `silent` */
+byte newcomer = 0;               /* the runs of PsnRuns: bit p is PSN p; what touches is one run there as well */
+byte vouched = 0;                /* bit p: Held::vouched of PSN p is this doubt's number */
+bool contradicted = false;       /* contradicted_at is set */
+bool quiet = false;              /* heard_at is half of give_up ago */
+bool behind = false, shared = false, from_record = false;
+byte behind_at = 0, gap_top = 0;
 bool acknowledged_any = false, trusted = true, draining = false, was_withheld = false;
 
 /* Engine::Impl::Connection */
@@ -40,24 +47,40 @@ byte crashes = 0;
 
 hidden byte bx_psn, bx_more, bx_at, bx_read, bx_before, bx_reached, bx_h, bx_msn, bx_again;
 hidden mtype bx_type;
-hidden byte bx_forward, bx_blocked, bx_cover;
+hidden byte bx_forward, bx_blocked, bx_cover, bx_found, bx_go, bx_end, bx_low, bx_proved, bx_top;
+hidden short bx_counted;
 
 #define held_psn(x) ((x) + (kind[x] == READ2 && half_read[x]))
 #define held_msn(x) (ends[after(x)] - ends[counted_from])
 #define empty_queue (head == tail)
 #define owes (head != tail && una != h)
+#define may_be_idle (IDLES && empty_queue && phase == CONFIRMED)  /* idle_for_long(), or not */
+#define long_silence ((rq_una >= rq_top || rq_error || rq_closed) && empty(to_box) && empty(to_responder) && \
+                      empty(from_responder) && empty(to_requester))
 #define can_send (unsent < tail && !hold && !(one_probe && probe_out) && room(to_responder, WCAP))
-#define speaks_for_responder (acknowledged_any && !((phase == PLAIN || !trusted || !msn_known) && !owes))
-#define may_nak_gap (phase == CONFIRMED && trusted && !draining)
+#define silent (read_again != NEVER || doubted)
+#define may_nak_gap (phase == CONFIRMED && trusted && !draining && !doubted)
+#define bit(x) (1 << (x))
+#define in_run(x) ((newcomer >> (x)) & 1)
+#define touches(x) (((newcomer | (newcomer << 1)) >> (x)) & 1)
+#define may_resend(x) (!doubted || !touches(held_psn(x)) || ((vouched >> (x)) & 1) || (quiet && in_run(held_psn(x))) || \
+                       DEFECT == resend_in_doubt)
+/* The frame's bytes are those of the copy of PSN `x`. */
+#define same_request(x) (DEFECT == absorb_uncompared || \
+                         (!is_forged(bx_more) && (life_of(bx_more) == ((held_life >> (x)) & 1) || ((SAME >> (x)) & 1))))
 /* Something of the box's own is due before any timer of a host. */
 #define box_timer ((hold && !empty_queue) || \
-                   (owes && phase != FAILED && phase != ENDED && !(unsent == head && !probe_out)))
+                   (owes && phase != FAILED && phase != ENDED && !(unsent == head && !probe_out) && may_resend(head)))
 
 /* ---- near_part.cpp, resend.cpp ---- */
 
 inline release_all() { head = tail; unsent = tail; to_acknowledge = tail; fresh = tail }
 
-inline report(upto) { if :: told_h < upto -> told_h = upto :: else fi; told = true }
+inline report(upto) {
+  if :: told_h < upto -> told_h = upto :: else fi;
+  told = true;
+  told_lives(upto)
+}
 
 inline record_if_owed() { record_owes = (owes && phase != FAILED && phase != ENDED) }
 
@@ -70,7 +93,19 @@ inline fail() {
   fatal_psn = h;
   failed_h = h; failed_msn = msn_h;
   phase = FAILED;
+  msn_base = msn_base + msn_released; msn_released = 0;
   release_all()
+}
+
+inline give_up() {
+  if
+  :: doubted -> end_unconfirmed(); REACHED(given_up_in_doubt)
+  :: !doubted && owes ->
+     fail();
+     if :: DEFECT != fatal_nak_unasked -> fatal_nak_wanted = false :: else fi;
+     REACHED(given_up)
+  :: else -> release_all(); trusted = false; phase = PLAIN
+  fi
 }
 
 inline end_flow() {
@@ -94,7 +129,11 @@ inline end_flow() {
 
 inline try_send() {
   do
-  :: can_send ->
+  :: can_send && unsent < fresh && !may_resend(unsent) ->  /* skip_resends() */
+     unsent = fresh;
+     resending = false; one_probe = false; probe_out = false;
+     REACHED(resend_skipped)
+  :: can_send && (unsent >= fresh || may_resend(unsent)) ->
      bx_cover = (kind[unsent] == WRITE);
      if
      :: resending ->
@@ -106,7 +145,7 @@ inline try_send() {
         if :: resend_end <= after(unsent) -> resending = false :: else fi
      :: else
      fi;
-     to_responder!HELD, held_psn(unsent), bx_cover;
+     to_responder!HELD, held_psn(unsent), held_bits(unsent, bx_cover);
      /* on_sent() */
      if :: fresh < after(unsent) -> fresh = after(unsent) :: else fi;
      if :: sent_top < after(unsent) -> sent_top = after(unsent) :: else fi;
@@ -161,11 +200,207 @@ inline settle_probe() {
   probe_end = 0; resume_psn = 0
 }
 
+/* ---- identity.cpp ---- */
+
+/* bx_found: the requester waits for what the responder says. */
+inline is_behind() {
+  if :: behind && behind_at != first_unused -> behind = false; behind_at = 0 :: else fi;
+  bx_found = (behind || shared)
+}
+
+inline let_go() {
+  phase = PLAIN;
+  if
+  :: !empty_queue && unsent == tail ->
+     msn_released = held_msn(tail - 1);
+     tail = una; release_all();
+     resending = false; one_probe = false; probe_out = false;
+     REACHED(let_go_of_custody)
+  :: else
+  fi
+}
+
+inline widen_doubt(psn) {
+  if
+  :: psn == first_unused && !touches(psn) && newcomer != 0
+  :: else -> newcomer = newcomer | bit(psn) | bit(last_of(psn)); quiet = false
+  fi
+}
+
+inline doubt(psn) {
+  if
+  :: phase == ENDED
+  :: else ->
+     if
+     :: !doubted ->
+        doubted = true; contradicted = false; quiet = false; newcomer = 0; vouched = 0;
+        reacknowledge = false; gap_nak_wanted = false; fatal_nak_wanted = false;
+        REACHED(doubt_raised)
+     :: else
+     fi;
+     widen_doubt(psn);
+     if :: phase != FAILED && !owes -> let_go() :: else fi
+  fi
+}
+
+/* bx_go: `msn` is what was counted at `end`; beyond custody each PSN may have ended a message. */
+inline agrees(end, msn) {
+  bx_counted = msn_base + msn_released;
+  bx_end = (empty_queue -> una : end);
+  if
+  :: !empty_queue && end > head -> bx_counted = msn_base + ends[(end < tail -> end : tail)] - ends[counted_from];
+     if :: end > tail -> bx_end = tail :: else fi
+  :: else
+  fi;
+  bx_go = (DEFECT == answer_without_msn || (msn >= bx_counted && msn - bx_counted <= (end > bx_end -> end - bx_end : 0)))
+}
+
+/* bx_low: where the run begins that has `psn`, N when none has. */
+inline run_of(psn) {
+  bx_low = N;
+  if
+  :: psn >= 0 && in_run(psn) ->
+     bx_low = psn;
+     do :: bx_low > 0 && in_run(bx_low - 1) -> bx_low-- :: else -> break od
+  :: else
+  fi
+}
+
+inline proves(end, msn) {
+  agrees(end, msn);
+  bx_proved = (bx_go && end >= una);
+  if
+  :: bx_proved && end == 0 -> bx_proved = (msn > 0)
+  :: bx_proved && end > 0 ->
+     run_of(end - 1);
+     bx_proved = (bx_low == N -> msn > 0 : msn > end - bx_low)
+  :: else
+  fi;
+  if :: DEFECT == any_answer_resumes -> bx_proved = true :: else fi
+}
+
+inline response_proves(psn, msn) {
+  bx_proved = false;
+  first_read_from(head, tail, bx_read);
+  if
+  :: bx_read < N && bx_read < fresh && psn >= held_psn(bx_read) && psn <= last_of(bx_read) ->
+     run_of(psn);
+     bx_proved = (bx_low == N -> true : msn == msn_base + held_msn(bx_read) && msn > after(bx_read) - bx_low)
+  :: else
+  fi
+}
+
+inline resume() {
+  bx_proved = true;
+  if
+  :: phase == FAILED ->
+     bx_low = 0;
+     do :: !in_run(bx_low) -> bx_low++ :: else -> break od;
+     if
+     :: una < bx_low -> fatal_psn = (bx_low < h -> bx_low : h); fatal_nak_wanted = true
+     :: else -> bx_proved = false
+     fi
+  :: else
+  fi;
+  if
+  :: bx_proved ->
+     doubted = false; contradicted = false; quiet = false; newcomer = 0; vouched = 0;
+     REACHED(resumed)
+  :: else
+  fi
+}
+
+inline begin_again(end, msn) {
+  if
+  :: phase == FAILED -> told = (told || told_h > 0)  /* count_untold() */
+  :: else
+  fi;
+  doubted = false; read_again = NEVER;
+  phase = PLAIN;
+  una = end; h = end; tail = end; release_all();
+  bx_top = N;
+  do :: !in_run(bx_top - 1) -> bx_top-- :: else -> break od;
+  sent_top = bx_top;
+  msn_h = msn; msn_known = false;
+  acknowledged_any = false; behind = false; behind_at = 0; trusted = true;
+  resending = false; one_probe = false; probe_out = false; hold = false;
+  contradicted = false; quiet = false; newcomer = 0; vouched = 0;
+  REACHED(began_again)
+}
+
+/* Custody before `end` was acknowledged. */
+inline count_unconfirmed(end) {
+  if
+  :: head < end && !empty_queue -> report(end); unsure = true; REACHED(unconfirmed_in_doubt)
+  :: else
+  fi
+}
+
+inline end_unconfirmed() {
+  if
+  :: phase != FAILED ->
+     if :: owes -> count_unconfirmed(h) :: else fi;
+     bx_top = (h < tail -> tail : h);
+     tail = bx_top; release_all();
+     una = bx_top; h = bx_top;
+     if :: sent_top < bx_top -> sent_top = bx_top :: else fi;
+     resending = false; one_probe = false; probe_out = false; hold = false;
+     phase = PLAIN
+  :: else
+  fi
+}
+
+/* bx_go: the answer is dealt with as ever. */
+inline resolve(type, psn, msn) {
+  if
+  :: type == RESPONSE ->
+     if
+     :: phase != FAILED && !owes -> bx_go = true
+     :: else ->
+        response_proves(psn, msn);
+        if :: bx_proved -> resume() :: else fi;
+        bx_go = (bx_proved && phase != FAILED)
+     fi
+  :: type != RESPONSE && phase != FAILED && !owes ->
+     if
+     :: type == ACK && in_run(psn) && psn + 1 < una && empty_queue && phase == PLAIN ->
+        begin_again(psn + 1, msn); bx_go = false
+     :: else -> bx_go = true
+     fi
+  :: else ->
+     bx_cover = psn + (type == ACK);  /* acknowledged_end() */
+     proves(bx_cover, msn);
+     if
+     :: bx_proved -> resume(); bx_go = (bx_proved && phase != FAILED)
+     :: else ->
+        quiet = false;
+        if
+        :: bx_cover < una ->
+           if
+           :: !contradicted -> contradicted = true
+           :: contradicted && type == ACK && in_run(psn) -> end_unconfirmed(); begin_again(bx_cover, msn)
+           :: contradicted  /* not for long enough */
+           fi
+        :: else ->
+           if
+           :: phase != FAILED && una < bx_cover && bx_go ->
+              bx_top = (bx_cover < h -> bx_cover : h);
+              count_unconfirmed(bx_top);
+              release_before(bx_cover)
+           :: else
+           fi
+        fi;
+        bx_go = false
+     fi
+  fi
+}
+
 /* ---- answer.cpp ---- */
 
 inline release_head() {
   msn_released = held_msn(head);
   half_read[head] = false;
+  vouched = vouched & ~bit(head);
   head = after(head);
   if :: unsent < head -> unsent = head :: else fi;
   if :: to_acknowledge < head -> to_acknowledge = head :: else fi;
@@ -198,7 +433,17 @@ inline release_before(psn) {
   if :: una != bx_before -> progressed() :: else fi
 }
 
-inline stale(psn) { bx_forward = (!speaks_for_responder || psn >= h) }
+/* Nothing depends on it. */
+inline stale() { bx_forward = true }
+
+/* Another connection's requester has the same QPN, or so it seems: what is released is counted as unconfirmed. */
+inline share(end) {
+  if
+  :: !owes -> shared = false
+  :: owes && una < end -> bx_top = (end < h -> end : h); count_unconfirmed(bx_top)
+  :: else
+  fi
+}
 
 inline learn_msn(msn) {
   if
@@ -207,17 +452,30 @@ inline learn_msn(msn) {
      msn_base = msn - msn_released;
      if
      :: !empty_queue && una < held_psn(head)
-     :: else -> phase = CONFIRMED; msn_known = true; REACHED(rejoined)
+     :: else -> doubted = false; phase = CONFIRMED; msn_known = true; REACHED(rejoined)
      fi
-  :: phase == CONFIRMED -> assert(msn_base + msn_released == msn)  /* counter msn_disagreed */
+  :: phase == CONFIRMED -> assert(unseeable || msn_base + msn_released == msn)  /* counter msn_disagreed */
   :: else
   fi
 }
 
 inline answer_ack(psn, msn) {
+  agrees(psn + 1, msn);
   if
-  :: psn < una -> stale(psn)
+  :: psn < una ->
+     if
+     :: psn + 1 != una || !bx_go ->  /* note_stray(): late enough, or not */
+        is_behind();
+        if
+        :: STRAYS && owes && !silent && !bx_found -> shared = true
+        :: true
+        fi
+     :: else
+     fi;
+     stale()
+  :: psn >= una && owes && !bx_go -> bx_forward = true; REACHED(answer_disagreed)
   :: else ->
+     if :: shared -> share(psn + 1) :: else fi;
      bx_h = h;
      if
      :: DEFECT == any_ack_releases && phase == CONFIRMED -> release_before(tail)
@@ -227,8 +485,13 @@ inline answer_ack(psn, msn) {
      :: bx_blocked -> bx_forward = true
      :: else ->
         if :: !(DEFECT == any_ack_releases && phase == CONFIRMED) -> learn_msn(msn) :: else fi;
-        bx_forward = (psn >= bx_h);
-        if :: bx_forward -> msn_h = msn :: else fi
+        is_behind();
+        bx_forward = (psn >= bx_h || bx_found);
+        if
+        :: CREDITS && !bx_forward -> reacknowledge = true  /* note_credits() */
+        :: true
+        fi;
+        if :: psn >= bx_h -> msn_h = msn :: else fi
      fi
   fi
 }
@@ -236,51 +499,92 @@ inline answer_ack(psn, msn) {
 inline follow_failed(psn, msn) {
   if
   :: h <= psn && psn < sent_top ->
-     h = psn + 1; msn_h = msn; REACHED(failed_follows);
-     if :: fatal_nak_wanted -> fatal_psn = h :: else fi
+     h = psn + 1; fatal_psn = h; msn_h = msn;
+     if :: tail < h -> tail = h; release_all() :: else fi
   :: else
   fi
 }
 
 inline nak_forwarded(psn, msn) {
-  release_before(psn);
-  if :: !bx_blocked -> msn_h = msn :: else fi;
+  agrees(psn, msn);
+  if
+  :: owes && !bx_go
+  :: else ->
+     if :: shared -> share(psn) :: else fi;
+     release_before(psn);
+     if :: !bx_blocked -> msn_h = msn :: else fi
+  fi;
   bx_forward = true
+}
+
+/* Of psn_nak(), rnr_nak(), fatal_nak() below h: bx_go when it is of custody's life, and no other connection's. */
+inline nak_agrees(psn, msn) {
+  agrees(psn, msn);
+  if
+  :: !bx_go -> bx_forward = true
+  :: bx_go && shared -> share(psn); release_before(psn); bx_forward = true; bx_go = false
+  :: bx_go && !shared -> bx_forward = false
+  fi
 }
 
 inline answer_nak(psn, msn) {
   if
-  :: psn < una -> stale(psn)
+  :: psn < una -> stale()
   :: psn >= una && psn >= h -> nak_forwarded(psn, msn)
   :: psn >= una && psn < h ->
-     release_before(psn);
-     bx_forward = false;
+     nak_agrees(psn, msn);
      if
-     :: hold || rewound_to == psn  /* an RNR wait, or just resent: it says nothing new */
-     :: !hold -> resend_for_nak()
+     :: bx_go ->
+        release_before(psn);
+        if
+        :: hold || rewound_to == psn  /* an RNR wait, or just resent: it says nothing new */
+        :: !hold -> resend_for_nak()
+        fi
+     :: else
      fi
   fi
 }
 
 inline answer_rnr(psn, msn) {
   if
-  :: psn < una -> stale(psn)
+  :: psn < una -> stale()
   :: psn >= una && psn >= h -> nak_forwarded(psn, msn)
   :: psn >= una && psn < h ->
-     release_before(psn);
-     bx_forward = false;
-     hold = true;
-     REACHED(rnr_waited);
-     resend_for_nak()
+     nak_agrees(psn, msn);
+     if
+     :: bx_go ->
+        release_before(psn);
+        hold = true;
+        REACHED(rnr_waited);
+        resend_for_nak()
+     :: else
+     fi
   fi
 }
 
 inline answer_fatal(psn, msn) {
   if
-  :: psn < una -> stale(psn)
-  :: psn >= una && psn >= h -> release_before(psn); release_all(); phase = ENDED; bx_forward = true
-  :: psn >= una && psn < h -> release_before(psn); fail(); bx_forward = false
+  :: psn < una -> stale()
+  :: psn >= una && psn >= h ->
+     agrees(psn, msn);
+     if
+     :: owes && !bx_go
+     :: else -> release_before(psn); release_all(); phase = ENDED
+     fi;
+     bx_forward = true
+  :: psn >= una && psn < h ->
+     nak_agrees(psn, msn);
+     if :: bx_go -> release_before(psn); fail() :: else fi
   fi
+}
+
+inline answer_unknown(psn, msn) {
+  agrees(psn, msn);
+  if
+  :: DEFECT == unknown_nak_fails && una <= psn && psn < h -> release_before(psn); fail(); bx_forward = false
+  :: else -> bx_forward = !(una <= psn && psn < h && bx_go)
+  fi;
+  REACHED(unknown_nak_came)
 }
 
 inline answer_response(psn, msn) {
@@ -330,8 +634,18 @@ inline pass_plain(psn) {
 }
 
 /* in_order(), with take() and count_new() */
+inline start_rejoining(psn) {
+  phase = REJOINING; msn_known = false;
+  tail = psn; release_all();
+  counted_from = psn; msn_base = 0; msn_released = 0
+}
+
 inline in_order(psn) {
-  gap_nak_wanted = false; gap_nak_sent = false;
+  gap_nak_wanted = false; gap_nak_sent = false; gap_top = 0;
+  if
+  :: may_be_idle -> start_rejoining(psn)
+  :: true
+  fi;
   if
   :: !trusted || (draining && unsent == tail) || after(psn) - head > CUSTODY ->
      if
@@ -347,70 +661,124 @@ inline in_order(psn) {
   :: else ->
      first_read_from(head, tail, bx_read);
      if :: is_read(psn) && bx_read == N -> read_next = psn :: else fi;
+     half_read[psn] = false;
+     take_life(psn);
      tail = after(psn);
      bx_forward = false;
      try_send()
   fi
 }
 
-inline repeated(psn) {
-  /* PacketQueue::find() */
+/* PacketQueue::find(): bx_at, and bx_found whether it is there. */
+inline find(psn) {
   bx_at = psn;
-  if :: kind[psn] == READ2_END && psn > head -> bx_at = psn - 1 :: else fi;
+  if :: kind[psn] == READ2_END && psn > head && psn > 0 -> bx_at = psn - 1 :: else fi;
+  bx_found = (psn >= una && bx_at >= head && bx_at < tail && psn >= held_psn(bx_at))
+}
+
+inline read_repeated(psn) {
   if
-  :: psn < h && !is_read(psn) && speaks_for_responder && read_again == NEVER -> reacknowledge = true; bx_forward = false
+  :: !bx_found ->
+     bx_top = (sent_top - 1 < last_of(psn) -> sent_top - 1 : last_of(psn));
+     if
+     :: DEFECT == repeat_ack_past_read
+     :: DEFECT != repeat_ack_past_read ->
+        if :: read_again == NEVER || read_again < bx_top -> read_again = bx_top; REACHED(read_asked_again) :: else fi;
+        if :: psn < una -> doubt(psn) :: else fi
+     fi
+  :: bx_found && (psn == held_psn(bx_at) && !same_request(bx_at)) -> doubt(psn)
+  :: else ->
+     if :: kind[bx_at] == READ2 -> half_read[bx_at] = (psn > bx_at) :: else fi;
+     first_read_from(head, tail, bx_read);
+     if :: bx_read == bx_at -> read_next = psn :: else fi
+  fi
+}
+
+inline repeated(psn) {
+  find(psn);
+  bx_forward = true;
+  if
+  :: psn < h -> behind = true; behind_at = first_unused  /* fall_behind() */
+  :: else
+  fi;
+  if
+  :: DEFECT == reack_repeats && psn < h && !is_read(psn) && acknowledged_any && read_again == NEVER ->
+     reacknowledge = true; bx_forward = false
   :: else ->
      if
-     :: psn >= una && bx_at >= head && bx_at < tail && psn >= held_psn(bx_at) ->
+     :: is_read(psn) -> read_repeated(psn)
+     :: !is_read(psn) && !bx_found && psn < una -> doubt(psn)
+     :: !is_read(psn) && bx_found && !same_request(bx_at) -> doubt(psn); REACHED(other_bytes)
+     :: !is_read(psn) && bx_found && same_request(bx_at) && !doubted ->
         if
-        :: is_read(psn) ->
-           if :: kind[bx_at] == READ2 -> half_read[bx_at] = (psn > bx_at) :: else fi;
-           first_read_from(head, tail, bx_read);
-           if :: bx_read == bx_at -> read_next = psn :: else fi
-        :: else
-        fi;
-        bx_forward = (bx_at < fresh)
-     :: else ->
-        bx_forward = true;
+        :: bx_at >= fresh -> bx_forward = false
+        :: bx_at < fresh && psn < h -> bx_forward = false; REACHED(repeat_absorbed)  /* sent lately */
+        :: bx_at < fresh
+        fi
+     :: else
+     fi;
+     if
+     :: doubted && !is_read(psn) && bx_forward ->
+        find(psn);
         if
-        :: is_read(psn) && DEFECT != repeat_ack_past_read && (read_again == NEVER || read_again < last_of(psn)) ->
-           read_again = last_of(psn); REACHED(read_asked_again)
+        :: bx_found && same_request(bx_at) -> vouched = vouched | bit(bx_at)
+        :: bx_found && !same_request(bx_at) -> vouched = vouched & ~bit(bx_at)
         :: else
         fi
+     :: else
      fi
   fi
 }
 
-inline request(psn) {
+inline note_leap(psn) {
+  if :: owes && first_unused < psn -> doubt(psn) :: else fi
+}
+
+inline beyond_gap(psn) {
   if
-  :: phase == FAILED ->
-     if
-     :: psn < h && (!fatal_nak_wanted || psn < fatal_psn) && DEFECT != fatal_nak_at_h -> fatal_psn = psn
-     :: else -> if :: !fatal_nak_wanted -> fatal_psn = h :: else fi
-     fi;
+  :: may_nak_gap && (may_be_idle || ((gap_nak_wanted || gap_nak_sent) && psn < gap_top)) -> doubt(psn)
+  :: !(may_nak_gap && (gap_nak_wanted || gap_nak_sent) && psn < gap_top)
+  fi;
+  if
+  :: may_nak_gap ->
+     gap_top = after(psn);
+     if :: !gap_nak_sent -> gap_nak_wanted = true :: else fi;
+     bx_forward = false
+  :: else ->
+     if :: phase != UNCONFIRMED -> phase = PLAIN :: else fi;
+     note_leap(psn);
+     pass_plain(psn)
+  fi
+}
+
+inline of_failed(psn) {
+  if :: psn < h && DEFECT != failed_tells_anyone -> doubt(psn) :: else fi;
+  if
+  :: DEFECT != failed_tells_anyone && (doubted || !(from_record || psn <= sent_top)) -> bx_forward = true
+  :: else ->
+     if :: psn < fatal_psn && DEFECT == failed_tells_anyone -> fatal_psn = psn :: else fi;
      if :: sent_top < after(psn) -> sent_top = after(psn) :: else fi;
      fatal_nak_wanted = true; bx_forward = false
+  fi
+}
+
+inline request(psn) {
+  if :: doubted -> widen_doubt(psn) :: else fi;
+  if
+  :: phase == FAILED -> of_failed(psn)
   :: phase == ENDED -> pass_plain(psn)
   :: phase == PLAIN ->
      if
      :: sent_top <= psn && tail <= psn && empty_queue && trusted && !draining && psn == sent_top ->
-        phase = REJOINING; msn_known = false;
-        tail = psn; release_all();
-        counted_from = psn; msn_base = 0; msn_released = 0;
+        start_rejoining(psn);
         in_order(psn)
      :: else ->
-        if :: psn < tail -> repeated(psn) :: else -> pass_plain(psn) fi
+        if :: psn < tail -> repeated(psn) :: else -> note_leap(psn); pass_plain(psn) fi
      fi
   :: phase == UNCONFIRMED || phase == CONFIRMED || phase == REJOINING ->
      if
      :: psn == tail -> in_order(psn)
-     :: psn > tail ->
-        if
-        :: may_nak_gap -> if :: !gap_nak_sent -> gap_nak_wanted = true :: else fi; bx_forward = false
-        :: else ->
-           if :: phase != UNCONFIRMED -> phase = PLAIN :: else fi;
-           pass_plain(psn)
-        fi
+     :: psn > tail -> beyond_gap(psn)
      :: psn < tail -> repeated(psn)
      fi
   fi
@@ -441,17 +809,19 @@ inline acknowledge() {
   if
   :: phase == FAILED ->
      if
-     :: fatal_nak_wanted && DEFECT != no_fatal_nak ->
+     :: fatal_nak_wanted && !doubted && DEFECT != no_fatal_nak ->
         told = (told || told_h > 0);  /* what a record said is counted now at the latest */
         send_made(FATAL, fatal_psn, msn_h);
         REACHED(fatal_nak_sent)
      :: else
      fi;
-     fatal_nak_wanted = false; fatal_psn = 0
-  :: phase == ENDED && DEFECT != ack_after_end -> reacknowledge = false; repair_nak_wanted = false
+     fatal_nak_wanted = false;
+     fatal_psn = h
+  :: phase == ENDED && DEFECT != ack_after_end ->
+     reacknowledge = false; repair_nak_wanted = false; gap_nak_wanted = false
   :: else ->
      if
-     :: (phase == CONFIRMED || phase == PLAIN) && trusted && !draining && msn_known && read_again == NEVER ->
+     :: (phase == CONFIRMED || phase == PLAIN) && trusted && !draining && msn_known && !silent ->
         do
         :: to_acknowledge < tail && (to_acknowledge < fresh || DEFECT == ack_before_port) &&
            (!is_read(to_acknowledge) || DEFECT == ack_past_read) && after(to_acknowledge) - una <= WINDOW ->
@@ -498,7 +868,7 @@ inline acknowledge() {
      :: else
      fi;
      if
-     :: repair_nak_wanted && read_again == NEVER ->
+     :: repair_nak_wanted && !silent ->
         repair_nak_wanted = false;
         check_made_nak(h, msn_h);
         send_made(NAK, h, msn_h);
@@ -506,7 +876,7 @@ inline acknowledge() {
      :: else
      fi;
      if
-     :: reacknowledge && read_again == NEVER ->
+     :: reacknowledge && !silent ->
         check_made_ack(h - 1, msn_h);
         send_made(ACK, h - 1, msn_h);
         REACHED(repeated_ack_sent)
@@ -548,10 +918,17 @@ inline forget() {
   probe_end = 0; resume_psn = 0; resend_end = 0; rewound_to = NEVER;
   reacknowledge = false; gap_nak_wanted = false; gap_nak_sent = false;
   repair_nak_wanted = false; fatal_nak_wanted = false; fatal_psn = 0; read_again = NEVER;
+  doubted = false; newcomer = 0; vouched = 0; contradicted = false; quiet = false;
+  behind = false; behind_at = 0; gap_top = 0; shared = false; from_record = false;
   acknowledged_any = false; trusted = true; draining = false; was_withheld = false;
   bx_at = 0;
   do :: bx_at < N -> half_read[bx_at] = false; bx_at++ :: else -> break od;
   touched = false; dreq_held = false; dreq_was_held = false; close_pending = false
+}
+
+inline begin_failed(promised, msn) {
+  una = promised; h = promised; sent_top = promised; tail = promised; release_all();
+  fatal_psn = promised; msn_h = msn; msn_base = msn; from_record = true
 }
 
 /* Everything in memory is gone; the record is not. A flow that owed something is failed from the start. */
@@ -562,11 +939,11 @@ inline crash() {
   :: phase != FAILED -> forget();
      if
      :: record_owes ->
-        phase = FAILED; h = record_h; msn_h = record_msn; sent_top = h; failed_h = h; failed_msn = msn_h;
+        phase = FAILED; begin_failed(record_h, record_msn); failed_h = h; failed_msn = msn_h;
         if :: told_h < h -> told_h = h; told = false :: else fi
      :: else -> phase = ENDED; learned = false
      fi
-  :: else -> forget(); h = failed_h; msn_h = failed_msn; sent_top = h
+  :: else -> forget(); begin_failed(failed_h, failed_msn)
   fi;
   record_owes = false; record_h = 0; record_msn = 0
 }
@@ -587,7 +964,7 @@ inline end_of_burst() {
 #else
 #define DONE end_of_burst()
 #endif
-#define CLEAR bx_type = 0; bx_psn = 0; bx_more = 0; bx_forward = false; check_rule1()
+#define CLEAR bx_type = 0; bx_psn = 0; bx_more = 0; bx_forward = false; bx_go = false; check_rule1()
 
 proctype NearBox() {
 end_box:
@@ -598,7 +975,11 @@ idle:
        to_box?bx_type, bx_psn, bx_more;
        if
        :: bx_type == REQUEST ->
-          if :: is_read(bx_psn) && bx_psn < read_open -> read_open = bx_psn :: else fi;
+          if
+          :: is_read(bx_psn) && bx_psn < read_open && !is_forged(bx_more) -> read_open = bx_psn
+          :: else
+          fi;
+          see_life();
           request(bx_psn);
           if :: bx_forward -> to_responder!REQUEST, bx_psn, bx_more :: else fi
        :: bx_type == DREQ && !learned -> to_responder!DREQ, 0, 0
@@ -625,23 +1006,34 @@ idle:
        :: bx_type != DREQ && bx_type != DREP ->
           if
           :: phase == FAILED ->
-             if :: bx_type == ACK -> follow_failed(bx_psn, bx_more) :: else fi;
+             if
+             :: doubted -> resolve(bx_type, bx_psn, bx_more)
+             :: !doubted && bx_type == ACK -> follow_failed(bx_psn, bx_more)
+             :: else
+             fi;
              bx_forward = true
           :: phase == ENDED || (phase != FAILED && sent_top <= bx_psn) -> bx_forward = true
           :: else ->
-             bx_again = read_again;
+             bx_go = true;
+             if :: doubted -> resolve(bx_type, bx_psn, bx_more) :: else fi;
              if
-             :: read_again != NEVER && bx_type == ACK && bx_psn >= read_again -> read_again = NEVER
-             :: else
-             fi;
-             if
-             :: bx_type == RESPONSE -> answer_response(bx_psn, bx_more)
-             :: bx_type == ACK -> answer_ack(bx_psn, bx_more)
-             :: bx_type == NAK -> answer_nak(bx_psn, bx_more)
-             :: bx_type == RNR -> answer_rnr(bx_psn, bx_more)
-             :: bx_type == FATAL -> answer_fatal(bx_psn, bx_more)
-             fi;
-             if :: bx_again != read_again && phase != FAILED -> bx_forward = true :: else fi
+             :: !bx_go -> bx_forward = true
+             :: else ->
+                bx_again = read_again;
+                if
+                :: read_again != NEVER && bx_type == ACK && bx_psn >= read_again -> read_again = NEVER
+                :: else
+                fi;
+                if
+                :: bx_type == RESPONSE -> answer_response(bx_psn, bx_more)
+                :: bx_type == ACK -> answer_ack(bx_psn, bx_more)
+                :: bx_type == NAK -> answer_nak(bx_psn, bx_more)
+                :: bx_type == RNR -> answer_rnr(bx_psn, bx_more)
+                :: bx_type == FATAL -> answer_fatal(bx_psn, bx_more)
+                :: bx_type == UNKNOWN -> answer_unknown(bx_psn, bx_more)
+                fi;
+                if :: bx_again != read_again && phase != FAILED -> bx_forward = true :: else fi
+             fi
           fi
        fi;
        if :: bx_forward -> forward_to_requester() :: else fi;
@@ -654,17 +1046,14 @@ idle:
   /* timers */
   :: atomic { ON_TIME(hold && !empty_queue) -> hold = false; try_send(); DONE; CLEAR }
   :: atomic { ON_TIME(owes && !hold && phase != FAILED && phase != ENDED && !(unsent == head && !probe_out) &&
-                      room(to_responder, WCAP)) ->
+                      may_resend(head) && room(to_responder, WCAP)) ->
        probe(); DONE; CLEAR }
+  /* half of give_up without a word from either side: an unanswered requester would have repeated itself */
+  :: atomic { doubted && !quiet && owes && long_silence -> quiet = true; CLEAR }
 #if GIVE_UP
-  :: atomic { ON_TIME(!empty_queue && !hold) ->
-       if
-       :: owes -> fail(); REACHED(given_up)
-       :: else -> release_all(); trusted = false; phase = PLAIN
-       fi;
-       DONE; CLEAR }
+  :: atomic { ON_TIME(!empty_queue && !hold && (!LIVES || long_silence)) -> give_up(); DONE; CLEAR }
 #endif
-  :: atomic { ON_TIME(dreq_held && room(to_responder, WCAP) && (EARLY || !box_timer || empty_queue)) ->
+  :: atomic { ON_TIME(dreq_held && !(PATIENT && !empty_queue) && room(to_responder, WCAP) && (EARLY || !box_timer || empty_queue)) ->
        assert(BURST || !empty_queue);  /* it goes as soon as custody is empty, not by time */
        REACHED(dreq_released_late);
        release_dreq(); DONE; CLEAR }

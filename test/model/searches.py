@@ -5,13 +5,17 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Search:
-    kind: str  # hold, defect, reach
+    kind: str  # hold, open, defect, reach
     name: str
     why: str
     defines: dict = field(default_factory=dict)
     long: bool = False    # worth an optimizing compiler, and not for tools/test
     quick: bool = True    # short, and for tools/test when not long
     cycles: bool = False  # looks for endless runs instead of dead ends: every cycle without progress is an error
+
+
+def open_fault(name, why, cycles=False, **defines):
+    return Search("open", name, why, defines, cycles=cycles)
 
 
 def hold(name, why, long=False, cycles=False, **defines):
@@ -25,6 +29,9 @@ ALL = "FREE"
 # are counted, so nothing may go on for ever.
 ORDERED = dict(EARLY=0, QCAP=2, WCAP=4, BCAP=4, ACAP=4)
 
+# A second life of the QPs: nothing is given up while the requester waits, and nobody closes by RDMA-CM.
+LIFE = dict(READS=0, GIVE_UP=1, LOSSES=0, DUPS=0)
+
 HOLD = [
     hold("two-any", "any two requests; losses and duplicates without limit, timers at any moment", N=2),
     hold("two-host-loss", "the same with losses between requester and box", N=2, HOST_LOSSES=ALL, DUPS=0),
@@ -35,12 +42,15 @@ HOLD = [
     hold("two-window", "pseudo-ACKs withheld beyond one unanswered packet", N=2, WINDOW=1, DUPS=0),
     hold("two-rnr-fatal", "RNR and fatal NAKs", N=2, RNRS=1, FATALS=1, DUPS=0, LOSSES=1),
     hold("two-closing", "the responder closes, the box gives up, the requester gives up", N=2, READS=0, CLOSES=1,
-         GIVE_UP=1,
-         EXHAUSTS=1, LOSSES=1, DUPS=0),
+         GIVE_UP=1, EXHAUSTS=1, LOSSES=0, DUPS=0),
+    hold("two-closing-lossy", "the same with a loss", True, N=2, READS=0, CLOSES=1, GIVE_UP=1, EXHAUSTS=1, LOSSES=1,
+         DUPS=0),
     hold("two-drain", "drain begins at any moment", N=2, DRAINS=1, DUPS=0),
-    hold("clean-three", "two faults, no crash: all arrives, nothing is counted as lost, nothing stands still",
-         N=3, CLEAN=1, LOSSES=2, DUPS=0, **ORDERED),
-    hold("clean-three-ends", "the same run has no endless repeat", cycles=True,
+    open_fault("clean-three", "a repeat that crosses the responder's ACK raises a doubt, and what is lost behind it is not "
+         "resent before half of give_up, later than a close waits", N=3, CLEAN=1, LOSSES=2, DUPS=0, **ORDERED),
+    open_fault("clean-three-arrives", "the same where a close waits: what follows at once on a doubt's runs is not even "
+               "resent then", N=3, CLEAN=1, LOSSES=2, DUPS=0, PATIENT=1, **ORDERED),
+    hold("clean-three-ends", "the same run has no endless repeat", cycles=True, PATIENT=1,
          N=3, CLEAN=1, LOSSES=1, DUPS=0, **ORDERED),
     hold("clean-host-loss", "a loss on each segment: all arrives", N=2, CLEAN=1, LOSSES=1, HOST_LOSSES=1, DUPS=0,
          **ORDERED),
@@ -53,9 +63,30 @@ HOLD = [
          N=3, CLEAN=1, READS=0, CUSTODY=1, LOSSES=1, DUPS=0, HELD_LOSS_ONLY=1, RETRIES=0, K0="WRITE", K1="WRITE",
          K2="WRITE",
          **ORDERED),
-    hold("failed-ends",
-         "a crash, a loss: without a retry count the requester ends all the same, done or by a fatal NAK",
-         cycles=True, N=3, CRASHES=1, LOSSES=1, DUPS=0, **ORDERED),
+    hold("failed-ends", "a crash, a loss: the requester ends, done, by a fatal NAK or by its retry count", cycles=True,
+         N=3, CRASHES=1, LOSSES=1, DUPS=0, RETRY_COUNT=2, **ORDERED),
+    open_fault("failed-untold", "a failed flow found in the record never tells a requester that repeats what is below h: the "
+               "responder's NAK is below una, which is h there", cycles=True, N=3, CRASHES=1, LOSSES=1, DUPS=0, **ORDERED),
+    hold("two-credits", "an absorbed ACK may announce receives, which are passed on", N=2, CREDITS=1, LOSSES=1,
+         DUPS=0),
+    hold("two-strays", "answers below una may be another connection's", N=2, STRAYS=1, LOSSES=1, DUPS=1),
+    hold("two-strangers", "an ACK of another connection comes to the same QPN", N=2, STRANGERS=1, LOSSES=1, READS=0, DUPS=0),
+    hold("two-idle", "the flow may be confirmed again whenever it is idle", N=2, IDLES=1, LOSSES=1, DUPS=0),
+    hold("clean-unknown-nak", "a NAK of an unknown code, a loss: all arrives", N=2, CLEAN=1, UNKNOWNS=1, LOSSES=1,
+         DUPS=0, **ORDERED),
+    hold("clean-forged", "a forged request: all arrives", N=2, CLEAN=1, FORGED=1, LOSSES=0, DUPS=0, **ORDERED),
+    hold("lives-two", "other bytes in a second life of the QPs", N=2, LIVES=1, **LIFE),
+    hold("lives-two-lossy", "the same, losses on both segments", True, N=2, LIVES=1, HOST_LOSSES=1, **{**LIFE, "LOSSES": 1}),
+    hold("lives-two-same", "the same bytes", N=2, LIVES=1, SAME=255, **LIFE),
+    hold("lives-two-idle", "after a long silence", N=2, LIVES=1, IDLES=1, **LIFE),
+    open_fault("lives-first-same", "the first packet is that of the life before, the others are not: its ACK lets the box "
+               "acknowledge the first life's copies to the second", N=3, LIVES=1, SAME=1,
+         K0="WRITE", K1="WRITE", K2="WRITE", **LIFE),
+    open_fault("lives-held-back", "what was never sent, for a probe or an RNR wait held it back, goes to the second life's "
+         "responder when a doubtful answer releases what stood before it", N=3, LIVES=1, HELD_BACK=1, SAME=1, K0="WRITE",
+         K1="WRITE", K2="WRITE", **LIFE),
+    open_fault("lives-mid-doubt", "what the first life vouched for in a doubt is resent into the second life, which begins in "
+         "the same doubt", N=2, LIVES=1, MID_DOUBT=1, **LIFE),
     hold("three-host-loss", "three WRITEs, losses on every segment without limit", True, N=3, READS=0, HOST_LOSSES=ALL,
          DUPS=0),
     hold("three-crash-writes", "three WRITEs, a crash, losses on the long haul", True, N=3, READS=0, CRASHES=1, DUPS=0),
@@ -98,13 +129,22 @@ DEFECTS = [
     defect("no_fatal_nak", "a failed flow drops requests and never answers", cycles=True, N=3, FATALS=1, LOSSES=0,
          DUPS=0,
            **ORDERED),
-    defect("fatal_nak_at_h", "the fatal NAK names h to a requester that never heard of the packet before it",
-         cycles=True,
-           N=2, READS=0, CRASHES=1, LOSSES=1, DUPS=0, **ORDERED),
     defect("no_ackreq_on_resend", "no answer is owed for the end of a resend", cycles=True, N=4, K0="WRITE",
          K1="SILENT",
            K2="WRITE", K3="WRITE", LOSSES=1, HOST_LOSSES=1, DUPS=0, CLEAN=1, **ORDERED),
-    defect("ack_after_end", "a repeated pseudo-ACK after the connection's end", N=2, BURST=1, DUPS=0),
+    defect("ack_after_end", "a repeated pseudo-ACK after the connection's end", N=3, READS=0, BURST=1, CREDITS=1, CLOSES=1,
+           LOSSES=1, DUPS=0, K0="WRITE", K1="WRITE", K2="WRITE"),
+    defect("reack_repeats", "any repeat below h is acknowledged by h - 1", N=2, LIVES=1, **LIFE),
+    defect("absorb_uncompared", "a repeat is absorbed without comparing bytes", N=2, LIVES=1, **LIFE),
+    defect("resend_in_doubt", "custody is resent in doubt", N=2, LIVES=1, **LIFE),
+    defect("any_answer_resumes", "any answer ends a doubt", N=2, LIVES=1, **LIFE),
+    defect("answer_without_msn", "an answer releases custody whatever its MSN", N=2, STRANGERS=1, LOSSES=1, READS=0,
+           DUPS=0),
+    defect("failed_tells_anyone", "a failed flow tells whoever comes", N=2, LIVES=1, **LIFE),
+    defect("fatal_nak_unasked", "giving up sends a fatal NAK that nobody asked for", N=3, LIVES=1, WINDOW=1, K0="WRITE",
+           K1="WRITE", K2="WRITE", **LIFE),
+    defect("unknown_nak_fails", "a NAK of an unknown code fails the flow", N=2, CLEAN=1, UNKNOWNS=1, LOSSES=1, DUPS=0,
+           **ORDERED),
 ]
 
 
@@ -116,7 +156,7 @@ REACHES = [
     reach("pseudo_ack_sent", N=2),
     reach("gap_nak_sent_once", N=3, HOST_LOSSES=1, LOSSES=0, **ORDERED),
     reach("repair_nak_sent", N=3, CUSTODY=1, LOSSES=1, READS=0, **ORDERED),
-    reach("repeated_ack_sent", N=2, HOST_LOSSES=1),
+    reach("repeated_ack_sent", N=2, CREDITS=1),
     reach("fatal_nak_sent", N=3, CRASHES=1, LOSSES=0, READS=0, **ORDERED),
     reach("read_completed", N=2),
     reach("read_tail_repeated", N=2, K0="READ2"),
@@ -133,7 +173,16 @@ REACHES = [
     reach("requester_failed", N=3, CRASHES=1, LOSSES=0, READS=0, **ORDERED),
     reach("withheld_then_sent", N=3, WINDOW=1, LOSSES=0, READS=0, **ORDERED),
     reach("loss_told_at_close", N=2, CRASHES=1),
-    reach("failed_follows", N=3, CRASHES=1, LOSSES=2, **ORDERED),
+    reach("doubt_raised", N=2),
+    reach("resumed", N=2),
+    reach("began_again", N=2, LIVES=1, READS=0, GIVE_UP=1, LOSSES=0),
+    reach("unconfirmed_in_doubt", N=2),
+    reach("let_go_of_custody", N=2),
+    reach("resend_skipped", N=3, READS=0, LOSSES=1),
+    reach("other_bytes", N=2, LIVES=1, READS=0, GIVE_UP=1, LOSSES=0),
+    reach("repeat_absorbed", N=2, HOST_LOSSES=1),
+    reach("given_up_in_doubt", N=2, LIVES=1, READS=0, GIVE_UP=1, LOSSES=0),
+    reach("unknown_nak_came", N=2, UNKNOWNS=1),
 ]
 
 # A defect's error must be the defect's: the same search without it finds nothing.

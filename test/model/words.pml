@@ -96,6 +96,40 @@
 #ifndef CLEAN
 #define CLEAN 0          /* 1: whatever happens, all must arrive and nothing may be counted as lost */
 #endif
+#ifndef CREDITS
+#define CREDITS 0        /* 1: an ACK that is absorbed may have announced receives */
+#endif
+#ifndef STRANGERS
+#define STRANGERS 0      /* ACKs of another connection's responder, whose requester has the same QPN: not with this MSN */
+#endif
+#define OTHER_MSN 64
+#ifndef UNKNOWNS
+#define UNKNOWNS 0       /* NAKs of a code that IBTA does not define */
+#endif
+#ifndef STRAYS
+#define STRAYS 0         /* 1: an ACK for what was answered before may come late enough to be another connection's */
+#endif
+#ifndef IDLES
+#define IDLES 0          /* 1: a flow without custody may have been idle for longer than confirm_again */
+#endif
+#ifndef PATIENT
+#define PATIENT 0        /* 1: a held DREQ waits for as long as custody is there */
+#endif
+#ifndef FORGED
+#define FORGED 0         /* requests that the requester never sent, of PSNs that it has used */
+#endif
+#ifndef LIVES
+#define LIVES 0          /* 1: once, both ends vanish and come back with the same QPNs and first PSN */
+#endif
+#ifndef SAME
+#define SAME 0           /* bit p: the second life's bytes at PSN p are those of the first */
+#endif
+#ifndef MID_DOUBT
+#define MID_DOUBT 0      /* 1: the first life may vanish while the box doubts it */
+#endif
+#ifndef HELD_BACK
+#define HELD_BACK 0      /* 1: ... while a probe or an RNR wait holds back packets that were never sent */
+#endif
 #ifndef HELD_LOSS_ONLY
 #define HELD_LOSS_ONLY 0 /* 1: the long haul loses only packet h - 1, acknowledged and in custody */
 #endif
@@ -121,7 +155,14 @@
 #define close_uncounted 15
 #define dreq_never_released 16
 #define ack_after_end 17
-#define fatal_nak_at_h 18
+#define reack_repeats 18
+#define absorb_uncompared 19
+#define resend_in_doubt 20
+#define any_answer_resumes 21
+#define answer_without_msn 22
+#define failed_tells_anyone 23
+#define fatal_nak_unasked 24
+#define unknown_nak_fails 25
 
 /* Interesting states that must be reachable: with -DREACH=... the search must end with an error. */
 #ifndef REACH
@@ -146,8 +187,18 @@
 #define requester_failed 17
 #define withheld_then_sent 18
 #define loss_told_at_close 19
-#define failed_follows 20
-#define read_asked_again 20
+#define read_asked_again 21
+#define doubt_raised 22
+#define resumed 23
+#define began_again 24
+#define unconfirmed_in_doubt 25
+#define let_go_of_custody 26
+#define resend_skipped 27
+#define other_bytes 28
+#define repeat_absorbed 29
+#define given_up_in_doubt 32
+#define answer_disagreed 35
+#define unknown_nak_came 36
 #if REACH
 #define REACHED(state) assert((state) != REACH)
 #else
@@ -181,8 +232,13 @@ inline first_read_from(from, to, found) {
   fi
 }
 
-mtype = { REQUEST, HELD, ACK, NAK, RNR, FATAL, RESPONSE, DREQ, DREP };
-/* Requests: type, PSN, AckReq; HELD is a request that custody has a copy of. Answers: type, PSN, MSN. */
+mtype = { REQUEST, HELD, ACK, NAK, RNR, FATAL, UNKNOWN, RESPONSE, DREQ, DREP };
+/* Requests: type, PSN, marks; HELD is a request that custody has a copy of. Answers: type, PSN, MSN. */
+#define ACK_REQ 1
+#define SECOND_LIFE 2
+#define IS_FORGED 4
+#define life_of(marks) (((marks) >> 1) & 1)
+#define is_forged(marks) ((marks) & IS_FORGED)
 chan to_box = [QCAP] of { mtype, byte, byte };
 chan to_responder = [WCAP] of { mtype, byte, byte };
 chan from_responder = [BCAP] of { mtype, byte, byte };
