@@ -108,8 +108,6 @@ DEFECTS = [
            'if (pending != pending_.end() && pending->second.connection == connection) erase_pending(pending);',
            'if (pending != pending_.end() && pending->second.connection == connection) pending->second.connection.reset();',
            1),
-    Defect('a repeat is answered by h - 1 again', 'lib/custody/request.cpp',
-           'if (psn_lt(span.psn, flow.h)) fall_behind(flow);', 'if (psn_lt(span.psn, flow.h)) flow.reacknowledge = true;', 1),
     Defect('custody is sent again where another life waits for its own', 'lib/custody/identity.cpp',
            'return !flow.newcomer.touches(held_in(held).psn);', 'return true;', 2),
     Defect('any answer ends a doubt', 'lib/custody/identity.cpp',
