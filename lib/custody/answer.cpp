@@ -176,7 +176,8 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     return Verdict::forward;
   }
   learn_msn(flow, aeth.msn);
-  const Verdict verdict = psn_lt(psn, h) && !ends_wait && !((flow.behind || flow.silent != 0) && is_behind(flow)) ? Verdict::drop : Verdict::forward;
+  const bool absorbed = psn_lt(psn, h) && !ends_wait && !((flow.behind || flow.silent != 0) && is_behind(flow));
+  const Verdict verdict = absorbed ? Verdict::drop : Verdict::forward;
   note_credits(flow, aeth.syndrome, verdict);
   if (psn_lt(psn, h)) {
     if (verdict == Verdict::drop) ++counters_[Counter::absorbed_acks];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Is it still the same connection?
 //
-// A QPN comes back: a server is started again, a device is made anew, and where RDMA-CM is not used nobody says so. Both
-// ends may begin at the same PSN as before, with the same bytes. No frame tells one life of a QP from the next, so the
-// box never decides by what comes from the requester's side. What could come from another life makes it doubt:
+// A QPN comes back: a server is started again, a device is made anew, and where RDMA-CM is not used nobody says so.
+// Both ends may begin at the same PSN as before, with the same bytes. No frame tells one life of a QP from the next, so
+// the box never decides by what comes from the requester's side. What could come from another life makes it doubt:
 //
 //   - a request below una, which the responder has answered;
 //   - a request whose PSN custody holds with other bytes;
@@ -18,8 +18,8 @@
 //   live with one of them acknowledges nothing outside of it, and has completed no more messages than it has PSNs. An
 //   answer beyond either, at una or later, and with the MSN that was counted, is of the life that custody is of: the
 //   flow resumes. (Answers of a former life are no longer under way when another begins: the hosts wait for that too.)
-//   An answer that fits both lives releases what it covers; and that is counted and logged as unconfirmed. Answers below
-//   una for what came since, again and again, are of another life. Then, and at give_up, all custody ends so: the
+//   An answer that fits both lives releases what it covers; and that is counted and logged as unconfirmed. Answers
+//   below una for what came since, again and again, are of another life. Then, and at give_up, all custody ends so: the
 //   requester it was acknowledged to may be gone, and whom a fatal NAK would meet is not known.
 //
 // A wrong doubt costs about a round trip without acceleration. A doubt that is missed is one that nothing here could
@@ -120,8 +120,8 @@ std::uint32_t NearPart::first_unused(const NearFlow& flow) {
   return psn_lt(flow.tail, flow.sent_top) ? flow.sent_top : flow.tail;
 }
 
-// The responder of another life may expect any PSN of its requests, and the one after them. What lies before is a repeat
-// to it, what lies beyond it answers by a PSN NAK.
+// The responder of another life may expect any PSN of its requests, and the one after them. What lies before is a
+// repeat to it, what lies beyond it answers by a PSN NAK.
 bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held) {
   if (!flow.doubted()) return true;
   if (held_in(held).vouched == flow.doubt_number) return true;  // it is what the newcomer sent, if there is one
@@ -201,8 +201,8 @@ bool NearPart::response_proves(const NearFlow& flow, const wire::Frame& frame) {
          msn > std::max(0, psn_diff(psn_add(held.last_psn, 1), flow.newcomer.lowest())) + kMsnSlack;
 }
 
-// What an answer says of a doubted flow: true when it is to be dealt with as ever. Otherwise it changes nothing more, and
-// is the requester's.
+// What an answer says of a doubted flow: true when it is to be dealt with as ever. Otherwise it changes nothing more,
+// and is the requester's.
 bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (!is_acknowledge(frame)) {
     // Nothing is owed: READs in custody would stay there for ever if nobody saw their responses.

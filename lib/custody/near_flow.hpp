@@ -79,7 +79,7 @@ struct alignas(64) NearFlow {
   bool gap_nak_sent = false;    ///< once per gap
   bool repair_nak_wanted = false;
   bool fatal_nak_wanted = false;
-  bool ack_asked = false;  ///< policy window: a packet below examined_end had AckReq
+  bool ack_asked = false;   ///< policy window: a packet below examined_end had AckReq
   std::uint8_t silent = 0;  ///< bits of Silence; nothing is acknowledged while it is not 0
   // Resending
   bool one_probe = false;    ///< after a timeout: one packet, then wait for its answer
@@ -135,10 +135,10 @@ struct alignas(64) NearFlow {
   Duration confirm_again = 0;  ///< idle for longer, the flow is confirmed by an answer again
   // Of a doubt (identity.cpp).
   Time doubted_at = 0;
-  Time contradicted_at = 0;     ///< when an answer first did not continue custody's life; 0: none did
+  Time contradicted_at = 0;       ///< when an answer first did not continue custody's life; 0: none did
   std::uint8_t doubt_number = 0;  ///< 1 to 15, over and over
-  RecentPsnRuns newcomer;       ///< requests since then that may be another life's
-  std::uint32_t gap_top = 0;    ///< first PSN after the packets dropped beyond a gap
+  RecentPsnRuns newcomer;         ///< requests since then that may be another life's
+  std::uint32_t gap_top = 0;      ///< first PSN after the packets dropped beyond a gap
 
   std::uint32_t read_again_last = 0;  ///< PSN of the last response of the READ that was asked for again
   std::uint64_t examined_bytes = 0;   ///< bytes_taken up to there

@@ -53,9 +53,8 @@ class PsnRuns {
   }
   /// `psn` is in a run or follows on one.
   bool touches(std::uint32_t psn) const {
-    return std::any_of(runs_.begin(), runs_.begin() + count_, [psn](const Run& run) {
-      return wire::psn_le(run.low, psn) && wire::psn_le(psn, run.end);
-    });
+    return std::any_of(runs_.begin(), runs_.begin() + count_,
+                       [psn](const Run& run) { return wire::psn_le(run.low, psn) && wire::psn_le(psn, run.end); });
   }
   /// Of the first run; not when empty.
   std::uint32_t lowest() const { return runs_[0].low; }

@@ -164,8 +164,7 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
 
 // A request that leaves out others, while the box owes some: they were lost before the box, or never sent.
 void NearPart::note_leap(NearFlow& flow, const Span& span, Time now) {
-  if (flow.owes() && psn_lt(first_unused(flow), span.psn))
-    doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
+  if (flow.owes() && psn_lt(first_unused(flow), span.psn)) doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
 }
 
 // A request below tail comes again: a pseudo-ACK was lost, the network made a copy, or the QPs live another life. What

@@ -176,7 +176,7 @@ struct Engine::Impl final : custody::Outlet {
   flow::TrafficLearner learner;
   NextHops next_hops;
   NextHopNews* news = nullptr;  ///< shared with the engines of other workers; null: there are none
-  std::uint64_t news_read = 0;  ///< so many items of it
+  std::uint64_t news_read = 0;  ///< number of its items already read
   std::vector<Connection, HugePageAllocator<Connection>> connections;
   std::span<custody::RecordSlot> record;  ///< one for each of `connections`, or none at all
   TimerWheel timers;

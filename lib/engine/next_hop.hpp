@@ -79,7 +79,7 @@ class NextHops {
     Time announced_at = 0;      ///< 0: it never was
     bool in_use = false;
   };
-  /// Whoever sent to the MAC address in `key` sends to `to` since `at`.
+  /// Since `at`, hosts that used the MAC address in `key` send to `to` instead.
   struct Move {
     flow::KeyIndex::Key key;
     wire::MacAddress to{};

@@ -43,7 +43,7 @@ struct Settings {
   /// A flow without traffic for longer is not acknowledged before an answer has confirmed it again; one that was not
   /// announced by RDMA-CM after a second at the latest.
   Duration confirm_again = seconds(600);
-  Duration dreq_hold = seconds(3);      ///< a closing host waits at most so long for its custody
+  Duration dreq_hold = seconds(3);  ///< a closing host waits at most so long for its custody
 };
 
 }  // namespace longhaul::engine

@@ -67,8 +67,7 @@ void Engine::Impl::close_silent(flow::ConnectionIndex index) {
   // A DREQ for a connection learned from traffic proves little: if the connection has gone on, it was nothing. And a
   // failed flow waits for its requester.
   const bool waits = connection.near.phase == custody::Phase::failed && !connection.near.told;
-  if (connection.from_traffic &&
-      (now - connection.last_seen < kCloseWait || !connection.near.queue.empty() || waits)) {
+  if (connection.from_traffic && (now - connection.last_seen < kCloseWait || !connection.near.queue.empty() || waits)) {
     connection.close_deadline = kNever;
     return;
   }

@@ -160,9 +160,9 @@ CmOutcome CmTracker::on_reject(const wire::Frame& frame, const wire::CmMessage& 
   return outcome;
 }
 
-// RTU, MRA and DREQ of the active end name the ID that the REP told, so whoever sent them has read it. A REJ proves as
-// much, but wants no connection; and a DREP proves nothing: hosts answer the DREQ of an exchange that they do not know,
-// with the IDs that stand in it.
+// RTU, MRA and DREQ of the active end carry the communication ID that the REP assigned, so their sender has read the
+// REP. A REJ proves as much, but wants no connection; and a DREP proves nothing: hosts answer the DREQ of an exchange
+// that they do not know, with the IDs that stand in it.
 CmOutcome CmTracker::on_word_of_active(const wire::Frame& frame, const wire::CmMessage& message, Side from) {
   CmOutcome outcome;
   const auto waiting = waiting_.find({key_from_active(frame, message.local_comm_id), message.remote_comm_id});

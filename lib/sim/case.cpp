@@ -272,8 +272,8 @@ bool must_complete(const Case& c) {
       (c.b.messages == 0 || c.box_a.pause_us < 10'000'000) && (c.a.messages == 0 || c.box_b.pause_us < 10'000'000);
   // Then requesters are not patient either.
   const bool long_pause = std::max(c.box_a.pause_us, c.box_b.pause_us) >= c.give_up_ms * 500;
-  return !long_pause && host(c.a) && host(c.b) && box(c.box_a) && box(c.box_b) && answered && c.close < 4 && c.reject == 0 &&
-         c.give_up_ms >= 30000 && c.outage_us < 10'000'000;
+  return !long_pause && host(c.a) && host(c.b) && box(c.box_a) && box(c.box_b) && answered && c.close < 4 &&
+         c.reject == 0 && c.give_up_ms >= 30000 && c.outage_us < 10'000'000;
 }
 
 std::string_view kind_of(const Case& c) {

@@ -100,7 +100,8 @@ void draw_box(BoxPlan& box, const HostPlan& requester, Random& random) {
   if (random.chance(1, 30)) box.answers_pass_by_at_us = random.between(1, span);
 }
 
-// QPs that come back without RDMA-CM, after a blink or a month. Nothing is learned from traffic in a box's first second.
+// QPs that come back without RDMA-CM, after a blink or a month. Nothing is learned from traffic in a box's first
+// second.
 void draw_lives(Case& c, Random& random) {
   c.connected = random.chance(2, 3);
   c.close = c.connected != 0 ? c.close : 0;
@@ -116,8 +117,8 @@ void draw_lives(Case& c, Random& random) {
   // RDMA-CM draws PSNs at random: a life without it does not begin where one that was not answered yet did.
   if (c.connected == 0) c.box_a.confirm_cm = c.box_b.confirm_cm = 0;
   if (random.chance(1, 3)) c.leave_us = random.between(100, 200000);
-  // A box that stands still keeps frames in its ring longer than any network, over the end of a life. And the judge knows
-  // one next hop for all lives.
+  // A box that stands still keeps frames in its ring longer than any network, over the end of a life. And the judge
+  // knows one next hop for all lives.
   for (BoxPlan* box : {&c.box_a, &c.box_b}) box->pause_at_us = box->pause_us = 0;
   c.next_hop_dies_at_us = 0;
   // What else happens, happens to the lives.

@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "wire/credits.hpp"
-#include "wire/psn.hpp"
 #include "wire/neighbour.hpp"
+#include "wire/psn.hpp"
 
 namespace longhaul::sim {
 
@@ -254,18 +254,19 @@ void Judge::note_seen(Flow& flow, const View& view) {
   flow.seen_low = std::min(flow.seen_low, begin);
 }
 
-// All that its requester sent below the PSN up to which the life before was acknowledged was lost before the box: to the
-// box it is that life going on (docs/design.md, section 4: what nobody can tell).
+// All that its requester sent below the PSN up to which the life before was acknowledged was lost before the box: to
+// the box it is that life going on (docs/design.md, section 4: what nobody can tell).
 bool Judge::began_unseen(const Flow& flow) {
   if (flow.before == nullptr || flow.seen_low == 0 || flow.seen_low == ~0u) return false;
-  std::uint32_t reached = flow.before->plan.work->psn_at(std::max(flow.before->told, flow.before->accepted));
-  for (const Flow* older = flow.before->before; older != nullptr; older = older->before)
-    if (const std::uint32_t top = older->plan.work->psn_at(std::max(older->told, older->accepted)); wire::psn_lt(reached, top)) reached = top;
-  return !wire::psn_lt(flow.plan.work->psn_at(flow.seen_low), reached);
+  // It began at or beyond what each of the lives before had reached.
+  const std::uint32_t seen = flow.plan.work->psn_at(flow.seen_low);
+  for (const Flow* older = flow.before; older != nullptr; older = older->before)
+    if (wire::psn_lt(seen, older->plan.work->psn_at(std::max(older->told, older->accepted)))) return false;
+  return true;
 }
 
-// Custody of an older connection waits for answers to the same requester QPN, from the same PSN on: nobody can tell them
-// from this one's.
+// Custody of an older connection waits for answers to the same requester QPN, from the same PSN on: nobody can tell
+// them from this one's.
 bool Judge::answers_mingle(const Flow& flow) const {
   return flow.lives_before && std::ranges::any_of(flows_, [&flow](const auto& other) {
            return other->plan.requester_qpn == flow.plan.requester_qpn &&
@@ -428,9 +429,9 @@ void Judge::check_limits(unsigned box, const engine::Engine& engine, std::uint64
 
 // ---- the end ----------------------------------------------------------------------------------
 
-// A later life of the requester's QPN did the same, byte by byte, and the responder of the first had answered nothing: on
-// the wire that is one connection whose requester repeats itself. Or the second has another responder, and the answers
-// of both, which begin at one PSN, come to the same QPN.
+// A later life of the requester's QPN did the same, byte by byte, and the responder of the first had answered nothing:
+// on the wire that is one connection whose requester repeats itself. Or the second has another responder, and the
+// answers of both, which begin at one PSN, come to the same QPN.
 bool Judge::repeated_whole(const Flow& flow) const {
   return std::ranges::any_of(flows_, [&flow](const auto& other) {
     return other.get() != &flow && other->plan.requester_qpn == flow.plan.requester_qpn &&

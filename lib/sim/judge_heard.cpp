@@ -81,7 +81,6 @@ void Judge::Observer::on_unconfirmed_in_doubt(const custody::FlowIdentity& ident
   note_said(identity);
 }
 
-
 Judge::Flow* Judge::Observer::find(const custody::FlowIdentity& identity) const {
   const auto found = judge_.by_serial_.find({box_, identity.serial});
   return found == judge_.by_serial_.end() ? nullptr : found->second;

@@ -124,7 +124,8 @@ WorkPlan work_plan(const Case& c, unsigned host, unsigned connection, unsigned g
   work.path_mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu));
   // Generations far apart are a host's own rule for QPNs used again (RFC 6056's reason), but not every one's.
   const Number apart = c.come_back != 0 ? c.come_back_psn : c.same_exchange != 0 ? 0 : 0x240000;
-  work.starting_psn = static_cast<std::uint32_t>((plan.psn + connection * c.psns_apart + generation * apart) & 0xffffff);
+  work.starting_psn =
+      static_cast<std::uint32_t>((plan.psn + connection * c.psns_apart + generation * apart) & 0xffffff);
   work.mix = static_cast<Mix>(plan.mix);
   work.uniform = plan.uniform != 0;
   work.warm_up = static_cast<std::uint32_t>(plan.warm_up);
@@ -167,8 +168,8 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   // pseudo-ACK that was lost, and a requester that never gives up: they would not end.
   constexpr Number kLongGiveUp = 30000;
   r.patient = plan.patient != 0 && peer.dead_at == 0 && c.give_up_ms >= kLongGiveUp &&
-              std::max(c.box_a.pause_us, c.box_b.pause_us) < c.give_up_ms * 500 && !loses_a_box(c) && c.box_a.answers_pass_by_at_us == 0 &&
-              c.box_b.answers_pass_by_at_us == 0;
+              std::max(c.box_a.pause_us, c.box_b.pause_us) < c.give_up_ms * 500 && !loses_a_box(c) &&
+              c.box_a.answers_pass_by_at_us == 0 && c.box_b.answers_pass_by_at_us == 0;
   r.rnr_retry = static_cast<std::uint8_t>(plan.rnr_retry);
   r.initiator_depth = static_cast<std::uint32_t>(plan.initiator_depth);
   r.tail_repeat = plan.tail_repeat != 0;

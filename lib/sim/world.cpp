@@ -77,8 +77,8 @@ struct World::Connection {
   bool closing = false;
   std::array<bool, 2> closed{};  ///< by its application, because of an error
   bool over = false;
-  bool left = false;  ///< its hosts have ended it
-  bool done = false;  ///< and it was done
+  bool left = false;        ///< its hosts have ended it
+  bool done = false;        ///< and it was done
   bool comes_back = false;  ///< the next generation has an appointment
   Time began = 0;
 };

@@ -119,9 +119,10 @@ engine::Settings confirmed_by_cm() {
 
 }  // namespace
 
-TEST_CASE("both QPNs come back and begin at the same PSN with the same bytes: nothing is absorbed or acknowledged, and "
-          "the new responder's answers are followed",
-          "[engine][identity]") {
+TEST_CASE(
+    "both QPNs come back and begin at the same PSN with the same bytes: nothing is absorbed or acknowledged, and "
+    "the new responder's answers are followed",
+    "[engine][identity]") {
   const Duration between = GENERATE(milliseconds(1), seconds(2), seconds(3600));
   World world;
   const Pair pair;
@@ -301,9 +302,10 @@ TEST_CASE("the network brings a late copy of an old request: it passes, and the 
   CHECK(world.accelerated(pair, 108, 9));
 }
 
-TEST_CASE("a new life with an identical first packet, a different second: nothing is completed that its own responder "
-          "lacks, though the old h is far ahead",
-          "[engine][identity]") {
+TEST_CASE(
+    "a new life with an identical first packet, a different second: nothing is completed that its own responder "
+    "lacks, though the old h is far ahead",
+    "[engine][identity]") {
   World world(confirmed_by_cm());
   const Pair pair;
   world.rig.connect(pair);

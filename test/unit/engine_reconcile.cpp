@@ -312,9 +312,10 @@ TEST_CASE("fatal NAK below h with requests under way: the requester hears at onc
   CHECK(rig.at_host() == Lines{"nak1 103 msn 3"});
 }
 
-TEST_CASE("failed while a pseudo-ACK was lost: once the responder shows that it misses what came before, the fatal NAK "
-          "names the requester's own oldest PSN",
-          "[engine][reconcile]") {
+TEST_CASE(
+    "failed while a pseudo-ACK was lost: once the responder shows that it misses what came before, the fatal NAK "
+    "names the requester's own oldest PSN",
+    "[engine][reconcile]") {
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);
