@@ -52,6 +52,7 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
   }
+  if (frame.opcode->operation != wire::Operation::acknowledge) note_unasked(flow, frame, now);
   if (flow.doubted()) [[unlikely]] {
     if (!resolve(flow, frame, now)) {
       ++counters_[Counter::answers_forwarded];
@@ -402,6 +403,7 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
 }
 
 void NearPart::progressed(NearFlow& flow, Time now) {
+  flow.answered = true;
   flow.unanswered_since = now;
   flow.backoff = 0;
   flow.hold_until = 0;
@@ -420,11 +422,16 @@ void NearPart::release_head(NearFlow& flow) {
     ++flow.receives_released;
     flow.receives_examined = std::max(flow.receives_examined, flow.receives_released);
   }
-  budget_.bytes -= mbuf->pkt_len;
-  --budget_.packets;
-  if (!held.small) --budget_.large_mbufs;
   if (const rte_mbuf* read = flow.queue.first_read(); read != nullptr && held.wants_response)
     flow.read_next = held_in(read).psn;
+  give_back(mbuf);
+}
+
+// It is in custody no more.
+void NearPart::give_back(rte_mbuf* mbuf) {
+  budget_.bytes -= mbuf->pkt_len;
+  --budget_.packets;
+  if (!held_in(mbuf).small) --budget_.large_mbufs;
   freed_.add(mbuf);
 }
 

@@ -22,6 +22,7 @@ struct Held {
   bool ack_req : 1 = false;
   bool wants_response : 1 = false;  ///< READ or atomic: only the responder can answer it
   bool is_atomic : 1 = false;       ///< of those two, atomic
+  bool shortened : 1 = false;       ///< a READ, and its requester has asked for the tail of its range since
   bool sent : 1 = false;            ///< the WAN port accepted it at least once
   bool resent : 1 = false;          ///< more than once: its answer measures no round trip (Karn)
   bool takes_receive : 1 = false;   ///< ends a message that uses up one of the responder's receives

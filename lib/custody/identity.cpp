@@ -8,7 +8,8 @@
 //   - a request below una, which the responder has answered;
 //   - a request whose PSN custody holds with other bytes;
 //   - a requester that does not fill a gap it was asked to fill, or that begins beyond one after a long silence;
-//   - a QPN announced anew by RDMA-CM.
+//   - a QPN announced anew by RDMA-CM;
+//   - a response to a READ or atomic that custody does not have at that PSN: the requester's QPN has another responder.
 //
 // While it doubts, the box forwards all requests and all answers, says nothing to the requester, and sends nothing from
 // custody again that the other life could take for its own. Custody of which nothing was acknowledged is let go: the
@@ -105,7 +106,11 @@ void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time 
   // Each new sign may be of a life of its own, which has not sent what an earlier one did.
   flow.doubt_number = static_cast<std::uint8_t>(flow.doubt_number % 15 + 1);
   widen_doubt(flow, low, end, now);
-  if (flow.phase != Phase::failed && !flow.owes()) let_go(flow);
+  if (flow.phase == Phase::failed) return;
+  if (flow.owes())
+    drop_never_sent(flow);
+  else
+    let_go(flow);
 }
 
 // A request that follows at once on what custody's life has sent is of another life only where that has come so far.
@@ -141,10 +146,34 @@ void NearPart::ask_in_doubt(NearFlow& flow) {
   if (frame != nullptr) outlet_.send_held(flow, mbuf, frame);
 }
 
-// What was never sent goes on: it came before what raised the doubt.
+// What was never sent is asked about on its own.
 void NearPart::skip_resends(NearFlow& flow) {
   flow.queue.skip_sent();
   flow.resending = flow.one_probe = flow.probe_out = false;
+}
+
+// What was never sent was never acknowledged either: its requester has it still, and repeats it if it lives. It must not
+// go into another life once what holds it back is over.
+void NearPart::drop_never_sent(NearFlow& flow) {
+  if (flow.queue.empty() || held_in(flow.queue.newest()).sent) return;
+  outlet_.settle();  // frames of the burst point at custody
+  const rte_mbuf* last_sent = nullptr;
+  for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr && held_in(mbuf).sent; mbuf = held_in(mbuf).next)
+    last_sent = mbuf;
+  rte_mbuf* dropped = flow.queue.cut_after(last_sent);
+  if (dropped == nullptr) return;
+  flow.tail = held_in(dropped).psn;
+  flow.msn_tail = last_sent == nullptr ? flow.msn_released : held_in(last_sent).msn;
+  flow.bytes_taken = last_sent == nullptr ? flow.bytes_answered : held_in(last_sent).end_bytes;
+  if (psn_lt(flow.tail, flow.resend_end)) flow.resend_end = flow.tail;
+  if (flow.queue.first_read() == nullptr) flow.read_stall_since = 0;
+  while (dropped != nullptr) {
+    rte_mbuf* next = held_in(dropped).next;
+    ++counters_[Counter::dropped_unsent];
+    give_back(dropped);
+    dropped = next;
+  }
+  if (flow.queue.unsent() == nullptr) flow.resending = flow.one_probe = flow.probe_out = false;
 }
 
 // Nothing in custody was acknowledged, so the requester has it still.
@@ -152,7 +181,6 @@ void NearPart::let_go(NearFlow& flow) {
   enter_plain(flow);
   if (flow.queue.empty()) return;
   outlet_.settle();  // frames of the burst point at custody
-  if (flow.queue.unsent() != nullptr) return;
   release_all(flow);
   flow.resending = flow.one_probe = flow.probe_out = false;
   flow.tail = flow.examined_end = flow.una;
@@ -245,6 +273,26 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
     if (!flow.owes()) let_go(flow);
   }
   return false;
+}
+
+// What custody has at its PSN is no READ or atomic, or a READ whose responses begin elsewhere: it answers another life or
+// connection of the requester's QPN, which sent one there.
+void NearPart::note_unasked(NearFlow& flow, const wire::Frame& frame, Time now) {
+  const std::uint32_t psn = frame.psn();
+  if (flow.queue.empty() || psn_lt(psn, flow.una) || !psn_lt(psn, flow.tail)) return;
+  const rte_mbuf* mbuf = flow.queue.first_read();
+  if (mbuf == nullptr || psn_lt(psn, held_in(mbuf).psn) || psn_lt(held_in(mbuf).last_psn, psn))
+    mbuf = flow.queue.find(psn);
+  if (mbuf == nullptr) return;
+  const Held& held = held_in(mbuf);
+  const auto position = frame.opcode->position;
+  const bool begins = position == wire::Position::first || position == wire::Position::only;
+  if (held.wants_response && (held.shortened || held.is_atomic || begins == (psn == held.psn))) return;
+  const std::uint32_t end = psn_add(held.last_psn, 1);
+  if (flow.doubted())
+    widen_doubt(flow, psn, end, now);
+  else
+    doubt(flow, psn, end, now);
 }
 
 void NearPart::resume(NearFlow& flow, Time now) {

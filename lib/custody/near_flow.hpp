@@ -106,6 +106,7 @@ struct alignas(64) NearFlow {
   alignas(64) RttEstimator rtt;
   UnansweredWindow window;
   std::uint32_t behind_at = 0;  ///< of `behind`: first PSN that the requester had not used then
+  bool answered = false;        ///< the responder has answered something: una has moved
   bool behind = false;          ///< it asked again for what the box has acknowledged (NearPart::is_behind())
 
   // ---- what is rare

@@ -41,7 +41,7 @@ void NearPart::established(NearFlow& flow) const {
 void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn) {
   flow.phase = Phase::plain;
   flow.next_policy = flow.policy;
-  flow.was_confirmed = true;
+  flow.was_confirmed = flow.answered = true;
   place(flow, una, next_psn);
   flow.msn_h = msn;
   flow.give_up = settings_.give_up;

@@ -175,6 +175,7 @@ class NearPart {
   bool may_nak_gap(const NearFlow& flow) const;
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   bool sends_newest(const NearFlow& flow, Time now) const;
+  bool sends_at_once(const NearFlow& flow, Time now) const;
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
   static rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);
   static void enter_plain(NearFlow& flow);
@@ -203,6 +204,7 @@ class NearPart {
   static void lives(NearFlow& flow, Time now);
   Verdict unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   void release_head(NearFlow& flow);
+  void give_back(rte_mbuf* mbuf);
   void note_read_stall(NearFlow& flow, Time now);
   void end_read_stall(NearFlow& flow, Time now);
   void release_all(NearFlow& flow);
@@ -216,7 +218,9 @@ class NearPart {
   static bool may_resend(const NearFlow& flow, const rte_mbuf* held);
   void ask_in_doubt(NearFlow& flow);
   static void skip_resends(NearFlow& flow);
+  void drop_never_sent(NearFlow& flow);
   void let_go(NearFlow& flow);
+  void note_unasked(NearFlow& flow, const wire::Frame& frame, Time now);
   bool resolve(NearFlow& flow, const wire::Frame& frame, Time now);
   static bool proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end);
   static bool response_proves(const NearFlow& flow, const wire::Frame& frame);

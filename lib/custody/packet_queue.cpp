@@ -26,6 +26,25 @@ void PacketQueue::skip_to(std::uint32_t psn) {
   while (unsent_ != nullptr && wire::psn_lt(held_in(unsent_).psn, psn)) mark_sent();
 }
 
+rte_mbuf* PacketQueue::cut_after(const rte_mbuf* last) {
+  rte_mbuf* rest = last == nullptr ? head_ : held_in(last).next;
+  if (rest == nullptr) return nullptr;
+  for (rte_mbuf* mbuf = rest; mbuf != nullptr; mbuf = held_in(mbuf).next) {
+    if (unsent_ == mbuf) unsent_ = nullptr;
+    if (to_acknowledge_ == mbuf) to_acknowledge_ = nullptr;
+    if (first_read_ == mbuf) first_read_ = nullptr;
+    --packets_;
+    bytes_ -= mbuf->pkt_len;
+  }
+  found_ = nullptr;
+  tail_ = const_cast<rte_mbuf*>(last);
+  if (last == nullptr)
+    head_ = nullptr;
+  else
+    held_in(tail_).next = nullptr;
+  return rest;
+}
+
 void PacketQueue::rewind_to(rte_mbuf* mbuf) {
   for (const rte_mbuf* sent = mbuf; sent != unsent_; sent = held_in(sent).next) --under_way_;
   unsent_ = mbuf;

@@ -67,6 +67,10 @@ class PacketQueue {
     return mbuf;
   }
 
+  /// Removes all that is behind `last`, which is null for everything and was sent as everything before it, and returns
+  /// the first of it (null: there was nothing); the caller owns its references.
+  rte_mbuf* cut_after(const rte_mbuf* last);
+
   /// Custody is as old as the round trip is long, and cold: fetches what pop() will need after `mbuf` (may be null),
   /// which was fetched before.
   static void prefetch_behind(const rte_mbuf* mbuf) {

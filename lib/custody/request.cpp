@@ -107,7 +107,9 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
   flow.gap_nak_wanted = flow.gap_nak_sent = false;
   if (idle_for_long(flow, now)) [[unlikely]]
     start_rejoining(flow, span);
-  const bool off = flow.policy == flow::Policy::off || !flow.trusted;
+  // What holds custody back may be of another life than this request: it does not wait behind it.
+  const bool held_up = flow.doubted() && flow.owes() && (flow.queue.unsent() != nullptr || !sends_at_once(flow, now));
+  const bool off = flow.policy == flow::Policy::off || !flow.trusted || held_up;
   // While draining, what queues behind a resend still goes through custody: it would overtake otherwise.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
   if (off || drained || !span.known || !take(flow, frame, span, mbuf, now)) {
@@ -137,7 +139,11 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
 
 // What was taken last is all that waits, and nothing holds it back.
 bool NearPart::sends_newest(const NearFlow& flow, Time now) const {
-  return flow.queue.unsent() == flow.queue.newest() && !flow.resending && !flow.one_probe && now >= flow.hold_until &&
+  return flow.queue.unsent() == flow.queue.newest() && sends_at_once(flow, now);
+}
+
+bool NearPart::sends_at_once(const NearFlow& flow, Time now) const {
+  return !flow.resending && !flow.one_probe && now >= flow.hold_until &&
          flow.queue.under_way() < flow.loss_window.packets() && outlet_.may_send();
 }
 
@@ -172,6 +178,9 @@ void NearPart::note_leap(NearFlow& flow, const Span& span, Time now) {
 // goes: the responder knows. The box does not acknowledge it anew: an ACK would cover what was not compared with it.
 Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
   const bool read = frame.opcode != nullptr && frame.opcode->wants_response();
+  // The responder has answered nothing yet, so nothing lies below its answers that would give another life away: this
+  // may be its first packet, the same as before, and an ACK for it would confirm the others. All passes until it comes.
+  if (flow.phase == Phase::unconfirmed) let_go(flow);
   rte_mbuf* held_mbuf = psn_lt(span.psn, flow.una) ? nullptr : flow.queue.find(span.psn);
   if (psn_lt(span.psn, flow.h)) fall_behind(flow);
   if (read)
@@ -216,6 +225,7 @@ void NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Spa
     doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
     return;
   }
+  held.shortened = held.shortened || span.psn != held.psn;
   // It may ask for the tail of its range only. The copy is custody's own unless small buffers had run out.
   if (held.small && rte_mbuf_refcnt_read(held_mbuf) == 1 && held_mbuf->pkt_len == frame.size) {
     std::memcpy(rte_pktmbuf_mtod(held_mbuf, void*), frame.data, frame.size);
@@ -305,6 +315,7 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
                      .wants_response = frame.opcode->wants_response(),
                      .is_atomic = frame.opcode->operation == wire::Operation::atomic_request,
                      .takes_receive = frame.opcode->takes_receive(),
+                     .vouched = static_cast<std::uint8_t>(flow.doubted() ? flow.doubt_number & 0xf : 0),
                      .small = small};
   held_in(held_mbuf) = held;
   const bool had_read = flow.queue.first_read() != nullptr;
@@ -318,8 +329,8 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
 void NearPart::enter_plain(NearFlow& flow) { flow.phase = Phase::plain; }
 
 bool NearPart::may_rejoin(const NearFlow& flow, const Span& span) const {
-  return flow.queue.empty() && flow.next_policy != flow::Policy::off && flow.trusted && !draining_ && span.known &&
-         span.psn == flow.sent_top;
+  return flow.queue.empty() && flow.answered && flow.next_policy != flow::Policy::off && flow.trusted && !draining_ &&
+         span.known && span.psn == flow.sent_top;
 }
 
 void NearPart::start_rejoining(NearFlow& flow, const Span& span) {

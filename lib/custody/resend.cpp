@@ -23,9 +23,13 @@ void NearPart::try_send(NearFlow& flow, Time now) {
       break;
     }
     Held& held = held_in(mbuf);
-    if (held.sent && !may_resend(flow, mbuf)) [[unlikely]] {
-      skip_resends(flow);
-      continue;
+    if (flow.doubted() && !may_resend(flow, mbuf)) [[unlikely]] {
+      if (held.sent) {
+        skip_resends(flow);
+        continue;
+      }
+      drop_never_sent(flow);
+      break;
     }
     rte_mbuf* frame = nullptr;
     if (flow.resending) {

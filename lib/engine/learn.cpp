@@ -2,6 +2,8 @@
 // How connections become known (design section 4): by what RDMA-CM says, or by their traffic alone.
 #include <rte_mbuf.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "engine/engine_impl.hpp"
@@ -18,6 +20,12 @@ namespace {
 std::uint64_t next_serial() {
   static std::atomic<std::uint64_t> serial{0};
   return serial.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+bool is_same(const flow::ConnectionInfo& one, const flow::ConnectionInfo& another) {
+  return std::ranges::all_of(std::array{Side::host, Side::wan}, [&](Side side) {
+    return one.end(side).qpn == another.end(side).qpn && one.end(side).starting_psn == another.end(side).starting_psn;
+  });
 }
 
 }  // namespace
@@ -126,6 +134,11 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
 // itself is such a proof: it names IDs that only the far end could read. All else waits for the active end's word.
 void Engine::Impl::replied(const flow::CmOutcome& outcome) {
   const flow::ConnectionInfo& info = outcome.info;
+  if (outcome.connection && is_same(table[*outcome.connection], info)) {
+    tracker.bind(*outcome.connection, false);
+    exchange_repeated(*outcome.connection);
+    return;
+  }
   if (const auto old = table.holder(info, Side::host)) {
     if (outcome.active_side == Side::host) {
       close(*old);

@@ -74,6 +74,14 @@ Judge::Flow* Judge::flow_of(const View& view) const {
   const HostAddress& from = answer ? plan.responder : plan.requester;
   if (!(view.frame.vlan == plan.vlan) || !(view.frame.source == from.ip) || !(view.frame.destination == to.ip))
     return nullptr;
+  // A box that was not told of the end of an older life, or that stood still over it, still sends for that, and takes in
+  // what came for it: PSNs tell them apart.
+  const auto fits = [&view](const Flow& flow) {
+    const std::int32_t position = flow.plan.work->position_of(view.psn());
+    return position >= 0 && static_cast<std::size_t>(position) < flow.left.size();
+  };
+  for (Flow* life = found->second; life != nullptr; life = life->before)
+    if (fits(*life)) return life;
   return found->second;
 }
 
@@ -185,7 +193,9 @@ void Judge::note_end(unsigned box, const View& view) {
     const auto& ids = flow->plan.comm_ids;
     const bool its = (ids[0] == message->local_comm_id && ids[1] == message->remote_comm_id) ||
                      (ids[1] == message->local_comm_id && ids[0] == message->remote_comm_id);
-    if (its && is_near(*flow, box)) flow->may_end = true;
+    if (!its || !is_near(*flow, box)) continue;
+    flow->may_end = true;
+    if (message->attribute == CmAttribute::drep) flow->parted = true;
   }
 }
 
@@ -226,7 +236,7 @@ std::uint64_t Judge::order_class(const Ports& ports, std::uint64_t print, const 
 
 bool Judge::to_closed(const View& view) const {
   return std::ranges::any_of(flows_, [&view](const auto& flow) {
-    return flow->closed && (flow->plan.requester_qpn == view.qpn() || flow->plan.responder_qpn == view.qpn());
+    return (flow->closed || flow->parted) && (flow->plan.requester_qpn == view.qpn() || flow->plan.responder_qpn == view.qpn());
   });
 }
 
@@ -239,7 +249,8 @@ void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View
     if (found->second.empty()) classes.erase(found);
     return;
   }
-  // The worker of a connection that has closed is that of nobody's frames, which may still wait for another.
+  // From the DREP on the worker of a connection is that of nobody's frames, and what came before it may still wait for
+  // another: damaged and forged ones.
   if (ports.several_workers && found != classes.end() && to_closed(view) && std::erase(found->second, print) > 0) {
     if (found->second.empty()) classes.erase(found);
     return;
@@ -301,6 +312,19 @@ void Judge::request_left(Flow& flow, const View& view) {
 void Judge::advance(Flow& flow) const {
   flow.contiguous = std::max(flow.contiguous, flow.accepted);
   while (flow.contiguous < flow.left.size() && flow.left[flow.contiguous]) ++flow.contiguous;
+}
+
+// First position that is not in custody as far as the box can tell: where it has let no answer of a life pass, the next
+// one's same requests, byte by byte, are that life repeating itself (docs/design.md, section 4: what nobody can tell).
+std::uint32_t Judge::kept_until(const Flow& flow) const {
+  std::uint32_t end = flow.contiguous;
+  const auto left_in = [&flow](const Flow* life, std::uint32_t position) {
+    for (; life != nullptr && life->told == 0 && life->plan.work->plan() == flow.plan.work->plan(); life = life->before)
+      if (life->left[position]) return true;
+    return false;
+  };
+  while (end < flow.left.size() && (flow.left[end] || left_in(flow.before, end))) ++end;
+  return end;
 }
 
 /// The messages from the first READ or atomic on whose answer has not passed whole.
@@ -416,7 +440,7 @@ void Judge::forget(unsigned box) {
     std::fill(flow->left.begin(), flow->left.end(), false);
     flow->contiguous = flow->accepted;
     flow->credits_known = false;
-    flow->closed = false;
+    flow->closed = flow->parted = false;
   }
 }
 

@@ -122,12 +122,13 @@ class Judge final : public BoxWatch {
     std::uint32_t receive_limit = 0;           ///< receives that it announced, counted from the first message on
     Time failed_at = kNever;
     Time started_at = 0;           ///< when its near box began
-    const Flow* before = nullptr;  ///< the life before, with the same QPNs
+    Flow* before = nullptr;        ///< the life before, with the same QPNs
     bool lives_before = false;     ///< its requester's QPN had another user
     std::uint32_t seen_low = ~0u;  ///< lowest position that came to the near box
     bool doubted = false;          ///< its near box says nothing for it
     bool visible = false;          ///< its failure, or what was unconfirmed at its close, was said
     bool closed = false;           ///< at its near box
+    bool parted = false;           ///< its DREP has come to its near box
     bool may_end = false;          ///< its near box has seen an end of its own: DREQ or DREP with both IDs
     Time heard_at = 0;             ///< when its near box took in the last request
     std::int32_t asked = kNobody;  ///< after its failure: the oldest position that came since the last fatal NAK
@@ -199,6 +200,7 @@ class Judge final : public BoxWatch {
   void check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now);
   void dreq_left(unsigned box, std::uint32_t id, Time now);
   void advance(Flow& flow) const;
+  std::uint32_t kept_until(const Flow& flow) const;
   std::string at(const Flow& flow, const View& view) const;
 
   Time start_;

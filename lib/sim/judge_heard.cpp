@@ -87,14 +87,16 @@ Judge::Flow* Judge::Observer::find(const custody::FlowIdentity& identity) const 
 }
 
 void Judge::Observer::on_found_in_record(const custody::FlowIdentity& identity, std::uint64_t) {
-  // The newest that was there before the crash: its QPNs may be another's already.
+  // Whose it is a box cannot know: another life may have begun before the crash, or since.
+  for_lives(identity, [](Flow& flow) {
+    flow.failed_at = flow.started_at;
+    flow.visible = true;
+  });
   for (const auto& flow : judge_.flows_ | std::views::reverse) {
     const FlowPlan& plan = flow->plan;
     if (!flow->remembered || !judge_.is_near(*flow, box_)) continue;
     if (plan.requester_qpn != identity.requester_qpn || plan.responder_qpn != identity.responder_qpn) continue;
     judge_.by_serial_[{box_, identity.serial}] = flow.get();
-    flow->failed_at = flow->started_at;
-    flow->visible = true;
     return;
   }
 }

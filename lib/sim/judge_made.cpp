@@ -66,10 +66,10 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
   }
   // Rule 1: nobody holds it.
   advance(flow);
-  if (acknowledged > flow.contiguous)
+  if (acknowledged > kept_until(flow))
     return report(Rule::nothing_lost,
                   fmt::format("acknowledged up to position {}, but only {} left the box or arrived: {}", acknowledged,
-                              flow.contiguous, at(flow, view)),
+                              kept_until(flow), at(flow, view)),
                   now);
   // Rule 5: beyond a READ or atomic whose answer has not passed.
   for (const Message& m : unanswered_from(flow)) {

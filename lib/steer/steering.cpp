@@ -81,7 +81,10 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
   auto index = tracker_.connection_of(frame, *message, from);
   flow::CmOutcome outcome = tracker_.handle(frame, *message, from, now);
   if (outcome.event == flow::CmEvent::repeated) index = outcome.connection;
-  if (outcome.event == flow::CmEvent::replied) index = replied(outcome, now);
+  if (outcome.event == flow::CmEvent::replied) {
+    index = replied(outcome, now);
+    if (!index) return without_place(outcome.info, frame, *message);
+  }
   if (outcome.event == flow::CmEvent::established) {
     index = outcome.connection;
     established(*index);
@@ -116,6 +119,14 @@ void Steering::restore(const flow::ConnectionInfo& info, const std::optional<flo
 // REP to our host's REQ is such a proof itself, for the QPN in it. All frames of the exchange go to one worker
 // meanwhile.
 std::optional<Steering::Index> Steering::replied(const flow::CmOutcome& outcome, Time now) {
+  const auto leads_there = [&](Side side) {
+    return holder(flow::key_of(outcome.info, side), side) == outcome.connection;
+  };
+  // Its REQ had been forgotten, and came again.
+  if (outcome.connection && leads_there(Side::host) && leads_there(Side::wan)) {
+    tracker_.bind(*outcome.connection);
+    return outcome.connection;
+  }
   const auto index = admit(outcome.info, std::nullopt, now);
   if (!index) return std::nullopt;
   Entry& entry = entries_[*index];
@@ -132,6 +143,22 @@ std::optional<Steering::Index> Steering::replied(const flow::CmOutcome& outcome,
   else
     tracker_.bind(*index);
   return index;
+}
+
+// It stays at home, unless one of its QPNs leads to another worker, whose engine has a former user of it. If both do,
+// that engine follows the newcomer too. If the two ways part, no engine sees requests and answers, so none must learn
+// it: the REP goes where the REQ was not seen.
+Target Steering::without_place(const flow::ConnectionInfo& info, const wire::Frame& frame,
+                               const wire::CmMessage& reply) {
+  const auto way = [&](Side side) {
+    const auto old = holder(flow::key_of(info, side), side);
+    return old ? owner(*old) : settings_.self;
+  };
+  const Worker host = way(Side::host);
+  const Worker wan = way(Side::wan);
+  Target target{host == settings_.self ? wan : host};
+  if (host == wan && host != settings_.self) target.request = tracker_.request_of(frame, reply);
+  return target;
 }
 
 void Steering::count_spread(Index index) {

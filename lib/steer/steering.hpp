@@ -83,6 +83,7 @@ class Steering {
   std::optional<Worker> find(Side from, const wire::Frame& frame, std::uint32_t destination_qpn, Time now);
   std::optional<Index> holder(const flow::KeyIndex::KeyView& key, Side from) const;
   std::optional<Worker> former_owner(const flow::ConnectionInfo& info) const;
+  Target without_place(const flow::ConnectionInfo& info, const wire::Frame& frame, const wire::CmMessage& reply);
   std::optional<Index> replied(const flow::CmOutcome& outcome, Time now);
   void established(Index index);
   void count_spread(Index index);

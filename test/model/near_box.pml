@@ -31,7 +31,8 @@ bool doubted = false;            /* kDoubted of `silent` */
 byte newcomer = 0;               /* the runs of PsnRuns: bit p is PSN p; what touches is one run there as well */
 byte vouched = 0;                /* bit p: Held::vouched of PSN p is this doubt's number */
 bool contradicted = false;       /* contradicted_at is set */
-bool quiet = false;              /* heard_at is half of give_up ago */
+byte lowest = 0;                 /* RecentPsnRuns: of all that was ever in newcomer */
+bool forgot = false;             /* and whether something no longer is */
 bool behind = false, shared = false, from_record = false;
 byte behind_at = 0, gap_top = 0;
 bool acknowledged_any = false, trusted = true, draining = false, was_withheld = false;
@@ -47,7 +48,7 @@ byte crashes = 0;
 
 hidden byte bx_psn, bx_more, bx_at, bx_read, bx_before, bx_reached, bx_h, bx_msn, bx_again;
 hidden mtype bx_type;
-hidden byte bx_forward, bx_blocked, bx_cover, bx_found, bx_go, bx_end, bx_low, bx_proved, bx_top;
+hidden byte bx_forward, bx_blocked, bx_cover, bx_found, bx_go, bx_end, bx_proved, bx_top;
 hidden short bx_counted;
 
 #define held_psn(x) ((x) + (kind[x] == READ2 && half_read[x]))
@@ -63,7 +64,7 @@ hidden short bx_counted;
 #define bit(x) (1 << (x))
 #define in_run(x) ((newcomer >> (x)) & 1)
 #define touches(x) (((newcomer | (newcomer << 1)) >> (x)) & 1)
-#define may_resend(x) (!doubted || !touches(held_psn(x)) || ((vouched >> (x)) & 1) || (quiet && in_run(held_psn(x))) || \
+#define may_resend(x) (!doubted || !touches(held_psn(x)) || ((vouched >> (x)) & 1) || \
                        DEFECT == resend_in_doubt)
 /* The frame's bytes are those of the copy of PSN `x`. */
 #define same_request(x) (DEFECT == absorb_uncompared || \
@@ -127,13 +128,24 @@ inline end_flow() {
   fi
 }
 
+inline drop_never_sent() {
+  tail = fresh;
+  if :: unsent > tail -> unsent = tail :: else fi;
+  if :: to_acknowledge > tail -> to_acknowledge = tail :: else fi;
+  if :: tail < resend_end -> resend_end = tail :: else fi;
+  if :: unsent == tail -> resending = false; one_probe = false; probe_out = false :: else fi
+}
+
 inline try_send() {
   do
   :: can_send && unsent < fresh && !may_resend(unsent) ->  /* skip_resends() */
      unsent = fresh;
      resending = false; one_probe = false; probe_out = false;
      REACHED(resend_skipped)
-  :: can_send && (unsent >= fresh || may_resend(unsent)) ->
+  :: can_send && unsent >= fresh && !may_resend(unsent) && DEFECT != first_send_in_doubt ->
+     drop_never_sent();
+     REACHED(never_sent_dropped)
+  :: can_send && (may_resend(unsent) || (unsent >= fresh && DEFECT == first_send_in_doubt)) ->
      bx_cover = (kind[unsent] == WRITE);
      if
      :: resending ->
@@ -223,7 +235,15 @@ inline let_go() {
 inline widen_doubt(psn) {
   if
   :: psn == first_unused && !touches(psn) && newcomer != 0
-  :: else -> newcomer = newcomer | bit(psn) | bit(last_of(psn)); quiet = false
+  :: else ->
+     if :: newcomer == 0 || psn < lowest -> lowest = psn :: else fi;
+     /* RecentPsnRuns: what does not come again while others do. What its requester waits for comes again sooner, and
+      * what it does not wait for any more is under way for less long. */
+     if
+     :: rq_una <= psn && psn < rq_top && (newcomer & ~between(rq_una, rq_top)) != 0 -> newcomer = newcomer & between(rq_una, rq_top); forgot = true
+     :: true
+     fi;
+     newcomer = newcomer | bit(psn) | bit(last_of(psn))
   fi
 }
 
@@ -233,11 +253,12 @@ inline doubt(psn) {
   :: else ->
      if
      :: !doubted ->
-        doubted = true; contradicted = false; quiet = false; newcomer = 0; vouched = 0;
+        doubted = true; contradicted = false; newcomer = 0; lowest = 0; forgot = false; vouched = 0;
         reacknowledge = false; gap_nak_wanted = false; fatal_nak_wanted = false;
         REACHED(doubt_raised)
      :: else
      fi;
+     if :: DEFECT != old_voucher -> vouched = 0 :: else fi;
      widen_doubt(psn);
      if :: phase != FAILED && !owes -> let_go() :: else fi
   fi
@@ -255,27 +276,10 @@ inline agrees(end, msn) {
   bx_go = (DEFECT == answer_without_msn || (msn >= bx_counted && msn - bx_counted <= (end > bx_end -> end - bx_end : 0)))
 }
 
-/* bx_low: where the run begins that has `psn`, N when none has. */
-inline run_of(psn) {
-  bx_low = N;
-  if
-  :: psn >= 0 && in_run(psn) ->
-     bx_low = psn;
-     do :: bx_low > 0 && in_run(bx_low - 1) -> bx_low-- :: else -> break od
-  :: else
-  fi
-}
-
 inline proves(end, msn) {
   agrees(end, msn);
-  bx_proved = (bx_go && end >= una);
-  if
-  :: bx_proved && end == 0 -> bx_proved = (msn > 0)
-  :: bx_proved && end > 0 ->
-     run_of(end - 1);
-     bx_proved = (bx_low == N -> msn > 0 : msn > end - bx_low)
-  :: else
-  fi;
+  bx_proved = (bx_go && end >= una &&
+               (!(end > 0 && in_run(end - 1)) && (end <= lowest || !forgot) -> msn > 0 : msn > end - lowest));
   if :: DEFECT == any_answer_resumes -> bx_proved = true :: else fi
 }
 
@@ -284,8 +288,8 @@ inline response_proves(psn, msn) {
   first_read_from(head, tail, bx_read);
   if
   :: bx_read < N && bx_read < fresh && psn >= held_psn(bx_read) && psn <= last_of(bx_read) ->
-     run_of(psn);
-     bx_proved = (bx_low == N -> true : msn == msn_base + held_msn(bx_read) && msn > after(bx_read) - bx_low)
+     bx_proved = ((!in_run(psn) && !forgot) ||
+                  (msn == msn_base + held_msn(bx_read) && msn > (after(bx_read) > lowest -> after(bx_read) - lowest : 0)))
   :: else
   fi
 }
@@ -294,17 +298,15 @@ inline resume() {
   bx_proved = true;
   if
   :: phase == FAILED ->
-     bx_low = 0;
-     do :: !in_run(bx_low) -> bx_low++ :: else -> break od;
      if
-     :: una < bx_low -> fatal_psn = (bx_low < h -> bx_low : h); fatal_nak_wanted = true
+     :: una < lowest -> fatal_psn = (lowest < h -> lowest : h); fatal_nak_wanted = true
      :: else -> bx_proved = false
      fi
   :: else
   fi;
   if
   :: bx_proved ->
-     doubted = false; contradicted = false; quiet = false; newcomer = 0; vouched = 0;
+     doubted = false; contradicted = false; newcomer = 0; lowest = 0; forgot = false; vouched = 0;
      REACHED(resumed)
   :: else
   fi
@@ -324,7 +326,7 @@ inline begin_again(end, msn) {
   msn_h = msn; msn_known = false;
   acknowledged_any = false; behind = false; behind_at = 0; trusted = true;
   resending = false; one_probe = false; probe_out = false; hold = false;
-  contradicted = false; quiet = false; newcomer = 0; vouched = 0;
+  contradicted = false; newcomer = 0; lowest = 0; forgot = false; vouched = 0;
   REACHED(began_again)
 }
 
@@ -373,7 +375,6 @@ inline resolve(type, psn, msn) {
      if
      :: bx_proved -> resume(); bx_go = (bx_proved && phase != FAILED)
      :: else ->
-        quiet = false;
         if
         :: bx_cover < una ->
            if
@@ -663,6 +664,7 @@ inline in_order(psn) {
      if :: is_read(psn) && bx_read == N -> read_next = psn :: else fi;
      half_read[psn] = false;
      take_life(psn);
+     if :: doubted -> vouched = vouched | bit(psn) :: else fi;
      tail = after(psn);
      bx_forward = false;
      try_send()
@@ -695,6 +697,10 @@ inline read_repeated(psn) {
 }
 
 inline repeated(psn) {
+  if
+  :: phase == UNCONFIRMED && DEFECT != keeps_unconfirmed -> drop_never_sent(); let_go()  /* let_go_unconfirmed() */
+  :: else
+  fi;
   find(psn);
   bx_forward = true;
   if
@@ -769,7 +775,7 @@ inline request(psn) {
   :: phase == ENDED -> pass_plain(psn)
   :: phase == PLAIN ->
      if
-     :: sent_top <= psn && tail <= psn && empty_queue && trusted && !draining && psn == sent_top ->
+     :: sent_top <= psn && tail <= psn && empty_queue && trusted && !draining && psn == sent_top && una > 0 ->
         start_rejoining(psn);
         in_order(psn)
      :: else ->
@@ -918,7 +924,7 @@ inline forget() {
   probe_end = 0; resume_psn = 0; resend_end = 0; rewound_to = NEVER;
   reacknowledge = false; gap_nak_wanted = false; gap_nak_sent = false;
   repair_nak_wanted = false; fatal_nak_wanted = false; fatal_psn = 0; read_again = NEVER;
-  doubted = false; newcomer = 0; vouched = 0; contradicted = false; quiet = false;
+  doubted = false; newcomer = 0; lowest = 0; forgot = false; vouched = 0; contradicted = false;
   behind = false; behind_at = 0; gap_top = 0; shared = false; from_record = false;
   acknowledged_any = false; trusted = true; draining = false; was_withheld = false;
   bx_at = 0;
@@ -1048,8 +1054,6 @@ idle:
   :: atomic { ON_TIME(owes && !hold && phase != FAILED && phase != ENDED && !(unsent == head && !probe_out) &&
                       may_resend(head) && room(to_responder, WCAP)) ->
        probe(); DONE; CLEAR }
-  /* half of give_up without a word from either side: an unanswered requester would have repeated itself */
-  :: atomic { doubted && !quiet && owes && long_silence -> quiet = true; CLEAR }
 #if GIVE_UP
   :: atomic { ON_TIME(!empty_queue && !hold && (!LIVES || long_silence)) -> give_up(); DONE; CLEAR }
 #endif

@@ -163,6 +163,9 @@
 #define failed_tells_anyone 23
 #define fatal_nak_unasked 24
 #define unknown_nak_fails 25
+#define first_send_in_doubt 26
+#define old_voucher 27
+#define keeps_unconfirmed 28
 
 /* Interesting states that must be reachable: with -DREACH=... the search must end with an error. */
 #ifndef REACH
@@ -199,6 +202,7 @@
 #define given_up_in_doubt 32
 #define answer_disagreed 35
 #define unknown_nak_came 36
+#define never_sent_dropped 37
 #if REACH
 #define REACHED(state) assert((state) != REACH)
 #else
