@@ -167,6 +167,8 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
   }
   if (!answers_head(flow, psn, aeth.msn)) [[unlikely]]
     if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();
+  if (!flow.owes() && comes_late(flow, psn, now)) [[unlikely]]
+    let_go(flow);
   if (flow.shared()) [[unlikely]]
     share(flow, psn_add(psn, 1), now);
 
@@ -186,6 +188,14 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
   }
   flow.msn_h = aeth.msn;
   return Verdict::forward;
+}
+
+// Custody of which nothing is acknowledged, and the answer comes long after the packet went: it may be another
+// connection's, whose requester has the same QPN. A requester that lives would have asked again.
+bool NearPart::comes_late(NearFlow& flow, std::uint32_t psn, Time now) const {
+  if (flow.queue.empty()) return false;
+  const rte_mbuf* answered = flow.queue.find(psn);
+  return answered != nullptr && held_in(answered).sent && now - held_in(answered).sent_at > base_timeout_of(flow);
 }
 
 // Credits count from the message that the answer acknowledges, so custody must be released up to it.
@@ -218,7 +228,9 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       if (counted == msn) {
         confirmed(flow);
       } else {
+        // It answers another connection, maybe, whose next answer could agree by chance.
         ++counters_[Counter::confirm_disagreed];
+        let_go(flow);
       }
       return;
     case Phase::rejoining:

@@ -190,6 +190,7 @@ class NearPart {
   Verdict fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict response(NearFlow& flow, const wire::Frame& frame, Time now);
+  bool comes_late(NearFlow& flow, std::uint32_t psn, Time now) const;
   void note_credits(NearFlow& flow, std::uint8_t syndrome, Verdict verdict);
   bool release_before(NearFlow& flow, std::uint32_t psn, Time now);
   void progressed(NearFlow& flow, Time now);

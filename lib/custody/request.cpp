@@ -202,7 +202,9 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
   if (!flow.queue.empty() && !psn_lt(span.psn, flow.una) && (held_mbuf = flow.queue.find(span.psn)) != nullptr) {
     Held& held = held_in(held_mbuf);
     held.resent = true;
-    if (flow.doubted() && !read) held.vouched = same_request(held_mbuf, frame) ? flow.doubt_number & 0xf : 0;
+    const bool same = !read && same_request(held_mbuf, frame);
+    if (same && held.sent) held.sent_at = now;
+    if (flow.doubted() && !read) held.vouched = same ? flow.doubt_number & 0xf : 0;
   }
   ++counters_[Counter::duplicates_forwarded];
   return Verdict::forward;

@@ -75,10 +75,11 @@ Judge::Flow* Judge::flow_of(const View& view) const {
   if (!(view.frame.vlan == plan.vlan) || !(view.frame.source == from.ip) || !(view.frame.destination == to.ip))
     return nullptr;
   // A box that was not told of the end of an older life, or that stood still over it, still sends for that, and takes in
-  // what came for it: PSNs tell them apart.
+  // what came for it: PSNs tell them apart, or that a requester has not sent so much yet.
   const auto fits = [&view](const Flow& flow) {
     const std::int32_t position = flow.plan.work->position_of(view.psn());
-    return position >= 0 && static_cast<std::size_t>(position) < flow.left.size();
+    if (position < 0 || static_cast<std::size_t>(position) >= flow.left.size()) return false;
+    return flow.requester == nullptr || static_cast<std::uint32_t>(position) < flow.requester->sent_top();
   };
   for (Flow* life = found->second; life != nullptr; life = life->before)
     if (fits(*life)) return life;

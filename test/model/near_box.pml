@@ -449,6 +449,7 @@ inline share(end) {
 inline learn_msn(msn) {
   if
   :: phase == UNCONFIRMED && msn_base + msn_released == msn -> phase = CONFIRMED; msn_known = true
+  :: phase == UNCONFIRMED && msn_base + msn_released != msn -> let_go()
   :: phase == REJOINING ->
      msn_base = msn - msn_released;
      if
