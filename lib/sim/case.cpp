@@ -197,8 +197,7 @@ std::string to_text(const Case& c) {
   return text;
 }
 
-Case parse_case(std::string_view text) {
-  Case c;
+Case parse_case(std::string_view text, Case c) {
   while (!text.empty()) {
     const std::size_t end = text.find_first_of(" \n\t");
     const std::string_view word = text.substr(0, end);

@@ -181,8 +181,8 @@ struct Knob {
 const std::vector<Knob>& knobs();
 
 std::string to_text(const Case& c);
-/// Throws std::invalid_argument that names the word it does not understand.
-Case parse_case(std::string_view text);
+/// `c` with what the text names. Throws std::invalid_argument that names the word it does not understand.
+Case parse_case(std::string_view text, Case c = {});
 
 /// A random case: calm in most respects, harmed in a few, so that failures say something.
 Case draw_case(std::uint64_t seed);

@@ -102,6 +102,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     flow->heard_at = now;
     ports.requests.insert(print);
     if (flow->failed_at != kNever) flow->asked = std::min(flow->asked, flow->plan.work->position_of(view.psn()));
+    note_unheard(*flow, now);
     note_tail(*flow, view);
     ports.requests_unmarked.insert(fingerprint_without_ack_req(view));
     ports.requests_unaddressed.insert(fingerprint(view.bytes.subspan(sizeof(wire::EthernetAddresses))));
@@ -152,6 +153,7 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     if (!as_it_came && !marked && !is_request_again(ports, *flow, view))
       report(Rule::exact, fmt::format("box {} sent a request that its host did not: {}", box, at(*flow, view)), now);
     request_left(*flow, view);
+    flow->unheard = 0;  // whoever answers it
     return;
   }
   if (forwarded) {
@@ -264,6 +266,22 @@ void Judge::note_seen(Flow& flow, const View& view) {
   if (position < 0 || static_cast<std::uint32_t>(position) >= flow.left.size()) return;
   const auto begin = static_cast<std::uint32_t>(position);
   flow.seen_low = std::min(flow.seen_low, begin);
+}
+
+// The requester of a failed flow hears of it when it asks (rule 6): its application may wait for nothing else.
+void Judge::note_unheard(Flow& flow, Time now) {
+  constexpr unsigned kAsks = 3;  // the box may have had no buffer for the first NAK
+  constexpr Duration kPatience = milliseconds(20);
+  if (flow.failed_at == kNever || flow.doubted || flow.closed) {
+    flow.unheard = 0;
+    return;
+  }
+  if (flow.unheard++ == 0) flow.unheard_since = now;
+  if (flow.unheard > kAsks && now - flow.unheard_since > kPatience)
+    report(Rule::fail_loudly,
+           fmt::format("flow {} failed, and its requester's next {} requests are kept without a word", flow.plan.name,
+                       flow.unheard - 1),
+           now);
 }
 
 // All that its requester sent below the PSN up to which the life before was acknowledged was lost before the box: to

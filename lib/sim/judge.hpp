@@ -132,6 +132,8 @@ class Judge final : public BoxWatch {
     bool may_end = false;          ///< its near box has seen an end of its own: DREQ or DREP with both IDs
     Time heard_at = 0;             ///< when its near box took in the last request
     std::int32_t asked = kNobody;  ///< after its failure: the oldest position that came since the last fatal NAK
+    unsigned unheard = 0;          ///< after its failure: requests since its near box last let one go, or said so
+    Time unheard_since = 0;        ///< the first of them
     bool remembered = false;       ///< over a crash of its near box: it still knows what it had told
     bool waits_in_record = false;  ///< its near box has not started again
     bool box_lost_memory = false;  ///< with data of some flow that it had acknowledged
@@ -183,6 +185,7 @@ class Judge final : public BoxWatch {
   static bool began_unseen(const Flow& flow);
   bool answers_mingle(const Flow& flow) const;
   static void note_seen(Flow& flow, const View& view);
+  void note_unheard(Flow& flow, Time now);
   static void note_addresses(Ports& ports, Side side, const View& view);
   static bool is_request_again(const Ports& ports, const Flow& flow, const View& view);
   void note_credits(Flow& flow, const View& view);

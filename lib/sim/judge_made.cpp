@@ -59,6 +59,7 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
   if (flow.lives_before && acknowledged > flow.requester->sent_top()) return;
   const bool fatal =
       !ack && wire::aeth_value(aeth.syndrome) != static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error);
+  if (fatal) flow.unheard = 0;
   if (fatal) return check_syndrome(flow, view, acknowledged, now);
   if (began_unseen(flow) || answers_mingle(flow)) {
     flow.told = std::max(flow.told, acknowledged);

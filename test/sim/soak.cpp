@@ -28,11 +28,16 @@ struct Options {
   unsigned seconds = 0;  ///< 0: until all cases ran
   std::string record;
   std::string replay;
+  std::string given;
   bool trace = false;
   bool shrink = true;
   bool survey = false;
   unsigned expect = 0;
 };
+
+sim::Case draw(const Options& options, std::uint64_t seed) {
+  return sim::parse_case(options.given, sim::draw_case(seed));
+}
 
 sim::Result run(const sim::Case& c, bool trace = false) {
   sim::Trace print;
@@ -91,7 +96,7 @@ void work(const Options& options, unsigned job, int pipe) {
   };
   for (std::uint64_t i = job; i < options.cases; i += options.jobs) {
     const std::uint64_t seed = options.seed + i;
-    const sim::Case c = sim::draw_case(seed);
+    const sim::Case c = draw(options, seed);
     const sim::Result result = run(c);
     ++report.cases;
     report.totals.add(result.totals);
@@ -135,8 +140,8 @@ void write_record(const Options& options, const Report& sum, double took, const 
   if (!out) throw std::runtime_error("cannot write " + options.record);
 }
 
-int explain(std::uint64_t seed, bool with_shrinking) {
-  sim::Case c = sim::draw_case(seed);
+int explain(const Options& options, std::uint64_t seed) {
+  sim::Case c = draw(options, seed);
   auto result = run(c);
   std::cout << "\nseed " << seed << ": " << sim::to_text(c) << "\n";
   if (!result.violation) {
@@ -144,7 +149,7 @@ int explain(std::uint64_t seed, bool with_shrinking) {
     return 1;
   }
   std::cout << result.violation->text << "\n";
-  if (with_shrinking) {
+  if (options.shrink) {
     c = shrink(c, result.violation->rule, std::chrono::seconds(20));
     result = run(c);
     std::cout << "shrunk: " << sim::to_text(c) << "\n" << (result.violation ? result.violation->text : "?") << "\n";
@@ -157,7 +162,7 @@ int explain(std::uint64_t seed, bool with_shrinking) {
 int expect(const Options& options) {
   std::map<unsigned, unsigned> others;
   for (std::uint64_t i = 0; i < options.cases; ++i) {
-    const auto result = run(sim::draw_case(options.seed + i));
+    const auto result = run(draw(options, options.seed + i));
     if (!result.violation) continue;
     if (static_cast<unsigned>(result.violation->rule) == options.expect) {
       std::cout << "found by seed " << options.seed + i << ": " << result.violation->text << "\n";
@@ -256,7 +261,7 @@ int soak(const Options& options, const std::string& command) {
     std::cerr << "a job died\n";
     return 1;
   }
-  if (sum.failed) return explain(sum.failed_seed, options.shrink);
+  if (sum.failed) return explain(options, sum.failed_seed);
   return sum.violations != 0 ? 1 : 0;
 }
 
@@ -274,20 +279,21 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "stop after so long, however many ran");
   app.add_option("--record", options.record, "write a record in Markdown to this file");
   app.add_option("--case", options.replay, "run this one case, as text, and say what breaks");
+  app.add_option("--given", options.given, "what each case has, as text, whatever is drawn");
   app.add_flag("--trace", options.trace, "with --case: print every frame at every place");
   app.add_flag("--shrink,!--no-shrink", options.shrink, "make a failing case simpler (default)");
   app.add_flag("--survey", options.survey, "print what each failing case breaks, and go on");
   app.add_option("--expect", options.expect, "succeed as soon as a case breaks this rule, fail when none does");
-  bool draw = false;
-  app.add_flag("--draw", draw, "print the text of the case with --seed, and stop");
+  bool print = false;
+  app.add_flag("--draw", print, "print the text of the case with --seed, and stop");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   try {
-    if (draw) {
-      std::cout << sim::to_text(sim::draw_case(options.seed)) << "\n";
+    if (print) {
+      std::cout << sim::to_text(draw(options, options.seed)) << "\n";
       return 0;
     }
     if (!options.replay.empty()) {

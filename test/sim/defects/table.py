@@ -13,6 +13,7 @@ class Defect(NamedTuple):
     old: str
     new: str
     rule: int
+    given: str = ''  # what the worlds have that it needs (soak --given), where few have that by chance
 
 
 DEFECTS = [
@@ -78,12 +79,16 @@ DEFECTS = [
     Defect('a resend begins one packet late', 'lib/custody/resend.cpp',
            '  flow.queue.rewind();\n', '  flow.queue.rewind();\n  flow.queue.mark_sent();\n', 8),
     Defect('resends keep the MAC address that they were taken with', 'lib/custody/resend.cpp',
-           'if (held.sent) frame = to_next_hop(flow, mbuf, frame);', '', 8),
+           'if (held.sent) frame = to_next_hop(flow, mbuf, frame);', '', 8,
+           'next_hop_dies_at_us=14000'),
     Defect('a first transmission gets another MAC address than its host gave it', 'lib/custody/resend.cpp',
-           'if (held.sent) frame = to_next_hop(flow, mbuf, frame);', 'frame = to_next_hop(flow, mbuf, frame);', 2),
+           'if (held.sent) frame = to_next_hop(flow, mbuf, frame);', 'frame = to_next_hop(flow, mbuf, frame);', 2,
+           'next_hop_dies_at_us=14000 box_a.wan_mbps=1'),
     Defect('compares PSNs without their circle', 'lib/custody/request.cpp',
            'const std::int32_t ahead = psn_diff(span.psn, flow.tail);',
-           'const auto ahead = static_cast<std::int32_t>(span.psn) - static_cast<std::int32_t>(flow.tail);', 8),
+           'const auto ahead = static_cast<std::int32_t>(span.psn) - static_cast<std::int32_t>(flow.tail);',
+           # A life that begins before the end of the circle, behind one that went beyond.
+           1, 'come_back=1 a.psn=16777213 a.messages=3'),
     Defect('policy window completes messages', 'lib/custody/acknowledge.cpp',
            'if (flow.policy == flow::Policy::window && held.msn != flow.msn_released) break;', '', 1),
     Defect('promises nothing to the restart record', 'lib/custody/acknowledge.cpp',
@@ -93,7 +98,8 @@ DEFECTS = [
     Defect('credits never run out', 'lib/custody/acknowledge.cpp',
            'flow.receive_limit - std::min(flow.receive_limit, flow.receives_examined)', 'flow.receive_limit', 4),
     Defect('learns from an ACK that fits two connections', 'lib/flow/traffic_learner.cpp',
-           'if (fit.count > 1) {', 'if (fit.count > 9) {', 4),
+           'if (fit.count > 1) {', 'if (fit.count > 9) {', 4,
+           'connected=1 starts_us=1100000 connections=3 psns_apart=0'),
     Defect('a DREQ of a connection learned from traffic is not known', 'lib/engine/teardown.cpp',
            'return index && connections[*index].from_traffic ? index : std::nullopt;', 'return std::nullopt;', 1),
     Defect('a REP alone ends the connection that has its QPN', 'lib/engine/learn.cpp',
@@ -107,7 +113,9 @@ DEFECTS = [
     Defect('the same exchange is a repeat for ever', 'lib/flow/cm_tracker.cpp',
            'if (pending != pending_.end() && pending->second.connection == connection) erase_pending(pending);',
            'if (pending != pending_.end() && pending->second.connection == connection) pending->second.connection.reset();',
-           1),
+           # The second connection is taken for the first.
+           6, 'connected=0 reconnect=1 same_exchange=1 close=2 box_a.confirm_cm=1 box_b.confirm_cm=1 come_back=0 '
+           'come_back_qpns=0 come_back_psn=0 leave_us=0 starts_us=0'),
     Defect('custody is sent again where another life waits for its own', 'lib/custody/identity.cpp',
            'return !flow.newcomer.touches(held_in(held).psn);', 'return true;', 2),
     Defect('any answer ends a doubt', 'lib/custody/identity.cpp',
@@ -115,5 +123,9 @@ DEFECTS = [
            'if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;\n  if (msn < 0x1000000) return true;', 1),
     Defect('an answer releases custody whatever its MSN', 'lib/custody/answer.cpp',
            'if (!answers_head(flow, psn, aeth.msn)) [[unlikely]]\n'
-           '    if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();', '', 1),
+           '    if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();', '', 1,
+           # Another life, not announced, begins where the one before ended, whose custody waits for the long haul.
+           'come_back=1 come_back_qpns=0 come_back_psn=10 leave_us=20000 connected=0 starts_us=0 a.messages=10 a.mix=6 '
+           'a.uniform=1 a.max_bytes=64 box_a.confirm_cm=1 wan_delay_us=1000 outage_at_us=1900 outage_us=30000 '
+           'outage_segment=1'),
 ]
