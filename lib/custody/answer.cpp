@@ -122,10 +122,14 @@ Verdict NearPart::disagreed() {
 
 // An ACK for what was answered before, that nobody asked for again, and too late for a straggler: it answers another
 // connection, whose requester has the same QPN.
-void NearPart::note_stray(NearFlow& flow, Time now) const {
-  if (flow.owes() && flow.silent == 0 && !is_behind(flow) &&
-      now - flow.unanswered_since > settings_.rto_min + flow.rtt.smoothed())
+void NearPart::note_stray(NearFlow& flow, Time now) {
+  if (flow.queue.empty() || flow.silent != 0 || is_behind(flow) ||
+      now - flow.unanswered_since <= settings_.rto_min + flow.rtt.smoothed())
+    return;
+  if (flow.owes())
     flow.silent |= kShared;
+  else
+    let_go(flow);
 }
 
 // The answer fits custody, and may be the other connection's: what it releases is counted as unconfirmed.

@@ -201,7 +201,7 @@ class NearPart {
   void share(NearFlow& flow, std::uint32_t end, Time now);
   Verdict shared_nak(NearFlow& flow, std::uint32_t end, Time now);
   Verdict disagreed();
-  void note_stray(NearFlow& flow, Time now) const;
+  void note_stray(NearFlow& flow, Time now);
   static void lives(NearFlow& flow, Time now);
   Verdict unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   void release_head(NearFlow& flow);

@@ -470,6 +470,7 @@ inline answer_ack(psn, msn) {
         is_behind();
         if
         :: STRAYS && owes && !silent && !bx_found -> shared = true
+        :: STRAYS && !owes && !empty_queue && !silent && !bx_found -> let_go()
         :: true
         fi
      :: else
