@@ -389,7 +389,8 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
     return;
   }
   // To the requester it has been said to be delivered: the NAK is the box's to deal with (section 6).
-  if (position < flow.told && position >= flow.accepted && flow.failed_at == kNever && !flow.closed && !flow.doubted)
+  if (position < flow.told && position >= flow.accepted && flow.failed_at == kNever && !flow.closed && !flow.doubted &&
+      !began_unseen(flow))
     report(Rule::fail_loudly, "a NAK for what the requester was told is delivered was passed on: " + at(flow, view),
            now);
   flow.told = std::max(flow.told, std::min(position, flow.accepted));
