@@ -27,8 +27,9 @@ std::uint64_t NearPart::window_of(const NearFlow& flow, Time now) const {
 void NearPart::acknowledge(NearFlow& flow, Time now) {
   if (flow.phase == Phase::failed) {
     if (flow.fatal_nak_wanted && !flow.doubted() &&
-        send_made(flow, flow.fatal_psn, flow.msn_h, wire::nak_syndrome(flow.fatal_code), Counter::fatal_naks))
-      flow.told = true;
+        send_made(flow, flow.fatal_psn, flow.msn_h, wire::nak_syndrome(flow.fatal_code), Counter::fatal_naks) &&
+        flow.told < 255)
+      ++flow.told;
     flow.fatal_nak_wanted = false;
     flow.fatal_psn = flow.h;
     return;

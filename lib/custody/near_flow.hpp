@@ -129,7 +129,7 @@ struct alignas(64) NearFlow {
 
   std::uint32_t fatal_psn = 0;  ///< of a failed flow: what its requester has not seen acknowledged
   wire::NakCode fatal_code = wire::NakCode::remote_operational_error;
-  bool told = false;             ///< of a failed flow: a fatal NAK was made
+  std::uint8_t told = 0;         ///< of a failed flow: fatal NAKs that were made, 255 at most
   bool from_record = false;      ///< of a failed flow: an earlier process failed it, and sent_top is not known
   std::uint64_t lost_bytes = 0;  ///< of a failed flow: acknowledged and not delivered
 

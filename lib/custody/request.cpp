@@ -31,6 +31,9 @@ constexpr std::int32_t kPlausible = 1 << 16;
 // that, or before and after can no longer be told.
 constexpr std::int32_t kMaxUnderWay = (1 << 23) - 4 * kPlausible;
 
+// Fatal NAKs that a requester is sent: the way from the box to its host loses next to nothing.
+constexpr std::uint8_t kTold = 3;
+
 }  // namespace
 
 bool NearPart::plausible(const NearFlow& flow, std::uint32_t psn) {
@@ -84,9 +87,10 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
 }
 
 // The next request of a failed flow is told of it. A repeat below h is not the next one: its requester missed a
-// pseudo-ACK, or is another, so it is the responder's to answer.
+// pseudo-ACK, or is another, so it is the responder's to answer. So is one that asks on though it was told: a fatal NAK
+// ends its own requester, and another life's may ignore it for its PSN.
 Verdict NearPart::of_failed(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
-  if (psn_lt(span.psn, flow.h)) doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
+  if (psn_lt(span.psn, flow.h) || flow.told >= kTold) doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
   const bool next = flow.from_record || psn_le(span.psn, flow.sent_top);
   if (flow.doubted() || !next) {
     ++counters_[Counter::plain_requests];

@@ -118,7 +118,10 @@ CmOutcome CmTracker::on_reply(const wire::Frame& frame, const wire::CmMessage& m
   const std::uint32_t starting_psn = message.starting_psn & wire::kPsnMask;
   if (pending.answered && pending.passive_comm_id == message.local_comm_id && passive_qpn == message.local_qpn &&
       active_psn == starting_psn) {
-    if (!stands(key, pending)) return outcome;
+    if (!stands(key, pending)) {
+      if (!pending.waits) outcome.mark = pending.mark;
+      return outcome;
+    }
     outcome.event = CmEvent::repeated;
     outcome.connection = pending.connection;
     return outcome;
@@ -247,6 +250,12 @@ void CmTracker::postpone(std::uint64_t mark, std::optional<ConnectionIndex> conn
     pending.connection = connection;
     if (connection) keys_[*connection] = {unsettled_->first, pending.passive_comm_id};
   }
+  unsettled_.reset();
+}
+
+void CmTracker::leave(std::uint64_t mark) {
+  if (!unsettled_) return;
+  if (const auto found = pending_.find(*unsettled_); found != pending_.end()) found->second.mark = mark;
   unsettled_.reset();
 }
 

@@ -39,7 +39,7 @@ struct CmOutcome {
   CmEvent event = CmEvent::none;
   ConnectionInfo info;                        ///< for replied, established
   Side active_side = Side::host;              ///< for replied, established: who sent the REQ
-  std::uint64_t mark = 0;                     ///< for established: as given to postpone()
+  std::uint64_t mark = 0;                     ///< as given to postpone(), for established; to leave(), for its REP again
   std::optional<ConnectionIndex> connection;  ///< all others; for established as given to bind() or postpone()
 };
 
@@ -66,6 +66,8 @@ class CmTracker {
   /// After `replied`, instead: the connection waits until its active end has shown that it has read the REP. Then
   /// `established` brings `mark` and `connection` back; until then CM messages of the exchange are about `connection`.
   void postpone(std::uint64_t mark, std::optional<ConnectionIndex> connection = std::nullopt);
+  /// After `replied`, instead: there is no place for it. When its REP comes again, nothing but `mark` comes back.
+  void leave(std::uint64_t mark);
   /// The connection is gone: its later CM messages are nobody's, and the same exchange again is a new one.
   void forget(ConnectionIndex connection);
 

@@ -270,16 +270,18 @@ void Judge::note_seen(Flow& flow, const View& view) {
 
 // The requester of a failed flow hears of it when it asks (rule 6): its application may wait for nothing else.
 void Judge::note_unheard(Flow& flow, Time now) {
-  constexpr unsigned kAsks = 3;  // the box may have had no buffer for the first NAK
+  constexpr unsigned kAsks = 4;  // the box may have had no buffer for the first NAK, and says no more after three
   constexpr Duration kPatience = milliseconds(20);
   if (flow.failed_at == kNever || flow.doubted || flow.closed) {
     flow.unheard = 0;
     return;
   }
+  if (flow.unheard != 0 && now - flow.unheard_last < milliseconds(1)) return;  // of the same burst
+  flow.unheard_last = now;
   if (flow.unheard++ == 0) flow.unheard_since = now;
   if (flow.unheard > kAsks && now - flow.unheard_since > kPatience)
     report(Rule::fail_loudly,
-           fmt::format("flow {} failed, and its requester's next {} requests are kept without a word", flow.plan.name,
+           fmt::format("flow {} failed, and its requester asks {} times without a word", flow.plan.name,
                        flow.unheard - 1),
            now);
 }

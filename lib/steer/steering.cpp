@@ -83,8 +83,14 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
   if (outcome.event == flow::CmEvent::repeated) index = outcome.connection;
   if (outcome.event == flow::CmEvent::replied) {
     index = replied(outcome, now);
-    if (!index) return without_place(outcome.info, frame, *message);
+    if (!index) {
+      const Target target = without_place(outcome.info, frame, *message);
+      tracker_.leave(1U + target.worker);
+      return target;
+    }
   }
+  // Its REP again: its requests may have passed by, so no other engine may learn it now.
+  if (outcome.event == flow::CmEvent::none && outcome.mark != 0) return {static_cast<Worker>(outcome.mark - 1)};
   if (outcome.event == flow::CmEvent::established) {
     index = outcome.connection;
     established(*index);

@@ -330,6 +330,12 @@ void Box::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t, T
   if (Flow* flow = by_serial(identity.serial)) flow->over = true;
 }
 
+/// It was asked for anew with other bytes: whether it arrived is not known, and that is said.
+void Box::on_unconfirmed_in_doubt(const custody::FlowIdentity& identity, std::uint64_t packets, std::uint64_t, Time) {
+  expect(packets != 0, "nothing is unconfirmed, and said to be");
+  if (Flow* flow = by_serial(identity.serial)) flow->over = true;
+}
+
 // ---- out --------------------------------------------------------------------------------------------------------
 
 std::uint16_t Box::transmit(Side out, rte_mbuf** frames, std::uint16_t count) {

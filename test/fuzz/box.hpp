@@ -66,7 +66,7 @@ class Box final : public engine::Sink, public custody::Observer {
     custody::FlowIdentity identity;
     std::vector<unsigned> vids;
     FlowJudge judge;
-    bool over = false;        ///< failed or closed: custody may be gone
+    bool over = false;        ///< failed, closed or unconfirmed, which was said: custody may be gone
     std::uint64_t since = 0;  ///< number of the first frame that can be its own
     Position expected = 0;
     bool asked_again = false;
@@ -85,6 +85,7 @@ class Box final : public engine::Sink, public custody::Observer {
   void on_flow_learned(const custody::FlowIdentity& flow, Time) override;
   void on_flow_failed(const custody::FlowIdentity& flow, std::string_view, std::uint64_t, Time) override;
   void on_flow_closed(const custody::FlowIdentity& flow, std::uint64_t, Time) override;
+  void on_unconfirmed_in_doubt(const custody::FlowIdentity& flow, std::uint64_t, std::uint64_t, Time) override;
 
   rte_mbuf* make(Side side, const Bytes& bytes, bool chained);
   void came_in(Side side, const Bytes& bytes);
