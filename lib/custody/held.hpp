@@ -26,8 +26,8 @@ struct Held {
   bool sent : 1 = false;            ///< the WAN port accepted it at least once
   bool resent : 1 = false;          ///< more than once: its answer measures no round trip (Karn)
   bool takes_receive : 1 = false;   ///< ends a message that uses up one of the responder's receives
-  std::uint8_t vouched : 4 = 0;     ///< the doubt (NearFlow::doubt_number) in which its requester sent the same bytes
   bool small : 1 = false;           ///< in a small buffer of custody's own, not in a receive buffer
+  std::uint32_t vouched = 0;        ///< the doubt (NearFlow::doubt_number) in which its requester sent the same bytes
 };
 static_assert(sizeof(Held) <= RTE_CACHE_LINE_MIN_SIZE, "one packet's bookkeeping stays within a cache line");
 

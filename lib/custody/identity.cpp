@@ -104,7 +104,7 @@ void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time 
     if (observer_ != nullptr) observer_->on_doubted(flow.identity, now);
   }
   // Each new sign may be of a life of its own, which has not sent what an earlier one did.
-  flow.doubt_number = static_cast<std::uint8_t>(flow.doubt_number % 15 + 1);
+  if (++flow.doubt_number == 0) ++flow.doubt_number;
   widen_doubt(flow, low, end, now);
   if (flow.phase == Phase::failed) return;
   if (flow.owes())

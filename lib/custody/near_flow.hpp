@@ -137,7 +137,7 @@ struct alignas(64) NearFlow {
   // Of a doubt (identity.cpp).
   Time doubted_at = 0;
   Time contradicted_at = 0;       ///< when an answer first did not continue custody's life; 0: none did
-  std::uint8_t doubt_number = 0;  ///< 1 to 15, over and over
+  std::uint32_t doubt_number = 0;  ///< of the last sign of another life; 0: there was none
   RecentPsnRuns newcomer;         ///< requests since then that may be another life's
   std::uint32_t gap_top = 0;      ///< first PSN after the packets dropped beyond a gap
 

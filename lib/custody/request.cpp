@@ -208,7 +208,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
     held.resent = true;
     const bool same = !read && same_request(held_mbuf, frame);
     if (same && held.sent) held.sent_at = now;
-    if (flow.doubted() && !read) held.vouched = same ? flow.doubt_number & 0xf : 0;
+    if (flow.doubted() && !read) held.vouched = same ? flow.doubt_number : 0;
   }
   ++counters_[Counter::duplicates_forwarded];
   return Verdict::forward;
@@ -321,8 +321,8 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
                      .wants_response = frame.opcode->wants_response(),
                      .is_atomic = frame.opcode->operation == wire::Operation::atomic_request,
                      .takes_receive = frame.opcode->takes_receive(),
-                     .vouched = static_cast<std::uint8_t>(flow.doubted() ? flow.doubt_number & 0xf : 0),
-                     .small = small};
+                     .small = small,
+                     .vouched = flow.doubted() ? flow.doubt_number : 0};
   held_in(held_mbuf) = held;
   const bool had_read = flow.queue.first_read() != nullptr;
   flow.queue.append(held_mbuf);

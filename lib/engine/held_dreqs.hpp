@@ -51,6 +51,18 @@ class HeldDreqs {
     return mbuf;
   }
 
+  /// None of them is ever sent. Returns how many there were.
+  unsigned discard() {
+    const unsigned discarded = count_;
+    while (first_ != nullptr) {
+      rte_mbuf* next = custody::held_in(first_).next;
+      rte_pktmbuf_free(first_);
+      first_ = next;
+    }
+    count_ = 0;
+    return discarded;
+  }
+
  private:
   rte_mbuf* first_ = nullptr;
   std::uint32_t released_ = 0;

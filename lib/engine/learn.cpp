@@ -134,11 +134,16 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
 // itself is such a proof: it names IDs that only the far end could read. All else waits for the active end's word.
 void Engine::Impl::replied(const flow::CmOutcome& outcome) {
   const flow::ConnectionInfo& info = outcome.info;
-  if (outcome.connection && is_same(table[*outcome.connection], info)) {
+  // Its REQ had been forgotten, and came again; after a DREQ it would be the next connection's.
+  if (outcome.connection && outcome.same_transaction && is_same(table[*outcome.connection], info) &&
+      connections[*outcome.connection].close_deadline == kNever) {
     tracker.bind(*outcome.connection, false);
     exchange_repeated(*outcome.connection);
     return;
   }
+  // A DREQ that waits for custody has the newcomer's IDs, and would end it. One that is still meant comes again.
+  if (outcome.connection)
+    counters[Counter::absorbed_dreqs] += connections[*outcome.connection].dreqs.discard();
   if (const auto old = table.holder(info, Side::host)) {
     if (outcome.active_side == Side::host) {
       close(*old);

@@ -134,10 +134,12 @@ CmOutcome CmTracker::on_reply(const wire::Frame& frame, const wire::CmMessage& m
   passive_qpn = message.local_qpn;
   active_psn = starting_psn;
   outcome.event = CmEvent::replied;
-  // Of the same exchange, whose REQ had been forgotten meanwhile?
+  // Of the same exchange, whose REQ had been forgotten meanwhile, or of ends that count their IDs anew?
   if (const auto live = live_.find({key.first, message.local_comm_id});
-      live != live_.end() && live->second.transaction_id == key.second && live->second.active_side != from)
+      live != live_.end() && live->second.active_side != from) {
     outcome.connection = live->second.connection;
+    outcome.same_transaction = live->second.transaction_id == key.second;
+  }
   outcome.info = pending.info;
   outcome.active_side = pending.active_side;
   unsettled_ = key;

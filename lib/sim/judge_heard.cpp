@@ -140,7 +140,7 @@ void Judge::Observer::on_closed_untold(const custody::FlowIdentity& identity, st
   constexpr Duration kIdle = seconds(600);  // then a full table may take its place
   note_said(identity);
   const Flow* flow = find(identity);
-  if (flow != nullptr && !judge_.has_ended(*flow) && judge_.now_ - flow->heard_at < kIdle)
+  if (flow != nullptr && !flow->doubted && !judge_.has_ended(*flow) && judge_.now_ - flow->heard_at < kIdle)
     judge_.report(Rule::fail_loudly,
                   fmt::format("flow {} failed, and is forgotten before its requester was told", flow->plan.name),
                   judge_.now_);

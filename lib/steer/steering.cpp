@@ -128,8 +128,8 @@ std::optional<Steering::Index> Steering::replied(const flow::CmOutcome& outcome,
   const auto leads_there = [&](Side side) {
     return holder(flow::key_of(outcome.info, side), side) == outcome.connection;
   };
-  // Its REQ had been forgotten, and came again.
-  if (outcome.connection && leads_there(Side::host) && leads_there(Side::wan)) {
+  // Its REQ had been forgotten, and came again; after a DREQ it would be the next connection's.
+  if (outcome.connection && outcome.same_transaction && lives_[*outcome.connection].closes == kNever && leads_there(Side::host) && leads_there(Side::wan)) {
     tracker_.bind(*outcome.connection);
     return outcome.connection;
   }
