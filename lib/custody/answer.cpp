@@ -19,11 +19,13 @@ using wire::psn_lt;
 
 namespace {
 
-// Whether a request may be answered so: a READ by responses of which none but the last ends it, an atomic by its own.
-bool fits(const wire::OpcodeInfo& response, bool last, bool is_atomic) {
-  if (response.operation == wire::Operation::atomic_response) return is_atomic;
+// Whether a request may be answered so: an atomic by its own response, a READ by responses of which the first begins
+// and the last ends it. Where they begin is not known of one whose requester has asked for the tail of its range.
+bool fits(const wire::OpcodeInfo& response, std::uint32_t psn, const Held& held) {
+  if (response.operation == wire::Operation::atomic_response) return held.is_atomic;
+  const bool begins = response.position == wire::Position::first || response.position == wire::Position::only;
   const bool ends = response.position == wire::Position::last || response.position == wire::Position::only;
-  return !is_atomic && ends == last;
+  return !held.is_atomic && ends == (psn == held.last_psn) && (begins == (psn == held.psn) || held.shortened);
 }
 
 // An ACK of the oldest packet in custody alone, with the MSN that was counted: what agrees() says of most.
@@ -52,7 +54,6 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
   }
-  if (frame.opcode->operation != wire::Operation::acknowledge) note_unasked(flow, frame, now);
   if (flow.doubted()) [[unlikely]] {
     if (!resolve(flow, frame, now)) {
       ++counters_[Counter::answers_forwarded];
@@ -157,8 +158,11 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     observer_->on_real_ack(flow.identity, {frame.destination_qpn(), psn, aeth.msn, aeth.syndrome, frame.bth().p_key},
                            flow.phase == Phase::confirmed, flow.h, now);
   // The responder answers in order: the READ asked for again is answered, or this tells the requester that it was lost.
-  const bool ends_wait = (flow.silent & kReadAgain) != 0 && psn_le(flow.read_again_last, psn);
-  if (ends_wait) flow.silent &= ~kReadAgain;
+  bool ends_wait = false;
+  if ((flow.silent & kReadAgain) != 0 && psn_le(flow.read_again_last, psn)) [[unlikely]] {
+    ends_wait = true;
+    flow.silent &= ~kReadAgain;
+  }
   if (psn_lt(psn, flow.una)) {
     // A responder may repeat its last ACK to announce receives (IBTA vol. 1, 9.7.7.2.4).
     if (psn_add(psn, 1) == flow.una && agrees(flow, flow.una, aeth.msn)) {
@@ -169,10 +173,10 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     }
     return stale();
   }
-  if (!answers_head(flow, psn, aeth.msn)) [[unlikely]]
+  if (!answers_head(flow, psn, aeth.msn)) [[unlikely]] {
     if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();
-  if (!flow.owes() && comes_late(flow, psn, now)) [[unlikely]]
-    let_go(flow);
+    if (!flow.owes() && comes_late(flow, psn, now)) let_go(flow);
+  }
   if (flow.shared()) [[unlikely]]
     share(flow, psn_add(psn, 1), now);
 
@@ -199,7 +203,9 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
 bool NearPart::comes_late(NearFlow& flow, std::uint32_t psn, Time now) const {
   if (flow.queue.empty()) return false;
   const rte_mbuf* answered = flow.queue.find(psn);
-  return answered != nullptr && held_in(answered).sent && now - held_in(answered).sent_at > base_timeout_of(flow);
+  return answered != nullptr && held_in(answered).sent &&
+         now - held_in(answered).sent_at >
+             flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
 }
 
 // Credits count from the message that the answer acknowledges, so custody must be released up to it.
@@ -340,6 +346,10 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   ++counters_[Counter::real_responses];
   rte_mbuf* read = flow.queue.first_read();
   if (read == nullptr) {
+    if (!flow.queue.empty()) {
+      note_unasked(flow, frame, now);
+      if (flow.doubted() && flow.owes()) return Verdict::forward;
+    }
     // Not in custody: it answers what is there before it, and once finished, as an ACK would, itself.
     if (psn_lt(flow.una, frame.psn())) release_before(flow, frame.psn(), now);
     const auto position = frame.opcode->position;
@@ -351,9 +361,13 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   }
   const Held held = held_in(read);
   const std::uint32_t psn = frame.psn();
-  if (!held.sent || psn_lt(psn, held.psn) || psn_lt(held.last_psn, psn)) return Verdict::forward;
-  if (!fits(*frame.opcode, psn == held.last_psn, held.is_atomic)) {
+  if (!held.sent || psn_lt(psn, held.psn) || psn_lt(held.last_psn, psn)) {
+    note_unasked(flow, frame, now);
+    return Verdict::forward;
+  }
+  if (!fits(*frame.opcode, psn, held)) {
     ++counters_[Counter::responses_unfit];
+    note_unasked(flow, frame, now);
     return Verdict::forward;
   }
 
@@ -419,7 +433,6 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
 }
 
 void NearPart::progressed(NearFlow& flow, Time now) {
-  flow.answered = true;
   flow.unanswered_since = now;
   flow.backoff = 0;
   flow.hold_until = 0;
@@ -441,14 +454,6 @@ void NearPart::release_head(NearFlow& flow) {
   if (const rte_mbuf* read = flow.queue.first_read(); read != nullptr && held.wants_response)
     flow.read_next = held_in(read).psn;
   give_back(mbuf);
-}
-
-// It is in custody no more.
-void NearPart::give_back(rte_mbuf* mbuf) {
-  budget_.bytes -= mbuf->pkt_len;
-  --budget_.packets;
-  if (!held_in(mbuf).small) --budget_.large_mbufs;
-  freed_.add(mbuf);
 }
 
 void NearPart::release_all(NearFlow& flow) {

@@ -152,8 +152,8 @@ void NearPart::skip_resends(NearFlow& flow) {
   flow.resending = flow.one_probe = flow.probe_out = false;
 }
 
-// What was never sent was never acknowledged either: its requester has it still, and repeats it if it lives. It must not
-// go into another life once what holds it back is over.
+// What was never sent was never acknowledged either: its requester has it still, and repeats it if it lives. It must
+// not go into another life once what holds it back is over.
 void NearPart::drop_never_sent(NearFlow& flow) {
   if (flow.queue.empty() || held_in(flow.queue.newest()).sent) return;
   outlet_.settle();  // frames of the burst point at custody
@@ -233,6 +233,7 @@ bool NearPart::response_proves(const NearFlow& flow, const wire::Frame& frame) {
 // and is the requester's.
 bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (!is_acknowledge(frame)) {
+    note_unasked(flow, frame, now);
     // Nothing is owed: READs in custody would stay there for ever if nobody saw their responses.
     if (flow.phase != Phase::failed && !flow.owes()) return true;
     if (!response_proves(flow, frame)) return false;
@@ -275,8 +276,8 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   return false;
 }
 
-// What custody has at its PSN is no READ or atomic, or a READ whose responses begin elsewhere: it answers another life or
-// connection of the requester's QPN, which sent one there.
+// What custody has at its PSN is no READ or atomic, or a READ whose responses begin elsewhere: it answers another life
+// or connection of the requester's QPN, which sent one there.
 void NearPart::note_unasked(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (flow.queue.empty() || psn_lt(psn, flow.una) || !psn_lt(psn, flow.tail)) return;

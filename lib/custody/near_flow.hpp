@@ -106,7 +106,6 @@ struct alignas(64) NearFlow {
   alignas(64) RttEstimator rtt;
   UnansweredWindow window;
   std::uint32_t behind_at = 0;  ///< of `behind`: first PSN that the requester had not used then
-  bool answered = false;        ///< the responder has answered something: una has moved
   bool behind = false;          ///< it asked again for what the box has acknowledged (NearPart::is_behind())
 
   // ---- what is rare
@@ -133,13 +132,14 @@ struct alignas(64) NearFlow {
   bool from_record = false;      ///< of a failed flow: an earlier process failed it, and sent_top is not known
   std::uint64_t lost_bytes = 0;  ///< of a failed flow: acknowledged and not delivered
 
-  Duration confirm_again = 0;  ///< idle for longer, the flow is confirmed by an answer again
+  std::uint32_t first_psn = 0;  ///< where the flow began: while una is there, the responder has answered nothing
+  Duration confirm_again = 0;   ///< idle for longer, the flow is confirmed by an answer again
   // Of a doubt (identity.cpp).
   Time doubted_at = 0;
-  Time contradicted_at = 0;       ///< when an answer first did not continue custody's life; 0: none did
+  Time contradicted_at = 0;        ///< when an answer first did not continue custody's life; 0: none did
   std::uint32_t doubt_number = 0;  ///< of the last sign of another life; 0: there was none
-  RecentPsnRuns newcomer;         ///< requests since then that may be another life's
-  std::uint32_t gap_top = 0;      ///< first PSN after the packets dropped beyond a gap
+  RecentPsnRuns newcomer;          ///< requests since then that may be another life's
+  std::uint32_t gap_top = 0;       ///< first PSN after the packets dropped beyond a gap
 
   std::uint32_t read_again_last = 0;  ///< PSN of the last response of the READ that was asked for again
   std::uint64_t examined_bytes = 0;   ///< bytes_taken up to there

@@ -25,6 +25,7 @@ void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_
   // A flow that is only counted must not have its gaps NAKed.
   if (flow.policy == flow::Policy::off) flow.phase = Phase::plain;
   place(flow, starting_psn, starting_psn);
+  flow.first_psn = starting_psn;
   flow.give_up = std::max(settings_.give_up, least_give_up);
   flow.confirm_again = settings_.confirm_again;
   flow.unanswered_since = now;
@@ -41,8 +42,9 @@ void NearPart::established(NearFlow& flow) const {
 void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn) {
   flow.phase = Phase::plain;
   flow.next_policy = flow.policy;
-  flow.was_confirmed = flow.answered = true;
+  flow.was_confirmed = true;
   place(flow, una, next_psn);
+  flow.first_psn = wire::psn_add(una, -1);
   flow.msn_h = msn;
   flow.give_up = settings_.give_up;
   flow.confirm_again = std::min(settings_.confirm_again, kConfirmAgainUnannounced);

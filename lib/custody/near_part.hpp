@@ -10,6 +10,7 @@
 
 #include "custody/budget.hpp"
 #include "custody/buffers.hpp"
+#include "custody/held.hpp"
 #include "custody/near_flow.hpp"
 #include "custody/restart_record.hpp"
 #include "metrics/counter_set.hpp"
@@ -174,8 +175,8 @@ class NearPart {
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
   bool may_nak_gap(const NearFlow& flow) const;
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
-  bool sends_newest(const NearFlow& flow, Time now) const;
-  bool sends_at_once(const NearFlow& flow, Time now) const;
+  [[gnu::always_inline]] inline bool sends_newest(const NearFlow& flow, Time now) const;
+  [[gnu::always_inline]] inline bool sends_at_once(const NearFlow& flow, Time now) const;
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
   static rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);
   static void enter_plain(NearFlow& flow);
@@ -190,7 +191,7 @@ class NearPart {
   Verdict fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict response(NearFlow& flow, const wire::Frame& frame, Time now);
-  bool comes_late(NearFlow& flow, std::uint32_t psn, Time now) const;
+  [[gnu::noinline]] bool comes_late(NearFlow& flow, std::uint32_t psn, Time now) const;
   void note_credits(NearFlow& flow, std::uint8_t syndrome, Verdict verdict);
   bool release_before(NearFlow& flow, std::uint32_t psn, Time now);
   void progressed(NearFlow& flow, Time now);
@@ -205,7 +206,13 @@ class NearPart {
   static void lives(NearFlow& flow, Time now);
   Verdict unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   void release_head(NearFlow& flow);
-  void give_back(rte_mbuf* mbuf);
+  /// A packet is in custody no more.
+  [[gnu::always_inline]] void give_back(rte_mbuf* mbuf) {
+    budget_.bytes -= mbuf->pkt_len;
+    --budget_.packets;
+    if (!held_in(mbuf).small) --budget_.large_mbufs;
+    freed_.add(mbuf);
+  }
   void note_read_stall(NearFlow& flow, Time now);
   void end_read_stall(NearFlow& flow, Time now);
   void release_all(NearFlow& flow);
@@ -219,9 +226,10 @@ class NearPart {
   static bool may_resend(const NearFlow& flow, const rte_mbuf* held);
   void ask_in_doubt(NearFlow& flow);
   static void skip_resends(NearFlow& flow);
-  void drop_never_sent(NearFlow& flow);
-  void let_go(NearFlow& flow);
-  void note_unasked(NearFlow& flow, const wire::Frame& frame, Time now);
+  // What is rare stays out of what each packet goes through.
+  [[gnu::noinline]] void drop_never_sent(NearFlow& flow);
+  [[gnu::noinline]] void let_go(NearFlow& flow);
+  [[gnu::noinline]] void note_unasked(NearFlow& flow, const wire::Frame& frame, Time now);
   bool resolve(NearFlow& flow, const wire::Frame& frame, Time now);
   static bool proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end);
   static bool response_proves(const NearFlow& flow, const wire::Frame& frame);

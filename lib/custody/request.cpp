@@ -107,12 +107,23 @@ bool NearPart::idle_for_long(const NearFlow& flow, Time now) {
   return flow.queue.empty() && now - flow.unanswered_since > flow.confirm_again && flow.phase == Phase::confirmed;
 }
 
+bool NearPart::sends_at_once(const NearFlow& flow, Time now) const {
+  return !flow.resending && !flow.one_probe && now >= flow.hold_until &&
+         flow.queue.under_way() < flow.loss_window.packets() && outlet_.may_send();
+}
+
+// What was taken last is all that waits, and nothing holds it back.
+bool NearPart::sends_newest(const NearFlow& flow, Time now) const {
+  return flow.queue.unsent() == flow.queue.newest() && sends_at_once(flow, now);
+}
+
 Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {
   flow.gap_nak_wanted = flow.gap_nak_sent = false;
   if (idle_for_long(flow, now)) [[unlikely]]
     start_rejoining(flow, span);
   // What holds custody back may be of another life than this request: it does not wait behind it.
-  const bool held_up = flow.doubted() && flow.owes() && (flow.queue.unsent() != nullptr || !sends_at_once(flow, now));
+  const bool held_up = flow.silent != 0 && flow.doubted() && flow.owes() &&
+                       (flow.queue.unsent() != nullptr || !sends_at_once(flow, now));
   const bool off = flow.policy == flow::Policy::off || !flow.trusted || held_up;
   // While draining, what queues behind a resend still goes through custody: it would overtake otherwise.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
@@ -139,16 +150,6 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
   }
   try_send(flow, now);
   return Verdict::taken;
-}
-
-// What was taken last is all that waits, and nothing holds it back.
-bool NearPart::sends_newest(const NearFlow& flow, Time now) const {
-  return flow.queue.unsent() == flow.queue.newest() && sends_at_once(flow, now);
-}
-
-bool NearPart::sends_at_once(const NearFlow& flow, Time now) const {
-  return !flow.resending && !flow.one_probe && now >= flow.hold_until &&
-         flow.queue.under_way() < flow.loss_window.packets() && outlet_.may_send();
 }
 
 bool NearPart::may_nak_gap(const NearFlow& flow) const {
@@ -335,8 +336,8 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
 void NearPart::enter_plain(NearFlow& flow) { flow.phase = Phase::plain; }
 
 bool NearPart::may_rejoin(const NearFlow& flow, const Span& span) const {
-  return flow.queue.empty() && flow.answered && flow.next_policy != flow::Policy::off && flow.trusted && !draining_ &&
-         span.known && span.psn == flow.sent_top;
+  return flow.queue.empty() && flow.una != flow.first_psn && flow.next_policy != flow::Policy::off && flow.trusted &&
+         !draining_ && span.known && span.psn == flow.sent_top;
 }
 
 void NearPart::start_rejoining(NearFlow& flow, const Span& span) {

@@ -76,15 +76,15 @@ struct Engine::Impl final : custody::Outlet {
   Time next_deadline() const;
   std::uint64_t waiting_frames() const;
 
-  void burst(Side side, std::span<rte_mbuf* const> frames);
+  [[gnu::always_inline]] inline void burst(Side side, std::span<rte_mbuf* const> frames);
   void pass_by(Side side, std::span<rte_mbuf* const> frames);
-  bool take_apart(Side side, std::span<rte_mbuf* const> frames);
+  [[gnu::always_inline]] inline bool take_apart(Side side, std::span<rte_mbuf* const> frames);
   void look_up(Side side, std::size_t count);
   void prefetch_connection(Side side, const Arrival& arrival) const;
   void prefetch_contents(Side side, const Arrival& arrival) const;
   void frame(Side side, const Arrival& arrival);
-  custody::Verdict roce(Side side, const Arrival& arrival);
-  custody::Verdict rc(Side side, const Arrival& arrival);
+  [[gnu::always_inline]] inline custody::Verdict roce(Side side, const Arrival& arrival);
+  [[gnu::always_inline]] inline custody::Verdict rc(Side side, const Arrival& arrival);
   flow::ConnectionIndex connection_of(Side side, const Arrival& arrival) const;
   [[gnu::cold, gnu::noinline]] flow::ConnectionIndex connection_now(Side side, const wire::Frame& frame) const;
   [[gnu::cold, gnu::noinline]] void look_for_newcomer(const Connection& connection, Side side,
@@ -93,7 +93,7 @@ struct Engine::Impl final : custody::Outlet {
   void end_of_burst();
   void service_backlog();
   void run_timers(Time due);
-  void touch(flow::ConnectionIndex index);
+  [[gnu::always_inline]] void touch(flow::ConnectionIndex index);
   [[gnu::cold, gnu::noinline]] void lengthen_touched();
   void schedule(flow::ConnectionIndex index);
   void set_timer(flow::ConnectionIndex index, Time deadline);

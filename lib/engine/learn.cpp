@@ -142,8 +142,7 @@ void Engine::Impl::replied(const flow::CmOutcome& outcome) {
     return;
   }
   // A DREQ that waits for custody has the newcomer's IDs, and would end it. One that is still meant comes again.
-  if (outcome.connection)
-    counters[Counter::absorbed_dreqs] += connections[*outcome.connection].dreqs.discard();
+  if (outcome.connection) counters[Counter::absorbed_dreqs] += connections[*outcome.connection].dreqs.discard();
   if (const auto old = table.holder(info, Side::host)) {
     if (outcome.active_side == Side::host) {
       close(*old);

@@ -37,10 +37,10 @@ enum class CmEvent : std::uint8_t {
 
 struct CmOutcome {
   CmEvent event = CmEvent::none;
-  ConnectionInfo info;                        ///< for replied, established
-  Side active_side = Side::host;              ///< for replied, established: who sent the REQ
-  bool same_transaction = false;              ///< for replied: `connection` has the same IDs, and this too
-  std::uint64_t mark = 0;                     ///< as given to postpone(), for established; to leave(), for its REP again
+  ConnectionInfo info;            ///< for replied, established
+  Side active_side = Side::host;  ///< for replied, established: who sent the REQ
+  bool same_transaction = false;  ///< for replied: `connection` has the same IDs, and this too
+  std::uint64_t mark = 0;         ///< as given to postpone(), for established; to leave(), for its REP again
   std::optional<ConnectionIndex> connection;  ///< all others; for established as given to bind() or postpone()
 };
 

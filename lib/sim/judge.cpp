@@ -74,8 +74,8 @@ Judge::Flow* Judge::flow_of(const View& view) const {
   const HostAddress& from = answer ? plan.responder : plan.requester;
   if (!(view.frame.vlan == plan.vlan) || !(view.frame.source == from.ip) || !(view.frame.destination == to.ip))
     return nullptr;
-  // A box that was not told of the end of an older life, or that stood still over it, still sends for that, and takes in
-  // what came for it: PSNs tell them apart, or that a requester has not sent so much yet.
+  // A box that was not told of the end of an older life, or that stood still over it, still sends for that, and takes
+  // in what came for it: PSNs tell them apart, or that a requester has not sent so much yet.
   const auto fits = [&view](const Flow& flow) {
     const std::int32_t position = flow.plan.work->position_of(view.psn());
     if (position < 0 || static_cast<std::size_t>(position) >= flow.left.size()) return false;
@@ -239,7 +239,8 @@ std::uint64_t Judge::order_class(const Ports& ports, std::uint64_t print, const 
 
 bool Judge::to_closed(const View& view) const {
   return std::ranges::any_of(flows_, [&view](const auto& flow) {
-    return (flow->closed || flow->parted) && (flow->plan.requester_qpn == view.qpn() || flow->plan.responder_qpn == view.qpn());
+    return (flow->closed || flow->parted) &&
+           (flow->plan.requester_qpn == view.qpn() || flow->plan.responder_qpn == view.qpn());
   });
 }
 
@@ -280,10 +281,10 @@ void Judge::note_unheard(Flow& flow, Time now) {
   flow.unheard_last = now;
   if (flow.unheard++ == 0) flow.unheard_since = now;
   if (flow.unheard > kAsks && now - flow.unheard_since > kPatience)
-    report(Rule::fail_loudly,
-           fmt::format("flow {} failed, and its requester asks {} times without a word", flow.plan.name,
-                       flow.unheard - 1),
-           now);
+    report(
+        Rule::fail_loudly,
+        fmt::format("flow {} failed, and its requester asks {} times without a word", flow.plan.name, flow.unheard - 1),
+        now);
 }
 
 // All that its requester sent below the PSN up to which the life before was acknowledged was lost before the box: to

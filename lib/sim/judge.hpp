@@ -132,8 +132,8 @@ class Judge final : public BoxWatch {
     bool may_end = false;          ///< its near box has seen an end of its own: DREQ or DREP with both IDs
     Time heard_at = 0;             ///< when its near box took in the last request
     std::int32_t asked = kNobody;  ///< after its failure: the oldest position that came since the last fatal NAK
-    unsigned unheard = 0;          ///< after its failure: bursts of requests since its near box last let one go, or said so
-    Time unheard_since = 0;        ///< the first of them
+    unsigned unheard = 0;    ///< after its failure: bursts of requests since its near box last let one go, or said so
+    Time unheard_since = 0;  ///< the first of them
     Time unheard_last = 0;
     bool remembered = false;       ///< over a crash of its near box: it still knows what it had told
     bool waits_in_record = false;  ///< its near box has not started again

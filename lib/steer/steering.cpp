@@ -129,7 +129,8 @@ std::optional<Steering::Index> Steering::replied(const flow::CmOutcome& outcome,
     return holder(flow::key_of(outcome.info, side), side) == outcome.connection;
   };
   // Its REQ had been forgotten, and came again; after a DREQ it would be the next connection's.
-  if (outcome.connection && outcome.same_transaction && lives_[*outcome.connection].closes == kNever && leads_there(Side::host) && leads_there(Side::wan)) {
+  if (outcome.connection && outcome.same_transaction && lives_[*outcome.connection].closes == kNever &&
+      leads_there(Side::host) && leads_there(Side::wan)) {
     tracker_.bind(*outcome.connection);
     return outcome.connection;
   }

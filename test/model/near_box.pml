@@ -67,8 +67,7 @@ hidden short bx_counted;
 #define may_resend(x) (!doubted || !touches(held_psn(x)) || ((vouched >> (x)) & 1) || \
                        DEFECT == resend_in_doubt)
 /* The frame's bytes are those of the copy of PSN `x`. */
-#define same_request(x) (DEFECT == absorb_uncompared || \
-                         (!is_forged(bx_more) && (life_of(bx_more) == ((held_life >> (x)) & 1) || ((SAME >> (x)) & 1))))
+#define same_request(x) (!is_forged(bx_more) && (life_of(bx_more) == ((held_life >> (x)) & 1) || ((SAME >> (x)) & 1)))
 /* Something of the box's own is due before any timer of a host. */
 #define box_timer ((hold && !empty_queue) || \
                    (owes && phase != FAILED && phase != ENDED && !(unsent == head && !probe_out) && may_resend(head)))

@@ -131,7 +131,6 @@ DEFECTS = [
     defect("ack_after_end", "a repeated pseudo-ACK after the connection's end", N=3, READS=0, BURST=1, CREDITS=1, CLOSES=1,
            LOSSES=1, DUPS=0, K0="WRITE", K1="WRITE", K2="WRITE"),
     defect("reack_repeats", "any repeat below h is acknowledged by h - 1", N=2, LIVES=1, **LIFE),
-    defect("absorb_uncompared", "a repeat is absorbed without comparing bytes", N=2, LIVES=1, **LIFE),
     defect("resend_in_doubt", "custody is resent in doubt", N=2, LIVES=1, **LIFE),
     defect("first_send_in_doubt", "what was never sent goes on in doubt", N=3, LIVES=1, HELD_BACK=1, SAME=1, K0="WRITE",
            K1="WRITE", K2="WRITE", **LIFE),

@@ -156,7 +156,6 @@
 #define dreq_never_released 16
 #define ack_after_end 17
 #define reack_repeats 18
-#define absorb_uncompared 19
 #define resend_in_doubt 20
 #define any_answer_resumes 21
 #define answer_without_msn 22

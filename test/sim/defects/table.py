@@ -68,7 +68,7 @@ DEFECTS = [
     Defect('the limit of the box is ignored', 'lib/custody/request.cpp',
            'if (budget_.bytes + bytes > budget_.box_bytes_limit) {', 'if (bytes > budget_.box_bytes_limit) {', 7),
     Defect('a released packet is not freed', 'lib/custody/answer.cpp',
-           'flow.read_next = held_in(read).psn;\n  freed_.add(mbuf);', 'flow.read_next = held_in(read).psn;', 7),
+           '  give_back(mbuf);\n}', '  rte_mbuf_refcnt_update(mbuf, 1);\n  give_back(mbuf);\n}', 7),
     Defect('what custody cannot take is dropped', 'lib/custody/request.cpp',
            '    enter_plain(flow);\n    return pass_plain(flow, frame, span);\n  }\n  count_new',
            '    return Verdict::drop;\n  }\n  count_new', 8),
