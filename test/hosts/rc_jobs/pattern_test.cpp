@@ -47,7 +47,7 @@ TEST_CASE("each single byte that differs is found, between the messages too") {
 
 TEST_CASE("a message that never arrived is missing, and counted") {
   auto region = whole(kPattern);
-  const auto& place = Layout(kPattern).places()[7];
+  const auto place = Layout(kPattern).places()[7];
   std::fill_n(region.begin() + static_cast<std::ptrdiff_t>(place.offset), place.size, std::uint8_t{0});
   const auto found = compare_all(kPattern, region);
   CHECK(found.wrong == place.size);
@@ -58,7 +58,7 @@ TEST_CASE("another job's bytes differ, but for the first messages that are to be
   auto before = kPattern;
   before.job = 2;
   const auto found = compare_all(kPattern, whole(before));
-  const auto& second = Layout(kPattern).places()[1];
+  const auto second = Layout(kPattern).places()[1];
   CHECK(found.first_wrong >= second.offset);
   CHECK(found.first_wrong < second.offset + second.size);
   CHECK(found.missing == 0);
