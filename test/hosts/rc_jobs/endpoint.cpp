@@ -117,6 +117,15 @@ void Endpoint::fail(const std::string& what, int error) const {
   fail_on(ibv_get_device_name(context_->device), what, error);
 }
 
+// The memory window goes before the QP that it is bound to. Until then a QP that still answers would say "remote access
+// error" to a peer that still writes, instead of nothing, as one whose end has left does.
+Endpoint::~Endpoint() {
+  if (qp_ == nullptr) return;
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_ERR;
+  ibv_modify_qp(qp_.get(), &attributes, IBV_QP_STATE);
+}
+
 void Endpoint::modify(ibv_qp_attr attributes, int mask, const char* state) {
   const int error = ibv_modify_qp(qp_.get(), &attributes, mask);
   if (error != 0) fail("cannot take QP " + std::to_string(qp_->qp_num) + " to " + state, error);

@@ -71,6 +71,9 @@ struct Destroy {
 class Endpoint {
  public:
   explicit Endpoint(const Needs& needs);
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
 
   [[nodiscard]] std::span<std::uint8_t> inbox() const { return {memory_.get(), inbox_}; }
   [[nodiscard]] std::span<std::uint8_t> outbox() const {
