@@ -229,10 +229,11 @@ std::optional<ibv_wc> Endpoint::poll() {
   const int got = ibv_poll_cq(cq_.get(), 1, &one);
   if (got < 0) fail("cannot poll the completion queue", EIO);
   if (got == 0) return {};
-  if (one.status != IBV_WC_SUCCESS)
-    throw std::runtime_error("QP " + std::to_string(qp_->qp_num) + ", work request " + std::to_string(one.wr_id) +
-                             ": " + ibv_wc_status_str(one.status));
-  return one;
+  if (one.status == IBV_WC_SUCCESS) return one;
+  const auto what = "QP " + std::to_string(qp_->qp_num) + ", work request " + std::to_string(one.wr_id) + ": " +
+                    ibv_wc_status_str(one.status);
+  if (one.status == IBV_WC_REM_ACCESS_ERR) throw AccessRefused(what);
+  throw std::runtime_error(what);
 }
 
 Wake Endpoint::wait(const Stream& peer, Deadline deadline) {

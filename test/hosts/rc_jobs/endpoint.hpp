@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,11 @@ enum class Wake { completion, peer_closed, late };
 struct Unmap {
   std::size_t size = 0;
   void operator()(std::uint8_t* memory) const;
+};
+
+/// The peer's memory is not, or no longer, open to this QP.
+struct AccessRefused : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 /// Destroys what libibverbs made.

@@ -121,10 +121,15 @@ class Client {
         requests_(end.messages() + (left() ? 0 : 1)) {}
 
   void run() {
-    if (plan_.offer.kind == Kind::ping_pong)
-      ping_pong();
-    else
-      batch();
+    try {
+      if (plan_.offer.kind == Kind::ping_pong)
+        ping_pong();
+      else
+        batch();
+    } catch (const AccessRefused&) {
+      if (!left()) throw;
+      stopped_ = true;  // the server goes, and its memory window is the first to go
+    }
     if (stopped_ || left()) return;
     while (!noted_ || result_.completed < requests_) {
       drain();
