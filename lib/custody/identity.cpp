@@ -146,7 +146,7 @@ void NearPart::ask_in_doubt(NearFlow& flow) {
   if (frame != nullptr) outlet_.send_held(flow, mbuf, frame);
 }
 
-// What was never sent is asked about on its own.
+// Sending goes on with the first packet that was never sent; try_send() decides about that one.
 void NearPart::skip_resends(NearFlow& flow) {
   flow.queue.skip_sent();
   flow.resending = flow.one_probe = flow.probe_out = false;

@@ -64,13 +64,13 @@ void Engine::Impl::release_dreqs(flow::ConnectionIndex index, Time due) {
 // Nobody answered a DREQ for a minute.
 void Engine::Impl::close_silent(flow::ConnectionIndex index) {
   Connection& connection = connections[index];
-  // A DREQ for a connection learned from traffic proves little: if the connection has gone on, it was nothing. And a
-  // failed flow waits for its requester.
   // Its QPs may have begun another life meanwhile, which nobody announced.
   if (now - connection.last_seen < kCloseWait && connection.near.owes()) {
     connection.close_deadline = now + kCloseWait;
     return;
   }
+  // A DREQ for a connection learned from traffic proves little: if the connection has gone on, it was nothing. And a
+  // failed flow waits for its requester.
   const bool waits = connection.near.phase == custody::Phase::failed && !connection.near.told;
   if (connection.from_traffic && (now - connection.last_seen < kCloseWait || !connection.near.queue.empty() || waits)) {
     connection.close_deadline = kNever;

@@ -153,7 +153,7 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     if (!as_it_came && !marked && !is_request_again(ports, *flow, view))
       report(Rule::exact, fmt::format("box {} sent a request that its host did not: {}", box, at(*flow, view)), now);
     request_left(*flow, view);
-    flow->unheard = 0;  // whoever answers it
+    flow->unheard = 0;  // the responder will answer the request
     return;
   }
   if (forwarded) {
