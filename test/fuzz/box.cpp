@@ -330,6 +330,11 @@ void Box::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t, T
   if (Flow* flow = by_serial(identity.serial)) flow->over = true;
 }
 
+/// By another life's answers, without RDMA-CM. Which requests were its own cannot be told here: the worlds judge that.
+void Box::on_began_again(const custody::FlowIdentity& identity, Time) {
+  if (Flow* flow = by_serial(identity.serial)) flow->judge.lose();
+}
+
 /// It was asked for anew with other bytes: whether it arrived is not known, and that is said.
 void Box::on_unconfirmed_in_doubt(const custody::FlowIdentity& identity, std::uint64_t packets, std::uint64_t, Time) {
   expect(packets != 0, "nothing is unconfirmed, and said to be");

@@ -85,6 +85,7 @@ class Box final : public engine::Sink, public custody::Observer {
   void on_flow_learned(const custody::FlowIdentity& flow, Time) override;
   void on_flow_failed(const custody::FlowIdentity& flow, std::string_view, std::uint64_t, Time) override;
   void on_flow_closed(const custody::FlowIdentity& flow, std::uint64_t, Time) override;
+  void on_began_again(const custody::FlowIdentity& flow, Time) override;
   void on_unconfirmed_in_doubt(const custody::FlowIdentity& flow, std::uint64_t, std::uint64_t, Time) override;
 
   rte_mbuf* make(Side side, const Bytes& bytes, bool chained);
