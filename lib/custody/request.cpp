@@ -122,8 +122,7 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
   if (idle_for_long(flow, now)) [[unlikely]]
     start_rejoining(flow, span);
   // What holds custody back may be of another life than this request: it does not wait behind it.
-  const bool held_up = flow.doubted() && flow.owes() &&
-                       (flow.queue.unsent() != nullptr || !sends_at_once(flow, now));
+  const bool held_up = flow.doubted() && flow.owes() && (flow.queue.unsent() != nullptr || !sends_at_once(flow, now));
   const bool off = flow.policy == flow::Policy::off || !flow.trusted || held_up;
   // While draining, what queues behind a resend still goes through custody: it would overtake otherwise.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
