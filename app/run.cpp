@@ -153,13 +153,13 @@ int run(const Options& options) {
     write_atomically(options.stats, statistics(reports, now));
   });
   watch.attend_by(watcher, service, requests);
+  attendant.start();
+  watcher.start();
+  // Whoever waits for this may count on the control socket and on the watch.
   fmt::print("longhaul run: {}: ready, {}, {}policy {}{}\n", config.name, runtime.describe(),
              workers.count() == 1 ? "" : fmt::format("{} workers, ", workers.count()),
              flow::name_of(config.engine.policies.fallback), control.describe());
   std::fflush(stdout);
-
-  attendant.start();
-  watcher.start();
   service.ready(fmt::format("{}, policy {}", runtime.describe(), flow::name_of(config.engine.policies.fallback)));
   const StopRecord stop = workers.run(requests);
   service.stopping("drained", seconds(10));
