@@ -126,6 +126,7 @@ struct Engine::Impl final : custody::Outlet {
   custody::Verdict disconnect_requested(Side side, flow::ConnectionIndex index, const wire::CmMessage& message,
                                         rte_mbuf* mbuf);
   void release_dreqs(flow::ConnectionIndex index, Time due);
+  void void_dreqs(flow::ConnectionIndex index);
   std::optional<flow::ConnectionIndex> disconnecting(Side side, const wire::Frame& frame,
                                                      const wire::CmMessage& message) const;
   void close_silent(flow::ConnectionIndex index);

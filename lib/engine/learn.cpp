@@ -57,6 +57,7 @@ Verdict Engine::Impl::cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
       replied(outcome);
       return Verdict::forward;
     case flow::CmEvent::repeated:
+      if (message->attribute == wire::CmAttribute::rep) void_dreqs(*outcome.connection);
       exchange_repeated(*outcome.connection);
       return Verdict::forward;
     case flow::CmEvent::disconnect_requested:
@@ -141,8 +142,7 @@ void Engine::Impl::replied(const flow::CmOutcome& outcome) {
     exchange_repeated(*outcome.connection);
     return;
   }
-  // A DREQ that waits for custody has the newcomer's IDs, and would end it. One that is still meant comes again.
-  if (outcome.connection) counters[Counter::absorbed_dreqs] += connections[*outcome.connection].dreqs.discard();
+  if (outcome.connection) void_dreqs(*outcome.connection);
   if (const auto old = table.holder(info, Side::host)) {
     if (outcome.active_side == Side::host) {
       close(*old);

@@ -61,6 +61,12 @@ void Engine::Impl::release_dreqs(flow::ConnectionIndex index, Time due) {
   while (!connection.dreqs.empty() && connection.dreqs.deadline() <= due) forward(Side::wan, connection.dreqs.pop());
 }
 
+// A REP of the same exchange has come. A DREQ that waits for custody has the newcomer's IDs, and would end it; one that
+// is still meant comes again.
+void Engine::Impl::void_dreqs(flow::ConnectionIndex index) {
+  counters[Counter::absorbed_dreqs] += connections[index].dreqs.discard();
+}
+
 // Nobody answered a DREQ for a minute.
 void Engine::Impl::close_silent(flow::ConnectionIndex index) {
   Connection& connection = connections[index];

@@ -109,7 +109,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     ports.requests_unaddressed_unmarked.insert(fingerprint_without_ack_req(view, sizeof(wire::EthernetAddresses)));
     return;
   }
-  note_end(box, view);
+  note_ids(box, view, now);
   if (const auto dreq = dreq_in(view)) {
     if (side == Side::wan)
       ports.wan_closed = true;
@@ -186,17 +186,25 @@ bool Judge::is_request_again(const Ports& ports, const Flow& flow, const View& v
           ports.requests_unaddressed_unmarked.contains(fingerprint_without_ack_req(view, kAddresses)));
 }
 
-// Forgers do not know both communication IDs.
-void Judge::note_end(unsigned box, const View& view) {
+// Forgers do not know both communication IDs. A REP with those of a connection begins its next life, in which a DREQ of
+// the last one would end it.
+void Judge::note_ids(unsigned box, const View& view, Time now) {
   using wire::CmAttribute;
   if (!view.intact) return;
   const auto message = wire::parse_cm(view.frame);
-  if (!message || (message->attribute != CmAttribute::dreq && message->attribute != CmAttribute::drep)) return;
+  if (!message) return;
+  const bool begins = message->attribute == CmAttribute::rep;
+  if (!begins && message->attribute != CmAttribute::dreq && message->attribute != CmAttribute::drep) return;
   for (const auto& flow : flows_) {
     const auto& ids = flow->plan.comm_ids;
     const bool its = (ids[0] == message->local_comm_id && ids[1] == message->remote_comm_id) ||
                      (ids[1] == message->local_comm_id && ids[0] == message->remote_comm_id);
     if (!its || !is_near(*flow, box)) continue;
+    if (begins) {
+      for (const std::uint32_t id : ids) ports_[box].dreqs.erase(id);
+      flow->announced_at = now;
+      continue;
+    }
     flow->may_end = true;
     if (message->attribute == CmAttribute::drep) flow->parted = true;
   }
@@ -237,9 +245,11 @@ std::uint64_t Judge::order_class(const Ports& ports, std::uint64_t print, const 
   return fingerprint(key);
 }
 
-bool Judge::to_closed(const View& view) const {
-  return std::ranges::any_of(flows_, [&view](const auto& flow) {
-    return (flow->closed || flow->parted) &&
+bool Judge::to_another_worker(const View& view, Time now) const {
+  constexpr Duration kHandOver = milliseconds(2);  // the most that a case has, and what waits behind it
+  return std::ranges::any_of(flows_, [&](const auto& flow) {
+    const bool begins = flow->announced_at != kNever && now - flow->announced_at <= kHandOver;
+    return (begins || flow->closed || flow->parted) &&
            (flow->plan.requester_qpn == view.qpn() || flow->plan.responder_qpn == view.qpn());
   });
 }
@@ -253,11 +263,15 @@ void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View
     if (found->second.empty()) classes.erase(found);
     return;
   }
-  // From the DREP on the worker of a connection is that of nobody's frames, and what came before it may still wait for
-  // another: damaged and forged ones.
-  if (ports.several_workers && found != classes.end() && to_closed(view) && std::erase(found->second, print) > 0) {
-    if (found->second.empty()) classes.erase(found);
-    return;
+  // From its REP to its DREP a connection has a worker of its own, and what came before either may still wait for
+  // another: damaged and forged frames.
+  if (ports.several_workers && found != classes.end() && to_another_worker(view, now)) {
+    auto& waiting = found->second;
+    if (const auto one = std::ranges::find(waiting, print); one != waiting.end()) {
+      waiting.erase(one);
+      if (waiting.empty()) classes.erase(found);
+      return;
+    }
   }
   report(Rule::transparent, fmt::format("out of order, or one before it was kept back: {}", describe(view)), now);
 }
@@ -391,9 +405,10 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
     flow.responder_said = std::max(flow.responder_said, reached);
     return;
   }
-  // To the requester it has been said to be delivered: the NAK is the box's to deal with (section 6).
-  if (position < flow.told && position >= flow.accepted && flow.failed_at == kNever && !flow.closed && !flow.doubted &&
-      !began_unseen(flow))
+  // To the requester it has been said to be delivered: the NAK is the box's to deal with (section 6). Once its DREP has
+  // come there is no requester.
+  if (position < flow.told && position >= flow.accepted && flow.failed_at == kNever && !flow.closed && !flow.parted &&
+      !flow.doubted && !began_unseen(flow))
     report(Rule::fail_loudly, "a NAK for what the requester was told is delivered was passed on: " + at(flow, view),
            now);
   flow.told = std::max(flow.told, std::min(position, flow.accepted));

@@ -128,6 +128,7 @@ class Judge final : public BoxWatch {
     bool doubted = false;          ///< its near box says nothing for it
     bool visible = false;          ///< its failure, or what was unconfirmed at its close, was said
     bool closed = false;           ///< at its near box
+    Time announced_at = kNever;    ///< its REP has come to its near box
     bool parted = false;           ///< its DREP has come to its near box
     bool may_end = false;          ///< its near box has seen an end of its own: DREQ or DREP with both IDs
     Time heard_at = 0;             ///< when its near box took in the last request
@@ -179,7 +180,7 @@ class Judge final : public BoxWatch {
 
   Flow* flow_of(const View& view) const;
   std::optional<wire::CmMessage> dreq_in(const View& view) const;
-  void note_end(unsigned box, const View& view);
+  void note_ids(unsigned box, const View& view, Time now);
   bool has_ended(const Flow& flow) const;
   void forget(unsigned box);
   bool repeated_whole(const Flow& flow) const;
@@ -199,7 +200,7 @@ class Judge final : public BoxWatch {
   void made(unsigned box, const View& view, Time now);
   void check_made(Flow& flow, const View& view, Time now);
   void check_syndrome(Flow& flow, const View& view, std::uint32_t acknowledged, Time now);
-  bool to_closed(const View& view) const;
+  bool to_another_worker(const View& view, Time now) const;
   static std::uint64_t order_class(const Ports& ports, std::uint64_t print, const View& view);
   void check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now);
   void dreq_left(unsigned box, std::uint32_t id, Time now);

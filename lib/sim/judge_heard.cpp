@@ -70,10 +70,14 @@ void Judge::Observer::on_resumed(const custody::FlowIdentity& identity, Time) {
   for_lives(identity, [](Flow& flow) { flow.doubted = false; });
 }
 
-// From here on it follows the newest life of these QPs.
+// From here on it follows the newest life of these QPs. That may be the one before, whose requester missed what it was
+// told, and asks.
 void Judge::Observer::on_began_again(const custody::FlowIdentity& identity, Time now) {
   judge_.by_serial_.erase({box_, identity.serial});
   on_flow_learned(identity, now);
+  Flow* flow = find(identity);
+  if (flow != nullptr && flow->requester != nullptr)
+    flow->told = std::min(flow->told, flow->requester->unacknowledged());
 }
 
 void Judge::Observer::on_unconfirmed_in_doubt(const custody::FlowIdentity& identity, std::uint64_t, std::uint64_t,

@@ -9,6 +9,13 @@
 
 namespace longhaul::sim {
 
+namespace {
+
+/// Of an Acknowledge: not a NAK.
+bool is_ack(const View& view) { return wire::aeth_kind(view.frame.aeth().syndrome) == wire::AethKind::ack; }
+
+}  // namespace
+
 void Judge::made(unsigned box, const View& view, Time now) {
   ++made_frames_;
   const auto found = by_requester_.find(view.qpn());
@@ -19,8 +26,8 @@ void Judge::made(unsigned box, const View& view, Time now) {
   // A box that was not told of the end of an older connection may still speak for that: PSNs tell them apart.
   Flow* flow = found->second;
   const auto plausible = [&view](const Flow& f) {
-    const std::int32_t position = f.plan.work->position_of(view.psn());
-    return position >= -1 && position <= static_cast<std::int32_t>(f.plan.work->positions());
+    const std::int32_t end = f.plan.work->position_of(view.psn()) + (is_ack(view) ? 1 : 0);
+    return end >= 0 && end <= static_cast<std::int32_t>(f.plan.work->positions());
   };
   if (!plausible(*flow))
     for (const auto& older : flows_)
@@ -50,7 +57,7 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
 
   const std::int32_t position = plan.work->position_of(view.psn());
   const wire::Aeth& aeth = view.frame.aeth();
-  const bool ack = wire::aeth_kind(aeth.syndrome) == wire::AethKind::ack;
+  const bool ack = is_ack(view);
   const std::int32_t acknowledged_signed = ack ? position + 1 : position;
   if (acknowledged_signed < 0 || acknowledged_signed > static_cast<std::int32_t>(plan.work->positions()))
     return wrong("PSN");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Design section 6: DREQ and DREP.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "rig.hpp"
@@ -56,6 +57,21 @@ TEST_CASE("repeated DREQs while one is held are absorbed", "[engine][teardown]")
   CHECK(rig.count(Counter::absorbed_dreqs) == 2);
   rig.wan_sends(pair.ack(101, 2));
   CHECK(rig.at_wan() == Lines{"write_only 101!", "dreq"});
+}
+
+TEST_CASE("the same exchange again: its REP voids the DREQ that waits, which would end the next connection",
+          "[engine][teardown]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.dreq(Side::host)});
+  rig.active_sends(pair, pair.req());
+  rig.passive_sends(pair, pair.rep());
+  CHECK(rig.count(Counter::absorbed_dreqs) == 1);
+  rig.at_wan();
+  rig.wait(small_settings().dreq_hold + seconds(1));
+  const Lines out = rig.at_wan();
+  CHECK(std::ranges::find(out, "dreq") == out.end());
 }
 
 TEST_CASE("DREQ from the WAN passes at once; custody ends unconfirmed, the held DREQ goes", "[engine][teardown]") {
