@@ -121,16 +121,17 @@ Verdict NearPart::disagreed() {
   return Verdict::forward;
 }
 
-// An ACK for what was answered before, that nobody asked for again, and too late for a straggler: it answers another
-// connection, whose requester has the same QPN.
-void NearPart::note_stray(NearFlow& flow, Time now) {
+// An answer below una that nobody asked for again, and too late for a straggler: it may be another connection's, whose
+// requester has the same QPN. A response, and the last ACK again, may still answer what was asked for again, so they
+// take nothing from what is owed.
+void NearPart::note_stray(NearFlow& flow, bool certain, Time now) {
   if (flow.queue.empty() || flow.silent != 0 || is_behind(flow) ||
       now - flow.unanswered_since <= settings_.rto_min + flow.rtt.smoothed())
     return;
-  if (flow.owes())
-    flow.silent |= kShared;
-  else
+  if (!flow.owes())
     let_go(flow);
+  else if (certain)
+    flow.silent |= kShared;
 }
 
 // The answer fits custody, and may be the other connection's: what it releases is counted as unconfirmed.
@@ -150,6 +151,16 @@ Verdict NearPart::shared_nak(NearFlow& flow, std::uint32_t end, Time now) {
 // The responder answers, though it does not go on: give_up counts from here.
 void NearPart::lives(NearFlow& flow, Time now) { flow.unanswered_since = now; }
 
+// A responder may repeat its last ACK, to announce receives (IBTA vol. 1, 9.7.7.2.4).
+Verdict NearPart::ack_below(NearFlow& flow, std::uint32_t psn, const wire::Aeth& aeth, Time now) {
+  const std::uint64_t receives = flow.receive_limit;
+  const bool last = psn_add(psn, 1) == flow.una && agrees(flow, flow.una, aeth.msn);
+  if (last) note_credits(flow, aeth.syndrome, Verdict::forward);
+  if (flow.receive_limit == receives) note_stray(flow, !last, now);
+  if (last) lives(flow, now);
+  return stale();
+}
+
 Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   const wire::Aeth& aeth = frame.aeth();
@@ -163,16 +174,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     ends_wait = true;
     flow.silent &= ~kReadAgain;
   }
-  if (psn_lt(psn, flow.una)) {
-    // A responder may repeat its last ACK to announce receives (IBTA vol. 1, 9.7.7.2.4).
-    if (psn_add(psn, 1) == flow.una && agrees(flow, flow.una, aeth.msn)) {
-      note_credits(flow, aeth.syndrome, Verdict::forward);
-      lives(flow, now);
-    } else {
-      note_stray(flow, now);
-    }
-    return stale();
-  }
+  if (psn_lt(psn, flow.una)) return ack_below(flow, psn, aeth, now);
   if (!answers_head(flow, psn, aeth.msn)) [[unlikely]] {
     if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();
     if (!flow.owes() && comes_late(flow, psn, now)) let_go(flow);
@@ -225,6 +227,7 @@ void NearPart::note_credits(NearFlow& flow, std::uint8_t syndrome, Verdict verdi
 void NearPart::confirmed(NearFlow& flow) {
   flow.phase = Phase::confirmed;
   flow.was_confirmed = flow.msn_known = true;
+  flow.silent &= ~kUnproven;
   ++counters_[Counter::flows_confirmed];
   for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr; mbuf = held_in(mbuf).next)
     if (held_in(mbuf).ack_req && !held_in(mbuf).wants_response) ++counters_[Counter::eligible_requests];
@@ -247,7 +250,7 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       // Everything before custody is answered now, and the MSN is known again.
       flow.msn_base = psn_add(msn, -static_cast<std::int64_t>(flow.msn_released));
       if (!flow.queue.empty() && psn_lt(flow.una, held_in(flow.queue.head()).psn)) return;  // not everything yet
-      flow.silent &= ~kDoubted;
+      flow.silent &= ~(kDoubted | kUnproven);
       flow.phase = Phase::confirmed;
       flow.msn_known = true;
       ++counters_[Counter::flows_rejoined];
@@ -326,6 +329,7 @@ Verdict NearPart::fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now) 
   if (flow.shared()) return shared_nak(flow, psn, now);
   release_before(flow, psn, now);
   ++counters_[Counter::absorbed_fatal_naks];
+  flow.refused = true;
   fail(flow, static_cast<wire::NakCode>(wire::aeth_value(frame.aeth().syndrome)), "fatal NAK from the responder", now);
   return Verdict::drop;
 }
@@ -344,6 +348,10 @@ Verdict NearPart::unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now
 // READ and atomic responses are the requester's, always; the box only watches them end the request.
 Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   ++counters_[Counter::real_responses];
+  if (psn_lt(frame.psn(), flow.una)) {
+    note_stray(flow, false, now);
+    return Verdict::forward;
+  }
   rte_mbuf* read = flow.queue.first_read();
   if (read == nullptr) {
     if (!flow.queue.empty()) {
@@ -372,6 +380,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   }
 
   // The responder answers in order, so this answers all before the READ.
+  if (flow.shared()) share(flow, held.psn, now);
   release_before(flow, held.psn, now);
   if (psn != flow.read_next) return Verdict::forward;
   flow.read_next = psn_add(psn, 1);

@@ -254,7 +254,10 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
     }
     return true;
   }
-  if (proves(flow, frame, end)) {
+  // Of a failed flow: a responder that refused a request is in error and silent, and none repeats its last ACK to a
+  // requester that asks for what follows.
+  const bool of_another = flow.phase == Phase::failed && (flow.refused || (ack && end == flow.una));
+  if (!of_another && proves(flow, frame, end)) {
     resume(flow, now);
     return flow.phase != Phase::failed;
   }

@@ -42,8 +42,9 @@ enum Silence : std::uint8_t {
   /// A READ that is no longer in custody was asked for again: nothing is acknowledged past it (design rule 5) until an
   /// ACK of the responder from there on has passed.
   kReadAgain = 1,
-  kDoubted = 2,  ///< the QPs may have begun another life (identity.cpp)
-  kShared = 4,   ///< another connection seems to use the requester's QPN: its answers come here too
+  kDoubted = 2,   ///< the QPs may have begun another life (identity.cpp)
+  kShared = 4,    ///< another connection seems to use the requester's QPN: its answers come here too
+  kUnproven = 8,  ///< its REQ may be forged: its requester has not named the REP's IDs, its responder answered nothing
 };
 
 /// Laid out by cache lines: a request touches kRequestBytes of it, an answer kAnswerBytes, and the rest is for what is
@@ -130,6 +131,7 @@ struct alignas(64) NearFlow {
   wire::NakCode fatal_code = wire::NakCode::remote_operational_error;
   std::uint8_t told = 0;         ///< of a failed flow: fatal NAKs that were made, 255 at most
   bool from_record = false;      ///< of a failed flow: an earlier process failed it, and sent_top is not known
+  bool refused = false;          ///< of a failed flow: by a fatal NAK; its responder is in error
   std::uint64_t lost_bytes = 0;  ///< of a failed flow: acknowledged and not delivered
 
   std::uint32_t first_psn = 0;  ///< where the flow began: while una is there, the responder has answered nothing
@@ -145,6 +147,8 @@ struct alignas(64) NearFlow {
   std::uint64_t examined_bytes = 0;   ///< bytes_taken up to there
 
   bool doubted() const { return (silent & kDoubted) != 0; }
+  /// The requests that name its responder may be another connection's.
+  bool contested() const { return (silent & (kDoubted | kUnproven)) != 0; }
   bool shared() const { return (silent & kShared) != 0; }
 
   /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.

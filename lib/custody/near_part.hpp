@@ -199,10 +199,11 @@ class NearPart {
   void learn_msn(NearFlow& flow, std::uint32_t msn);
   void confirmed(NearFlow& flow);
   Verdict stale();
+  Verdict ack_below(NearFlow& flow, std::uint32_t psn, const wire::Aeth& aeth, Time now);
   void share(NearFlow& flow, std::uint32_t end, Time now);
   Verdict shared_nak(NearFlow& flow, std::uint32_t end, Time now);
   Verdict disagreed();
-  void note_stray(NearFlow& flow, Time now);
+  void note_stray(NearFlow& flow, bool certain, Time now);
   static void lives(NearFlow& flow, Time now);
   Verdict unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   void release_head(NearFlow& flow);

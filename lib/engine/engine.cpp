@@ -319,7 +319,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
     verdict = near.request(connection.near, frame, arrival.mbuf, now);
-    if (connection.near.doubted()) [[unlikely]]
+    if (connection.near.contested()) [[unlikely]]
       look_for_newcomer(connection, side, frame);
   } else {
     // An answer may release what waits in the burst: that must be out before.

@@ -125,6 +125,7 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
   const auto index = admit(info, false);
   if (!index) return;
   tracker.bind(*index, wants_word);
+  if (wants_word) connections[*index].near.silent |= custody::kUnproven;
   near.begin(connections[*index].near, info.end(Side::host).starting_psn, info.retry_count * info.ack_timeout, proven,
              now);
   record_connection(*index);

@@ -90,7 +90,7 @@ void TrafficLearner::Candidate::answered(std::uint32_t psn) {
 
 // ---- requests ---------------------------------------------------------------------------------
 
-inline void TrafficLearner::follow(Candidate& candidate, const wire::Frame& frame) {
+inline void TrafficLearner::follow(Candidate& candidate, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (frame.opcode == nullptr) {
     uncounted(candidate, psn);  // how many messages and PSNs it is, nobody knows
@@ -105,7 +105,10 @@ inline void TrafficLearner::follow(Candidate& candidate, const wire::Frame& fram
   if (!candidate.counting) begin(candidate, psn);
   const std::int32_t ahead = psn_diff(psn, candidate.next);
   if (ahead < 0 && ahead >= -kMaxOutstanding) return;  // a repeat
-  if (ahead != 0) begin(candidate, psn);               // something in between did not pass here
+  if (ahead != 0) {                                    // something in between did not pass here
+    if (ahead < 0 || ahead > kMaxOutstanding) pairs_[candidate.pair].blind_until = now + kBlind;
+    begin(candidate, psn);
+  }
   candidate.add(frame, psns);
 }
 
@@ -116,7 +119,7 @@ bool TrafficLearner::request(const wire::Frame& frame, Time now) {
     return false;
   }
   candidate->last_request = now;
-  follow(*candidate, frame);
+  follow(*candidate, frame, now);
   place(*candidate);
   return true;
 }
@@ -264,6 +267,10 @@ TrafficLearner::Fit TrafficLearner::fit_of(const wire::Frame& answer, Time now) 
   Fit fit;
   const auto pair = by_pair_.find({answer.destination, answer.source, answer.vlan, 0u});
   if (!pair) return fit;
+  if (now < pairs_[*pair].blind_until) {
+    fit.count = 2;  // it may mean what a candidate had before
+    return fit;
+  }
   const std::uint32_t psn = answer.psn();
   const std::uint32_t last = psn_add(psn, kMeantTo) >> kStretchBits;
   std::uint32_t stretch = psn_add(psn, kMeantFrom + 1) >> kStretchBits;

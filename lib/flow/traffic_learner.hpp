@@ -3,7 +3,9 @@
 // traffic alone. A request names the responder's QPN only; the requester's stands in the answers. An ACK whose PSN is
 // outstanding in exactly one candidate reveals it, and a second ACK, whose MSN has grown by the messages counted
 // between the two, confirms it. Where two candidates can be meant, nothing is learned (design section 4): some stacks
-// begin all their QPs with the same PSN, and an ACK taken for another QP's would be answered there.
+// begin all their QPs with the same PSN, and an ACK taken for another QP's would be answered there. Nor for a while
+// after a candidate's PSNs have gone elsewhere, by a forged request or another life: answers for what it had may still
+// come.
 //
 // Anyone can make candidates, so what a frame costs must not grow with them. The candidates of two hosts lie in lists
 // by where on the circle of PSNs they are, in stretches of 2^18; those that an ACK may mean lie in two neighbouring
@@ -114,6 +116,7 @@ class TrafficLearner {
   struct Pair {
     std::array<std::uint32_t, kStretches> first;  ///< of each list
     std::uint32_t candidates = 0;
+    Time blind_until = 0;  ///< a candidate's PSNs are far from before: answers for those may still come
   };
 
  public:
@@ -136,7 +139,7 @@ class TrafficLearner {
   void place(Candidate& candidate);
   void displace(Candidate& candidate);
   void drop(Candidate& candidate);
-  void follow(Candidate& candidate, const wire::Frame& request);
+  void follow(Candidate& candidate, const wire::Frame& request, Time now);
   void begin(Candidate& candidate, std::uint32_t psn);
   void uncounted(Candidate& candidate, std::uint32_t psn);
   bool reveal(Candidate& candidate, std::uint32_t requester_qpn);

@@ -49,6 +49,24 @@ void fail(Rig& rig, const Pair& pair) {
 
 }  // namespace
 
+TEST_CASE("a forged REQ names a responder's QPN: its real requester is not taken for that of a neighbour in step",
+          "[engine][identity]") {
+  Rig rig;
+  rig.engine->poll(rig.now);
+  rig.wait(seconds(1));  // now it learns from traffic
+  const Pair one;
+  Pair two;
+  two.a_qpn = 0x13;
+  two.b_qpn = 0x24;
+  Pair forged = forged_from_wan(one);
+  forged.a_psn = 100;  // stacks that begin with a fixed PSN are easily guessed
+  answered(rig, forged);
+  rig.host_sends({one.write(100), two.write(100), one.write(101), two.write(101)});
+  rig.wan_sends({one.ack(100, 1), one.ack(101, 2)});
+  CHECK(rig.count(Counter::connections_from_traffic) == 0);
+  CHECK(rig.count(Counter::traffic_ambiguous) == 2);
+}
+
 TEST_CASE("a forged REQ to a real listener discards no custody", "[engine][identity]") {
   Rig rig;
   const Pair pair;

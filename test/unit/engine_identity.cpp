@@ -507,6 +507,33 @@ TEST_CASE("the next user of a failed flow's QPN passes where the old h was, thou
   CHECK(world.rig.count(Counter::fatal_naks) == 0);
 }
 
+TEST_CASE("a failed flow, and another connection's answers that continue its own: no fatal NAK", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.owe(pair, 101, 2, 4);
+  world.rig.wan_sends(pair.nak(101, 1, 2));
+  REQUIRE(world.heard.failed == 1);
+  world.rig.wait(seconds(2));
+  world.passes({pair.write(103)});
+  world.reaches({pair.ack(100, 1), pair.ack(101, 2), pair.nak(102, 2, 2)});
+  CHECK(world.rig.count(Counter::fatal_naks) == 0);
+  CHECK(world.heard.resumed == 0);
+}
+
+TEST_CASE("another connection's READ response comes below una: custody that nobody was told of is let go",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect(pair);  // unconfirmed: nothing is acknowledged
+  world.rig.host_sends({pair.read(100), pair.read(101), pair.write(102)});
+  world.rig.wan_sends(pair.answer("read_only", 100, 1));
+  REQUIRE(world.rig.engine->custody_packets() == 2);
+  world.rig.wait(seconds(3));
+  world.rig.wan_sends(pair.answer("read_only", 100, 1));
+  CHECK(world.rig.engine->custody_packets() == 0);
+}
+
 TEST_CASE("another connection has the requester's QPN while old custody waits: its real ACKs are not eaten",
           "[engine][identity]") {
   World world;
