@@ -590,9 +590,10 @@ void Box::settle() {
   allow(Side::wan, kUnlimited);
   bypass(false, 0);
   for (Flow& flow : flows_) flow.expected = flow.judge.answered_until();
-  // What was not promised is the requesters' own business, and they have stopped.
-  constexpr unsigned kRounds = 2000;
-  for (unsigned round = 0; round < kRounds && engine_->unconfirmed_bytes() != 0; ++round) {
+  // What was not promised is the requesters' own business, and they have stopped. A doubted flow looks each timeout
+  // whether it may ask, until give_up.
+  constexpr Duration kLongest = seconds(300);
+  while (now_ - settling_since_ < kLongest && engine_->unconfirmed_bytes() != 0) {
     const Time next = engine_->next_deadline();
     expect(next != kNever, "packets in custody and no deadline");
     now_ = std::max(now_, next);
