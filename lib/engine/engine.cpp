@@ -511,6 +511,10 @@ Engine::Engine(const Settings& settings, const Pools& pools, Sink& sink, custody
     : impl_(std::make_unique<Impl>(settings, pools, sink, observer)) {}
 Engine::~Engine() = default;
 
+void Engine::ask_before_learning(std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn) {
+  impl_->may_learn = std::move(may_learn);
+}
+
 void Engine::share_news(NextHopNews& news) {
   impl_->news = &news;
   impl_->news_read = news.posted();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -50,6 +51,9 @@ class Engine {
   /// Shares with the engines of other workers of the box what is seen of next hops. `news` must outlive the engine.
   /// Call at most once, before the first receive().
   void share_news(NextHopNews& news);
+  /// Asks `may_learn` before a connection is learned from its traffic. For an engine that may not see all frames
+  /// between two hosts.
+  void ask_before_learning(std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn);
 
   /// Frames that came in on `side`, in order; the engine owns them from here on. Everything they cause
   /// (forwarding, pseudo-ACKs) has been handed to the sink when this returns, or waits for poll().

@@ -176,6 +176,7 @@ struct Engine::Impl final : custody::Outlet {
   flow::CmTracker tracker;
   flow::TrafficLearner learner;
   NextHops next_hops;
+  std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn;  ///< from traffic; empty: always
   NextHopNews* news = nullptr;  ///< shared with the engines of other workers; null: there are none
   std::uint64_t news_read = 0;  ///< number of its items already read
   std::vector<Connection, HugePageAllocator<Connection>> connections;

@@ -205,6 +205,7 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame) {
     case flow::TrafficEvent::learned:
       break;
   }
+  if (may_learn && !may_learn(outcome.info, now)) return;
   const auto index = admit(outcome.info, true);
   if (!index) return;
   ++counters[Counter::connections_from_traffic];

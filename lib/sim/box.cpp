@@ -63,7 +63,12 @@ void Box::start(Time now) {
     }
     engine::Sink& sink = several ? static_cast<engine::Sink&>(*worker.sink) : *this;
     worker.engine = std::make_unique<engine::Engine>(settings_, pools_, sink, &observer_);
-    if (several) worker.engine->share_news(*news_);
+    if (several) {
+      worker.engine->share_news(*news_);
+      worker.engine->ask_before_learning([&worker](const flow::ConnectionInfo& info, Time at) {
+        return worker.spreader->steering().sees_whole(info, at);
+      });
+    }
     worker.time.emplace(*worker.engine, now);
   }
   if (record_.empty()) return;

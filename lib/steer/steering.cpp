@@ -20,6 +20,9 @@ namespace {
 // A longer REQ than RDMA-CM has is not worth remembering.
 constexpr std::uint32_t kLongestRequest = 512;
 
+// An engine's learner puts together what is no older than this.
+constexpr Duration kLearnsFrom = seconds(10);
+
 }  // namespace
 
 Steering::Steering(const SteeringSettings& settings, Counters& counters)
@@ -62,9 +65,16 @@ std::optional<Worker> Steering::find(Side from, const wire::Frame& frame, std::u
       continue;
     }
     life.last_seen = now;
+    if (life.unproven && from == Side::host) [[unlikely]]
+      led_away_[led_away_slot(frame.source, frame.destination)] = now;
     return static_cast<Worker>(*found & ((1u << kOwnerBits) - 1));
   }
   return std::nullopt;
+}
+
+bool Steering::sees_whole(const flow::ConnectionInfo& info, Time now) const {
+  const Time last = led_away_[led_away_slot(info.end(Side::host).ip, info.end(Side::wan).ip)];
+  return last == 0 || now - last > kLearnsFrom;
 }
 
 // ---- RDMA-CM ----------------------------------------------------------------------------------
@@ -145,10 +155,12 @@ std::optional<Steering::Index> Steering::replied(const flow::CmOutcome& outcome,
       return std::nullopt;
   }
   count_spread(*index);
+  const bool unproven = outcome.active_side == Side::wan;
+  lives_[*index].unproven = unproven && owner(*index) != settings_.self;
   if (entry.waits)
     tracker_.postpone(0, *index);
   else
-    tracker_.bind(*index);
+    tracker_.bind(*index, unproven);
   return index;
 }
 
@@ -174,6 +186,7 @@ void Steering::count_spread(Index index) {
 
 void Steering::established(Index index) {
   entries_[index].waits = false;
+  lives_[index].unproven = false;
   if (link_both(index)) tracker_.bind(index);
 }
 

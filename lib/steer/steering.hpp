@@ -3,6 +3,7 @@
 // home of a pair of hosts sees all of their frames; it follows their RDMA-CM and gives each connection an owner.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -54,6 +55,10 @@ class Steering {
   /// `owner` has had this connection since before this process began.
   void restore(const flow::ConnectionInfo& info, const std::optional<flow::CmExchange>& exchange, Worker owner,
                Time now);
+
+  /// False: a connection whose REQ may be forged has lately led requests between the two hosts of `info` to another
+  /// worker, and maybe not their answers. What is left here could look like a connection that it is not.
+  bool sees_whole(const flow::ConnectionInfo& info, Time now) const;
 
   /// Of connections from now on (SteeringSettings::give_up).
   void set_give_up(Duration give_up) { settings_.give_up = give_up; }
@@ -109,11 +114,17 @@ class Steering {
   std::vector<Entry> entries_;
   struct Life {
     Time last_seen = 0;
-    Time closes = kNever;  ///< when a connection with a DREQ but no DREP is taken as closed
+    Time closes = kNever;   ///< when a connection with a DREQ but no DREP is taken as closed
+    bool unproven = false;  ///< its REQ may be forged
   };
   std::vector<Life> lives_;  ///< beside the entries: each frame writes there
   std::vector<Index> free_;
   std::vector<std::uint32_t> load_;  ///< connections by worker
+  /// When an unproven connection last led a request away, by low bits of the hosts' hash.
+  std::array<Time, 256> led_away_{};
+  std::size_t led_away_slot(const wire::IpAddress& one, const wire::IpAddress& other) const {
+    return pair_hash(one, other) % led_away_.size();
+  }
   Index clock_hand_ = 0;
 };
 

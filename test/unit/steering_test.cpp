@@ -502,6 +502,32 @@ TEST_CASE("frames of an exchange come to one worker while it waits for its activ
     }
 }
 
+TEST_CASE("what a REQ that may be forged leads away is missed at home until its active end has read the REP") {
+  Home home;
+  Pair pair;
+  pair.active = Side::wan;
+  flow::ConnectionInfo info;
+  info.end(Side::host).ip = wire::IpAddress::parse(pair.a_ip);
+  info.end(Side::wan).ip = wire::IpAddress::parse(pair.b_ip);
+  CHECK(home.steering.sees_whole(info, home.now));
+  home.owner(Side::wan, pair.req());
+  REQUIRE(home.owner(Side::host, pair.rep()) != 0);
+  CHECK(home.steering.sees_whole(info, home.now));  // it has led nothing away yet
+  REQUIRE(home.owner(Side::host, pair.write(pair.a_psn)) != 0);
+  CHECK_FALSE(home.steering.sees_whole(info, home.now));
+  home.now += seconds(11);
+  CHECK(home.steering.sees_whole(info, home.now));
+  SECTION("forged: as often as it does so") {
+    home.owner(Side::host, pair.write(pair.a_psn));
+    CHECK_FALSE(home.steering.sees_whole(info, home.now));
+  }
+  SECTION("genuine: its answers go there too") {
+    home.owner(Side::wan, pair.rtu());
+    home.owner(Side::host, pair.write(pair.a_psn));
+    CHECK(home.steering.sees_whole(info, home.now));
+  }
+}
+
 TEST_CASE("REQs forged for both QPNs of a connection, and answered, do not make its home forget it") {
   Home home;
   const Pair old = pair_number(0);
