@@ -121,12 +121,12 @@ Verdict NearPart::disagreed() {
   return Verdict::forward;
 }
 
-// An answer below una that nobody asked for again, and too late for a straggler: it may be another connection's, whose
-// requester has the same QPN. A response, and the last ACK again, may still answer what was asked for again, so they
-// take nothing from what is owed.
+// An answer below una that nobody has asked for again lately, and too late for a straggler: it may be another
+// connection's, whose requester has the same QPN. A response, and the last ACK again, may still answer what was asked
+// for again, so they take nothing from what is owed.
 void NearPart::note_stray(NearFlow& flow, bool certain, Time now) {
-  if (flow.queue.empty() || flow.silent != 0 || is_behind(flow) ||
-      now - flow.unanswered_since <= settings_.rto_min + flow.rtt.smoothed())
+  if (flow.queue.empty() || flow.silent != 0 ||
+      now - std::max(flow.unanswered_since, flow.repeated_at) <= settings_.rto_min + flow.rtt.smoothed())
     return;
   if (!flow.owes())
     let_go(flow);
@@ -175,7 +175,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     flow.silent &= ~kReadAgain;
   }
   if (psn_lt(psn, flow.una)) return ack_below(flow, psn, aeth, now);
-  if (!answers_head(flow, psn, aeth.msn)) [[unlikely]] {
+  if (flow.phase != Phase::confirmed || !answers_head(flow, psn, aeth.msn)) [[unlikely]] {
     if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();
     if (!flow.owes() && comes_late(flow, psn, now)) let_go(flow);
   }
@@ -205,9 +205,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
 bool NearPart::comes_late(NearFlow& flow, std::uint32_t psn, Time now) const {
   if (flow.queue.empty()) return false;
   const rte_mbuf* answered = flow.queue.find(psn);
-  return answered != nullptr && held_in(answered).sent &&
-         now - held_in(answered).sent_at >
-             flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
+  return answered != nullptr && held_in(answered).sent && now - held_in(answered).sent_at > patience_of(flow);
 }
 
 // Credits count from the message that the answer acknowledges, so custody must be released up to it.
@@ -273,6 +271,8 @@ Verdict NearPart::nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time n
   if (flow.owes() && !agrees(flow, frame.psn(), frame.aeth().msn)) return disagreed();
   if (flow.shared()) share(flow, frame.psn(), now);
   if (release_before(flow, frame.psn(), now)) flow.msn_h = frame.aeth().msn;
+  // Its requester has all that custody has, and sends it again. An ACK that comes without that is another connection's.
+  if (flow.phase == Phase::unconfirmed || flow.phase == Phase::rejoining) let_go(flow);
   return Verdict::forward;
 }
 

@@ -42,8 +42,11 @@ using wire::psn_lt;
 
 namespace {
 
-// Answers below una must go on for so long, or the network may have kept them back: reordered, or in a queue.
-constexpr Duration kContradictedFor = milliseconds(100);
+// The network may keep a packet back for so long: reordered, or in a queue.
+constexpr Duration kKeptBack = milliseconds(100);
+
+// And a requester sends no more packets meanwhile.
+constexpr std::int32_t kReach = 1 << 16;
 
 // Real stacks count a message that is under way or do not: an MSN may be one off.
 constexpr std::int32_t kMsnSlack = 1;
@@ -80,8 +83,9 @@ bool NearPart::same_request(const rte_mbuf* held, const wire::Frame& frame) {
 
 // It missed what the box or the responder told it, and waits for it: until it sends something new, the responder's ACKs
 // reach it though the box has said the same.
-void NearPart::fall_behind(NearFlow& flow) {
+void NearPart::fall_behind(NearFlow& flow, Time now) {
   flow.behind = true;
+  flow.repeated_at = now;
   flow.behind_at = first_unused(flow);
 }
 
@@ -118,6 +122,8 @@ void NearPart::widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end,
   if (low == first_unused(flow) && !flow.newcomer.touches(low) && !flow.newcomer.empty()) return;
   // One requester sends all of them, and repeats what is not answered: what stands still beside the rest is not its.
   flow.newcomer.add(low, end, now, flow.give_up / 8);
+  flow.newcomer_at = now;
+  flow.newcomer_end = end;
 }
 
 // First PSN that the requester has not used, as far as was seen here.
@@ -126,20 +132,23 @@ std::uint32_t NearPart::first_unused(const NearFlow& flow) {
 }
 
 // The responder of another life may expect any PSN of its requests, and the one after them. What lies before is a
-// repeat to it, what lies beyond it answers by a PSN NAK.
-bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held) {
+// repeat to it, what lies beyond it answers by a PSN NAK; unless the newcomer goes on, comes so far, and overtakes it.
+bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held, Time now) {
   if (!flow.doubted()) return true;
   if (held_in(held).vouched == flow.doubt_number) return true;  // it is what the newcomer sent, if there is one
-  return !flow.newcomer.touches(held_in(held).psn);
+  const std::uint32_t psn = held_in(held).psn;
+  if (flow.newcomer.touches(psn)) return false;
+  const std::int32_t ahead = psn_diff(psn, flow.newcomer_end);
+  return ahead < 0 || ahead > kReach || now - flow.newcomer_at >= kKeptBack;
 }
 
 // The head of custody must not be sent again: what asks instead is the first packet that may. (One forged frame, and an
 // outage, must not end a flow.)
-void NearPart::ask_in_doubt(NearFlow& flow) {
+void NearPart::ask_in_doubt(NearFlow& flow, Time now) {
   constexpr unsigned kMostLooks = 64;
   unsigned looks = 0;
   rte_mbuf* mbuf = flow.queue.head();
-  while (mbuf != nullptr && (!held_in(mbuf).sent || !may_resend(flow, mbuf)))
+  while (mbuf != nullptr && (!held_in(mbuf).sent || !may_resend(flow, mbuf, now)))
     mbuf = ++looks < kMostLooks ? held_in(mbuf).next : nullptr;
   if (mbuf == nullptr || !outlet_.may_send()) return;
   rte_mbuf* frame = with_ack_req(mbuf);
@@ -255,8 +264,9 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
     return true;
   }
   // Of a failed flow: a responder that refused a request is in error and silent, and none repeats its last ACK to a
-  // requester that asks for what follows.
-  const bool of_another = flow.phase == Phase::failed && (flow.refused || (ack && end == flow.una));
+  // requester that asks for what follows. Nor does one answer when nobody has asked for long.
+  const bool of_another = flow.phase == Phase::failed &&
+                          (flow.refused || (ack && end == flow.una) || now - flow.newcomer_at > patience_of(flow));
   if (!of_another && proves(flow, frame, end)) {
     resume(flow, now);
     return flow.phase != Phase::failed;
@@ -264,7 +274,7 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (psn_lt(end, flow.una)) {
     if (flow.contradicted_at == 0) {
       flow.contradicted_at = now;
-    } else if (of_newcomer && now - flow.contradicted_at >= std::max(kContradictedFor, 2 * flow.rtt.minimum())) {
+    } else if (of_newcomer && now - flow.contradicted_at >= std::max(kKeptBack, 2 * flow.rtt.minimum())) {
       end_unconfirmed(flow, now);
       begin_again(flow, end, msn, now);
     }

@@ -51,12 +51,13 @@ void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn
   flow.confirm_again = std::min(settings_.confirm_again, kConfirmAgainUnannounced);
 }
 
-void NearPart::begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes) {
+void NearPart::begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes) const {
   flow.phase = Phase::failed;
   place(flow, promise.h, promise.h);
   flow.fatal_psn = promise.h;
   flow.msn_h = flow.msn_base = promise.msn_h;
   flow.lost_bytes = lost_bytes;
+  flow.give_up = settings_.give_up;
   flow.from_record = true;
 }
 

@@ -90,7 +90,7 @@ class NearPart {
   void established(NearFlow& flow) const;
 
   /// The same for a flow of an earlier process: `promise` was made and `lost_bytes` of it not delivered.
-  static void begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes);
+  void begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes) const;
 
   /// Prepares `flow`, whose identity, policy and path MTU are set, to begin in the middle of its traffic: requests
   /// before `next_psn` have passed, and the responder has answered those before `una`.
@@ -222,10 +222,10 @@ class NearPart {
   static bool same_request(const rte_mbuf* held, const wire::Frame& frame);
   static bool agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn);
   static bool is_behind(NearFlow& flow);
-  static void fall_behind(NearFlow& flow);
+  static void fall_behind(NearFlow& flow, Time now);
   static void widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now);
-  static bool may_resend(const NearFlow& flow, const rte_mbuf* held);
-  void ask_in_doubt(NearFlow& flow);
+  static bool may_resend(const NearFlow& flow, const rte_mbuf* held, Time now);
+  void ask_in_doubt(NearFlow& flow, Time now);
   static void skip_resends(NearFlow& flow);
   // What is rare stays out of what each packet goes through.
   [[gnu::noinline]] void drop_never_sent(NearFlow& flow);
@@ -264,7 +264,11 @@ class NearPart {
   void fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now);
   void arm(NearFlow& flow, Time now);
   bool armed_late(const NearFlow& flow, Time now) const;
-  Duration base_timeout_of(const NearFlow& flow) const;  ///< before backing off
+  /// Before backing off.
+  Duration base_timeout_of(const NearFlow& flow) const {
+    return flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
+  }
+  [[gnu::cold]] Duration patience_of(const NearFlow& flow) const;
   Duration timeout_of(const NearFlow& flow) const;
   rte_mbuf* copy_to_alter(const rte_mbuf* held) const;
   rte_mbuf* with_ack_req(rte_mbuf* held) const;

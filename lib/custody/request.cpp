@@ -186,7 +186,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
   // may be its first packet, the same as before, and an ACK for it would confirm the others. All passes until it comes.
   if (flow.phase == Phase::unconfirmed) let_go(flow);
   rte_mbuf* held_mbuf = psn_lt(span.psn, flow.una) ? nullptr : flow.queue.find(span.psn);
-  if (psn_lt(span.psn, flow.h)) fall_behind(flow);
+  if (psn_lt(span.psn, flow.h)) fall_behind(flow, now);
   if (read)
     read_repeated(flow, frame, span, held_mbuf, now);
   else if (held_mbuf == nullptr ? psn_lt(span.psn, flow.una) : !same_request(held_mbuf, frame))
@@ -208,6 +208,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
     held.resent = true;
     const bool same = !read && same_request(held_mbuf, frame);
     if (same && held.sent) held.sent_at = now;
+    reach_sent_top(flow, {held.psn, held.last_psn, true});
     if (flow.doubted() && !read) held.vouched = same ? flow.doubt_number : 0;
   }
   ++counters_[Counter::duplicates_forwarded];

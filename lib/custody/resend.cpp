@@ -23,7 +23,7 @@ void NearPart::try_send(NearFlow& flow, Time now) {
       break;
     }
     Held& held = held_in(mbuf);
-    if (flow.doubted() && !may_resend(flow, mbuf)) [[unlikely]] {
+    if (flow.doubted() && !may_resend(flow, mbuf, now)) [[unlikely]] {
       if (held.sent) {
         skip_resends(flow);
         continue;
@@ -120,9 +120,8 @@ void NearPart::settle_probe(NearFlow& flow, Time now) {
   if (psn_le(flow.resend_end, flow.resume_psn)) flow.resending = false;
 }
 
-Duration NearPart::base_timeout_of(const NearFlow& flow) const {
-  return flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
-}
+// An answer that comes later than this is not waited for any more.
+Duration NearPart::patience_of(const NearFlow& flow) const { return std::min(base_timeout_of(flow), flow.give_up); }
 
 Duration NearPart::timeout_of(const NearFlow& flow) const {
   const Duration base = base_timeout_of(flow);
@@ -183,8 +182,8 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
     return;
   }
   if (flow.backoff < 255) ++flow.backoff;
-  if (!may_resend(flow, flow.queue.head())) {
-    ask_in_doubt(flow);
+  if (!may_resend(flow, flow.queue.head(), now)) {
+    ask_in_doubt(flow, now);
     flow.deadline = now + timeout_of(flow);
     return;
   }

@@ -52,7 +52,7 @@ void Engine::Impl::restore(flow::ConnectionIndex index) {
   flow.policy = flow::Policy::full;  // what concerns a failed flow is verified first, whatever the policy is today
   flow.path_mtu = info.path_mtu;
   flow.record = &slot;
-  custody::NearPart::begin_failed(flow, slot.promised(), bytes);
+  near.begin_failed(flow, slot.promised(), bytes);
   ++counters[Counter::flows_failed_by_restart];
   counters[Counter::failed_by_restart_bytes] += bytes;
   if (observer != nullptr) observer->on_found_in_record(flow.identity, bytes);

@@ -125,6 +125,9 @@ class Judge final : public BoxWatch {
     Flow* before = nullptr;        ///< the life before, with the same QPNs
     bool lives_before = false;     ///< its requester's QPN had another user
     std::uint32_t seen_low = ~0u;  ///< lowest position that came to the near box
+    Time seen_at = kNever;         ///< when its first request came there
+    bool reached = false;          ///< a request of its own has gone on to the responder
+    bool haunted = false;          ///< and after it one of the life before, which the WAN kept back
     bool doubted = false;          ///< its near box says nothing for it
     bool visible = false;          ///< its failure, or what was unconfirmed at its close, was said
     bool closed = false;           ///< at its near box
@@ -146,6 +149,7 @@ class Judge final : public BoxWatch {
     std::map<std::uint64_t, std::deque<std::uint64_t>> foreign[2];
     bool several_workers = false;
     std::unordered_set<std::uint64_t> requests;           ///< as they came
+    std::unordered_map<std::uint64_t, Time> left;         ///< requests as they left for the WAN, each for the last time
     std::unordered_set<std::uint64_t> requests_unmarked;  ///< AckReq and ICRC left out
     // Ethernet addresses left out, and what a packet that is sent again may have for them: what RoCE frames of the host
     // had, and what ARP and Neighbour Advertisements have told it.
@@ -186,7 +190,8 @@ class Judge final : public BoxWatch {
   bool repeated_whole(const Flow& flow) const;
   static bool began_unseen(const Flow& flow);
   bool answers_mingle(const Flow& flow) const;
-  static void note_seen(Flow& flow, const View& view);
+  static void note_seen(Flow& flow, const View& view, Time now);
+  void note_arrived(Flow& flow, std::uint64_t print) const;
   void note_unheard(Flow& flow, Time now);
   static void note_addresses(Ports& ports, Side side, const View& view);
   static bool is_request_again(const Ports& ports, const Flow& flow, const View& view);

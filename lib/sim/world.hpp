@@ -36,7 +36,7 @@ class World {
 
   /// Lets it happen. Call once. A world that has not ended after so many events never will.
   Result run(std::uint64_t max_events = kMaxEvents);
-  static constexpr std::uint64_t kMaxEvents = 600000;
+  static constexpr std::uint64_t kMaxEvents = 2000000;
 
   // For tests that look closer, after run().
   const Requester& requester(unsigned host, unsigned connection = 0) const;

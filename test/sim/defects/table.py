@@ -117,7 +117,7 @@ DEFECTS = [
            6, 'connected=0 reconnect=1 same_exchange=1 close=2 box_a.confirm_cm=1 box_b.confirm_cm=1 come_back=0 '
            'come_back_qpns=0 come_back_psn=0 leave_us=0 starts_us=0'),
     Defect('custody is sent again where another life waits for its own', 'lib/custody/identity.cpp',
-           'return !flow.newcomer.touches(held_in(held).psn);', 'return true;', 2),
+           'if (flow.newcomer.touches(psn)) return false;', 'if (flow.newcomer.touches(psn)) return true;', 2),
     Defect('any answer ends a doubt', 'lib/custody/identity.cpp',
            'if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;',
            'if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;\n  if (msn < 0x1000000) return true;', 1),
