@@ -219,11 +219,6 @@ void Endpoint::post(std::span<const Request> requests) {
   if (error != 0) fail("cannot post request " + std::to_string(bad ? bad->wr_id : 0), error);
 }
 
-void Endpoint::nudge() {
-  ibv_send_wr* bad = nullptr;
-  ibv_post_send(qp_.get(), nullptr, &bad);
-}
-
 std::optional<ibv_wc> Endpoint::poll() {
   ibv_wc one{};
   const int got = ibv_poll_cq(cq_.get(), 1, &one);

@@ -98,10 +98,6 @@ class Endpoint {
   void post_receive(std::span<std::uint8_t> into, std::uint64_t id);
   void post(std::span<const Request> requests);
 
-  /// Rings the doorbell without a new request, which puts nothing on the wire. Soft-RoCE's requester sometimes forgets
-  /// posted requests when it had to pause, with nothing unanswered and no timer running, until somebody does this.
-  void nudge();
-
   /// A completion, if there is one; one with an error throws.
   std::optional<ibv_wc> poll();
 

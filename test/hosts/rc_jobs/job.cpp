@@ -17,7 +17,6 @@ constexpr std::uint64_t kNote = 64;  ///< room for a Done or a Verdict
 constexpr std::size_t kChain = 16;   ///< requests posted in one call
 constexpr std::chrono::microseconds kLook{50};
 constexpr std::uint8_t kBye = 1;
-constexpr std::chrono::milliseconds kQuiet{200};  ///< without a completion, before the device is nudged
 
 /// The SEND behind the last message.
 struct Done {
@@ -98,16 +97,6 @@ std::string progress(const Result& result, std::uint64_t of) {
   return std::to_string(result.completed) + " of " + std::to_string(of) + " requests completed";
 }
 
-/// Sleeps as Endpoint::wait() does, and nudges the device when nothing happens.
-Wake sleep_and_nudge(Endpoint& endpoint, const Stream& peer, Deadline deadline, Result& result) {
-  for (;;) {
-    const auto wake = endpoint.wait(peer, std::min(deadline, Clock::now() + kQuiet));
-    if (wake != Wake::late || Clock::now() >= deadline) return wake;
-    endpoint.nudge();
-    ++result.nudges;
-  }
-}
-
 /// The client's part from the moment when both ends are ready.
 class Client {
  public:
@@ -154,8 +143,8 @@ class Client {
         for (std::size_t n = 0; n < count; ++n) chain.push_back(request(posted++));
         end_.endpoint().post(chain);
       }
-      drain();
-      if (result_.completed < requests_) sleep();
+      // What has completed makes room for more. All may have, and then nothing is left that could wake us.
+      if (!drain()) sleep();
     }
   }
 
@@ -186,8 +175,11 @@ class Client {
     return one;
   }
 
-  void drain() {
+  /// True when there was a completion.
+  bool drain() {
+    bool any = false;
     while (const auto one = end_.endpoint().poll()) {
+      any = true;
       if ((one->opcode & IBV_WC_RECV) == 0)
         ++result_.completed;
       else if (one->wr_id == end_.messages())
@@ -195,10 +187,11 @@ class Client {
       else
         ++replies_;
     }
+    return any;
   }
 
   void sleep() {
-    switch (sleep_and_nudge(end_.endpoint(), stream_, deadline_, result_)) {
+    switch (end_.endpoint().wait(stream_, deadline_)) {
       case Wake::completion:
         return;
       case Wake::late:
@@ -293,7 +286,7 @@ class Server {
   }
 
   void sleep() {
-    switch (sleep_and_nudge(end_.endpoint(), stream_, deadline_, result_)) {
+    switch (end_.endpoint().wait(stream_, deadline_)) {
       case Wake::completion:
         return;
       case Wake::late:

@@ -44,7 +44,6 @@ struct Result {
   double seconds = 0;           ///< from both ends' being ready to the verdict
   std::uint64_t bytes = 0;      ///< of all messages
   std::uint64_t completed = 0;  ///< requests that this end's QP completed
-  std::uint64_t nudges = 0;     ///< see Endpoint::nudge()
   Comparison comparison;
   std::uint32_t qpn = 0, peer_qpn = 0, rkey = 0;
 

@@ -130,7 +130,6 @@ void print(const char* end, const Offer& offer, const Result& result) {
                               {"wrong", result.comparison.wrong},
                               {"missing", result.comparison.missing},
                               {"completed", result.completed},
-                              {"nudges", result.nudges},
                               {"qpn", result.qpn},
                               {"peer_qpn", result.peer_qpn},
                               {"rkey", result.rkey}};
