@@ -147,9 +147,8 @@ void Workers::make(unsigned number) {
   worker.engine = std::make_unique<engine::Engine>(share_, place.pools, *sink, &worker.log);
   if (count() > 1) {
     worker.engine->share_news(news_);
-    worker.engine->ask_before_learning([&worker](const flow::ConnectionInfo& info, Time now) {
-      return worker.spreader->steering().sees_whole(info, now);
-    });
+    worker.engine->ask_before_learning(
+        [&worker](const flow::ConnectionInfo& info, Time now) { return worker.spreader->sees_whole(info, now); });
   }
   worker.loop = std::make_unique<BoxLoop>(*worker.engine, place.host, place.wan, clock_, loop_options(number));
 }

@@ -65,9 +65,8 @@ void Box::start(Time now) {
     worker.engine = std::make_unique<engine::Engine>(settings_, pools_, sink, &observer_);
     if (several) {
       worker.engine->share_news(*news_);
-      worker.engine->ask_before_learning([&worker](const flow::ConnectionInfo& info, Time at) {
-        return worker.spreader->steering().sees_whole(info, at);
-      });
+      worker.engine->ask_before_learning(
+          [&worker](const flow::ConnectionInfo& info, Time at) { return worker.spreader->sees_whole(info, at); });
     }
     worker.time.emplace(*worker.engine, now);
   }

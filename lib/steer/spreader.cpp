@@ -88,6 +88,11 @@ std::uint16_t Spreader::take(Worker from, Received& out, Time now) {
   return static_cast<std::uint16_t>(count);
 }
 
+bool Spreader::sees_whole(const flow::ConnectionInfo& info, Time now) const {
+  return home_of(info.end(Side::host).ip, info.end(Side::wan).ip, workers()) == self_ &&
+         steering_.sees_whole(info, now);
+}
+
 bool Spreader::is_shown(const rte_mbuf* frame) const { return frame->pool == shown_; }
 
 // The owner's engine must know the REQ before the REP comes. Without a buffer for it the REP must not go on either:

@@ -51,6 +51,10 @@ class Spreader {
   /// `frame` was shown to the engine only: whoever is to send it frees it instead.
   bool is_shown(const rte_mbuf* frame) const;
 
+  /// Whether the engine here may learn a connection between the hosts of `info` from its traffic: not one that is only
+  /// given some of that, by connections whose REQs may be forged.
+  bool sees_whole(const flow::ConnectionInfo& info, Time now) const;
+
   Worker self() const { return self_; }
   unsigned workers() const { return rings_.workers(); }
   Steering& steering() { return steering_; }

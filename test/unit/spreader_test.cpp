@@ -70,6 +70,9 @@ class Team {
     for (const auto& list : given) sum += static_cast<std::size_t>(std::ranges::count(list, false, &Given::shown));
     return sum;
   }
+  bool sees_whole(Worker worker, const flow::ConnectionInfo& info) const {
+    return spreaders_[worker]->sees_whole(info, now);
+  }
   unsigned workers() const { return static_cast<unsigned>(spreaders_.size()); }
 
  private:
@@ -337,6 +340,16 @@ TEST_CASE("a REP whose REQ cannot be shown is dropped by name, and its repeat go
   CHECK(given[0].bytes == pair.req());
   CHECK(given[1].bytes == pair.rep());
   CHECK(team.count(Counter::dropped_unshown) == dropped);
+}
+
+TEST_CASE("only the home of two hosts may learn from traffic between them") {
+  Team team(4);
+  const Pair pair;
+  flow::ConnectionInfo info;
+  info.end(Side::host).ip = wire::IpAddress::parse(pair.a_ip);
+  info.end(Side::wan).ip = wire::IpAddress::parse(pair.b_ip);
+  const Worker home = home_of(info.end(Side::host).ip, info.end(Side::wan).ip, 4);
+  for (Worker worker = 0; worker < 4; ++worker) CHECK(team.sees_whole(worker, info) == (worker == home));
 }
 
 TEST_CASE("a sink passes on everything but what was shown") {
