@@ -126,7 +126,7 @@ Verdict NearPart::disagreed() {
 // for again, so they take nothing from what is owed.
 void NearPart::note_stray(NearFlow& flow, bool certain, Time now) {
   if (flow.queue.empty() || flow.silent != 0 ||
-      now - std::max(flow.unanswered_since, flow.repeated_at) <= settings_.rto_min + flow.rtt.smoothed())
+      now - std::max(flow.unanswered_since, flow.repeated_at) <= kKeptBack + flow.rtt.smoothed())
     return;
   if (!flow.owes())
     let_go(flow);

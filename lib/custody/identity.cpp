@@ -42,10 +42,7 @@ using wire::psn_lt;
 
 namespace {
 
-// The network may keep a packet back for so long: reordered, or in a queue.
-constexpr Duration kKeptBack = milliseconds(100);
-
-// And a requester sends no more packets meanwhile.
+// A requester sends no more packets while the network keeps one back.
 constexpr std::int32_t kReach = 1 << 16;
 
 // Real stacks count a message that is under way or do not: an MSN may be one off.

@@ -63,6 +63,9 @@ struct NearSettings {
 /// A connection without RDMA-CM can end and begin again unseen, so it is confirmed again after this at the latest.
 inline constexpr Duration kConfirmAgainUnannounced = seconds(1);
 
+/// The network may keep a packet back for so long: reordered, or in a queue.
+inline constexpr Duration kKeptBack = milliseconds(100);
+
 /// Where copies of small packets and made frames come from, smallest buffers first.
 struct SmallPools {
   std::span<rte_mempool* const> pools;

@@ -31,6 +31,7 @@ void Engine::Impl::set_bypass(bool on, Time time) {
     // What it knows is from before.
     for (flow::ConnectionIndex index = 0; index < table.capacity(); ++index) forget(index, "bypass ended");
     learner.start_anew(now);
+    looks_since = now;
   }
   bypass = on;
 }

@@ -189,6 +189,7 @@ struct Engine::Impl final : custody::Outlet {
   metrics::Histogram pseudo_ack_delay;
   Time now = 0;
   bool bypass = false;    ///< all frames pass without a look
+  Time looks_since = 0;   ///< when the last bypass ended
   bool wan_full = false;  ///< the WAN port refused a frame during this call
   /// Made frames that the host port accepted, not recorded yet; those of one burst have the same cause.
   struct Accepted {

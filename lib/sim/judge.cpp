@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <ranges>
 
 #include "wire/credits.hpp"
 #include "wire/neighbour.hpp"
@@ -81,8 +82,8 @@ Judge::Flow* Judge::flow_of(const View& view) const {
     if (position < 0 || static_cast<std::size_t>(position) >= flow.left.size()) return false;
     return flow.requester == nullptr || static_cast<std::uint32_t>(position) < flow.requester->sent_top();
   };
-  for (Flow* life = found->second; life != nullptr; life = life->before)
-    if (fits(*life)) return life;
+  for (const auto& life : flows_ | std::views::reverse)
+    if ((answer ? life->plan.requester_qpn : life->plan.responder_qpn) == view.qpn() && fits(*life)) return life.get();
   return found->second;
 }
 
@@ -196,6 +197,13 @@ void Judge::note_ids(unsigned box, const View& view, Time now) {
   const auto message = wire::parse_cm(view.frame);
   if (!message) return;
   const bool begins = message->attribute == CmAttribute::rep;
+  Ports& ports = ports_[box];
+  if (message->attribute == CmAttribute::req) ports.asking[message->local_comm_id] = message->local_qpn;
+  if (begins) {
+    ports.announced[message->local_qpn] = now;
+    if (const auto req = ports.asking.find(message->remote_comm_id); req != ports.asking.end())
+      ports.announced[req->second] = now;
+  }
   if (!begins && message->attribute != CmAttribute::dreq && message->attribute != CmAttribute::drep) return;
   for (const auto& flow : flows_) {
     const auto& ids = flow->plan.comm_ids;
@@ -203,7 +211,7 @@ void Judge::note_ids(unsigned box, const View& view, Time now) {
                      (ids[1] == message->local_comm_id && ids[0] == message->remote_comm_id);
     if (!its || !is_near(*flow, box)) continue;
     if (begins) {
-      for (const std::uint32_t id : ids) ports_[box].dreqs.erase(id);
+      for (const std::uint32_t id : ids) ports.dreqs.erase(id);
       flow->announced_at = now;
       continue;
     }
@@ -247,8 +255,11 @@ std::uint64_t Judge::order_class(const Ports& ports, std::uint64_t print, const 
   return fingerprint(key);
 }
 
-bool Judge::to_another_worker(const View& view, Time now) const {
+bool Judge::to_another_worker(const Ports& ports, const View& view, Time now) const {
   constexpr Duration kHandOver = milliseconds(2);  // the most that a case has, and what waits behind it
+  // A forged REQ that is answered moves the QPN in it too.
+  if (const auto found = ports.announced.find(view.qpn()); found != ports.announced.end())
+    if (now - found->second <= kHandOver) return true;
   return std::ranges::any_of(flows_, [&](const auto& flow) {
     const bool begins = flow->announced_at != kNever && now - flow->announced_at <= kHandOver;
     return (begins || flow->closed || flow->parted) &&
@@ -267,7 +278,7 @@ void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View
   }
   // From its REP to its DREP a connection has a worker of its own, and what came before either may still wait for
   // another: damaged and forged frames.
-  if (ports.several_workers && found != classes.end() && to_another_worker(view, now)) {
+  if (ports.several_workers && found != classes.end() && to_another_worker(ports, view, now)) {
     auto& waiting = found->second;
     if (const auto one = std::ranges::find(waiting, print); one != waiting.end()) {
       waiting.erase(one);
@@ -321,12 +332,16 @@ void Judge::note_unheard(Flow& flow, Time now) {
 // All that its requester sent below the PSN up to which the life before was acknowledged was lost before the box: to
 // the box it is that life going on (docs/design.md, section 4: what nobody can tell).
 bool Judge::began_unseen(const Flow& flow) {
-  if (flow.before == nullptr || flow.seen_low == 0 || flow.seen_low == ~0u) return false;
-  // It began at or beyond what each of the lives before had reached.
-  const std::uint32_t seen = flow.plan.work->psn_at(flow.seen_low);
   for (const Flow* older = flow.before; older != nullptr; older = older->before)
-    if (wire::psn_lt(seen, older->plan.work->psn_at(std::max(older->told, older->accepted)))) return false;
-  return true;
+    if (!seems_to_go_on(*older, flow)) return false;
+  return flow.before != nullptr;
+}
+
+// It began at or beyond what the life before had reached.
+bool Judge::seems_to_go_on(const Flow& older, const Flow& flow) {
+  if (flow.seen_low == 0 || flow.seen_low == ~0u) return false;
+  const std::uint32_t seen = flow.plan.work->psn_at(flow.seen_low);
+  return !wire::psn_lt(seen, older.plan.work->psn_at(std::max(older.told, older.accepted)));
 }
 
 // Custody of an older connection waits for answers to the same requester QPN, from the same PSN on: nobody can tell

@@ -157,8 +157,10 @@ class Judge final : public BoxWatch {
     std::unordered_set<std::uint64_t> requests_unaddressed_unmarked;
     std::set<wire::MacAddress> next_hops;
     std::set<wire::MacAddress> senders;
-    std::map<std::uint32_t, Time> dreqs;               ///< by sender's ID: first seen, not out yet
-    std::unordered_set<std::uint32_t> dreqs_released;  ///< their repeats go at once
+    std::unordered_map<std::uint32_t, std::uint32_t> asking;  ///< QPNs in REQs, by sender's ID
+    std::unordered_map<std::uint32_t, Time> announced;        ///< when an exchange last announced a QPN
+    std::map<std::uint32_t, Time> dreqs;                      ///< by sender's ID: first seen, not out yet
+    std::unordered_set<std::uint32_t> dreqs_released;         ///< their repeats go at once
     bool wan_closed = false;
   };
   struct Observer final : custody::Observer {
@@ -189,6 +191,7 @@ class Judge final : public BoxWatch {
   void forget(unsigned box);
   bool repeated_whole(const Flow& flow) const;
   static bool began_unseen(const Flow& flow);
+  static bool seems_to_go_on(const Flow& older, const Flow& flow);
   bool answers_mingle(const Flow& flow) const;
   static void note_seen(Flow& flow, const View& view, Time now);
   void note_arrived(Flow& flow, std::uint64_t print) const;
@@ -205,7 +208,7 @@ class Judge final : public BoxWatch {
   void made(unsigned box, const View& view, Time now);
   void check_made(Flow& flow, const View& view, Time now);
   void check_syndrome(Flow& flow, const View& view, std::uint32_t acknowledged, Time now);
-  bool to_another_worker(const View& view, Time now) const;
+  bool to_another_worker(const Ports& ports, const View& view, Time now) const;
   static std::uint64_t order_class(const Ports& ports, std::uint64_t print, const View& view);
   void check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now);
   void dreq_left(unsigned box, std::uint32_t id, Time now);

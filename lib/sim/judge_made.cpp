@@ -32,6 +32,13 @@ void Judge::made(unsigned box, const View& view, Time now) {
   if (!plausible(*flow))
     for (const auto& older : flows_)
       if (older->plan.requester_qpn == view.qpn() && plausible(*older)) flow = older.get();
+  // Its responder's QPN has another user, of whose requests all that would have shown it were lost before the box: what
+  // is said here is said to a requester that is gone.
+  const auto takes_it_on = [flow](const auto& other) {
+    return other->plan.responder_qpn == flow->plan.responder_qpn &&
+           other->plan.requester_qpn != flow->plan.requester_qpn && seems_to_go_on(*flow, *other);
+  };
+  if (!plausible(*flow) && std::ranges::any_of(flows_, takes_it_on)) return;
   check_made(*flow, view, now);
 }
 

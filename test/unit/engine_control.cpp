@@ -83,6 +83,24 @@ TEST_CASE("after bypass a requester that went on is learned from its traffic", "
   CHECK(rig.at_host() == Lines{"ack 110 msn 11"});
 }
 
+TEST_CASE("a REP that comes again after bypass: what its first one set up has begun unseen", "[engine][control]") {
+  auto settings = small_settings();
+  settings.confirm = engine::Confirm::cm;
+  Rig rig(settings);
+  const Pair pair;
+  rig.host_sends(pair.req());
+  rig.engine->set_bypass(true, rig.now);
+  rig.wan_sends(pair.rep());
+  rig.host_sends({pair.rtu(), pair.write(100), pair.write(101)});
+  rig.wait(seconds(1));
+  rig.engine->set_bypass(false, rig.now);
+  rig.wan_sends(pair.rep());
+  rig.at_host();
+  rig.host_sends({pair.rtu(), pair.write(102)});
+  rig.host_sends(pair.write(103));
+  CHECK(rig.at_host().empty());  // no NAK for what is there, and nothing acknowledged
+}
+
 TEST_CASE("what is forgotten with acknowledged data in custody has failed, and its requester is told if it listens",
           "[engine][control]") {
   Rig rig;
