@@ -124,8 +124,9 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
 void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wants_word) {
   const auto index = admit(info, false);
   if (!index) return;
-  // Its REP may come again: what followed on the first one passed without a look.
+  // Its REP may come again: what followed on the first one passed before the box looked, or before it knew of it.
   if (looks_since != 0 && now - looks_since < flow::CmTracker::kPendingLife) proven = false;
+  if (learner.has_seen(info, now)) proven = false;
   tracker.bind(*index, wants_word);
   if (wants_word) connections[*index].near.silent |= custody::kUnproven;
   near.begin(connections[*index].near, info.end(Side::host).starting_psn, info.retry_count * info.ack_timeout, proven,

@@ -124,6 +124,12 @@ bool TrafficLearner::request(const wire::Frame& frame, Time now) {
   return true;
 }
 
+bool TrafficLearner::has_seen(const ConnectionInfo& info, Time now) const {
+  const End& responder = info.end(Side::wan);
+  const auto found = by_request_.find({info.end(Side::host).ip, responder.ip, info.vlan, responder.qpn});
+  return found && now - candidates_[*found].last_request < kCandidateLife;
+}
+
 void TrafficLearner::begin(Candidate& candidate, std::uint32_t psn) {
   conceal(candidate);
   candidate.counting = true;

@@ -58,6 +58,9 @@ class TrafficLearner {
   /// An answer from the WAN side, ICRC verified, to a QPN of no known connection.
   TrafficOutcome answer(const wire::Frame& frame, Time now);
 
+  /// Requests to the responder of `info` have passed lately.
+  bool has_seen(const ConnectionInfo& info, Time now) const;
+
   /// Forgets all candidates: frames passed that it was not shown.
   void start_anew(Time now);
 

@@ -101,6 +101,20 @@ TEST_CASE("a REP that comes again after bypass: what its first one set up has be
   CHECK(rig.at_host().empty());  // no NAK for what is there, and nothing acknowledged
 }
 
+TEST_CASE("requests come before the REP that comes again to a box that has just started: they have begun unseen",
+          "[engine][control]") {
+  auto settings = small_settings();
+  settings.confirm = engine::Confirm::cm;
+  Rig rig(settings);
+  const Pair pair;
+  rig.host_sends({pair.req(), pair.write(100), pair.write(101)});
+  rig.wan_sends({pair.rep(), pair.ack(101, 2)});
+  rig.at_host();
+  rig.host_sends(pair.write(102));
+  rig.host_sends(pair.write(103));
+  CHECK(rig.at_host().empty());
+}
+
 TEST_CASE("what is forgotten with acknowledged data in custody has failed, and its requester is told if it listens",
           "[engine][control]") {
   Rig rig;
