@@ -236,7 +236,7 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
   const std::uint32_t counted = psn_add(flow.msn_base, flow.msn_released);
   switch (flow.phase) {
     case Phase::unconfirmed:
-      if (counted == msn) {
+      if (counted == msn && !outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) {
         confirmed(flow);
       } else {
         // It answers another connection, maybe, whose next answer could agree by chance.

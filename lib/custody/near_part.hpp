@@ -40,6 +40,8 @@ class Outlet {
   virtual void newest_addresses(const NearFlow& flow, wire::EthernetAddresses& addresses) = 0;
   /// `flow` has packets to send and may_send() said no, or a port refused one: call try_send() when it can.
   virtual void wait_to_send(NearFlow& flow) = 0;
+  /// An ACK for `psn` that came for `flow` may answer another connection between its hosts, which is not known yet.
+  virtual bool may_be_anothers(const NearFlow& /*flow*/, std::uint32_t /*psn*/) { return false; }
 };
 
 /// What becomes of the frame that was looked at.

@@ -216,6 +216,11 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame) {
   record_connection(*index);
 }
 
+// Its requester's QPN may have another responder now, of which nobody has told, and which begins at the same PSN.
+bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) {
+  return learner.may_be_meant(table[index_of(flow)], psn, now);
+}
+
 void Engine::Impl::make_room() {
   if (table.has_room()) return;
   for (unsigned i = 0; i < kIdleSearch; ++i) {

@@ -130,6 +130,11 @@ bool TrafficLearner::has_seen(const ConnectionInfo& info, Time now) const {
   return found && now - candidates_[*found].last_request < kCandidateLife;
 }
 
+bool TrafficLearner::may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now) {
+  const End& requester = info.end(Side::host);
+  return fit_of({requester.ip, info.end(Side::wan).ip, info.vlan, 0u}, psn, now, requester.qpn).count != 0;
+}
+
 void TrafficLearner::begin(Candidate& candidate, std::uint32_t psn) {
   conceal(candidate);
   candidate.counting = true;
@@ -269,15 +274,15 @@ TrafficLearner::Candidate* TrafficLearner::revealed_by(const wire::Frame& answer
   return &candidates_[*index];
 }
 
-TrafficLearner::Fit TrafficLearner::fit_of(const wire::Frame& answer, Time now) {
+TrafficLearner::Fit TrafficLearner::fit_of(const KeyIndex::KeyView& pair_key, std::uint32_t psn, Time now,
+                                           std::uint32_t to_qpn) {
   Fit fit;
-  const auto pair = by_pair_.find({answer.destination, answer.source, answer.vlan, 0u});
+  const auto pair = by_pair_.find(pair_key);
   if (!pair) return fit;
   if (now < pairs_[*pair].blind_until) {
     fit.count = 2;  // it may mean what a candidate had before
     return fit;
   }
-  const std::uint32_t psn = answer.psn();
   const std::uint32_t last = psn_add(psn, kMeantTo) >> kStretchBits;
   std::uint32_t stretch = psn_add(psn, kMeantFrom + 1) >> kStretchBits;
   for (;; stretch = (stretch + 1) % kStretches) {
@@ -293,6 +298,7 @@ TrafficLearner::Fit TrafficLearner::fit_of(const wire::Frame& answer, Time now) 
         displace(candidate);  // until its next request
         continue;
       }
+      if (to_qpn != kNone && candidate.revealed && candidate.requester_qpn != to_qpn) continue;
       if (candidate.outstanding(psn)) fit.only = &candidate;
       if (candidate.may_be_meant(psn) && ++fit.count == 2) return fit;
     }
@@ -313,7 +319,7 @@ TrafficOutcome TrafficLearner::answer(const wire::Frame& frame, Time now) {
 TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   TrafficOutcome outcome;
-  const Fit fit = fit_of(frame, now);
+  const Fit fit = fit_of({frame.destination, frame.source, frame.vlan, 0u}, frame.psn(), now);
   if (fit.count > 1) {
     outcome.event = TrafficEvent::ambiguous;
     return outcome;

@@ -61,6 +61,9 @@ class TrafficLearner {
   /// Requests to the responder of `info` have passed lately.
   bool has_seen(const ConnectionInfo& info, Time now) const;
 
+  /// An ACK for `psn`, to the near host of `info`, may answer a candidate.
+  bool may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now);
+
   /// Forgets all candidates: frames passed that it was not shown.
   void start_anew(Time now);
 
@@ -148,7 +151,8 @@ class TrafficLearner {
   bool reveal(Candidate& candidate, std::uint32_t requester_qpn);
   void conceal(Candidate& candidate);
   Candidate* revealed_by(const wire::Frame& answer, Time now);
-  Fit fit_of(const wire::Frame& answer, Time now);
+  /// `to_qpn`: candidates that have been revealed to have another requester's QPN do not count; kNone: they do.
+  Fit fit_of(const KeyIndex::KeyView& pair_key, std::uint32_t psn, Time now, std::uint32_t to_qpn = kNone);
   TrafficOutcome acknowledge(const wire::Frame& frame, Time now);
   TrafficOutcome learned(Candidate& candidate, std::uint32_t msn);
   std::uint32_t index_of(const Candidate& candidate) const {

@@ -584,6 +584,20 @@ TEST_CASE("before the first real ACK a NAK comes: custody that nobody was told o
   world.reaches({pair.ack(100, 1), pair.ack(101, 2)});
 }
 
+TEST_CASE("the first real ACK may answer another connection that begins at the same PSN: it confirms nothing",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect(pair);
+  world.rig.host_sends(writes(pair, 100, 3));
+  world.rig.wait(milliseconds(100));
+  Pair newcomer = pair;
+  newcomer.b_qpn = 0x33;
+  world.passes({newcomer.write(100), newcomer.write(101)});
+  world.reaches({newcomer.ack(100, 1)});
+  CHECK(world.rig.engine->custody_packets() == 0);
+}
+
 TEST_CASE("the first real ACK comes long after its request: it confirms nothing", "[engine][identity]") {
   World world;
   const Pair pair;
