@@ -155,7 +155,7 @@ int run(const Options& options) {
   watch.attend_by(watcher, service, requests);
   attendant.start();
   watcher.start();
-  // Whoever waits for this may count on the control socket and on the watch.
+  // Scripts wait for this line, then use the control socket and rely on the watchdog.
   fmt::print("longhaul run: {}: ready, {}, {}policy {}{}\n", config.name, runtime.describe(),
              workers.count() == 1 ? "" : fmt::format("{} workers, ", workers.count()),
              flow::name_of(config.engine.policies.fallback), control.describe());

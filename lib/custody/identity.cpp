@@ -119,8 +119,6 @@ void NearPart::widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end,
   if (low == first_unused(flow) && !flow.newcomer.touches(low) && !flow.newcomer.empty()) return;
   // One requester sends all of them, and repeats what is not answered: what stands still beside the rest is not its.
   flow.newcomer.add(low, end, now, flow.give_up / 8);
-  flow.newcomer_at = now;
-  flow.newcomer_end = end;
 }
 
 // First PSN that the requester has not used, as far as was seen here.
@@ -135,8 +133,8 @@ bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held, Time now) 
   if (held_in(held).vouched == flow.doubt_number) return true;  // it is what the newcomer sent, if there is one
   const std::uint32_t psn = held_in(held).psn;
   if (flow.newcomer.touches(psn)) return false;
-  const std::int32_t ahead = psn_diff(psn, flow.newcomer_end);
-  return ahead < 0 || ahead > kReach || now - flow.newcomer_at >= kKeptBack;
+  const std::int32_t ahead = psn_diff(psn, flow.newcomer.last_end());
+  return ahead < 0 || ahead > kReach || now - flow.newcomer.last_at() >= kKeptBack;
 }
 
 // The head of custody must not be sent again: what asks instead is the first packet that may. (One forged frame, and an
@@ -262,8 +260,8 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   }
   // Of a failed flow: a responder that refused a request is in error and silent, and none repeats its last ACK to a
   // requester that asks for what follows. Nor does one answer when nobody has asked for long.
-  const bool of_another = flow.phase == Phase::failed &&
-                          (flow.refused || (ack && end == flow.una) || now - flow.newcomer_at > patience_of(flow));
+  const bool of_another = flow.phase == Phase::failed && (flow.refused || (ack && end == flow.una) ||
+                                                          now - flow.newcomer.last_at() > patience_of(flow));
   if (!of_another && proves(flow, frame, end)) {
     resume(flow, now);
     return flow.phase != Phase::failed;

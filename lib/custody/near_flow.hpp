@@ -141,8 +141,6 @@ struct alignas(64) NearFlow {
   Time contradicted_at = 0;        ///< when an answer first did not continue custody's life; 0: none did
   std::uint32_t doubt_number = 0;  ///< of the last sign of another life; 0: there was none
   RecentPsnRuns newcomer;          ///< requests since then that may be another life's
-  Time newcomer_at = 0;            ///< when the last of them came,
-  std::uint32_t newcomer_end = 0;  ///< and where it ended
   std::uint32_t gap_top = 0;       ///< first PSN after the packets dropped beyond a gap
 
   Time repeated_at = 0;               ///< when the requester last asked for what was acknowledged

@@ -96,6 +96,8 @@ class RecentPsnRuns {
       began_ = now;
     }
     recent_.add(low, end);
+    last_at_ = now;
+    last_end_ = end;
   }
   /// The longer of two runs that have `psn`, or null.
   const Run* of(std::uint32_t psn) const {
@@ -109,6 +111,9 @@ class RecentPsnRuns {
   std::uint32_t lowest() const { return lowest_; }
   /// Something was forgotten.
   bool forgot() const { return forgot_; }
+  /// When something was last added, and where that ended. Not when empty.
+  Time last_at() const { return last_at_; }
+  std::uint32_t last_end() const { return last_end_; }
   /// After the highest that is remembered. Not when empty.
   std::uint32_t top() const {
     if (earlier_.empty()) return recent_.top();
@@ -119,6 +124,8 @@ class RecentPsnRuns {
   PsnRuns recent_;
   PsnRuns earlier_;
   Time began_ = 0;
+  Time last_at_ = 0;
+  std::uint32_t last_end_ = 0;
   std::uint32_t lowest_ = 0;
   bool forgot_ = false;
 };

@@ -55,6 +55,10 @@ std::string Judge::at(const Flow& flow, const View& view) const {
 
 bool Judge::is_answer(const View& view) { return view.frame.opcode != nullptr && view.frame.opcode->is_response(); }
 
+bool Judge::is_ack(const View& acknowledge) {
+  return wire::aeth_kind(acknowledge.frame.aeth().syndrome) == wire::AethKind::ack;
+}
+
 // A DREQ between these hosts. With another VLAN ID, which no ICRC covers, it is nobody's.
 std::optional<wire::CmMessage> Judge::dreq_in(const View& view) const {
   const auto is_here = [&view](const auto& flow) { return flow->plan.vlan == view.frame.vlan; };
@@ -212,7 +216,6 @@ void Judge::note_ids(unsigned box, const View& view, Time now) {
     if (!its || !is_near(*flow, box)) continue;
     if (begins) {
       for (const std::uint32_t id : ids) ports.dreqs.erase(id);
-      flow->announced_at = now;
       continue;
     }
     flow->may_end = true;
@@ -257,12 +260,11 @@ std::uint64_t Judge::order_class(const Ports& ports, std::uint64_t print, const 
 
 bool Judge::to_another_worker(const Ports& ports, const View& view, Time now) const {
   constexpr Duration kHandOver = milliseconds(2);  // the most that a case has, and what waits behind it
-  // A forged REQ that is answered moves the QPN in it too.
-  if (const auto found = ports.announced.find(view.qpn()); found != ports.announced.end())
-    if (now - found->second <= kHandOver) return true;
-  return std::ranges::any_of(flows_, [&](const auto& flow) {
-    const bool begins = flow->announced_at != kNever && now - flow->announced_at <= kHandOver;
-    return (begins || flow->closed || flow->parted) &&
+  // A forged REQ that is answered moves the QPN in it, too.
+  const auto announced = ports.announced.find(view.qpn());
+  if (announced != ports.announced.end() && now - announced->second <= kHandOver) return true;
+  return std::ranges::any_of(flows_, [&view](const auto& flow) {
+    return (flow->closed || flow->parted) &&
            (flow->plan.requester_qpn == view.qpn() || flow->plan.responder_qpn == view.qpn());
   });
 }
@@ -425,15 +427,13 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
     if (m.wants_response() && next == m.end) flow.told = std::max(flow.told, m.end);
     return;
   }
-  const wire::Aeth& aeth = view.frame.aeth();
-  const bool ack = wire::aeth_kind(aeth.syndrome) == wire::AethKind::ack;
   const std::uint32_t reached = std::min(position + 1, flow.accepted);
   // One beyond an unfinished READ says that its response is lost, and completes what is before.
   const auto completes = [&flow](std::uint32_t end) {
     const auto unanswered = unanswered_from(flow);
     return unanswered.empty() ? end : std::min(end, unanswered.front().begin);
   };
-  if (ack) {
+  if (is_ack(view)) {
     flow.told = std::max(flow.told, completes(reached));
     flow.responder_said = std::max(flow.responder_said, reached);
     return;

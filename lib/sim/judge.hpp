@@ -100,6 +100,7 @@ class Judge final : public BoxWatch {
     void on_malformed(const std::string& what, Time now) override;
 
    private:
+    void say(const std::string& what, Time now);
     Judge& judge_;
     Flow& flow_;
   };
@@ -131,7 +132,6 @@ class Judge final : public BoxWatch {
     bool doubted = false;          ///< its near box says nothing for it
     bool visible = false;          ///< its failure, or what was unconfirmed at its close, was said
     bool closed = false;           ///< at its near box
-    Time announced_at = kNever;    ///< its REP has come to its near box
     bool parted = false;           ///< its DREP has come to its near box
     bool may_end = false;          ///< its near box has seen an end of its own: DREQ or DREP with both IDs
     Time heard_at = 0;             ///< when its near box took in the last request
@@ -201,6 +201,7 @@ class Judge final : public BoxWatch {
   void note_credits(Flow& flow, const View& view);
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
   static bool is_answer(const View& view);
+  static bool is_ack(const View& acknowledge);  ///< not a NAK
   void note_tail(Flow& flow, const View& view);
   void request_left(Flow& flow, const View& view);
   static std::span<const Message> unanswered_from(Flow& flow);

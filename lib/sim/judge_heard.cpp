@@ -10,21 +10,21 @@ namespace longhaul::sim {
 
 // ---- responders -------------------------------------------------------------------------------
 
+void Judge::Watch::say(const std::string& what, Time now) {
+  if (!flow_.haunted) judge_.report(Rule::exact, fmt::format("flow {}: {}", flow_.plan.name, what), now);
+}
+
 void Judge::Watch::on_accepted(std::uint32_t first_psn, std::uint32_t psns, Time now) {
   const std::int32_t position = flow_.plan.work->position_of(first_psn);
-  if (position != static_cast<std::int32_t>(flow_.accepted) && !flow_.haunted)
-    judge_.report(
-        Rule::exact,
-        fmt::format("flow {}: psn {} was accepted, position {} was next", flow_.plan.name, first_psn, flow_.accepted),
-        now);
+  if (position != static_cast<std::int32_t>(flow_.accepted))
+    say(fmt::format("psn {} was accepted, position {} was next", first_psn, flow_.accepted), now);
   flow_.accepted += psns;
 }
 
 void Judge::Watch::on_delivered(const Delivered& got, Time now) {
   const auto& messages = flow_.plan.work->messages();
   const auto say = [&](const std::string& what) {
-    if (flow_.haunted) return;
-    judge_.report(Rule::exact, fmt::format("flow {}: message {}: {}", flow_.plan.name, flow_.delivered, what), now);
+    Watch::say(fmt::format("message {}: {}", flow_.delivered, what), now);
   };
   if (flow_.delivered >= messages.size()) return say("nobody posted it");
   const Message& posted = messages[flow_.delivered];
@@ -46,9 +46,7 @@ void Judge::Watch::on_delivered(const Delivered& got, Time now) {
   ++flow_.delivered;
 }
 
-void Judge::Watch::on_malformed(const std::string& what, Time now) {
-  if (!flow_.haunted) judge_.report(Rule::exact, fmt::format("flow {}: {}", flow_.plan.name, what), now);
-}
+void Judge::Watch::on_malformed(const std::string& what, Time now) { say(what, now); }
 
 // ---- what the engine tells --------------------------------------------------------------------
 

@@ -9,13 +9,6 @@
 
 namespace longhaul::sim {
 
-namespace {
-
-/// Of an Acknowledge: not a NAK.
-bool is_ack(const View& view) { return wire::aeth_kind(view.frame.aeth().syndrome) == wire::AethKind::ack; }
-
-}  // namespace
-
 void Judge::made(unsigned box, const View& view, Time now) {
   ++made_frames_;
   const auto found = by_requester_.find(view.qpn());

@@ -106,6 +106,9 @@ class Steering {
   void forget(Index index);
   bool lead_to(Index index, std::size_t side);
   Worker owner(Index index) const { return entries_[index].owner; }
+  std::size_t led_away_slot(const wire::IpAddress& one, const wire::IpAddress& other) const {
+    return pair_hash(one, other) % led_away_.size();
+  }
 
   SteeringSettings settings_;
   Counters& counters_;
@@ -122,9 +125,6 @@ class Steering {
   std::vector<std::uint32_t> load_;  ///< connections by worker
   /// When an unproven connection last led a request away, by low bits of the hosts' hash.
   std::array<Time, 256> led_away_{};
-  std::size_t led_away_slot(const wire::IpAddress& one, const wire::IpAddress& other) const {
-    return pair_hash(one, other) % led_away_.size();
-  }
   Index clock_hand_ = 0;
 };
 

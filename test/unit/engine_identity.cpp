@@ -46,6 +46,14 @@ struct World {
     REQUIRE(rig.at_host().empty());
     REQUIRE(rig.engine->custody_packets() == 0);
   }
+  /// The same, and the responder refuses the first of them; a while ago.
+  void refuse(const Pair& pair, std::uint32_t psn, std::uint32_t msn, unsigned count) {
+    owe(pair, psn, msn, count);
+    rig.wan_sends(pair.nak(psn, msn - 1, 2));
+    REQUIRE(heard.failed == 1);
+    REQUIRE(rig.at_host().empty());
+    rig.wait(seconds(2));
+  }
   static std::string acked(std::uint32_t psn, std::uint32_t msn) {
     return "ack " + std::to_string(psn) + " msn " + std::to_string(msn);
   }
@@ -508,11 +516,7 @@ TEST_CASE("the next user of a failed flow's QPN gets no fatal NAK", "[engine][id
   const Pair pair;
   world.rig.connect_confirmed(pair);
   world.deliver(pair, 101, 2, 4);
-  world.owe(pair, 105, 6, 2);
-  world.rig.wan_sends(pair.nak(105, 5, 2));
-  REQUIRE(world.heard.failed == 1);
-  REQUIRE(world.rig.at_host().empty());
-  world.rig.wait(seconds(2));
+  world.refuse(pair, 105, 6, 2);
   world.passes({pair.write(100), pair.write(101)});
   world.reaches({pair.ack(101, 2)});
   world.rig.wait(milliseconds(150));
@@ -532,10 +536,7 @@ TEST_CASE("the next user of a failed flow's QPN passes where the old h was, thou
   World world;
   const Pair pair;
   world.rig.connect_confirmed(pair);
-  world.owe(pair, 101, 2, 2);
-  world.rig.wan_sends(pair.nak(101, 1, 2));
-  REQUIRE(world.heard.failed == 1);
-  world.rig.wait(seconds(2));
+  world.refuse(pair, 101, 2, 2);
   for (std::uint32_t psn = 100; psn < 110; ++psn) {
     world.passes({pair.write(psn)});
     world.reaches({pair.ack(psn, psn - 99)});
@@ -547,10 +548,7 @@ TEST_CASE("a failed flow, and another connection's answers that continue its own
   World world;
   const Pair pair;
   world.rig.connect_confirmed(pair);
-  world.owe(pair, 101, 2, 4);
-  world.rig.wan_sends(pair.nak(101, 1, 2));
-  REQUIRE(world.heard.failed == 1);
-  world.rig.wait(seconds(2));
+  world.refuse(pair, 101, 2, 4);
   world.passes({pair.write(103)});
   world.reaches({pair.ack(100, 1), pair.ack(101, 2), pair.nak(102, 2, 2)});
   CHECK(world.rig.count(Counter::fatal_naks) == 0);

@@ -278,9 +278,7 @@ TEST_CASE("a flood of candidates: those idle make room, nothing grows", "[engine
 TEST_CASE("an engine tells which keys its connections have", "[engine][traffic]") {
   Looking rig;
   const Pair pair;
-  flow::ConnectionInfo info;
-  info.end(Side::host) = {wire::IpAddress::parse(pair.a_ip), pair.a_qpn, 0};
-  info.end(Side::wan) = {wire::IpAddress::parse(pair.b_ip), pair.b_qpn, 0};
+  flow::ConnectionInfo info = info_of(pair);
   for (const Side from : {Side::host, Side::wan}) CHECK_FALSE(rig.engine->knows(info, from));
   learn(rig, pair);
   for (const Side from : {Side::host, Side::wan}) CHECK(rig.engine->knows(info, from));

@@ -9,13 +9,6 @@ using namespace longhaul::test;
 
 namespace {
 
-flow::ConnectionInfo info_of(const Pair& pair) {
-  flow::ConnectionInfo info;
-  info.end(Side::host) = {wire::IpAddress::parse(pair.a_ip), pair.a_qpn, pair.a_psn};
-  info.end(Side::wan) = {wire::IpAddress::parse(pair.b_ip), pair.b_qpn, pair.b_psn};
-  return info;
-}
-
 std::optional<flow::ConnectionIndex> find(const flow::ConnectionTable& table, Side from, const Bytes& bytes) {
   wire::Frame frame;
   wire::parse(bytes, frame);

@@ -104,6 +104,13 @@ Bytes Pair::a_ack(std::uint32_t psn, std::uint32_t msn) const {
   return towards(*this, Side::host).opcode(wire::kRcAcknowledge).psn(psn).aeth(0x1f, msn).build();
 }
 
+flow::ConnectionInfo info_of(const Pair& pair) {
+  flow::ConnectionInfo info;
+  info.end(Side::host) = {wire::IpAddress::parse(pair.a_ip), pair.a_qpn, pair.a_psn};
+  info.end(Side::wan) = {wire::IpAddress::parse(pair.b_ip), pair.b_qpn, pair.b_psn};
+  return info;
+}
+
 Bytes damaged(Bytes frame) {
   frame.back() ^= 0x01;
   return frame;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "flow/connection.hpp"
 #include "flow/side.hpp"
 #include "seen.hpp"
 
@@ -59,6 +60,9 @@ struct Pair {
   Bytes b_write(std::uint32_t psn) const;
   Bytes a_ack(std::uint32_t psn, std::uint32_t msn) const;
 };
+
+/// The connection as a box knows it.
+flow::ConnectionInfo info_of(const Pair& pair);
 
 /// The same frame with one bit of its payload or ICRC flipped.
 Bytes damaged(Bytes frame);

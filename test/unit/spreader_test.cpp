@@ -345,10 +345,8 @@ TEST_CASE("a REP whose REQ cannot be shown is dropped by name, and its repeat go
 TEST_CASE("only the home of two hosts may learn from traffic between them") {
   Team team(4);
   const Pair pair;
-  flow::ConnectionInfo info;
-  info.end(Side::host).ip = wire::IpAddress::parse(pair.a_ip);
-  info.end(Side::wan).ip = wire::IpAddress::parse(pair.b_ip);
-  const Worker home = home_of(info.end(Side::host).ip, info.end(Side::wan).ip, 4);
+  const flow::ConnectionInfo info = test::info_of(pair);
+  const Worker home = home_of_pair(pair, 4);
   for (Worker worker = 0; worker < 4; ++worker) CHECK(team.sees_whole(worker, info) == (worker == home));
 }
 

@@ -15,6 +15,7 @@ using namespace longhaul;
 using namespace longhaul::steer;
 using test::Bytes;
 using test::damaged;
+using test::info_of;
 using test::Pair;
 
 namespace {
@@ -455,9 +456,7 @@ TEST_CASE("behind a connection that has closed unanswered its QPN's older user i
 TEST_CASE("connections of an earlier process keep the worker that remembers them") {
   Home home;
   const Pair pair;
-  flow::ConnectionInfo info;
-  info.end(Side::host) = {wire::IpAddress::parse(pair.a_ip), pair.a_qpn, 0};
-  info.end(Side::wan) = {wire::IpAddress::parse(pair.b_ip), pair.b_qpn, 0};
+  const flow::ConnectionInfo info = info_of(pair);
   SECTION("set up by RDMA-CM") {
     home.steering.restore(info, flow::CmExchange{Side::host, pair.a_comm, pair.b_comm}, 3, home.now);
     CHECK(home.owner(Side::host, pair.write(1)) == 3);
@@ -506,9 +505,7 @@ TEST_CASE("what a REQ that may be forged leads away is missed at home until its 
   Home home;
   Pair pair;
   pair.active = Side::wan;
-  flow::ConnectionInfo info;
-  info.end(Side::host).ip = wire::IpAddress::parse(pair.a_ip);
-  info.end(Side::wan).ip = wire::IpAddress::parse(pair.b_ip);
+  const flow::ConnectionInfo info = info_of(pair);
   CHECK(home.steering.sees_whole(info, home.now));
   home.owner(Side::wan, pair.req());
   REQUIRE(home.owner(Side::host, pair.rep()) != 0);
