@@ -130,11 +130,6 @@ bool TrafficLearner::has_seen(const ConnectionInfo& info, Time now) const {
   return found && now - candidates_[*found].last_request < kCandidateLife;
 }
 
-bool TrafficLearner::may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now) {
-  const End& requester = info.end(Side::host);
-  return fit_of({requester.ip, info.end(Side::wan).ip, info.vlan, 0u}, psn, now, requester.qpn).count != 0;
-}
-
 void TrafficLearner::begin(Candidate& candidate, std::uint32_t psn) {
   conceal(candidate);
   candidate.counting = true;
@@ -274,8 +269,9 @@ TrafficLearner::Candidate* TrafficLearner::revealed_by(const wire::Frame& answer
   return &candidates_[*index];
 }
 
-TrafficLearner::Fit TrafficLearner::fit_of(const KeyIndex::KeyView& pair_key, std::uint32_t psn, Time now,
-                                           std::uint32_t to_qpn) {
+template <typename Counts>
+inline TrafficLearner::Fit TrafficLearner::fit_of(const KeyIndex::KeyView& pair_key, std::uint32_t psn, Time now,
+                                                  Counts counts) {
   Fit fit;
   const auto pair = by_pair_.find(pair_key);
   if (!pair) return fit;
@@ -298,12 +294,20 @@ TrafficLearner::Fit TrafficLearner::fit_of(const KeyIndex::KeyView& pair_key, st
         displace(candidate);  // until its next request
         continue;
       }
-      if (to_qpn != kNone && candidate.revealed && candidate.requester_qpn != to_qpn) continue;
+      if (!counts(candidate)) continue;
       if (candidate.outstanding(psn)) fit.only = &candidate;
       if (candidate.may_be_meant(psn) && ++fit.count == 2) return fit;
     }
     if (stretch == last) return fit;
   }
+}
+
+bool TrafficLearner::may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now) {
+  const End& requester = info.end(Side::host);
+  const auto may_have_it = [&requester](const Candidate& candidate) {
+    return !candidate.revealed || candidate.requester_qpn == requester.qpn;
+  };
+  return fit_of({requester.ip, info.end(Side::wan).ip, info.vlan, 0u}, psn, now, may_have_it).count != 0;
 }
 
 TrafficOutcome TrafficLearner::answer(const wire::Frame& frame, Time now) {
@@ -319,7 +323,8 @@ TrafficOutcome TrafficLearner::answer(const wire::Frame& frame, Time now) {
 TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   TrafficOutcome outcome;
-  const Fit fit = fit_of({frame.destination, frame.source, frame.vlan, 0u}, frame.psn(), now);
+  const auto any = [](const Candidate&) { return true; };
+  const Fit fit = fit_of({frame.destination, frame.source, frame.vlan, 0u}, psn, now, any);
   if (fit.count > 1) {
     outcome.event = TrafficEvent::ambiguous;
     return outcome;

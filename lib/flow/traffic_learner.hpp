@@ -151,8 +151,9 @@ class TrafficLearner {
   bool reveal(Candidate& candidate, std::uint32_t requester_qpn);
   void conceal(Candidate& candidate);
   Candidate* revealed_by(const wire::Frame& answer, Time now);
-  /// `to_qpn`: candidates that have been revealed to have another requester's QPN do not count; kNone: they do.
-  Fit fit_of(const KeyIndex::KeyView& pair_key, std::uint32_t psn, Time now, std::uint32_t to_qpn = kNone);
+  /// Of the candidates between two hosts those for which `counts`, a predicate, is true.
+  template <typename Counts>
+  Fit fit_of(const KeyIndex::KeyView& pair_key, std::uint32_t psn, Time now, Counts counts);
   TrafficOutcome acknowledge(const wire::Frame& frame, Time now);
   TrafficOutcome learned(Candidate& candidate, std::uint32_t msn);
   std::uint32_t index_of(const Candidate& candidate) const {
