@@ -146,7 +146,7 @@ void Workers::make(unsigned number) {
   }
   worker.engine = std::make_unique<engine::Engine>(share_, place.pools, *sink, &worker.log);
   if (count() > 1) {
-    worker.engine->share_news(news_);
+    worker.engine->share(shared_);
     worker.engine->ask_before_learning(
         [&worker](const flow::ConnectionInfo& info, Time now) { return worker.spreader->sees_whole(info, now); });
   }

@@ -13,9 +13,9 @@
 #include "app/flow_log.hpp"
 #include "app/orders.hpp"
 #include "app/report.hpp"
-#include "engine/next_hop_news.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
+#include "engine/shared.hpp"
 #include "steer/hand_over.hpp"
 
 struct rte_mempool;
@@ -94,7 +94,7 @@ class Workers {
   std::vector<WorkerPlace> places_;
   const drivers::Clock& clock_;
   steer::HandOverRings rings_;
-  engine::NextHopNews news_;
+  engine::Shared shared_;
   rte_mempool* shown_ = nullptr;  ///< only with several workers
   StopTogether together_;
   std::vector<std::unique_ptr<Worker>> workers_;

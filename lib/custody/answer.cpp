@@ -51,6 +51,7 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (flow.path_mtu == 0) flow.path_mtu = wire::path_mtu_shown_by(frame);
   if (psn_le(flow.sent_top, psn)) {
     ++counters_[Counter::answers_not_sent];
+    flow.unseen_end = psn_add(psn, 1);
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
   }
@@ -151,10 +152,17 @@ Verdict NearPart::shared_nak(NearFlow& flow, std::uint32_t end, Time now) {
 // The responder answers, though it does not go on: give_up counts from here.
 void NearPart::lives(NearFlow& flow, Time now) { flow.unanswered_since = now; }
 
-// A responder may repeat its last ACK, to announce receives (IBTA vol. 1, 9.7.7.2.4).
-Verdict NearPart::ack_below(NearFlow& flow, std::uint32_t psn, const wire::Aeth& aeth, Time now) {
+// A responder may repeat its last ACK, to announce receives (IBTA vol. 1, 9.7.7.2.4), or send it after a NAK.
+bool NearPart::is_last_ack(const NearFlow& flow, const wire::Frame& frame) {
+  return frame.opcode != nullptr && frame.opcode->operation == wire::Operation::acknowledge &&
+         wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack && psn_add(frame.psn(), 1) == flow.una &&
+         agrees(flow, flow.una, frame.aeth().msn);
+}
+
+Verdict NearPart::ack_below(NearFlow& flow, const wire::Frame& frame, Time now) {
+  const wire::Aeth& aeth = frame.aeth();
   const std::uint64_t receives = flow.receive_limit;
-  const bool last = psn_add(psn, 1) == flow.una && agrees(flow, flow.una, aeth.msn);
+  const bool last = is_last_ack(flow, frame);
   if (last) note_credits(flow, aeth.syndrome, Verdict::forward);
   if (flow.receive_limit == receives) note_stray(flow, !last, now);
   if (last) lives(flow, now);
@@ -174,7 +182,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     ends_wait = true;
     flow.silent &= ~kReadAgain;
   }
-  if (psn_lt(psn, flow.una)) return ack_below(flow, psn, aeth, now);
+  if (psn_lt(psn, flow.una)) return ack_below(flow, frame, now);
   if (flow.phase != Phase::confirmed || !answers_head(flow, psn, aeth.msn)) [[unlikely]] {
     if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();
     if (!flow.owes() && comes_late(flow, psn, now)) let_go(flow);
@@ -231,15 +239,22 @@ void NearPart::confirmed(NearFlow& flow) {
     if (held_in(mbuf).ack_req && !held_in(mbuf).wants_response) ++counters_[Counter::eligible_requests];
 }
 
+// The answer before `una` agrees with what was counted. Another connection's, whose requester has the same QPN, may do
+// so by chance, and so may its next one.
+void NearPart::confirm_unless_anothers(NearFlow& flow) {
+  if (!outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return confirmed(flow);
+  ++counters_[Counter::confirm_disagreed];
+  let_go(flow);
+}
+
 // `una` has just come to lie behind an answer that carried `msn`.
 void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
   const std::uint32_t counted = psn_add(flow.msn_base, flow.msn_released);
   switch (flow.phase) {
     case Phase::unconfirmed:
-      if (counted == msn && !outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) {
-        confirmed(flow);
+      if (counted == msn) {
+        confirm_unless_anothers(flow);
       } else {
-        // It answers another connection, maybe, whose next answer could agree by chance.
         ++counters_[Counter::confirm_disagreed];
         let_go(flow);
       }
@@ -395,7 +410,11 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   // their newest), so it can confirm but neither teach nor refute.
   if (flow.phase == Phase::unconfirmed && frame.opcode->has(wire::kHasAeth) &&
       frame.aeth().msn == psn_add(flow.msn_base, flow.msn_released))
-    confirmed(flow);
+    confirm_unless_anothers(flow);
+  // What waited for this answer would be acknowledged now.
+  else if (!flow.owes() && !flow.queue.empty() && !held_in(flow.queue.head()).wants_response &&
+           outlet_.may_be_anothers(flow, psn))
+    let_go(flow);
   flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
   if (frame.opcode->has(wire::kHasAeth)) note_credits(flow, frame.aeth().syndrome, Verdict::forward);
   return Verdict::forward;

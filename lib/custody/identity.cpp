@@ -54,6 +54,9 @@ std::uint32_t acknowledged_end(const wire::Frame& frame) {
   return psn_add(frame.psn(), ack ? 1 : 0);
 }
 
+// How long something of a newcomer is remembered that does not come again.
+Duration remembered(const NearFlow& flow) { return flow.give_up / 8; }
+
 bool is_acknowledge(const wire::Frame& frame) { return frame.opcode->operation == wire::Operation::acknowledge; }
 
 }  // namespace
@@ -101,6 +104,7 @@ void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time 
     flow.doubted_at = now;
     flow.contradicted_at = 0;
     flow.newcomer.clear();
+    flow.newcomer_answered = 0;
     flow.reacknowledge = flow.gap_nak_wanted = flow.fatal_nak_wanted = false;
     if (observer_ != nullptr) observer_->on_doubted(flow.identity, now);
   }
@@ -118,7 +122,7 @@ void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time 
 void NearPart::widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now) {
   if (low == first_unused(flow) && !flow.newcomer.touches(low) && !flow.newcomer.empty()) return;
   // One requester sends all of them, and repeats what is not answered: what stands still beside the rest is not its.
-  flow.newcomer.add(low, end, now, flow.give_up / 8);
+  flow.newcomer.add(low, end, now, remembered(flow));
 }
 
 // First PSN that the requester has not used, as far as was seen here.
@@ -128,13 +132,25 @@ std::uint32_t NearPart::first_unused(const NearFlow& flow) {
 
 // The responder of another life may expect any PSN of its requests, and the one after them. What lies before is a
 // repeat to it, what lies beyond it answers by a PSN NAK; unless the newcomer goes on, comes so far, and overtakes it.
+// Requests that are answered do not come again, and are forgotten: what their responder expects then is not, while it
+// goes on to say so.
 bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held, Time now) {
   if (!flow.doubted()) return true;
   if (held_in(held).vouched == flow.doubt_number) return true;  // it is what the newcomer sent, if there is one
   const std::uint32_t psn = held_in(held).psn;
   if (flow.newcomer.touches(psn)) return false;
+  if (psn == flow.newcomer_next && flow.newcomer_answered != 0 && now - flow.newcomer_answered <= remembered(flow))
+    return false;
   const std::int32_t ahead = psn_diff(psn, flow.newcomer.last_end());
   return ahead < 0 || ahead > kReach || now - flow.newcomer.last_at() >= kKeptBack;
+}
+
+// An answer that is not custody's life's: all before `end` is answered.
+void NearPart::note_newcomer_next(NearFlow& flow, std::uint32_t end, Time now) {
+  const bool again = flow.newcomer_answered != 0 && flow.newcomer_next == end;
+  if (!again && flow.newcomer.of(psn_add(end, -1)) == nullptr) return;
+  flow.newcomer_next = end;
+  flow.newcomer_answered = now;
 }
 
 // The head of custody must not be sent again: what asks instead is the first packet that may. (One forged frame, and an
@@ -240,7 +256,10 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
     note_unasked(flow, frame, now);
     // Nothing is owed: READs in custody would stay there for ever if nobody saw their responses.
     if (flow.phase != Phase::failed && !flow.owes()) return true;
-    if (!response_proves(flow, frame)) return false;
+    if (!response_proves(flow, frame)) {
+      note_newcomer_next(flow, psn_add(frame.psn(), 1), now);
+      return false;
+    }
     resume(flow, now);
     return flow.phase != Phase::failed;
   }
@@ -260,12 +279,14 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   }
   // Of a failed flow: a responder that refused a request is in error and silent, and none repeats its last ACK to a
   // requester that asks for what follows. Nor does one answer when nobody has asked for long.
-  const bool of_another = flow.phase == Phase::failed && (flow.refused || (ack && end == flow.una) ||
-                                                          now - flow.newcomer.last_at() > patience_of(flow));
+  const bool of_another =
+      flow.phase == Phase::failed && (flow.refused || flow.told_enough() || (ack && end == flow.una) ||
+                                      now - flow.newcomer.last_at() > patience_of(flow));
   if (!of_another && proves(flow, frame, end)) {
     resume(flow, now);
     return flow.phase != Phase::failed;
   }
+  note_newcomer_next(flow, end, now);
   if (psn_lt(end, flow.una)) {
     if (flow.contradicted_at == 0) {
       flow.contradicted_at = now;

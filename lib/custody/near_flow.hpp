@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "custody/ack_template.hpp"
 #include "custody/loss_window.hpp"
@@ -129,7 +130,7 @@ struct alignas(64) NearFlow {
 
   std::uint32_t fatal_psn = 0;  ///< of a failed flow: what its requester has not seen acknowledged
   wire::NakCode fatal_code = wire::NakCode::remote_operational_error;
-  std::uint8_t told = 0;         ///< of a failed flow: fatal NAKs that were made, 255 at most
+  std::uint8_t told = 0;         ///< of a failed flow: fatal NAKs that were made, 255 at most (told_enough())
   bool from_record = false;      ///< of a failed flow: an earlier process failed it, and sent_top is not known
   bool refused = false;          ///< of a failed flow: by a fatal NAK; its responder is in error
   std::uint64_t lost_bytes = 0;  ///< of a failed flow: acknowledged and not delivered
@@ -138,10 +139,13 @@ struct alignas(64) NearFlow {
   Duration confirm_again = 0;   ///< idle for longer, the flow is confirmed by an answer again
   // Of a doubt (identity.cpp).
   Time doubted_at = 0;
-  Time contradicted_at = 0;        ///< when an answer first did not continue custody's life; 0: none did
-  std::uint32_t doubt_number = 0;  ///< of the last sign of another life; 0: there was none
-  RecentPsnRuns newcomer;          ///< requests since then that may be another life's
-  std::uint32_t gap_top = 0;       ///< first PSN after the packets dropped beyond a gap
+  Time contradicted_at = 0;                 ///< when an answer first did not continue custody's life; 0: none did
+  std::uint32_t doubt_number = 0;           ///< of the last sign of another life; 0: there was none
+  RecentPsnRuns newcomer;                   ///< requests since then that may be another life's
+  std::uint32_t newcomer_next = 0;          ///< first PSN after those that its responder has answered,
+  Time newcomer_answered = 0;               ///< and when it last said so; 0: never
+  std::uint32_t gap_top = 0;                ///< first PSN after the packets dropped beyond a gap
+  std::optional<std::uint32_t> unseen_end;  ///< first PSN after requests that were answered and not seen here
 
   Time repeated_at = 0;               ///< when the requester last asked for what was acknowledged
   std::uint32_t read_again_last = 0;  ///< PSN of the last response of the READ that was asked for again
@@ -151,6 +155,9 @@ struct alignas(64) NearFlow {
   /// The requests that name its responder may be another connection's.
   bool contested() const { return (silent & (kDoubted | kUnproven)) != 0; }
   bool shared() const { return (silent & kShared) != 0; }
+  /// The way from the box to its host loses next to nothing: whoever asks on after so many fatal NAKs is not the failed
+  /// flow's requester, which they end.
+  bool told_enough() const { return told >= 3; }
 
   /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.
   bool owes() const { return !queue.empty() && una != h; }

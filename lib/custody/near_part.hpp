@@ -104,6 +104,8 @@ class NearPart {
   /// A packet with `psn`, or an answer to it, can be this flow's. Otherwise its QPN has another user that nobody
   /// announced.
   static bool plausible(const NearFlow& flow, std::uint32_t psn);
+  /// The ACK for all that was answered, with its MSN: the responder's once more, not another connection's.
+  static bool is_last_ack(const NearFlow& flow, const wire::Frame& frame);
 
   /// A request from the flow's requester, plausible, ICRC verified. `opcode` may be unknown.
   Verdict request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
@@ -179,6 +181,7 @@ class NearPart {
   Verdict pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span);
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
   bool may_nak_gap(const NearFlow& flow) const;
+  static bool gap_is_answered(const NearFlow& flow, const Span& span);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   [[gnu::always_inline]] inline bool sends_newest(const NearFlow& flow, Time now) const;
   [[gnu::always_inline]] inline bool sends_at_once(const NearFlow& flow, Time now) const;
@@ -203,8 +206,9 @@ class NearPart {
   void advance_h(NearFlow& flow, std::uint32_t psn);
   void learn_msn(NearFlow& flow, std::uint32_t msn);
   void confirmed(NearFlow& flow);
+  void confirm_unless_anothers(NearFlow& flow);
   Verdict stale();
-  Verdict ack_below(NearFlow& flow, std::uint32_t psn, const wire::Aeth& aeth, Time now);
+  Verdict ack_below(NearFlow& flow, const wire::Frame& frame, Time now);
   void share(NearFlow& flow, std::uint32_t end, Time now);
   Verdict shared_nak(NearFlow& flow, std::uint32_t end, Time now);
   Verdict disagreed();
@@ -235,6 +239,7 @@ class NearPart {
   // What is rare stays out of what each packet goes through.
   [[gnu::noinline]] void drop_never_sent(NearFlow& flow);
   [[gnu::noinline]] void let_go(NearFlow& flow);
+  static void note_newcomer_next(NearFlow& flow, std::uint32_t end, Time now);
   [[gnu::noinline]] void note_unasked(NearFlow& flow, const wire::Frame& frame, Time now);
   bool resolve(NearFlow& flow, const wire::Frame& frame, Time now);
   static bool proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end);

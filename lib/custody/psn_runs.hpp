@@ -89,7 +89,8 @@ class RecentPsnRuns {
       lowest_ = low;
     }
     if (wire::psn_lt(low, lowest_)) lowest_ = low;
-    if (now - began_ > span) {
+    // A place alone is no sign that a requester goes on.
+    if (low != end && now - began_ > span) {
       forgot_ = forgot_ || !earlier_.empty();
       earlier_ = recent_;
       recent_.clear();

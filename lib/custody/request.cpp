@@ -31,9 +31,6 @@ constexpr std::int32_t kPlausible = 1 << 16;
 // that, or before and after can no longer be told.
 constexpr std::int32_t kMaxUnderWay = (1 << 23) - 4 * kPlausible;
 
-// Fatal NAKs that a requester is sent: the way from the box to its host loses next to nothing.
-constexpr std::uint8_t kTold = 3;
-
 }  // namespace
 
 bool NearPart::plausible(const NearFlow& flow, std::uint32_t psn) {
@@ -87,10 +84,10 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
 }
 
 // The next request of a failed flow is told of it. A repeat below h is not the next one: its requester missed a
-// pseudo-ACK, or is another, so it is the responder's to answer. So is one that asks on though it was told: a fatal NAK
-// ends its own requester, and another life's may ignore it for its PSN.
+// pseudo-ACK, or is another, so it is the responder's to answer. So is one that asks on though it was told: another
+// life's may ignore a fatal NAK for its PSN.
 Verdict NearPart::of_failed(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
-  if (psn_lt(span.psn, flow.h) || flow.told >= kTold) doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
+  if (psn_lt(span.psn, flow.h) || flow.told_enough()) doubt(flow, span.psn, psn_add(span.last_psn, 1), now);
   const bool next = flow.from_record || psn_le(span.psn, flow.sent_top);
   if (flow.doubted() || !next) {
     ++counters_[Counter::plain_requests];
@@ -155,6 +152,12 @@ bool NearPart::may_nak_gap(const NearFlow& flow) const {
   return flow.phase == Phase::confirmed && flow.trusted && !draining_ && !flow.doubted();
 }
 
+// The responder has acknowledged something of it to the requester, which ignores a NAK for that. It repeats what is
+// beyond, and that passes.
+bool NearPart::gap_is_answered(const NearFlow& flow, const Span& span) {
+  return flow.unseen_end && psn_lt(flow.tail, *flow.unseen_end) && psn_le(*flow.unseen_end, span.psn);
+}
+
 Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
   const bool first = !flow.gap_nak_wanted && !flow.gap_nak_sent;
   // A requester that is asked for the gap fills it. One that only repeats what is beyond has nothing before it.
@@ -164,6 +167,7 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
     // All before the gap is in custody, and the responder would discard what is beyond: ask for the rest from here.
     ++counters_[Counter::dropped_beyond_gap];
     flow.gap_top = psn_add(span.last_psn, 1);
+    if (gap_is_answered(flow, span)) flow.gap_nak_sent = true;
     if (!flow.gap_nak_sent) flow.gap_nak_wanted = true;
     return Verdict::drop;
   }

@@ -114,7 +114,7 @@ void Engine::Impl::receive(Side side, std::span<rte_mbuf* const> frames, Time ti
   now = time;
   learner.began(now);
   wan_full = false;
-  if (news != nullptr && news->posted() != news_read) read_news();
+  if (shared != nullptr && shared->next_hops.posted() != news_read) read_news();
   for (; !frames.empty(); frames = frames.subspan(std::min(frames.size(), kBurst)))
     burst(side, frames.first(std::min(frames.size(), kBurst)));
   end_of_burst();
@@ -324,9 +324,10 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   } else {
     // An answer may release what waits in the burst: that must be out before.
     out(Side::wan).flush();
-    const bool answered_before = wire::psn_lt(frame.psn(), connection.near.una);
+    const bool others =
+        wire::psn_lt(frame.psn(), connection.near.una) && !custody::NearPart::is_last_ack(connection.near, frame);
     verdict = near.answer(connection.near, frame, now);
-    if (answered_before) [[unlikely]]
+    if (others) [[unlikely]]
       look_for_newcomer(connection, side, frame);
   }
   touch(index);
@@ -412,7 +413,7 @@ void Engine::Impl::poll(Time time, Time read_until) {
   now = time;
   learner.began(now);
   wan_full = false;
-  if (news != nullptr && news->posted() != news_read) read_news();
+  if (shared != nullptr && shared->next_hops.posted() != news_read) read_news();
   run_timers(std::max(read_until, now - std::min(now, kTimerPatience)));
   end_of_burst();
 }
@@ -515,9 +516,9 @@ void Engine::ask_before_learning(std::function<bool(const flow::ConnectionInfo& 
   impl_->may_learn = std::move(may_learn);
 }
 
-void Engine::share_news(NextHopNews& news) {
-  impl_->news = &news;
-  impl_->news_read = news.posted();
+void Engine::share(Shared& shared) {
+  impl_->shared = &shared;
+  impl_->news_read = shared.next_hops.posted();
 }
 void Engine::receive(Side side, std::span<rte_mbuf* const> frames, Time now) { impl_->receive(side, frames, now); }
 void Engine::poll(Time now, Time read_until) { impl_->poll(now, read_until); }

@@ -13,9 +13,9 @@
 #include "custody/observer.hpp"
 #include "custody/restart_record.hpp"
 #include "engine/connection_state.hpp"
-#include "engine/next_hop_news.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
+#include "engine/shared.hpp"
 #include "flow/connection.hpp"
 #include "flow/side.hpp"
 #include "flow/time.hpp"
@@ -48,9 +48,9 @@ class Engine {
   /// Throws std::invalid_argument when there are too few slots.
   void use_record(std::span<custody::RecordSlot> record, Time now);
 
-  /// Shares with the engines of other workers of the box what is seen of next hops. `news` must outlive the engine.
+  /// Shares with the engines of other workers of the box what any of them sees. `shared` must outlive the engine.
   /// Call at most once, before the first receive().
-  void share_news(NextHopNews& news);
+  void share(Shared& shared);
   /// Asks `may_learn` before a connection is learned from its traffic. For an engine that may not see all frames
   /// between two hosts.
   void ask_before_learning(std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn);

@@ -15,8 +15,8 @@
 #include "engine/held_dreqs.hpp"
 #include "engine/huge_page_allocator.hpp"
 #include "engine/next_hop.hpp"
-#include "engine/next_hop_news.hpp"
 #include "engine/pacer.hpp"
+#include "engine/shared.hpp"
 #include "engine/timer_wheel.hpp"
 #include "flow/cm_tracker.hpp"
 #include "flow/connection_table.hpp"
@@ -119,6 +119,7 @@ struct Engine::Impl final : custody::Outlet {
   void established(const flow::CmOutcome& outcome);
   void exchange_repeated(flow::ConnectionIndex index);
   void learn_from_traffic(Side side, const wire::Frame& frame);
+  bool elsewhere_seen(const flow::ConnectionInfo& info) const;
   static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);
   void make_room();
 
@@ -178,8 +179,8 @@ struct Engine::Impl final : custody::Outlet {
   flow::TrafficLearner learner;
   NextHops next_hops;
   std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn;  ///< from traffic; empty: always
-  NextHopNews* news = nullptr;  ///< shared with the engines of other workers; null: there are none
-  std::uint64_t news_read = 0;  ///< number of its items already read
+  Shared* shared = nullptr;     ///< with the engines of other workers; null: there are none
+  std::uint64_t news_read = 0;  ///< number of shared->next_hops' items already read
   std::vector<Connection, HugePageAllocator<Connection>> connections;
   std::span<custody::RecordSlot> record;  ///< one for each of `connections`, or none at all
   TimerWheel timers;

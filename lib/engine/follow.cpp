@@ -38,7 +38,7 @@ void Engine::Impl::note_next_hop(Connection& connection, const wire::Frame& fram
 
 void Engine::Impl::note_next_hop(NextHops::PairIndex pair, const wire::Frame& frame) {
   const wire::EthernetAddresses& addresses = addresses_of(frame);
-  if (!next_hops.shown(pair, addresses, now) || news == nullptr) return;
+  if (!next_hops.shown(pair, addresses, now) || shared == nullptr) return;
   NextHopNews::Item item;
   item.at = now;
   item.from = this;
@@ -46,7 +46,7 @@ void Engine::Impl::note_next_hop(NextHops::PairIndex pair, const wire::Frame& fr
   item.host = frame.source;
   item.far = frame.destination;
   item.addresses = addresses;
-  news->post(item);
+  shared->next_hops.post(item);
 }
 
 // A frame from the host side of no connection that is known, of any service.
@@ -71,7 +71,7 @@ void Engine::Impl::hear_neighbours(std::size_t count) {
     if (!said) continue;
     const NextHops::Heard heard = next_hops.hear(*said, now);
     if (heard == NextHops::Heard::moved) ++counters[Counter::next_hops_moved];
-    if (news != nullptr) tell_of(*said);
+    if (shared != nullptr) tell_of(*said);
   }
 }
 
@@ -82,11 +82,11 @@ void Engine::Impl::tell_of(const wire::Neighbour& said) {
   item.from = this;
   item.heard = true;
   item.neighbour = said;
-  news->post(item);
+  shared->next_hops.post(item);
 }
 
 void Engine::Impl::read_news() {
-  news->read_from(news_read, [this](const NextHopNews::Item& item) {
+  shared->next_hops.read_from(news_read, [this](const NextHopNews::Item& item) {
     if (item.from == this) return;
     if (item.heard) {
       next_hops.hear(item.neighbour, item.at);

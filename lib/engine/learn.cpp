@@ -126,7 +126,7 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
   if (!index) return;
   // Its REP may come again: what followed on the first one passed before the box looked, or before it knew of it.
   if (looks_since != 0 && now - looks_since < flow::CmTracker::kPendingLife) proven = false;
-  if (learner.has_seen(info, now)) proven = false;
+  if (learner.has_seen(info, now) || elsewhere_seen(info)) proven = false;
   tracker.bind(*index, wants_word);
   if (wants_word) connections[*index].near.silent |= custody::kUnproven;
   near.begin(connections[*index].near, info.end(Side::host).starting_psn, info.retry_count * info.ack_timeout, proven,
@@ -192,6 +192,7 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame) {
   if (settings.policies.lookup(requester, responder) == flow::Policy::off || !intact(frame)) return;
   if (!is_answer) {
     note_next_hop(frame);
+    if (shared != nullptr) shared->unknown_requests.note(frame.source, frame.destination, now);
     if (!learner.request(frame, now)) ++counters[Counter::traffic_table_full];
     return;
   }
@@ -218,7 +219,13 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame) {
 
 // Its requester's QPN may have another responder now, of which nobody has told, and which begins at the same PSN.
 bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) {
-  return learner.may_be_meant(table[index_of(flow)], psn, now);
+  const flow::ConnectionInfo& info = table[index_of(flow)];
+  return learner.may_be_meant(info, psn, now) || elsewhere_seen(info);
+}
+
+// Of several workers one sees the requests of all unknown connections between two hosts.
+bool Engine::Impl::elsewhere_seen(const flow::ConnectionInfo& info) const {
+  return shared != nullptr && shared->unknown_requests.lately(info.end(Side::host).ip, info.end(Side::wan).ip, now);
 }
 
 void Engine::Impl::make_room() {

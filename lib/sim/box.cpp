@@ -41,7 +41,7 @@ void Box::start(Time now) {
   const bool several = workers_.size() > 1;
   if (several) {
     rings_ = std::make_unique<steer::HandOverRings>(static_cast<unsigned>(workers_.size()));
-    news_ = std::make_unique<engine::NextHopNews>();
+    shared_ = std::make_unique<engine::Shared>();
   }
   std::vector<steer::Steering*> steerings;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -64,7 +64,7 @@ void Box::start(Time now) {
     engine::Sink& sink = several ? static_cast<engine::Sink&>(*worker.sink) : *this;
     worker.engine = std::make_unique<engine::Engine>(settings_, pools_, sink, &observer_);
     if (several) {
-      worker.engine->share_news(*news_);
+      worker.engine->share(*shared_);
       worker.engine->ask_before_learning(
           [&worker](const flow::ConnectionInfo& info, Time at) { return worker.spreader->sees_whole(info, at); });
     }

@@ -89,7 +89,7 @@ class Box final : public engine::Sink {
   std::vector<custody::RecordSlot> record_;  ///< survives a crash
   rte_mempool* shown_ = nullptr;
   std::unique_ptr<steer::HandOverRings> rings_;
-  std::unique_ptr<engine::NextHopNews> news_;  ///< of several workers
+  std::unique_ptr<engine::Shared> shared_;  ///< by several workers
   std::vector<Worker> workers_;
   Time now_ = 0;
   Time not_before_ = 0;           ///< no poll earlier: a deadline that stands still must not hold up time

@@ -15,6 +15,13 @@
 
 namespace longhaul::sim {
 
+namespace {
+
+// How long a frame stays in a box on its way to another worker: the most that a case has, and what waits behind it.
+constexpr Duration kHandOver = milliseconds(2);
+
+}  // namespace
+
 // ---- set-up -----------------------------------------------------------------------------------
 
 std::size_t Judge::add_flow(const FlowPlan& plan) {
@@ -97,7 +104,9 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   const View view(frame);
   Ports& ports = ports_[box];
   const std::uint64_t print = fingerprint(view.bytes);
-  ++ports.came[static_cast<int>(side)][print];
+  Ports::Came& came = ports.came[static_cast<int>(side)][print];
+  ++came.count;
+  came.last_at = now;
   note_addresses(ports, side, view);
   if (Flow* flow = flow_of(view)) {
     if (!is_near(*flow, box)) return;
@@ -130,11 +139,8 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   Ports& ports = ports_[box];
   const Side in = other(side);
   const std::uint64_t print = fingerprint(view.bytes);
-  const auto came = ports.came[static_cast<int>(in)].find(print);
-  const bool forwarded = came != ports.came[static_cast<int>(in)].end() && came->second > 0;
-  if (forwarded && --came->second == 0) ports.came[static_cast<int>(in)].erase(came);
-
   Flow* flow = flow_of(view);
+  const bool forwarded = is_forwarded(ports, in, print, answers_near(flow, box, view) ? flow : nullptr, now);
   if (flow == nullptr) {
     if (!forwarded)
       report(!view.roce           ? Rule::transparent
@@ -163,11 +169,28 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     return;
   }
   if (forwarded) {
-    if (is_answer(view) && is_near(*flow, box)) answer_left(*flow, view, now);
+    if (answers_near(flow, box, view)) answer_left(*flow, view, now);
     if (!is_answer(view) && !is_near(*flow, box)) note_arrived(*flow, print);
     return;
   }
   made(box, view, now);
+}
+
+bool Judge::answers_near(const Flow* flow, unsigned box, const View& view) const {
+  return flow != nullptr && is_answer(view) && is_near(*flow, box);
+}
+
+// A frame with these bytes came in and has not left yet. `answered`: the flow whose answer it is, at its near box. What
+// the box makes for it may have the bytes of what it kept back in the life before.
+bool Judge::is_forwarded(Ports& ports, Side in, std::uint64_t print, const Flow* answered, Time now) {
+  auto& frames = ports.came[static_cast<int>(in)];
+  const auto came = frames.find(print);
+  if (came == frames.end()) return false;
+  if (answered != nullptr && answered->seen_at != kNever && came->second.last_at < answered->seen_at &&
+      now - came->second.last_at > kHandOver)
+    return false;
+  if (--came->second.count == 0) frames.erase(came);
+  return true;
 }
 
 void Judge::note_addresses(Ports& ports, Side side, const View& view) {
@@ -259,7 +282,6 @@ std::uint64_t Judge::order_class(const Ports& ports, std::uint64_t print, const 
 }
 
 bool Judge::to_another_worker(const Ports& ports, const View& view, Time now) const {
-  constexpr Duration kHandOver = milliseconds(2);  // the most that a case has, and what waits behind it
   // A forged REQ that is answered moves the QPN in it, too.
   const auto announced = ports.announced.find(view.qpn());
   if (announced != ports.announced.end() && now - announced->second <= kHandOver) return true;

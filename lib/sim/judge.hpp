@@ -144,7 +144,11 @@ class Judge final : public BoxWatch {
     bool box_lost_memory = false;  ///< with data of some flow that it had acknowledged
   };
   struct Ports {
-    std::unordered_map<std::uint64_t, int> came[2];  ///< by side: frames taken in and not seen to leave
+    struct Came {
+      int count = 0;
+      Time last_at = 0;
+    };
+    std::unordered_map<std::uint64_t, Came> came[2];  ///< by side: frames taken in and not seen to leave
     /// By side: those that must leave unchanged, and in order with those of the same class.
     std::map<std::uint64_t, std::deque<std::uint64_t>> foreign[2];
     bool several_workers = false;
@@ -201,6 +205,8 @@ class Judge final : public BoxWatch {
   void note_credits(Flow& flow, const View& view);
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
   static bool is_answer(const View& view);
+  bool answers_near(const Flow* flow, unsigned box, const View& view) const;
+  static bool is_forwarded(Ports& ports, Side in, std::uint64_t print, const Flow* answered, Time now);
   static bool is_ack(const View& acknowledge);  ///< not a NAK
   void note_tail(Flow& flow, const View& view);
   void request_left(Flow& flow, const View& view);

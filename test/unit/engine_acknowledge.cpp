@@ -275,6 +275,18 @@ TEST_CASE("beyond a gap requests are dropped and one NAK names the first missing
   CHECK(rig.at_host() == Lines{"nak0 104 msn 4"});
 }
 
+TEST_CASE("a gap that the responder has answered is not asked for", "[engine][acknowledge]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  // 101 passed unseen, on another path or before the box looked.
+  rig.wan_sends(pair.ack(101, 2));
+  rig.host_sends(pair.write(102));
+  rig.host_sends(pair.write(102));
+  CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
+  CHECK(rig.at_wan() == Lines{"write_only 102!"});
+}
+
 TEST_CASE("the gap's NAK waits for unfinished READs", "[engine][acknowledge]") {
   Rig rig;
   const Pair pair;

@@ -239,6 +239,23 @@ TEST_CASE("custody is never sent where the newcomer's responder expects its next
   CHECK(world.rig.engine->custody_packets() == 0);
 }
 
+TEST_CASE("what the newcomer's responder expects next is remembered while forged requests come", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 10);
+  world.owe(pair, 111, 12, 1);
+  world.passes(writes(pair, 100, 11));
+  world.reaches({pair.ack(110, 11)});
+  for (std::uint32_t psn = 50; psn < 100; ++psn) {
+    world.rig.wait(seconds(1));
+    CHECK_FALSE(sent(world.rig.at_wan(), "write_only 111!"));
+    world.passes({pair.write(psn)});
+    world.reaches({pair.ack(110, 11)});
+  }
+  CHECK(world.rig.engine->custody_packets() == 1);
+}
+
 // On a WAN that reorders, the newcomer's next requests overtake what is sent beyond them.
 TEST_CASE("custody beyond the newcomer's requests is not sent while they go on", "[engine][identity]") {
   World world;
@@ -594,6 +611,82 @@ TEST_CASE("the first real ACK may answer another connection that begins at the s
   world.passes({newcomer.write(100), newcomer.write(101)});
   world.reaches({newcomer.ack(100, 1)});
   CHECK(world.rig.engine->custody_packets() == 0);
+}
+
+TEST_CASE("the first real answer, to an atomic, may be another connection's: it confirms nothing",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect(pair);
+  world.rig.host_sends({pair.atomic(100), pair.write(101), pair.write(102)});
+  world.rig.wait(milliseconds(100));
+  Pair newcomer = pair;
+  newcomer.b_qpn = 0x33;
+  world.passes({newcomer.atomic(100), newcomer.write(101), newcomer.write(102)});
+  world.reaches({newcomer.answer("atomic_answer", 100, 1)});
+  CHECK(world.rig.engine->custody_packets() == 0);
+}
+
+TEST_CASE("a READ's response may be another connection's: what waited for it is not acknowledged",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.rig.host_sends({pair.read(101), pair.write(102), pair.write(103)});
+  world.rig.wait(milliseconds(100));
+  Pair newcomer = pair;
+  newcomer.b_qpn = 0x33;
+  world.passes({newcomer.read(101), newcomer.write(102), newcomer.write(103)});
+  world.reaches({newcomer.answer("read_only", 101, 2)});
+  CHECK(world.rig.engine->custody_packets() == 0);
+}
+
+TEST_CASE("with several workers the requests of unknown connections come to another one", "[engine][identity]") {
+  const bool unknown = GENERATE(false, true);
+  engine::Shared shared;
+  World world;
+  const Pair pair;
+  world.rig.engine->share(shared);
+  world.rig.connect(pair);
+  world.rig.host_sends(writes(pair, 100, 3));
+  if (unknown)
+    shared.unknown_requests.note(wire::IpAddress::parse(pair.a_ip), wire::IpAddress::parse(pair.b_ip), world.rig.now);
+  world.rig.wan_sends(pair.ack(100, 1));
+  CHECK(sent(world.rig.at_host(), "ack 102 msn 3") == !unknown);
+  CHECK(world.rig.engine->custody_packets() == (unknown ? 0 : 2));
+}
+
+TEST_CASE("a failed flow whose requester was told often enough: the next user of its QPN is not",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.owe(pair, 101, 2, 4);
+  world.rig.wait(seconds(64));
+  REQUIRE(world.heard.failed == 1);
+  for (unsigned i = 0; i < 3; ++i) world.rig.host_sends(pair.write(105));
+  REQUIRE(world.rig.count(Counter::fatal_naks) == 3);
+  world.rig.at_host();
+  world.passes({pair.write(103)});
+  world.reaches({pair.ack(104, 5)});
+  CHECK(world.rig.count(Counter::fatal_naks) == 3);
+}
+
+TEST_CASE("a flow's own last ACK teaches no other connection", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  Pair other = pair;
+  other.b_qpn = 0x33;
+  world.owe(pair, 101, 2, 4);
+  // Its own requests are answered, and those answers are lost: to the learner they could be any.
+  world.passes(writes(other, 101, 4));
+  for (std::uint32_t psn = 101; psn < 104; ++psn) {
+    world.rig.wan_sends(pair.rnr(psn + 1, psn - 99, 1));
+    world.rig.wan_sends(pair.ack(psn, psn - 99));
+  }
+  CHECK(world.rig.count(Counter::connection_qpn_held) == 0);
+  CHECK(world.rig.count(Counter::connections_from_traffic) == 0);
 }
 
 TEST_CASE("the first real ACK comes long after its request: it confirms nothing", "[engine][identity]") {

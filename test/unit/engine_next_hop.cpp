@@ -326,9 +326,10 @@ TEST_CASE("neighbours without number: the tables stay as large as they are", "[e
 }
 
 TEST_CASE("workers tell each other", "[engine][next_hop]") {
-  engine::NextHopNews news;
+  engine::Shared shared;
+  engine::NextHopNews& news = shared.next_hops;
   Rig rig;
-  rig.engine->share_news(news);
+  rig.engine->share(shared);
   const Pair pair;
   owe_a_packet(rig, pair);
   std::uint64_t read = news.posted();
