@@ -263,6 +263,7 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       // Everything before custody is answered now, and the MSN is known again.
       flow.msn_base = psn_add(msn, -static_cast<std::int64_t>(flow.msn_released));
       if (!flow.queue.empty() && psn_lt(flow.una, held_in(flow.queue.head()).psn)) return;  // not everything yet
+      if (!flow.queue.empty() && outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return let_go(flow);
       flow.silent &= ~(kDoubted | kUnproven);
       flow.phase = Phase::confirmed;
       flow.msn_known = true;

@@ -115,11 +115,11 @@ struct Engine::Impl final : custody::Outlet {
   /// `proven`: its REQ was not forged, and none of its packets can have passed yet. `wants_word`: established() is to
   /// come for it.
   void learn(const flow::ConnectionInfo& info, bool proven, bool wants_word);
-  void replied(const flow::CmOutcome& outcome);
+  void replied(const flow::CmOutcome& outcome, std::uint32_t host_comm_id);
   void established(const flow::CmOutcome& outcome);
   void exchange_repeated(flow::ConnectionIndex index);
   void learn_from_traffic(Side side, const wire::Frame& frame);
-  bool elsewhere_seen(const flow::ConnectionInfo& info) const;
+  bool elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn) const;
   static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);
   void make_room();
 

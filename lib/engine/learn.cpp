@@ -54,7 +54,7 @@ Verdict Engine::Impl::cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf) {
       ++counters[Counter::cm_table_full];
       return Verdict::forward;
     case flow::CmEvent::replied:
-      replied(outcome);
+      replied(outcome, outcome.active_side == Side::host ? message->remote_comm_id : message->local_comm_id);
       return Verdict::forward;
     case flow::CmEvent::repeated:
       if (message->attribute == wire::CmAttribute::rep) void_dreqs(*outcome.connection);
@@ -126,7 +126,7 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
   if (!index) return;
   // Its REP may come again: what followed on the first one passed before the box looked, or before it knew of it.
   if (looks_since != 0 && now - looks_since < flow::CmTracker::kPendingLife) proven = false;
-  if (learner.has_seen(info, now) || elsewhere_seen(info)) proven = false;
+  if (learner.has_seen(info, now) || elsewhere_seen(info, info.end(Side::host).starting_psn)) proven = false;
   tracker.bind(*index, wants_word);
   if (wants_word) connections[*index].near.silent |= custody::kUnproven;
   near.begin(connections[*index].near, info.end(Side::host).starting_psn, info.retry_count * info.ack_timeout, proven,
@@ -137,8 +137,10 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
 // An old connection that has one of the QPNs ends by what proves that it has ended. A REQ proves nothing: anyone can
 // forge one, to a service that really listens, and the REP is genuine then. With the host as the active end the REP
 // itself is such a proof: it names IDs that only the far end could read. All else waits for the active end's word.
-void Engine::Impl::replied(const flow::CmOutcome& outcome) {
+void Engine::Impl::replied(const flow::CmOutcome& outcome, std::uint32_t host_comm_id) {
   const flow::ConnectionInfo& info = outcome.info;
+  for (const Side key : {Side::host, Side::wan})
+    if (const auto old = table.holder(info, key); old && connections[*old].dreqs.waits(host_comm_id)) void_dreqs(*old);
   // Its REQ had been forgotten, and came again; after a DREQ it would be the next connection's.
   if (outcome.connection && outcome.same_transaction && is_same(table[*outcome.connection], info) &&
       connections[*outcome.connection].close_deadline == kNever) {
@@ -192,7 +194,7 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame) {
   if (settings.policies.lookup(requester, responder) == flow::Policy::off || !intact(frame)) return;
   if (!is_answer) {
     note_next_hop(frame);
-    if (shared != nullptr) shared->unknown_requests.note(frame.source, frame.destination, now);
+    if (shared != nullptr) shared->unknown_requests.note(frame.source, frame.destination, frame.psn(), now);
     if (!learner.request(frame, now)) ++counters[Counter::traffic_table_full];
     return;
   }
@@ -220,12 +222,13 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame) {
 // Its requester's QPN may have another responder now, of which nobody has told, and which begins at the same PSN.
 bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) {
   const flow::ConnectionInfo& info = table[index_of(flow)];
-  return learner.may_be_meant(info, psn, now) || elsewhere_seen(info);
+  return learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);
 }
 
 // Of several workers one sees the requests of all unknown connections between two hosts.
-bool Engine::Impl::elsewhere_seen(const flow::ConnectionInfo& info) const {
-  return shared != nullptr && shared->unknown_requests.lately(info.end(Side::host).ip, info.end(Side::wan).ip, now);
+bool Engine::Impl::elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn) const {
+  return shared != nullptr &&
+         shared->unknown_requests.may_be_meant(info.end(Side::host).ip, info.end(Side::wan).ip, psn, now);
 }
 
 void Engine::Impl::make_room() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When requests of connections that nobody knows last passed between two hosts. Such frames come to one worker of a
-// box, the home of the hosts; their connections, and ACKs that may not be theirs, to any.
+// When requests of connections that nobody knows last passed between two hosts, and about which PSNs they had. Such
+// frames come to one worker of a box, the home of the hosts; answers that may be meant for them, to any.
 #pragma once
 
 #include <array>
@@ -12,27 +12,36 @@
 #include "flow/time.hpp"
 #include "flow/traffic_learner.hpp"
 #include "wire/frame.hpp"
+#include "wire/psn.hpp"
 
 namespace longhaul::engine {
 
-/// Two pairs of hosts may share a slot: then it says too much, never too little. For any number of threads.
+/// Several may share a slot: then it says too much, never too little. For any number of threads.
 class UnknownRequests {
  public:
-  void note(const wire::IpAddress& from, const wire::IpAddress& to, Time now) {
-    std::atomic<Time>& slot = slots_[slot_of(from, to)];
+  void note(const wire::IpAddress& from, const wire::IpAddress& to, std::uint32_t psn, Time now) {
+    std::atomic<Time>& slot = slots_[slot_of(from, to, stretch_of(psn, 0))];
     if (slot.load(std::memory_order_relaxed) != now) slot.store(now, std::memory_order_relaxed);
   }
-  /// Lately: as long as a TrafficLearner remembers them.
-  bool lately(const wire::IpAddress& from, const wire::IpAddress& to, Time now) const {
-    const Time at = slots_[slot_of(from, to)].load(std::memory_order_relaxed);
-    return at != 0 && now - at < flow::TrafficLearner::kCandidateLife;
+  /// An ACK for `psn` may answer one of them; as long as a TrafficLearner remembers it.
+  bool may_be_meant(const wire::IpAddress& from, const wire::IpAddress& to, std::uint32_t psn, Time now) const {
+    const auto lately = [&](std::int32_t ahead) {
+      const std::size_t slot = slot_of(from, to, stretch_of(psn, ahead));
+      const Time at = slots_[slot].load(std::memory_order_relaxed);
+      return at != 0 && now - at < Learner::kCandidateLife;
+    };
+    return lately(Learner::kMeantFrom) || lately(Learner::kMeantTo);
   }
 
  private:
-  static constexpr unsigned kSlotBits = 10;
+  using Learner = flow::TrafficLearner;
+  static constexpr unsigned kSlotBits = 12;
 
-  static std::size_t slot_of(const wire::IpAddress& from, const wire::IpAddress& to) {
-    std::uint64_t mixed = 0;
+  static std::uint32_t stretch_of(std::uint32_t psn, std::int32_t ahead) {
+    return wire::psn_add(psn, ahead) >> Learner::kStretchBits;
+  }
+  static std::size_t slot_of(const wire::IpAddress& from, const wire::IpAddress& to, std::uint32_t stretch) {
+    std::uint64_t mixed = stretch;
     for (const wire::IpAddress* address : {&from, &to}) {
       std::uint64_t halves[2];
       std::memcpy(halves, address->bytes.data(), sizeof(halves));

@@ -16,13 +16,6 @@ using wire::psn_lt;
 
 namespace {
 
-// No requester has more PSNs under way: what is older has been answered, on another path or unseen.
-constexpr std::int32_t kMaxOutstanding = 1 << 16;
-
-// An ACK for `psn` may mean a candidate whose next PSN is within (psn + kMeantFrom, psn + kMeantTo].
-constexpr std::int32_t kMeantFrom = -kMaxOutstanding;
-constexpr std::int32_t kMeantTo = 2 * kMaxOutstanding;
-
 // A candidate silent for so long makes room for another.
 constexpr Duration kIdle = seconds(1);
 constexpr unsigned kIdleSearch = 16;

@@ -73,10 +73,18 @@ class TrafficLearner {
   /// For so long after it began, or had no room for a candidate, no ACK is used: it may answer what did not pass here.
   static constexpr Duration kBlind = seconds(1);
 
+  /// No requester has more PSNs under way: what is older has been answered, on another path or unseen.
+  static constexpr std::int32_t kMaxOutstanding = 1 << 16;
+
+  /// An ACK for `psn` may mean a candidate whose next PSN is within (psn + kMeantFrom, psn + kMeantTo].
+  static constexpr std::int32_t kMeantFrom = -kMaxOutstanding;
+  static constexpr std::int32_t kMeantTo = 2 * kMaxOutstanding;
+
+  static constexpr unsigned kStretchBits = 18;  ///< PSNs of a stretch, 2^18: two have all that an ACK may mean
+
  private:
   static constexpr std::uint32_t kNone = 0xffffffff;
   static constexpr std::size_t kSamples = 64;
-  static constexpr unsigned kStretchBits = 18;  ///< PSNs of a stretch: 2^18
   static constexpr std::size_t kStretches = std::size_t{1} << (24 - kStretchBits);
   static constexpr unsigned kLooks = 8;  ///< candidates of a stretch that an ACK is compared with
 

@@ -176,6 +176,12 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   made(box, view, now);
 }
 
+void Judge::on_dropped(unsigned box, std::uint64_t frames) {
+  Ports& ports = ports_[box];
+  if (frames < ports.dropped) ports.dropped_found = 0;  // it has started again
+  ports.dropped = frames;
+}
+
 bool Judge::answers_near(const Flow* flow, unsigned box, const View& view) const {
   return flow != nullptr && is_answer(view) && is_near(*flow, box);
 }
@@ -299,6 +305,16 @@ void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View
     found->second.pop_front();
     if (found->second.empty()) classes.erase(found);
     return;
+  }
+  if (found != classes.end()) {
+    const auto one = std::ranges::find(found->second, print);
+    const auto before = static_cast<std::uint64_t>(one - found->second.begin());
+    if (one != found->second.end() && before <= ports.dropped - ports.dropped_found) {
+      ports.dropped_found += before;
+      found->second.erase(found->second.begin(), one + 1);
+      if (found->second.empty()) classes.erase(found);
+      return;
+    }
   }
   // From its REP to its DREP a connection has a worker of its own, and what came before either may still wait for
   // another: damaged and forged frames.

@@ -62,6 +62,7 @@ class Judge final : public BoxWatch {
   // BoxWatch
   void on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) override;
   void on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) override;
+  void on_dropped(unsigned box, std::uint64_t frames) override;
 
   /// Call before its engines are made.
   void box_starts(unsigned box, Time now);
@@ -151,6 +152,8 @@ class Judge final : public BoxWatch {
     std::unordered_map<std::uint64_t, Came> came[2];  ///< by side: frames taken in and not seen to leave
     /// By side: those that must leave unchanged, and in order with those of the same class.
     std::map<std::uint64_t, std::deque<std::uint64_t>> foreign[2];
+    std::uint64_t dropped = 0;        ///< frames that the box says it has dropped,
+    std::uint64_t dropped_found = 0;  ///< and those of them that were missed
     bool several_workers = false;
     std::unordered_set<std::uint64_t> requests;           ///< as they came
     std::unordered_map<std::uint64_t, Time> left;         ///< requests as they left for the WAN, each for the last time

@@ -641,6 +641,21 @@ TEST_CASE("a READ's response may be another connection's: what waited for it is 
   CHECK(world.rig.engine->custody_packets() == 0);
 }
 
+TEST_CASE("an ACK that may be another connection's is not one that a flow rejoins by", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 1);
+  world.rig.wait(seconds(601));
+  world.rig.host_sends(writes(pair, 102, 3));  // idle for so long: it must be confirmed again
+  REQUIRE(world.rig.at_host().empty());
+  Pair newcomer = pair;
+  newcomer.b_qpn = 0x33;
+  world.passes({newcomer.write(102), newcomer.write(103)});
+  world.reaches({newcomer.ack(102, 3)});
+  CHECK(world.rig.engine->custody_packets() == 0);
+}
+
 TEST_CASE("with several workers the requests of unknown connections come to another one", "[engine][identity]") {
   const bool unknown = GENERATE(false, true);
   engine::Shared shared;
@@ -650,10 +665,25 @@ TEST_CASE("with several workers the requests of unknown connections come to anot
   world.rig.connect(pair);
   world.rig.host_sends(writes(pair, 100, 3));
   if (unknown)
-    shared.unknown_requests.note(wire::IpAddress::parse(pair.a_ip), wire::IpAddress::parse(pair.b_ip), world.rig.now);
+    shared.unknown_requests.note(wire::IpAddress::parse(pair.a_ip), wire::IpAddress::parse(pair.b_ip), 100,
+                                 world.rig.now);
   world.rig.wan_sends(pair.ack(100, 1));
   CHECK(sent(world.rig.at_host(), "ack 102 msn 3") == !unknown);
   CHECK(world.rig.engine->custody_packets() == (unknown ? 0 : 2));
+}
+
+TEST_CASE("where requests of unknown connections passed is known by PSN", "[engine][identity]") {
+  engine::UnknownRequests requests;
+  const auto a = wire::IpAddress::parse("10.0.0.1"), b = wire::IpAddress::parse("10.0.0.2");
+  const Time now = seconds(100);
+  const std::uint32_t psn = GENERATE(0u, 70000u, 0x800000u, 0xffffffu);
+  requests.note(a, b, psn, now);
+  for (const std::int32_t behind : {0, 1, 5000, 1 << 16, (1 << 17) - 1})
+    CHECK(requests.may_be_meant(a, b, wire::psn_add(psn, -behind), now + seconds(59)));
+  CHECK(requests.may_be_meant(a, b, wire::psn_add(psn, 1 << 15), now));  // of a READ
+  CHECK_FALSE(requests.may_be_meant(a, b, wire::psn_add(psn, 1 << 22), now));
+  CHECK_FALSE(requests.may_be_meant(b, a, psn, now));
+  CHECK_FALSE(requests.may_be_meant(a, b, psn, now + seconds(61)));
 }
 
 TEST_CASE("a failed flow whose requester was told often enough: the next user of its QPN is not",
@@ -676,6 +706,7 @@ TEST_CASE("a flow's own last ACK teaches no other connection", "[engine][identit
   World world;
   const Pair pair;
   world.rig.connect_confirmed(pair);
+  world.rig.wait(seconds(2));  // the learner has seen enough of what was before
   Pair other = pair;
   other.b_qpn = 0x33;
   world.owe(pair, 101, 2, 4);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Design section 4: connections that RDMA-CM did not announce to this box, learned from their traffic.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "rig.hpp"
@@ -273,6 +274,19 @@ TEST_CASE("a flood of candidates: those idle make room, nothing grows", "[engine
   answered_write(rig, late, 500000, 1);
   answered_write(rig, late, 500001, 2);
   CHECK(rig.count(Counter::connections_from_traffic) == 1);
+}
+
+TEST_CASE("a REP with the IDs of a DREQ that waits: the DREQ is not sent after it", "[engine][traffic]") {
+  Looking rig;
+  const Pair pair;
+  learn(rig, pair);
+  rig.host_sends({pair.write(103), pair.dreq(Side::host)});
+  REQUIRE(rig.count(Counter::dreqs_held) == 1);
+  rig.active_sends(pair, pair.req());
+  rig.passive_sends(pair, pair.rep());
+  CHECK(rig.count(Counter::absorbed_dreqs) == 1);
+  const Lines out = rig.at_wan();
+  CHECK(std::ranges::find(out, "dreq") == out.end());
 }
 
 TEST_CASE("an engine tells which keys its connections have", "[engine][traffic]") {
