@@ -133,8 +133,10 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
         // nothing to the requester, which then never ends.
         const auto oldest = static_cast<std::uint32_t>(std::min(flow.asked, static_cast<std::int32_t>(flow.told)));
         flow.asked = kNobody;
-        // An ACK that was in the box when it crashed was promised.
-        if (acknowledged > oldest && !flow.remembered)
+        // An ACK that was in the box when it crashed was promised; and what passed while it was away, to the same life
+        // or the next, it has not seen.
+        const bool of_record = flow.remembered || (flow.before != nullptr && flow.before->remembered);
+        if (acknowledged > oldest && !of_record)
           return wrong(Rule::fail_loudly,
                        fmt::format("a fatal NAK that is not for the oldest unacknowledged position {}", oldest));
       }
