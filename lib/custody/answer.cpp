@@ -263,6 +263,7 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       // Everything before custody is answered now, and the MSN is known again.
       flow.msn_base = psn_add(msn, -static_cast<std::int64_t>(flow.msn_released));
       if (!flow.queue.empty() && psn_lt(flow.una, held_in(flow.queue.head()).psn)) return;  // not everything yet
+      // Custody would be acknowledged now.
       if (!flow.queue.empty() && outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return let_go(flow);
       flow.silent &= ~(kDoubted | kUnproven);
       flow.phase = Phase::confirmed;
@@ -409,13 +410,13 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   progressed(flow, now);
   // The MSN of a response may run ahead of its request (IBTA vol. 1, 9.7.7.1; real stacks answer a repeated READ with
   // their newest), so it can confirm but neither teach nor refute.
-  if (flow.phase == Phase::unconfirmed && frame.opcode->has(wire::kHasAeth) &&
-      frame.aeth().msn == psn_add(flow.msn_base, flow.msn_released))
-    confirm_unless_anothers(flow);
-  // What waited for this answer would be acknowledged now.
-  else if (!flow.owes() && !flow.queue.empty() && !held_in(flow.queue.head()).wants_response &&
-           outlet_.may_be_anothers(flow, psn))
-    let_go(flow);
+  if (flow.phase == Phase::unconfirmed) {
+    if (frame.opcode->has(wire::kHasAeth) && frame.aeth().msn == psn_add(flow.msn_base, flow.msn_released))
+      confirm_unless_anothers(flow);
+  } else if (!flow.owes() && !flow.queue.empty() && !held_in(flow.queue.head()).wants_response) {
+    // What waited for this answer would be acknowledged now.
+    if (outlet_.may_be_anothers(flow, psn)) let_go(flow);
+  }
   flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
   if (frame.opcode->has(wire::kHasAeth)) note_credits(flow, frame.aeth().syndrome, Verdict::forward);
   return Verdict::forward;

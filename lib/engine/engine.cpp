@@ -293,7 +293,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   const flow::ConnectionIndex index = connection_of(side, arrival);
   if (index == flow::ConnectionTable::kNone) {
     ++counters[is_answer ? Counter::responses_unlearned : Counter::requests_unlearned];
-    learn_from_traffic(side, frame);
+    learn_from_traffic(side, frame, true);
     return Verdict::forward;
   }
   Connection& connection = connections[index];
@@ -313,7 +313,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   if (!custody::NearPart::plausible(connection.near, frame.psn())) {
     ++counters[is_answer ? Counter::answers_implausible : Counter::requests_implausible];
     if (is_answer) ++counters[Counter::answers_forwarded];
-    learn_from_traffic(side, frame);
+    learn_from_traffic(side, frame, false);
     return Verdict::forward;
   }
   Verdict verdict = Verdict::forward;
@@ -337,7 +337,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
 // Another connection may use one of the QPNs now: its requester is another, or its responder. Traffic teaches that; and
 // while the flow holds custody, the newcomer does not take its place.
 void Engine::Impl::look_for_newcomer(const Connection& connection, Side side, const wire::Frame& frame) {
-  if (side == Side::wan || !connection.near.owes()) learn_from_traffic(side, frame);
+  if (side == Side::wan || !connection.near.owes()) learn_from_traffic(side, frame, false);
 }
 
 bool Engine::Impl::intact(const wire::Frame& frame) {

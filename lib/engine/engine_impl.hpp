@@ -118,7 +118,7 @@ struct Engine::Impl final : custody::Outlet {
   void replied(const flow::CmOutcome& outcome, std::uint32_t host_comm_id);
   void established(const flow::CmOutcome& outcome);
   void exchange_repeated(flow::ConnectionIndex index);
-  void learn_from_traffic(Side side, const wire::Frame& frame);
+  void learn_from_traffic(Side side, const wire::Frame& frame, bool unknown);
   bool elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn) const;
   static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);
   void make_room();

@@ -184,9 +184,9 @@ void Engine::Impl::exchange_repeated(flow::ConnectionIndex index) {
   touch(index);
 }
 
-// A frame of no connection that is known. Requests of far hosts, and our hosts' answers to them, are for the other box
-// to learn from.
-void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame) {
+// A frame of no connection that is known (`unknown`), or that may be of another than the one that is. Requests of far
+// hosts, and our hosts' answers to them, are for the other box to learn from.
+void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool unknown) {
   const bool is_answer = frame.opcode != nullptr && frame.opcode->is_response();
   if (!settings.learn_from_traffic || (side == Side::host) == is_answer) return;
   const auto& requester = is_answer ? frame.destination : frame.source;
@@ -194,7 +194,7 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame) {
   if (settings.policies.lookup(requester, responder) == flow::Policy::off || !intact(frame)) return;
   if (!is_answer) {
     note_next_hop(frame);
-    if (shared != nullptr) shared->unknown_requests.note(frame.source, frame.destination, frame.psn(), now);
+    if (shared != nullptr && unknown) shared->unknown_requests.note(frame.source, frame.destination, frame.psn(), now);
     if (!learner.request(frame, now)) ++counters[Counter::traffic_table_full];
     return;
   }

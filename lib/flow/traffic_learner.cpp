@@ -297,10 +297,12 @@ inline TrafficLearner::Fit TrafficLearner::fit_of(const KeyIndex::KeyView& pair_
 
 bool TrafficLearner::may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now) {
   const End& requester = info.end(Side::host);
-  const auto may_have_it = [&requester](const Candidate& candidate) {
-    return !candidate.revealed || candidate.requester_qpn == requester.qpn;
+  const End& responder = info.end(Side::wan);
+  const auto may_have_it = [&](const Candidate& candidate) {
+    return candidate.responder_qpn != responder.qpn &&
+           (!candidate.revealed || candidate.requester_qpn == requester.qpn);
   };
-  return fit_of({requester.ip, info.end(Side::wan).ip, info.vlan, 0u}, psn, now, may_have_it).count != 0;
+  return fit_of({requester.ip, responder.ip, info.vlan, 0u}, psn, now, may_have_it).count != 0;
 }
 
 TrafficOutcome TrafficLearner::answer(const wire::Frame& frame, Time now) {

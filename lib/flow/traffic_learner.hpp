@@ -61,7 +61,7 @@ class TrafficLearner {
   /// Requests to the responder of `info` have passed lately.
   bool has_seen(const ConnectionInfo& info, Time now) const;
 
-  /// An ACK for `psn`, to the near host of `info`, may answer a candidate.
+  /// An ACK for `psn`, to the near QPN of `info`, may answer a candidate with another responder.
   bool may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now);
 
   /// Forgets all candidates: frames passed that it was not shown.

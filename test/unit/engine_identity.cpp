@@ -613,6 +613,19 @@ TEST_CASE("the first real ACK may answer another connection that begins at the s
   CHECK(world.rig.engine->custody_packets() == 0);
 }
 
+TEST_CASE("a flow's own requests, which the learner was shown, keep no ACK from confirming it", "[engine][identity]") {
+  engine::Shared shared;
+  World world;
+  world.rig.engine->share(shared);
+  Pair pair;
+  pair.active = Side::wan;
+  world.rig.active_sends(pair, pair.req());
+  world.rig.passive_sends(pair, pair.rep());
+  world.rig.host_sends(writes(pair, 100, 3));  // before its RTU
+  world.rig.wan_sends(pair.ack(100, 1));
+  CHECK(sent(world.rig.at_host(), "ack 102 msn 3"));
+}
+
 TEST_CASE("the first real answer, to an atomic, may be another connection's: it confirms nothing",
           "[engine][identity]") {
   World world;
