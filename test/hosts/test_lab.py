@@ -36,6 +36,13 @@ class Perftest(unittest.TestCase):
     def test_bandwidth(self):
         self.assertEqual(perftest.parse(BANDWIDTH), perftest.Figures(512, 20000, 0.042, 10790.0))
 
+    def test_rping_that_lost_its_own_race(self):
+        data, race = "server ping data: rdma-ping-99: abc\n", "rdma_get_cm_event: Bad file descriptor\n"
+        self.assertEqual(perftest.exit_code(255, "wait for RDMA_READ_ADV state 10\n" + race + data), 0)
+        for text, rc in ((race + "rping server failed: -1\n", 255), (data, 255), ("data mismatch!\n" + race, 255),
+                         ("connect error -1\n" + race, 255), (race, 1)):
+            self.assertEqual(perftest.exit_code(rc, text), rc)
+
     def test_latency(self):
         self.assertEqual(perftest.parse(LATENCY).typical_latency_us, 62.15)
 

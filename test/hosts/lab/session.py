@@ -38,7 +38,7 @@ class Session:
             step = {"command": str(client), "server_command": str(server), "rc": client.rc, "server_rc": server.rc,
                     "seconds": client.seconds, "refused": attempt - 1}
             self.steps.append(step)
-        if client.rc or server.rc:
+        if any(perftest.exit_code(end.rc, end.output) for end in (client, server)):
             step["output"], step["server_output"] = client.output, server.output
             raise LabError(f"{client}: exit code {client.rc}, server's {server.rc}\n{client.output[-1500:]}\n"
                            f"server said:\n{server.output[-1500:]}")

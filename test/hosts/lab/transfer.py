@@ -146,8 +146,8 @@ class Transfer:
         else:
             nvme.disconnect(self._session)
         output = self._client.output + (self._server.output if self._server else "")
-        outcome = Outcome(self._client.rc, self._server.rc if self._server else 0, by_itself,
-                          self._client.seconds, ended, WRONG_DATA.search(output) is not None, output)
+        rcs = [perftest.exit_code(end.rc, end.output) if end else 0 for end in (self._client, self._server)]
+        outcome = Outcome(*rcs, by_itself, self._client.seconds, ended, WRONG_DATA.search(output) is not None, output)
         step = {"command": str(self._client), "server_command": str(self._server), "rc": outcome.rc,
                 "server_rc": outcome.server_rc, "server_ended_by_itself": by_itself, "seconds": outcome.seconds,
                 "wrong_data": outcome.wrong_data, "refused": self._refused}
