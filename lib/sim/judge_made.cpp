@@ -66,8 +66,11 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
   if (flow.lives_before && acknowledged > flow.requester->sent_top()) return;
   const bool fatal =
       !ack && wire::aeth_value(aeth.syndrome) != static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error);
-  if (fatal) flow.unheard = 0;
-  if (fatal) return check_syndrome(flow, view, acknowledged, now);
+  if (fatal) {
+    flow.unheard = 0;
+    if (!answers_mingle(flow)) check_syndrome(flow, view, acknowledged, now);
+    return;
+  }
   if (began_unseen(flow) || answers_mingle(flow)) {
     flow.told = std::max(flow.told, acknowledged);
     return;
