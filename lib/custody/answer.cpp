@@ -239,10 +239,10 @@ void NearPart::confirmed(NearFlow& flow) {
     if (held_in(mbuf).ack_req && !held_in(mbuf).wants_response) ++counters_[Counter::eligible_requests];
 }
 
-// The answer before `una` agrees with what was counted. Another connection's, whose requester has the same QPN, may do
-// so by chance, and so may its next one.
-void NearPart::confirm_unless_anothers(NearFlow& flow) {
-  if (!outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return confirmed(flow);
+// The answer before `una` agrees with what was counted, or not. Another connection's, whose requester has the same QPN,
+// may agree by chance, and so may its next one.
+void NearPart::confirm_or_let_go(NearFlow& flow, bool agreed) {
+  if (agreed && !outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return confirmed(flow);
   ++counters_[Counter::confirm_disagreed];
   let_go(flow);
 }
@@ -252,13 +252,7 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
   const std::uint32_t counted = psn_add(flow.msn_base, flow.msn_released);
   switch (flow.phase) {
     case Phase::unconfirmed:
-      if (counted == msn) {
-        confirm_unless_anothers(flow);
-      } else {
-        ++counters_[Counter::confirm_disagreed];
-        let_go(flow);
-      }
-      return;
+      return confirm_or_let_go(flow, counted == msn);
     case Phase::rejoining:
       // Everything before custody is answered now, and the MSN is known again.
       flow.msn_base = psn_add(msn, -static_cast<std::int64_t>(flow.msn_released));
@@ -412,7 +406,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   // their newest), so it can confirm but neither teach nor refute.
   if (flow.phase == Phase::unconfirmed) {
     if (frame.opcode->has(wire::kHasAeth) && frame.aeth().msn == psn_add(flow.msn_base, flow.msn_released))
-      confirm_unless_anothers(flow);
+      confirm_or_let_go(flow, true);
   } else if (!flow.owes() && !flow.queue.empty() && !held_in(flow.queue.head()).wants_response) {
     // What waited for this answer would be acknowledged now.
     if (outlet_.may_be_anothers(flow, psn)) let_go(flow);

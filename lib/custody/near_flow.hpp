@@ -155,8 +155,8 @@ struct alignas(64) NearFlow {
   /// The requests that name its responder may be another connection's.
   bool contested() const { return (silent & (kDoubted | kUnproven)) != 0; }
   bool shared() const { return (silent & kShared) != 0; }
-  /// The way from the box to its host loses next to nothing: whoever asks on after so many fatal NAKs is not the failed
-  /// flow's requester, which they end.
+  /// Three fatal NAKs end the failed flow's requester: hardly any frame is lost between box and host. Whoever still
+  /// sends requests is another one.
   bool told_enough() const { return told >= 3; }
 
   /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.

@@ -206,7 +206,7 @@ class NearPart {
   void advance_h(NearFlow& flow, std::uint32_t psn);
   void learn_msn(NearFlow& flow, std::uint32_t msn);
   void confirmed(NearFlow& flow);
-  void confirm_unless_anothers(NearFlow& flow);
+  void confirm_or_let_go(NearFlow& flow, bool agreed);
   Verdict stale();
   Verdict ack_below(NearFlow& flow, const wire::Frame& frame, Time now);
   void share(NearFlow& flow, std::uint32_t end, Time now);

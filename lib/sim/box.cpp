@@ -279,17 +279,11 @@ Counters Box::counters() const {
   return sum;
 }
 
-std::uint64_t Box::dropped_at_ports() const {
-  std::uint64_t sum = 0;
-  for (const Worker& worker : workers_) sum += worker.engine->counters()[Counter::dropped_port_full];
-  return sum;
-}
-
 std::uint16_t Box::transmit(Side out, rte_mbuf** frames, std::uint16_t count) {
   // Room comes as the NIC sends: each look may find another amount.
   const bool full = plan_.port_full != 0 && random_.chance(plan_.port_full, 10000);
   const auto accepted = static_cast<std::uint16_t>(full ? std::min<std::uint64_t>(random_.below(3), count) : count);
-  if (plan_.port_full != 0) watch_.on_dropped(number_, dropped_at_ports());
+  if (plan_.port_full != 0) watch_.on_dropped(number_, counters()[Counter::dropped_port_full]);
   for (std::uint16_t i = 0; i < accepted; ++i) {
     watch_.on_out(number_, out, frames[i], now_);
     send_(out, frames[i]);

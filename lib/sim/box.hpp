@@ -26,7 +26,7 @@ class BoxWatch {
   virtual ~BoxWatch() = default;
   virtual void on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) = 0;
   virtual void on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) = 0;
-  /// So many frames has it dropped since it started, because a port refused them for too long.
+  /// The box has dropped `frames` since it started, because a port refused them for too long.
   virtual void on_dropped(unsigned box, std::uint64_t frames) = 0;
 };
 
@@ -58,7 +58,6 @@ class Box final : public engine::Sink {
   std::uint64_t unconfirmed_bytes() const;
   std::uint64_t waiting_frames() const;
   Counters counters() const;
-  std::uint64_t dropped_at_ports() const;
   /// Frames that found a full ring while it stood still.
   std::uint64_t ring_lost() const { return ring_lost_; }
 

@@ -301,27 +301,16 @@ bool Judge::to_another_worker(const Ports& ports, const View& view, Time now) co
 void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now) {
   auto& classes = ports.foreign[static_cast<int>(in)];
   const auto found = classes.find(order_class(ports, print, view));
-  if (found != classes.end() && found->second.front() == print) {
-    found->second.pop_front();
-    if (found->second.empty()) classes.erase(found);
-    return;
-  }
   if (found != classes.end()) {
-    const auto one = std::ranges::find(found->second, print);
-    const auto before = static_cast<std::uint64_t>(one - found->second.begin());
-    if (one != found->second.end() && before <= ports.dropped - ports.dropped_found) {
-      ports.dropped_found += before;
-      found->second.erase(found->second.begin(), one + 1);
-      if (found->second.empty()) classes.erase(found);
-      return;
-    }
-  }
-  // From its REP to its DREP a connection has a worker of its own, and what came before either may still wait for
-  // another: damaged and forged frames.
-  if (ports.several_workers && found != classes.end() && to_another_worker(ports, view, now)) {
     auto& waiting = found->second;
-    if (const auto one = std::ranges::find(waiting, print); one != waiting.end()) {
-      waiting.erase(one);
+    const auto one = std::ranges::find(waiting, print);
+    const auto before = static_cast<std::uint64_t>(one - waiting.begin());
+    const bool rest_dropped = before <= ports.dropped - ports.dropped_found;
+    // From its REP to its DREP a connection has a worker of its own, and what came before either may still wait for
+    // another: damaged and forged frames.
+    if (one != waiting.end() && (rest_dropped || (ports.several_workers && to_another_worker(ports, view, now)))) {
+      if (rest_dropped) ports.dropped_found += before;
+      waiting.erase(rest_dropped ? waiting.begin() : one, one + 1);
       if (waiting.empty()) classes.erase(found);
       return;
     }

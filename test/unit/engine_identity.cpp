@@ -29,6 +29,12 @@ struct Heard final : custody::Observer {
   std::uint64_t packets = 0, bytes = 0;
 };
 
+/// A connection of the same requester's QPN to another QP.
+Pair to_another_responder(Pair pair) {
+  pair.b_qpn = 0x33;
+  return pair;
+}
+
 struct World {
   explicit World(const engine::Settings& settings = small_settings()) : rig(settings, &heard) {}
 
@@ -75,6 +81,12 @@ struct World {
     rig.wan_sends(answers);
     CHECK(rig.at_host() == lines);
   }
+  /// Another connection's requests pass, and the first answer to them: custody, which it could be meant for, is let go.
+  void lets_go(const std::vector<Bytes>& requests, const Bytes& answer) {
+    passes(requests);
+    reaches({answer});
+    CHECK(rig.engine->custody_packets() == 0);
+  }
   /// A write that the box answers at once.
   bool accelerated(const Pair& pair, std::uint32_t psn, std::uint32_t msn) {
     rig.at_host();
@@ -107,8 +119,7 @@ std::vector<Bytes> writes(const Pair& pair, std::uint32_t psn, unsigned count) {
 /// six packets are owed.
 void another_takes_the_qpn(World& world, const Pair& old) {
   world.rig.wait(seconds(1));
-  Pair newcomer = old;
-  newcomer.b_qpn = 0x33;
+  const Pair newcomer = to_another_responder(old);
   for (std::uint32_t psn = 100; psn < 115; ++psn) {
     world.passes({newcomer.write(psn)});
     world.reaches({newcomer.ack(psn, psn - 99)});
@@ -606,11 +617,8 @@ TEST_CASE("the first real ACK may answer another connection that begins at the s
   world.rig.connect(pair);
   world.rig.host_sends(writes(pair, 100, 3));
   world.rig.wait(milliseconds(100));
-  Pair newcomer = pair;
-  newcomer.b_qpn = 0x33;
-  world.passes({newcomer.write(100), newcomer.write(101)});
-  world.reaches({newcomer.ack(100, 1)});
-  CHECK(world.rig.engine->custody_packets() == 0);
+  const Pair newcomer = to_another_responder(pair);
+  world.lets_go({newcomer.write(100), newcomer.write(101)}, newcomer.ack(100, 1));
 }
 
 TEST_CASE("a flow's own requests, which the learner was shown, keep no ACK from confirming it", "[engine][identity]") {
@@ -633,11 +641,9 @@ TEST_CASE("the first real answer, to an atomic, may be another connection's: it 
   world.rig.connect(pair);
   world.rig.host_sends({pair.atomic(100), pair.write(101), pair.write(102)});
   world.rig.wait(milliseconds(100));
-  Pair newcomer = pair;
-  newcomer.b_qpn = 0x33;
-  world.passes({newcomer.atomic(100), newcomer.write(101), newcomer.write(102)});
-  world.reaches({newcomer.answer("atomic_answer", 100, 1)});
-  CHECK(world.rig.engine->custody_packets() == 0);
+  const Pair newcomer = to_another_responder(pair);
+  world.lets_go({newcomer.atomic(100), newcomer.write(101), newcomer.write(102)},
+                newcomer.answer("atomic_answer", 100, 1));
 }
 
 TEST_CASE("a READ's response may be another connection's: what waited for it is not acknowledged",
@@ -647,11 +653,8 @@ TEST_CASE("a READ's response may be another connection's: what waited for it is 
   world.rig.connect_confirmed(pair);
   world.rig.host_sends({pair.read(101), pair.write(102), pair.write(103)});
   world.rig.wait(milliseconds(100));
-  Pair newcomer = pair;
-  newcomer.b_qpn = 0x33;
-  world.passes({newcomer.read(101), newcomer.write(102), newcomer.write(103)});
-  world.reaches({newcomer.answer("read_only", 101, 2)});
-  CHECK(world.rig.engine->custody_packets() == 0);
+  const Pair newcomer = to_another_responder(pair);
+  world.lets_go({newcomer.read(101), newcomer.write(102), newcomer.write(103)}, newcomer.answer("read_only", 101, 2));
 }
 
 TEST_CASE("an ACK that may be another connection's is not one that a flow rejoins by", "[engine][identity]") {
@@ -662,11 +665,8 @@ TEST_CASE("an ACK that may be another connection's is not one that a flow rejoin
   world.rig.wait(seconds(601));
   world.rig.host_sends(writes(pair, 102, 3));  // idle for so long: it must be confirmed again
   REQUIRE(world.rig.at_host().empty());
-  Pair newcomer = pair;
-  newcomer.b_qpn = 0x33;
-  world.passes({newcomer.write(102), newcomer.write(103)});
-  world.reaches({newcomer.ack(102, 3)});
-  CHECK(world.rig.engine->custody_packets() == 0);
+  const Pair newcomer = to_another_responder(pair);
+  world.lets_go({newcomer.write(102), newcomer.write(103)}, newcomer.ack(102, 3));
 }
 
 TEST_CASE("with several workers the requests of unknown connections come to another one", "[engine][identity]") {
@@ -720,8 +720,7 @@ TEST_CASE("a flow's own last ACK teaches no other connection", "[engine][identit
   const Pair pair;
   world.rig.connect_confirmed(pair);
   world.rig.wait(seconds(2));  // the learner has seen enough of what was before
-  Pair other = pair;
-  other.b_qpn = 0x33;
+  const Pair other = to_another_responder(pair);
   world.owe(pair, 101, 2, 4);
   // Its own requests are answered, and those answers are lost: to the learner they could be any.
   world.passes(writes(other, 101, 4));
