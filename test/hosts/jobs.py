@@ -15,6 +15,7 @@ LOSS = {"loss-0": {}, "loss-1e-2": {"loss": "1%", "seed": 11}}
 LOOKS_ON_SECONDS = 1.2
 MOST_TIMES = 1.1
 GENEROUS = 5  # where a busy machine must pass too; a timer's wait in each job is more than that
+GIVEN_UP_SECONDS = 75  # `give_up` is 60 s
 PING_PONGS = 40  # one by one: each takes a round trip
 
 COLUMNS = {"what": "jobs", "loss": "loss", "policy": "policy", "complete": "complete", "left": "left on purpose",
@@ -44,10 +45,22 @@ def judge(trial, policy, plan, row):
                 f"{policy}: the client's QPNs were {sorted(row.qpns('client'))}")
 
 
+def is_quiet(plan, loss):
+    """Every request was answered, and every answer arrived."""
+    return not plan.leave_every and not loss
+
+
+def wait_until_given_up(path):
+    """What nobody will answer any more ends by itself: a job left behind, or a last ACK that was lost with its QP."""
+    end = time.monotonic() + GIVEN_UP_SECONDS
+    while time.monotonic() < end and any(path.snapshot(name)["custody_packets"] for name in ("near", "far")):
+        time.sleep(1)
+
+
 def judge_boxes(trial, policy, plan, session):
     """Jobs were accelerated where the policy says so, and no box holds anything at the end.
 
-    What a job left behind, or the last acknowledgement lost with its QP gone, may be on record as failed.
+    What was given up is on record as failed.
     """
     near = session.counters["near"]
     if policy == "off":
@@ -55,7 +68,7 @@ def judge_boxes(trial, policy, plan, session):
     else:
         trial.check(near["pseudo_acks"] > 0, f"{policy}: {near['pseudo_acks']} of {near['eligible_requests']} eligible "
                                              "requests were pseudo-acknowledged")
-    quiet = not plan.leave_every and not session.conditions.loss_fraction
+    quiet = is_quiet(plan, session.conditions.loss_fraction)
     for name in ("near", "far"):
         box = session.counters[name]
         trial.check(box["custody_left_packets"] == 0,
@@ -72,6 +85,8 @@ def compare_policies(trial, plan, conditions, most_times):
         with trial.under(may_lose=True, policy=policy, distance=DISTANCE, **conditions) as session:
             time.sleep(LOOKS_ON_SECONDS)
             row = jobs.run(session, plan)
+            if trial.has_boxes and not is_quiet(plan, conditions):
+                wait_until_given_up(session.path)
         judge(trial, policy, plan, row)
         times = row.median / off if off and row.median else None
         cells = {"what": described(plan), "loss": conditions.get("loss", "0%"), "policy": policy,

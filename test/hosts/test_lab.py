@@ -116,10 +116,10 @@ class Hurt(unittest.TestCase):
                          "100km, 1% loss, 2% reordered, policy full")
 
 
-def job(number, verdict="equal", seconds=0.1, qpn=17, wrong=0):
+def job(number, verdict="equal", seconds=0.1, qpn=17, wrong=0, comparing=0.0):
     """A line of rc_jobs."""
-    return {"job": number, "verdict": verdict, "seconds": seconds, "qpn": qpn, "peer_qpn": 17, "compared": 100,
-            "wrong": wrong, "missing": wrong}
+    return {"job": number, "verdict": verdict, "seconds": seconds, "comparing": comparing, "qpn": qpn, "peer_qpn": 17,
+            "compared": 100, "wrong": wrong, "missing": wrong}
 
 
 class Checks:
@@ -153,9 +153,9 @@ class Jobs(unittest.TestCase):
         self.assertTrue(self.judged([job(1), job(2), job(3)], rc_jobs.Plan(3, other_qpn=True)))
 
     def test_median_is_of_whole_jobs(self):
-        row = rc_jobs.Row(0, 0, [job(1, seconds=0.3), job(2, "left", 9.0), job(3, seconds=0.1), job(4, seconds=0.2)],
-                          [], 1.0, "")
-        self.assertEqual(row.median, 0.2)
+        row = rc_jobs.Row(0, 0, [job(1, seconds=0.3), job(2, "left", 9.0), job(3, seconds=0.1),
+                                  job(4, seconds=2.2, comparing=2.0)], [], 1.0, "")
+        self.assertAlmostEqual(row.median, 0.2)
         self.assertIsNone(rc_jobs.Row(1, 0, [job(1, "hung")], [], 1.0, "").median)
 
     def test_lines_of_json_among_others(self):

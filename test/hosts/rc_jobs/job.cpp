@@ -29,6 +29,7 @@ struct Done {
 struct Verdict {
   std::uint32_t magic = Offer::kMagic;
   std::uint32_t job = 0;
+  double comparing = 0;  ///< seconds that the comparison took
   Comparison comparison;
 };
 
@@ -95,6 +96,14 @@ class End {
 
 std::string progress(const Result& result, std::uint64_t of) {
   return std::to_string(result.completed) + " of " + std::to_string(of) + " requests completed";
+}
+
+/// Compares all that arrived, and adds the time to the result's.
+Comparison compare_timed(End& end, Side sender, Result& result) {
+  const auto started = Clock::now();
+  const auto found = compare(end.pattern(), sender, end.layout(), end.inbox());
+  result.comparing += std::chrono::duration<double>(Clock::now() - started).count();
+  return found;
 }
 
 /// The client's part from the moment when both ends are ready.
@@ -205,9 +214,9 @@ class Client {
 
   void finish() {
     const auto verdict = end_.received_note<Verdict>();
+    result_.comparing = verdict.comparing;
     result_.comparison = verdict.comparison;
-    if (plan_.offer.kind == Kind::ping_pong)
-      result_.comparison.add(compare(end_.pattern(), Side::server, end_.layout(), end_.inbox()));
+    if (plan_.offer.kind == Kind::ping_pong) result_.comparison.add(compare_timed(end_, Side::server, result_));
     result_.verdict = result_.comparison.wrong == 0 ? "equal" : "differs";
   }
 
@@ -298,9 +307,10 @@ class Server {
 
   void finish() {
     end_.received_note<Done>();
-    result_.comparison = compare(end_.pattern(), Side::client, end_.layout(), end_.inbox());
+    result_.comparison = compare_timed(end_, Side::client, result_);
     result_.verdict = result_.comparison.wrong == 0 ? "equal" : "differs";
-    answer(end_.note(Verdict{Offer::kMagic, offer_.pattern.job, result_.comparison}), end_.messages());
+    answer(end_.note(Verdict{Offer::kMagic, offer_.pattern.job, result_.comparing, result_.comparison}),
+           end_.messages());
     // Our QP answers repeats until the client says that it has everything, or is gone.
     try {
       stream_.receive<std::uint8_t>(deadline_);

@@ -42,6 +42,7 @@ struct Result {
   std::string verdict;          ///< "equal", "differs", "left", "hung" or "failed"
   std::string why;              ///< of the last two
   double seconds = 0;           ///< from both ends' being ready to the verdict
+  double comparing = 0;         ///< seconds of those that went into comparing, while nothing was on the wire
   std::uint64_t bytes = 0;      ///< of all messages
   std::uint64_t completed = 0;  ///< requests that this end's QP completed
   Comparison comparison;

@@ -124,6 +124,7 @@ void print(const char* end, const Offer& offer, const Result& result) {
                               {"end", end},
                               {"verdict", result.verdict},
                               {"seconds", result.seconds},
+                              {"comparing", result.comparing},
                               {"messages", offer.pattern.messages},
                               {"bytes", result.bytes},
                               {"compared", result.comparison.compared},
