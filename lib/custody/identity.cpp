@@ -18,10 +18,11 @@
 //   The requests that came since the doubt began are runs of PSNs (NearFlow::newcomer). A responder that has begun to
 //   live with one of them acknowledges nothing outside of it, and has completed no more messages than it has PSNs. An
 //   answer beyond either, at una or later, and with the MSN that was counted, is of the life that custody is of: the
-//   flow resumes. (Answers of a former life are no longer under way when another begins: the hosts wait for that too.)
-//   An answer that fits both lives releases what it covers; and that is counted and logged as unconfirmed. Answers
-//   below una for what came since, again and again, are of another life. Then, and at give_up, all custody ends so: the
-//   requester it was acknowledged to may be gone, and whom a fatal NAK would meet is not known.
+//   flow resumes. Runs a quarter of the circle apart are in no order, and then no MSN proves anything. (Answers of a
+//   former life are no longer under way when another begins: the hosts wait for that too.) An answer that fits both
+//   lives releases what it covers; and that is counted and logged as unconfirmed. Answers below una for what came
+//   since, again and again, are of another life. Then, and at give_up, all custody ends so: the requester it was
+//   acknowledged to may be gone, and whom a fatal NAK would meet is not known.
 //
 // A wrong doubt costs about a round trip without acceleration. A doubt that is missed is one that nothing here could
 // have seen: the other life's requests up to the flow's next PSN were all lost before the box (docs/design.md, 4).
@@ -231,9 +232,11 @@ bool NearPart::proves(const NearFlow& flow, const wire::Frame& frame, std::uint3
   const std::uint32_t msn = frame.aeth().msn;
   if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;
   // Outside of a newcomer's requests its responder acknowledges nothing but, with MSN 0, what lies before them.
-  const std::int32_t most = psn_diff(end, flow.newcomer.lowest());
-  const bool outside = flow.newcomer.of(psn_add(end, -1)) == nullptr && (most <= 0 || !flow.newcomer.forgot());
-  return outside ? msn > 0 : static_cast<std::int32_t>(msn) > most + kMsnSlack;
+  const auto lowest = flow.newcomer.lowest();
+  const std::int32_t most = lowest ? psn_diff(end, *lowest) : 0;
+  const bool outside =
+      flow.newcomer.of(psn_add(end, -1)) == nullptr && ((lowest && most <= 0) || !flow.newcomer.forgot());
+  return outside ? msn > 0 : most > 0 && static_cast<std::int32_t>(msn) > most + kMsnSlack;
 }
 
 // A response to the oldest READ or atomic in custody. Only some carry an MSN, and it may run ahead.
@@ -243,10 +246,11 @@ bool NearPart::response_proves(const NearFlow& flow, const wire::Frame& frame) {
   const Held& held = held_in(read);
   if (psn_lt(frame.psn(), held.psn) || psn_lt(held.last_psn, frame.psn())) return false;
   if (flow.newcomer.of(frame.psn()) == nullptr && !flow.newcomer.forgot()) return true;
-  if (!frame.opcode->has(wire::kHasAeth)) return false;
+  const auto lowest = flow.newcomer.lowest();
+  if (!frame.opcode->has(wire::kHasAeth) || !lowest) return false;
   const auto msn = static_cast<std::int32_t>(std::uint32_t{frame.aeth().msn});
   return psn_diff(frame.aeth().msn, psn_add(flow.msn_base, held.msn)) >= -kMsnSlack &&
-         msn > std::max(0, psn_diff(psn_add(held.last_psn, 1), flow.newcomer.lowest())) + kMsnSlack;
+         msn > std::max(0, psn_diff(psn_add(held.last_psn, 1), *lowest)) + kMsnSlack;
 }
 
 // What an answer says of a doubted flow: true when it is to be dealt with as ever. Otherwise it changes nothing more,
@@ -329,9 +333,9 @@ void NearPart::resume(NearFlow& flow, Time now) {
   // A failed flow whose requester asks for what it holds itself is the responder's again; one that asks beyond it waits
   // for what is lost, and hears of it now.
   if (flow.phase == Phase::failed) {
-    const std::uint32_t asked = flow.newcomer.lowest();
-    if (!psn_lt(flow.una, asked)) return;
-    flow.fatal_psn = psn_lt(asked, flow.h) ? asked : flow.h;
+    const auto asked = flow.newcomer.lowest();
+    if (!asked || !psn_lt(flow.una, *asked)) return;
+    flow.fatal_psn = psn_lt(*asked, flow.h) ? *asked : flow.h;
     flow.fatal_nak_wanted = true;
   }
   flow.silent &= ~kDoubted;
@@ -353,7 +357,7 @@ void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn,
   flow.silent = 0;
   flow.phase = Phase::plain;
   flow.una = flow.h = flow.tail = flow.examined_end = una;
-  flow.sent_top = flow.late_end = flow.newcomer.top();
+  flow.sent_top = flow.late_end = flow.newcomer.top_from(una);
   flow.msn_h = msn;
   flow.msn_known = flow.acknowledged_any = flow.behind = false;
   flow.trusted = true;

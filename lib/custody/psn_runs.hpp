@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "flow/time.hpp"
 #include "wire/psn.hpp"
@@ -56,10 +57,13 @@ class PsnRuns {
     return std::any_of(runs_.begin(), runs_.begin() + count_,
                        [psn](const Run& run) { return wire::psn_le(run.low, psn) && wire::psn_le(psn, run.end); });
   }
-  /// Of the first run; not when empty.
-  std::uint32_t lowest() const { return runs_[0].low; }
-  /// After the last run; not when empty.
-  std::uint32_t top() const { return runs_[count_ - 1].end; }
+  /// After the last run that ends beyond `psn` and is not empty; `psn` without one.
+  std::uint32_t top_from(std::uint32_t psn) const {
+    std::uint32_t top = psn;
+    for (unsigned i = 0; i < count_; ++i)
+      if (runs_[i].low != runs_[i].end && wire::psn_lt(top, runs_[i].end)) top = runs_[i].end;
+    return top;
+  }
 
  private:
   static constexpr unsigned kMost = 8;
@@ -72,29 +76,25 @@ class PsnRuns {
   unsigned count_ = 0;
 };
 
-/// What has been seen lately: PSNs that do not come again while others do are forgotten after one to two spans of time.
+/// Requests that have been seen lately: PSNs that do not come again while others do are forgotten after one to two
+/// spans of time. An empty run is a place where requests may begin that were announced, and none was seen.
 class RecentPsnRuns {
  public:
   using Run = PsnRuns::Run;
 
   bool empty() const { return recent_.empty(); }
-  void clear() {
-    recent_.clear();
-    earlier_.clear();
-    forgot_ = false;
-  }
+  void clear() { *this = {}; }
   void add(std::uint32_t low, std::uint32_t end, Time now, Duration span) {
-    if (recent_.empty()) {
-      began_ = now;
-      lowest_ = low;
-    }
-    if (wire::psn_lt(low, lowest_)) lowest_ = low;
-    // A place alone is no sign that a requester goes on.
-    if (low != end && now - began_ > span) {
-      forgot_ = forgot_ || !earlier_.empty();
-      earlier_ = recent_;
-      recent_.clear();
-      began_ = now;
+    if (recent_.empty()) began_ = now;
+    if (low != end) {
+      note_lowest(low);
+      // A place alone is no sign that a requester goes on.
+      if (now - began_ > span) {
+        forgot_ = forgot_ || !earlier_.empty();
+        earlier_ = recent_;
+        recent_.clear();
+        began_ = now;
+      }
     }
     recent_.add(low, end);
     last_at_ = now;
@@ -108,26 +108,34 @@ class RecentPsnRuns {
     return wire::psn_lt(earlier->low, recent->low) ? earlier : recent;
   }
   bool touches(std::uint32_t psn) const { return recent_.touches(psn) || earlier_.touches(psn); }
-  /// Of all that was ever added. Not when empty.
-  std::uint32_t lowest() const { return lowest_; }
+  /// Of all requests that were ever added. Nothing without any, and where they lie so far apart on the circle that none
+  /// comes before the others.
+  std::optional<std::uint32_t> lowest() const { return ordered_ ? lowest_ : std::nullopt; }
   /// Something was forgotten.
   bool forgot() const { return forgot_; }
   /// When something was last added, and where that ended. Not when empty.
   Time last_at() const { return last_at_; }
   std::uint32_t last_end() const { return last_end_; }
-  /// After the highest that is remembered. Not when empty.
-  std::uint32_t top() const {
-    if (earlier_.empty()) return recent_.top();
-    return wire::psn_lt(earlier_.top(), recent_.top()) ? recent_.top() : earlier_.top();
-  }
+  /// After the highest request that is remembered beyond `psn`; `psn` without one.
+  std::uint32_t top_from(std::uint32_t psn) const { return earlier_.top_from(recent_.top_from(psn)); }
 
  private:
+  // A quarter of the circle: what goes on from there to beyond the half is noticed on its way.
+  static constexpr std::int32_t kOrdered = 1 << 22;
+
+  void note_lowest(std::uint32_t low) {
+    const std::int32_t ahead = lowest_ ? wire::psn_diff(low, *lowest_) : 0;
+    if (ahead > kOrdered || ahead < -kOrdered) ordered_ = false;
+    if (!lowest_ || ahead < 0) lowest_ = low;
+  }
+
   PsnRuns recent_;
   PsnRuns earlier_;
   Time began_ = 0;
   Time last_at_ = 0;
   std::uint32_t last_end_ = 0;
-  std::uint32_t lowest_ = 0;
+  std::optional<std::uint32_t> lowest_;
+  bool ordered_ = true;
   bool forgot_ = false;
 };
 

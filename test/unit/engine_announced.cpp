@@ -92,6 +92,31 @@ TEST_CASE("a forged REQ to a real listener discards no custody", "[engine][ident
   rig.wan_sends(pair.ack(103, 4));
 }
 
+TEST_CASE("forged REQs name PSNs anywhere: another life's ACK is taken for none of custody's", "[engine][identity]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.write(102)});  // messages 2 and 3
+  auto announce = [&, count = 0u](std::uint32_t psn) mutable {
+    Pair forged = forged_from_wan(pair);
+    forged.a_psn = psn;
+    forged.a_qpn += ++count;
+    forged.a_comm += count;
+    forged.b_comm += count;
+    forged.transaction += count;
+    answered(rig, forged);
+  };
+  constexpr std::uint32_t kNewcomer = 32101;
+  announce(kNewcomer);
+  rig.host_sends({pair.write(kNewcomer), pair.write(kNewcomer + 1), pair.write(kNewcomer + 2)});
+  rig.at_host();
+  announce(pair.a_psn);
+  announce(wire::psn_add(kNewcomer, -(1 << 23) - 100));
+  rig.wan_sends(pair.ack(kNewcomer + 2, 3));
+  CHECK(rig.count(Counter::flows_resumed) == 0);
+  CHECK(rig.count(Counter::unconfirmed_in_doubt_packets) == 2);
+}
+
 TEST_CASE("a failed flow stays until its requester was told, whatever REQs are forged", "[engine][identity]") {
   Rig rig;
   const Pair pair;

@@ -10,6 +10,7 @@
 
 using namespace longhaul;
 using custody::PsnRuns;
+using custody::RecentPsnRuns;
 using wire::psn_add;
 using wire::psn_lt;
 
@@ -39,8 +40,8 @@ TEST_CASE("runs that touch or overlap become one, others stay apart", "[psn_runs
 
   add(runs, at(2), at(4));
   CHECK(runs.of(at(5)) == nullptr);
-  CHECK(runs.lowest() == at(2));
-  CHECK(runs.top() == at(12));
+  CHECK(runs.top_from(at(0)) == at(12));
+  CHECK(runs.top_from(at(13)) == at(13));
 
   add(runs, at(4), at(6));  // touches one
   CHECK(runs.of(at(5))->low == at(2));
@@ -48,8 +49,7 @@ TEST_CASE("runs that touch or overlap become one, others stay apart", "[psn_runs
   add(runs, at(5), at(11));  // joins both
   CHECK(runs.of(at(7))->low == at(2));
   CHECK(runs.of(at(7))->end == at(12));
-  CHECK(runs.lowest() == at(2));
-  CHECK(runs.top() == at(12));
+  CHECK(runs.top_from(at(2)) == at(12));
 
   runs.clear();
   CHECK(runs.empty());
@@ -64,8 +64,8 @@ TEST_CASE("an empty run marks a place: nothing is in it, and what follows there 
   CHECK(runs.of(499) == nullptr);
   CHECK(runs.touches(500));
   CHECK_FALSE(runs.touches(501));
+  CHECK(runs.top_from(400) == 400);
   add(runs, 500, 503);
-  CHECK(runs.lowest() == 500);
   CHECK(runs.of(502)->low == 500);
 }
 
@@ -90,8 +90,7 @@ TEST_CASE("at random: whatever was added is there, in order, and nothing before 
       add(runs, psn_add(base, low), psn_add(base, end));
       for (std::uint32_t offset = low; offset < end; ++offset) added.insert(offset);
 
-      if (runs.lowest() != psn_add(base, *added.begin())) FAIL("lowest is " << runs.lowest());
-      if (runs.top() != psn_add(base, *added.rbegin() + 1)) FAIL("top is " << runs.top());
+      if (runs.top_from(base) != psn_add(base, *added.rbegin() + 1)) FAIL("top is " << runs.top_from(base));
       for (std::uint32_t offset = 0; offset < width + 10; ++offset) {
         const std::uint32_t psn = psn_add(base, offset);
         const PsnRuns::Run* run = runs.of(psn);
@@ -133,4 +132,35 @@ TEST_CASE("while there are places, the runs are exactly what was added", "[psn_r
       if ((runs.of(psn_add(base, offset)) != nullptr) != (added.count(offset) != 0)) FAIL("not what was added");
     }
   }
+}
+
+TEST_CASE("the lowest request is none that was only announced, and none where requests lie too far apart",
+          "[psn_runs]") {
+  const std::uint32_t base = GENERATE(0u, 1000u, 0x7ffff8u, 0xfffff8u);
+  const auto at = [base](std::uint32_t offset) { return psn_add(base, offset); };
+  const Time now = seconds(100);
+  RecentPsnRuns runs;
+  const auto seen = [&](std::uint32_t low, std::uint32_t end) { runs.add(at(low), at(end), now, seconds(1)); };
+  seen(500, 500);
+  CHECK_FALSE(runs.empty());
+  CHECK(runs.lowest() == std::nullopt);
+  seen(600, 602);
+  CHECK(runs.lowest() == at(600));
+  seen(590, 591);
+  CHECK(runs.lowest() == at(590));
+  for (const std::uint32_t away : {1u << 22, 1u << 23, 3u << 22}) seen(away, away);
+  CHECK(runs.lowest() == at(590));
+  CHECK(runs.top_from(at(590)) == at(602));
+
+  SECTION("another begins beyond a quarter of the circle") { seen(590 + (1 << 22) + 1, 700 + (1 << 22)); }
+  SECTION("one before the first by as much") { seen((3u << 22) + 589, (3u << 22) + 590); }
+  SECTION("one goes on and on") {
+    for (std::uint32_t low = 602; low < (1 << 24) + 602; low += 1000) runs.add(at(low), at(low + 1000), now, 0);
+  }
+  CHECK(runs.lowest() == std::nullopt);
+  seen(600, 602);
+  CHECK(runs.lowest() == std::nullopt);
+  runs.clear();
+  seen(600, 602);
+  CHECK(runs.lowest() == at(600));
 }
