@@ -149,7 +149,7 @@ bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held, Time now) 
 // An answer that is not custody's life's: all before `end` is answered.
 void NearPart::note_newcomer_next(NearFlow& flow, std::uint32_t end, Time now) {
   const bool again = flow.newcomer_answered != 0 && flow.newcomer_next == end;
-  if (!again && flow.newcomer.of(psn_add(end, -1)) == nullptr) return;
+  if (!again && !flow.newcomer.has(psn_add(end, -1))) return;
   flow.newcomer_next = end;
   flow.newcomer_answered = now;
 }
@@ -234,8 +234,7 @@ bool NearPart::proves(const NearFlow& flow, const wire::Frame& frame, std::uint3
   // Outside of a newcomer's requests its responder acknowledges nothing but, with MSN 0, what lies before them.
   const auto lowest = flow.newcomer.lowest();
   const std::int32_t most = lowest ? psn_diff(end, *lowest) : 0;
-  const bool outside =
-      flow.newcomer.of(psn_add(end, -1)) == nullptr && ((lowest && most <= 0) || !flow.newcomer.forgot());
+  const bool outside = !flow.newcomer.has(psn_add(end, -1)) && ((lowest && most <= 0) || !flow.newcomer.forgot());
   return outside ? msn > 0 : most > 0 && static_cast<std::int32_t>(msn) > most + kMsnSlack;
 }
 
@@ -245,7 +244,7 @@ bool NearPart::response_proves(const NearFlow& flow, const wire::Frame& frame) {
   if (read == nullptr || !held_in(read).sent) return false;
   const Held& held = held_in(read);
   if (psn_lt(frame.psn(), held.psn) || psn_lt(held.last_psn, frame.psn())) return false;
-  if (flow.newcomer.of(frame.psn()) == nullptr && !flow.newcomer.forgot()) return true;
+  if (!flow.newcomer.has(frame.psn()) && !flow.newcomer.forgot()) return true;
   const auto lowest = flow.newcomer.lowest();
   if (!frame.opcode->has(wire::kHasAeth) || !lowest) return false;
   const auto msn = static_cast<std::int32_t>(std::uint32_t{frame.aeth().msn});
@@ -271,7 +270,7 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t end = acknowledged_end(frame);
   const std::uint32_t msn = frame.aeth().msn;
   const bool ack = wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack;
-  const bool of_newcomer = ack && flow.newcomer.of(frame.psn()) != nullptr;
+  const bool of_newcomer = ack && flow.newcomer.has(frame.psn());
 
   if (flow.phase != Phase::failed && !flow.owes()) {
     // Nothing is at stake. A new life is followed from where its responder answers.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which PSNs have been seen, as a few runs without holes. Where there are more runs than places, the two highest become
-// one: then it says too much, never too little, and not where custody begins.
+// Which PSNs have been seen, as a few runs without holes, anywhere on the circle. Where there are more runs than
+// places, the two with the least between them become one: then it says too much, never too little.
 #pragma once
 
 #include <algorithm>
@@ -15,64 +15,81 @@ namespace longhaul::custody {
 
 class PsnRuns {
  public:
-  struct Run {
-    std::uint32_t low = 0;
-    std::uint32_t end = 0;  ///< first PSN after it; an empty run marks a place
-  };
-
   bool empty() const { return count_ == 0; }
   void clear() { count_ = 0; }
 
-  /// [low, end), on the circle; all runs must lie within half of it.
+  /// [low, end); when that is empty it marks a place.
   void add(std::uint32_t low, std::uint32_t end) {
-    Run run{low, end};
+    Run run{low, ahead(low, end)};
     // Takes in what it touches.
     unsigned kept = 0;
     for (unsigned i = 0; i < count_; ++i) {
-      const Run& other = runs_[i];
-      if (wire::psn_lt(run.end, other.low) || wire::psn_lt(other.end, run.low))
-        runs_[kept++] = other;
-      else
+      const Run other = runs_[i];
+      if (run.touches(other.low))
         run = joined(run, other);
+      else if (other.touches(run.low))
+        run = joined(other, run);
+      else
+        runs_[kept++] = other;
     }
     count_ = kept;
     runs_[count_++] = run;
-    std::sort(runs_.begin(), runs_.begin() + count_,
-              [](const Run& a, const Run& b) { return wire::psn_lt(a.low, b.low); });
-    if (count_ > kMost) {
-      runs_[count_ - 2] = joined(runs_[count_ - 2], runs_[count_ - 1]);
-      --count_;
-    }
+    if (count_ > kMost) join_nearest();
   }
 
-  /// The run that has `psn`, or null.
-  const Run* of(std::uint32_t psn) const {
-    const auto found = std::find_if(runs_.begin(), runs_.begin() + count_, [psn](const Run& run) {
-      return wire::psn_le(run.low, psn) && wire::psn_lt(psn, run.end);
-    });
-    return found == runs_.begin() + count_ ? nullptr : &*found;
+  /// `psn` is in a run.
+  bool has(std::uint32_t psn) const {
+    return any([psn](const Run& run) { return ahead(run.low, psn) < run.length; });
   }
   /// `psn` is in a run or follows on one.
   bool touches(std::uint32_t psn) const {
-    return std::any_of(runs_.begin(), runs_.begin() + count_,
-                       [psn](const Run& run) { return wire::psn_le(run.low, psn) && wire::psn_le(psn, run.end); });
+    return any([psn](const Run& run) { return run.touches(psn); });
   }
   /// After the last run that ends beyond `psn` and is not empty; `psn` without one.
   std::uint32_t top_from(std::uint32_t psn) const {
     std::uint32_t top = psn;
     for (unsigned i = 0; i < count_; ++i)
-      if (runs_[i].low != runs_[i].end && wire::psn_lt(top, runs_[i].end)) top = runs_[i].end;
+      if (runs_[i].length > 0 && wire::psn_lt(top, runs_[i].end())) top = runs_[i].end();
     return top;
   }
 
  private:
   static constexpr unsigned kMost = 8;
+  static constexpr std::uint32_t kAlmostAll = wire::kPsnMask;  // the most that a run can have
 
-  static Run joined(const Run& a, const Run& b) {
-    return {wire::psn_lt(a.low, b.low) ? a.low : b.low, wire::psn_lt(a.end, b.end) ? b.end : a.end};
+  static std::uint32_t ahead(std::uint32_t from, std::uint32_t to) { return (to - from) & wire::kPsnMask; }
+
+  struct Run {
+    std::uint32_t low = 0;
+    std::uint32_t length = 0;
+    std::uint32_t end() const { return wire::psn_add(low, static_cast<std::int32_t>(length)); }
+    bool touches(std::uint32_t psn) const { return ahead(low, psn) <= length; }
+  };
+
+  /// `second` begins in or after `first`.
+  static Run joined(const Run& first, const Run& second) {
+    const std::uint32_t reach = ahead(first.low, second.low) + second.length;
+    return {first.low, std::min(std::max(first.length, reach), kAlmostAll)};
   }
 
-  std::array<Run, kMost + 1> runs_{};  // in order
+  void join_nearest() {
+    std::sort(runs_.begin(), runs_.begin() + count_, [](const Run& a, const Run& b) { return a.low < b.low; });
+    const auto next = [this](unsigned i) { return (i + 1) % count_; };
+    unsigned nearest = 0;
+    for (unsigned i = 1; i < count_; ++i)
+      if (ahead(runs_[i].end(), runs_[next(i)].low) < ahead(runs_[nearest].end(), runs_[next(nearest)].low))
+        nearest = i;
+    const unsigned taken_in = next(nearest);
+    runs_[nearest] = joined(runs_[nearest], runs_[taken_in]);
+    runs_[taken_in] = runs_[--count_];
+  }
+
+  template <typename Condition>
+  bool any(Condition condition) const {
+    return std::any_of(runs_.begin(), runs_.begin() + count_, condition);
+  }
+
+  std::array<Run, kMost + 1> runs_{};
   unsigned count_ = 0;
 };
 
@@ -80,8 +97,6 @@ class PsnRuns {
 /// spans of time. An empty run is a place where requests may begin that were announced, and none was seen.
 class RecentPsnRuns {
  public:
-  using Run = PsnRuns::Run;
-
   bool empty() const { return recent_.empty(); }
   void clear() { *this = {}; }
   void add(std::uint32_t low, std::uint32_t end, Time now, Duration span) {
@@ -100,13 +115,7 @@ class RecentPsnRuns {
     last_at_ = now;
     last_end_ = end;
   }
-  /// The longer of two runs that have `psn`, or null.
-  const Run* of(std::uint32_t psn) const {
-    const Run* recent = recent_.of(psn);
-    const Run* earlier = earlier_.of(psn);
-    if (recent == nullptr || earlier == nullptr) return recent != nullptr ? recent : earlier;
-    return wire::psn_lt(earlier->low, recent->low) ? earlier : recent;
-  }
+  bool has(std::uint32_t psn) const { return recent_.has(psn) || earlier_.has(psn); }
   bool touches(std::uint32_t psn) const { return recent_.touches(psn) || earlier_.touches(psn); }
   /// Of all requests that were ever added. Nothing without any, and where they lie so far apart on the circle that none
   /// comes before the others.

@@ -320,7 +320,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   if (side == Side::host) {
     verdict = near.request(connection.near, frame, arrival.mbuf, now);
     if (connection.near.contested()) [[unlikely]]
-      look_for_newcomer(connection, side, frame);
+      look_for_newcomer(side, frame);
   } else {
     // An answer may release what waits in the burst: that must be out before.
     out(Side::wan).flush();
@@ -328,17 +328,14 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
         wire::psn_lt(frame.psn(), connection.near.una) && !custody::NearPart::is_last_ack(connection.near, frame);
     verdict = near.answer(connection.near, frame, now);
     if (others) [[unlikely]]
-      look_for_newcomer(connection, side, frame);
+      look_for_newcomer(side, frame);
   }
   touch(index);
   return verdict;
 }
 
-// Another connection may use one of the QPNs now: its requester is another, or its responder. Traffic teaches that; and
-// while the flow holds custody, the newcomer does not take its place.
-void Engine::Impl::look_for_newcomer(const Connection& connection, Side side, const wire::Frame& frame) {
-  if (side == Side::wan || !connection.near.owes()) learn_from_traffic(side, frame, false);
-}
+// Out of the way of what each packet goes through.
+void Engine::Impl::look_for_newcomer(Side side, const wire::Frame& frame) { learn_from_traffic(side, frame, false); }
 
 bool Engine::Impl::intact(const wire::Frame& frame) {
   if (!wire::verify_icrc(frame)) {
@@ -518,6 +515,7 @@ void Engine::ask_before_learning(std::function<bool(const flow::ConnectionInfo& 
 
 void Engine::share(Shared& shared) {
   impl_->shared = &shared;
+  impl_->contested_requests = &shared.contested_requests.emplace_back();
   impl_->news_read = shared.next_hops.posted();
 }
 void Engine::receive(Side side, std::span<rte_mbuf* const> frames, Time now) { impl_->receive(side, frames, now); }

@@ -87,8 +87,7 @@ struct Engine::Impl final : custody::Outlet {
   [[gnu::always_inline]] inline custody::Verdict rc(Side side, const Arrival& arrival);
   flow::ConnectionIndex connection_of(Side side, const Arrival& arrival) const;
   [[gnu::cold, gnu::noinline]] flow::ConnectionIndex connection_now(Side side, const wire::Frame& frame) const;
-  [[gnu::cold, gnu::noinline]] void look_for_newcomer(const Connection& connection, Side side,
-                                                      const wire::Frame& frame);
+  [[gnu::cold, gnu::noinline]] void look_for_newcomer(Side side, const wire::Frame& frame);
   bool intact(const wire::Frame& frame);
   void end_of_burst();
   void service_backlog();
@@ -120,6 +119,7 @@ struct Engine::Impl final : custody::Outlet {
   void exchange_repeated(flow::ConnectionIndex index);
   void learn_from_traffic(Side side, const wire::Frame& frame, bool unknown);
   bool elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn) const;
+  bool contested_elsewhere(const wire::IpAddress& requester, const wire::IpAddress& responder, std::uint32_t psn) const;
   static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);
   void make_room();
 
@@ -179,8 +179,9 @@ struct Engine::Impl final : custody::Outlet {
   flow::TrafficLearner learner;
   NextHops next_hops;
   std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn;  ///< from traffic; empty: always
-  Shared* shared = nullptr;     ///< with the engines of other workers; null: there are none
-  std::uint64_t news_read = 0;  ///< number of shared->next_hops' items already read
+  Shared* shared = nullptr;                       ///< with the engines of other workers; null: there are none
+  UnknownRequests* contested_requests = nullptr;  ///< our own of the shared ones
+  std::uint64_t news_read = 0;                    ///< number of shared->next_hops' items already read
   std::vector<Connection, HugePageAllocator<Connection>> connections;
   std::span<custody::RecordSlot> record;  ///< one for each of `connections`, or none at all
   TimerWheel timers;

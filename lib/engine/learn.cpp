@@ -184,8 +184,10 @@ void Engine::Impl::exchange_repeated(flow::ConnectionIndex index) {
   touch(index);
 }
 
-// A frame of no connection that is known (`unknown`), or that may be of another than the one that is. Requests of far
-// hosts, and our hosts' answers to them, are for the other box to learn from.
+// A frame of no connection that is known (`unknown`), or that may be of another than the one that is: one of its QPNs
+// may have another user now. While the old one has custody, the newcomer does not take its place; but its answers must
+// not be taken for another's. Requests of far hosts, and our hosts' answers to them, are for the other box to learn
+// from.
 void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool unknown) {
   const bool is_answer = frame.opcode != nullptr && frame.opcode->is_response();
   if (!settings.learn_from_traffic || (side == Side::host) == is_answer) return;
@@ -194,8 +196,14 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool 
   if (settings.policies.lookup(requester, responder) == flow::Policy::off || !intact(frame)) return;
   if (!is_answer) {
     note_next_hop(frame);
-    if (shared != nullptr && unknown) shared->unknown_requests.note(frame.source, frame.destination, frame.psn(), now);
+    if (shared != nullptr)
+      (unknown ? shared->unknown_requests : *contested_requests)
+          .note(frame.source, frame.destination, frame.psn(), now);
     if (!learner.request(frame, now)) ++counters[Counter::traffic_table_full];
+    return;
+  }
+  if (shared != nullptr && contested_elsewhere(frame.destination, frame.source, frame.psn())) {
+    ++counters[Counter::traffic_ambiguous];
     return;
   }
   const flow::TrafficOutcome outcome = learner.answer(frame, now);
@@ -214,6 +222,7 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool 
   if (may_learn && !may_learn(outcome.info, now)) return;
   const auto index = admit(outcome.info, true);
   if (!index) return;
+  learner.forget(outcome.info);
   ++counters[Counter::connections_from_traffic];
   near.begin_midway(connections[*index].near, outcome.una, outcome.msn, outcome.next_psn);
   record_connection(*index);
@@ -227,8 +236,19 @@ bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t 
 
 // Of several workers one sees the requests of all unknown connections between two hosts.
 bool Engine::Impl::elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn) const {
-  return shared != nullptr &&
-         shared->unknown_requests.may_be_meant(info.end(Side::host).ip, info.end(Side::wan).ip, psn, now);
+  const wire::IpAddress& requester = info.end(Side::host).ip;
+  const wire::IpAddress& responder = info.end(Side::wan).ip;
+  return shared != nullptr && (shared->unknown_requests.may_be_meant(requester, responder, psn, now) ||
+                               contested_elsewhere(requester, responder, psn));
+}
+
+// An ACK for `psn` may answer requests to a connection's responder that another worker was shown. There are others.
+bool Engine::Impl::contested_elsewhere(const wire::IpAddress& requester, const wire::IpAddress& responder,
+                                       std::uint32_t psn) const {
+  const auto& all = shared->contested_requests;
+  return std::any_of(all.begin(), all.end(), [&](const UnknownRequests& requests) {
+    return &requests != contested_requests && requests.may_be_meant(requester, responder, psn, now);
+  });
 }
 
 void Engine::Impl::make_room() {

@@ -359,7 +359,13 @@ TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, Time now) {
   return learned(*candidate, msn);
 }
 
-TrafficOutcome TrafficLearner::learned(Candidate& candidate, std::uint32_t msn) {
+void TrafficLearner::forget(const ConnectionInfo& info) {
+  const End& responder = info.end(Side::wan);
+  if (const auto found = by_request_.find({info.end(Side::host).ip, responder.ip, info.vlan, responder.qpn}))
+    drop(candidates_[*found]);
+}
+
+TrafficOutcome TrafficLearner::learned(const Candidate& candidate, std::uint32_t msn) {
   TrafficOutcome outcome;
   outcome.event = TrafficEvent::learned;
   outcome.info.vlan = candidate.vlan;
@@ -371,7 +377,6 @@ TrafficOutcome TrafficLearner::learned(Candidate& candidate, std::uint32_t msn) 
   outcome.una = candidate.low;
   outcome.msn = msn;
   outcome.next_psn = candidate.next;
-  drop(candidate);
   return outcome;
 }
 

@@ -51,12 +51,17 @@ class TrafficLearner {
     if (now < began_) began_ = now;
   }
 
-  /// A request from the host side, ICRC verified, of no known connection; `opcode` may be unknown.
+  /// A request from the host side, ICRC verified, of no known connection, or one that may be another's than the known
+  /// one that it names; `opcode` may be unknown.
   /// False when there is no room to follow it.
   bool request(const wire::Frame& frame, Time now);
 
   /// An answer from the WAN side, ICRC verified, to a QPN of no known connection.
   TrafficOutcome answer(const wire::Frame& frame, Time now);
+
+  /// A connection that was learned is known from now on: its requests are not shown here any more. One that is not
+  /// taken stays a candidate, so that no other is learned in its place.
+  void forget(const ConnectionInfo& info);
 
   /// Requests to the responder of `info` have passed lately.
   bool has_seen(const ConnectionInfo& info, Time now) const;
@@ -163,7 +168,7 @@ class TrafficLearner {
   template <typename Counts>
   Fit fit_of(const KeyIndex::KeyView& pair_key, std::uint32_t psn, Time now, Counts counts);
   TrafficOutcome acknowledge(const wire::Frame& frame, Time now);
-  TrafficOutcome learned(Candidate& candidate, std::uint32_t msn);
+  static TrafficOutcome learned(const Candidate& candidate, std::uint32_t msn);
   std::uint32_t index_of(const Candidate& candidate) const {
     return static_cast<std::uint32_t>(&candidate - candidates_.data());
   }

@@ -218,6 +218,32 @@ TEST_CASE("a DREQ from the WAN ends no connection learned from traffic: anybody 
   CHECK(rig.count(Counter::connections_closed) == 0);
 }
 
+TEST_CASE("another user of a responder's QPN: its answers are not taken for a neighbour's in step",
+          "[engine][traffic][identity]") {
+  Looking rig;
+  engine::Shared shared;
+  const Pair old;
+  Pair newcomer = old;
+  newcomer.a_qpn = 0x77;
+  Pair neighbour;
+  neighbour.a_qpn = 0x13;
+  neighbour.b_qpn = 0x24;
+  SECTION("while custody of the last one waits") {
+    rig.connect_confirmed(old);
+    rig.host_sends({old.write(101), old.write(102)});
+  }
+  SECTION("where another worker knows the last one") {
+    rig.engine->share(shared);
+    shared.contested_requests.emplace_back().note(wire::IpAddress::parse(old.a_ip), wire::IpAddress::parse(old.b_ip),
+                                                  90, rig.now);
+    newcomer.b_qpn = 0x24;  // nothing of it passes here
+  }
+  for (std::uint32_t psn = 90; psn < 94; ++psn) rig.host_sends({newcomer.write(psn), neighbour.write(psn)});
+  for (std::uint32_t psn = 90; psn < 94; ++psn) rig.wan_sends(newcomer.ack(psn, psn - 89));
+  CHECK(rig.count(Counter::connections_from_traffic) == 0);
+  CHECK(rig.count(Counter::traffic_ambiguous) == 4);
+}
+
 TEST_CASE("QPNs used again without RDMA-CM are learned anew once custody of their former user has ended",
           "[engine][traffic]") {
   Looking rig;

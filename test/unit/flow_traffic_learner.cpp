@@ -45,7 +45,9 @@ struct Learner {
   }
   TrafficEvent ack(std::uint32_t number, std::uint32_t psn, std::uint32_t msn = 0) {
     const Bytes bytes = pair(number).ack(psn, msn);
-    return learner.answer(parsed(bytes), now).event;
+    const flow::TrafficOutcome outcome = learner.answer(parsed(bytes), now);
+    if (outcome.event == TrafficEvent::learned) learner.forget(outcome.info);
+    return outcome.event;
   }
   /// Two writes with their ACKs, the second of which teaches the connection.
   TrafficEvent learns(std::uint32_t number, std::uint32_t psn) {
@@ -171,6 +173,23 @@ TEST_CASE("a crowd that has fallen silent for a minute is out of the way, though
   CHECK(rig.ack(7, 101, 2) == TrafficEvent::none);
   rig.send(7, 102, true);
   CHECK(rig.ack(7, 102, 3) == TrafficEvent::learned);
+}
+
+TEST_CASE("a connection that was learned and not taken stays a candidate", "[flow][traffic]") {
+  Learner rig(4);
+  rig.send(1, 100, true);
+  rig.send(1, 101, true);
+  rig.send(1, 102, true);
+  CHECK(rig.ack(1, 100, 1) == TrafficEvent::none);
+  const Bytes bytes = Learner::pair(1).ack(101, 2);
+  const flow::TrafficOutcome outcome = rig.learner.answer(parsed(bytes), rig.now);
+  REQUIRE(outcome.event == TrafficEvent::learned);
+  rig.send(2, 102, true);
+  CHECK(rig.ack(2, 102, 1) == TrafficEvent::ambiguous);  // it may mean the first
+  rig.learner.forget(outcome.info);
+  CHECK(rig.ack(2, 102, 1) == TrafficEvent::none);
+  rig.send(2, 103, true);
+  CHECK(rig.ack(2, 103, 2) == TrafficEvent::learned);
 }
 
 TEST_CASE("the QPN that an ACK revealed is free again when its candidate began anew or went", "[flow][traffic]") {

@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 #include <random>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "wire/psn.hpp"
 
@@ -12,7 +14,6 @@ using namespace longhaul;
 using custody::PsnRuns;
 using custody::RecentPsnRuns;
 using wire::psn_add;
-using wire::psn_lt;
 
 namespace {
 
@@ -26,47 +27,48 @@ TEST_CASE("runs that touch or overlap become one, others stay apart", "[psn_runs
   const auto at = [base](std::uint32_t offset) { return psn_add(base, offset); };
   PsnRuns runs;
   CHECK(runs.empty());
-  CHECK(runs.of(base) == nullptr);
+  CHECK(!runs.has(base));
   CHECK_FALSE(runs.touches(base));
 
   add(runs, at(10), at(12));
-  CHECK(runs.of(at(9)) == nullptr);
-  REQUIRE(runs.of(at(10)) != nullptr);
-  CHECK(runs.of(at(11))->low == at(10));
-  CHECK(runs.of(at(12)) == nullptr);
+  CHECK(!runs.has(at(9)));
+  CHECK(runs.has(at(10)));
+  CHECK(runs.has(at(11)));
+  CHECK(!runs.has(at(12)));
   CHECK(runs.touches(at(12)));
   CHECK_FALSE(runs.touches(at(13)));
   CHECK_FALSE(runs.touches(at(9)));
 
   add(runs, at(2), at(4));
-  CHECK(runs.of(at(5)) == nullptr);
+  CHECK(!runs.has(at(5)));
   CHECK(runs.top_from(at(0)) == at(12));
   CHECK(runs.top_from(at(13)) == at(13));
 
   add(runs, at(4), at(6));  // touches one
-  CHECK(runs.of(at(5))->low == at(2));
-  CHECK(runs.of(at(5))->end == at(6));
+  CHECK(runs.has(at(5)));
+  CHECK_FALSE(runs.touches(at(7)));
   add(runs, at(5), at(11));  // joins both
-  CHECK(runs.of(at(7))->low == at(2));
-  CHECK(runs.of(at(7))->end == at(12));
+  for (std::uint32_t offset = 2; offset < 12; ++offset) CHECK(runs.has(at(offset)));
+  CHECK_FALSE(runs.has(at(1)));
   CHECK(runs.top_from(at(2)) == at(12));
 
   runs.clear();
   CHECK(runs.empty());
-  CHECK(runs.of(at(7)) == nullptr);
+  CHECK(!runs.has(at(7)));
 }
 
 TEST_CASE("an empty run marks a place: nothing is in it, and what follows there touches", "[psn_runs]") {
   PsnRuns runs;
   add(runs, 500, 500);
   CHECK_FALSE(runs.empty());
-  CHECK(runs.of(500) == nullptr);
-  CHECK(runs.of(499) == nullptr);
+  CHECK(!runs.has(500));
+  CHECK(!runs.has(499));
   CHECK(runs.touches(500));
   CHECK_FALSE(runs.touches(501));
   CHECK(runs.top_from(400) == 400);
   add(runs, 500, 503);
-  CHECK(runs.of(502)->low == 500);
+  CHECK(runs.has(500));
+  CHECK(runs.has(502));
 }
 
 TEST_CASE("at random: whatever was added is there, in order, and nothing before the first or after the last",
@@ -93,23 +95,45 @@ TEST_CASE("at random: whatever was added is there, in order, and nothing before 
       if (runs.top_from(base) != psn_add(base, *added.rbegin() + 1)) FAIL("top is " << runs.top_from(base));
       for (std::uint32_t offset = 0; offset < width + 10; ++offset) {
         const std::uint32_t psn = psn_add(base, offset);
-        const PsnRuns::Run* run = runs.of(psn);
+        const bool has = runs.has(psn);
         if (added.count(offset) != 0) {
-          if (run == nullptr) FAIL(offset << " was added and is not there");
+          if (!has) FAIL(offset << " was added and is not there");
           ++exact;
-        } else if (run != nullptr) {
+        } else if (has) {
           // Only where places ran out: between two that were added.
           ++joined;
-          if (!psn_lt(run->low, psn) || offset < *added.begin() || offset > *added.rbegin())
-            FAIL(offset << " was not added");
+          if (offset < *added.begin() || offset > *added.rbegin()) FAIL(offset << " was not added");
         }
-        if (run != nullptr && !runs.touches(psn)) FAIL(offset << " is in a run and does not touch one");
-        if (run != nullptr && !runs.touches(run->end)) FAIL("what follows on " << offset << "'s run does not touch it");
+        if (has && !runs.touches(psn)) FAIL(offset << " is in a run and does not touch one");
+        if (has && !runs.touches(psn_add(psn, 1))) FAIL("what follows on " << offset << " does not touch a run");
       }
     }
   }
   CHECK(exact > 100000);
   CHECK(joined > 100000);
+}
+
+TEST_CASE("all round the circle, whatever was added is there", "[psn_runs][random]") {
+  for (unsigned seed = 1; seed <= 500; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    const auto below = [&random](std::uint32_t n) {
+      return std::uniform_int_distribution<std::uint32_t>(0, n - 1)(random);
+    };
+    PsnRuns runs;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> added;  // low, length
+    for (unsigned step = 0; step < 30; ++step) {
+      const std::uint32_t length = below(2) == 0 ? 0 : below(4) == 0 ? below(0x1000000) : below(1000);
+      added.emplace_back(below(0x1000000), length);
+      runs.add(added.back().first, psn_add(added.back().first, length));
+      for (const auto& [low, count] : added) {
+        if (!runs.touches(low) || !runs.touches(psn_add(low, count))) FAIL(low << " does not touch a run");
+        if (count == 0) continue;
+        for (const std::uint32_t offset : {0u, count / 2, count - 1})
+          if (!runs.has(psn_add(low, offset))) FAIL(low << " + " << offset << " was added and is not there");
+      }
+    }
+  }
 }
 
 TEST_CASE("while there are places, the runs are exactly what was added", "[psn_runs][random]") {
@@ -129,7 +153,7 @@ TEST_CASE("while there are places, the runs are exactly what was added", "[psn_r
     }
     for (std::uint32_t offset = 0; offset < 50; ++offset) {
       CAPTURE(round, offset);
-      if ((runs.of(psn_add(base, offset)) != nullptr) != (added.count(offset) != 0)) FAIL("not what was added");
+      if ((runs.has(psn_add(base, offset))) != (added.count(offset) != 0)) FAIL("not what was added");
     }
   }
 }
