@@ -220,12 +220,20 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool 
       break;
   }
   if (may_learn && !may_learn(outcome.info, now)) return;
+  if (follows(outcome.info, outcome.una)) return;
   const auto index = admit(outcome.info, true);
   if (!index) return;
   learner.forget(outcome.info);
   ++counters[Counter::connections_from_traffic];
   near.begin_midway(connections[*index].near, outcome.una, outcome.msn, outcome.next_psn);
   record_connection(*index);
+}
+
+// What traffic teaches may be known: answers came late. Whether that connection lives another life, its flow decides
+// itself (custody/identity.cpp); and a failed one has its requester to tell.
+bool Engine::Impl::follows(const flow::ConnectionInfo& info, std::uint32_t psn) const {
+  const auto index = table.holder(info, Side::host);
+  return index && index == table.holder(info, Side::wan) && custody::NearPart::plausible(connections[*index].near, psn);
 }
 
 // Its requester's QPN may have another responder now, of which nobody has told, and which begins at the same PSN.

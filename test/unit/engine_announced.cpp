@@ -129,6 +129,25 @@ TEST_CASE("a failed flow stays until its requester was told, whatever REQs are f
   CHECK(rig.at_host() == Lines{"nak2 102 msn 2"});
 }
 
+TEST_CASE("a failed flow's own ACKs that come late do not teach it anew: its requester is told", "[engine][identity]") {
+  Rig rig;
+  rig.engine->poll(rig.now);
+  rig.wait(seconds(1));  // now it learns from traffic
+  Pair pair;
+  pair.active = Side::wan;
+  answered(rig, pair);
+  for (std::uint32_t psn = 100; psn < 106; ++psn) rig.host_sends(pair.write(psn));  // before the RTU they may be any's
+  rig.wan_sends({pair.rtu(), pair.ack(100, 1)});
+  REQUIRE(rig.at_host().back() == "ack 105 msn 6");
+  rig.wan_sends({pair.nak(105, 5, 2), pair.ack(101, 2), pair.ack(102, 3), pair.ack(103, 4)});
+  REQUIRE(rig.count(Counter::flows_failed) == 1);
+  CHECK(rig.count(Counter::connections_from_traffic) == 0);
+  CHECK(rig.count(Counter::closed_untold_bytes) == 0);
+  rig.at_host();
+  rig.host_sends(pair.write(106));
+  CHECK(rig.at_host() == Lines{"nak2 106 msn 6"});
+}
+
 TEST_CASE("the word of the active end ends the old connection: RTU, MRA or DREQ with both IDs", "[engine][identity]") {
   Rig rig;
   const Pair pair;
