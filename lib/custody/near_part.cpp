@@ -96,7 +96,10 @@ void NearPart::set_policy(NearFlow& flow, flow::Policy policy) {
   flow.next_policy = policy;
   if (flow.policy == policy) return;
   // One that is off holds nothing; and what it lets through is not verified, so it must not rejoin as it is.
-  if (flow.policy == flow::Policy::off) flow.policy = policy;
+  if (flow.policy == flow::Policy::off) {
+    flow.policy = policy;
+    flow.ack = AckTemplate{};
+  }
   if (flow.phase != Phase::failed && flow.phase != Phase::ended) enter_plain(flow);
 }
 

@@ -55,7 +55,7 @@ class PsnRuns {
 
  private:
   static constexpr unsigned kMost = 8;
-  static constexpr std::uint32_t kAlmostAll = wire::kPsnMask;  // the most that a run can have
+  static constexpr std::uint32_t kAll = wire::kPsnMask + 1;  // the most that a run can have
 
   static std::uint32_t ahead(std::uint32_t from, std::uint32_t to) { return (to - from) & wire::kPsnMask; }
 
@@ -69,7 +69,7 @@ class PsnRuns {
   /// `second` begins in or after `first`.
   static Run joined(const Run& first, const Run& second) {
     const std::uint32_t reach = ahead(first.low, second.low) + second.length;
-    return {first.low, std::min(std::max(first.length, reach), kAlmostAll)};
+    return {first.low, std::min(std::max(first.length, reach), kAll)};
   }
 
   void join_nearest() {

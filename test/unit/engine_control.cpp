@@ -235,6 +235,23 @@ TEST_CASE("a connection that began as off is accelerated once its policy allows,
   CHECK(rig.at_host() == Lines{"ack 102 msn 3"});
 }
 
+TEST_CASE("what a damaged answer said while the policy was off is in no pseudo-ACK", "[engine][control]") {
+  Rig rig(with_policy(flow::Policy::off));
+  const Pair pair;
+  rig.connect(pair);
+  rig.host_sends(pair.write(100));
+  Bytes bad = pair.ack(100, 1);
+  constexpr std::size_t kPKey = 14 + 20 + 8 + 2;
+  bad[kPKey] ^= 0x40;
+  rig.wan_sends(bad);
+  change_policy(rig, flow::Policy::full);
+  rig.host_sends(pair.write(101));
+  rig.wan_sends(pair.ack(101, 2));
+  rig.host_sends(pair.write(102));
+  REQUIRE(rig.host_out.back().line() == "ack 102 msn 3");
+  CHECK(rig.host_out.back().p_key == Seen(pair.ack(102, 3)).p_key);
+}
+
 TEST_CASE("a policy changed to window acknowledges no message's end any more", "[engine][control]") {
   Rig rig;
   const Pair pair;
