@@ -126,9 +126,7 @@ Verdict NearPart::disagreed() {
 // connection's, whose requester has the same QPN. A response, and the last ACK again, may still answer what was asked
 // for again, so they take nothing from what is owed.
 void NearPart::note_stray(NearFlow& flow, bool certain, Time now) {
-  if (flow.queue.empty() || flow.silent != 0 ||
-      now - std::max(flow.unanswered_since, flow.repeated_at) <= kKeptBack + flow.rtt.smoothed())
-    return;
+  if (flow.queue.empty() || flow.silent != 0 || answered_lately(flow, now)) return;
   if (!flow.owes())
     let_go(flow);
   else if (certain)

@@ -104,11 +104,18 @@ class NearPart {
   /// A packet with `psn`, or an answer to it, can be this flow's. Otherwise its QPN has another user that nobody
   /// announced.
   static bool plausible(const NearFlow& flow, std::uint32_t psn);
+  /// The responder has answered so lately that what is below its answers comes late and is no other connection's.
+  static bool answered_lately(const NearFlow& flow, Time now) {
+    return now - std::max(flow.unanswered_since, flow.repeated_at) <= kKeptBack + flow.rtt.smoothed();
+  }
   /// The ACK for all that was answered, with its MSN: the responder's once more, not another connection's.
   static bool is_last_ack(const NearFlow& flow, const wire::Frame& frame);
 
   /// A request from the flow's requester, plausible, ICRC verified. `opcode` may be unknown.
   Verdict request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
+
+  /// A request to the flow's responder that is not plausible, ICRC verified. It passes.
+  void strange_request(NearFlow& flow, const wire::Frame& frame, Time now);
 
   /// An answer from the flow's responder, plausible, ICRC verified: ACK, NAK, READ or atomic response.
   Verdict answer(NearFlow& flow, const wire::Frame& frame, Time now);
@@ -167,7 +174,8 @@ class NearPart {
   struct Span {
     std::uint32_t psn;
     std::uint32_t last_psn;
-    bool known;  ///< false: an opcode that is not known, or a READ whose path MTU is not
+    std::uint32_t end;  ///< first PSN after all that it may have
+    bool known;         ///< last_psn is; false: an opcode that is not known, or a READ whose path MTU is not
   };
   static Span span_of(const NearFlow& flow, const wire::Frame& frame);
   static void reach_sent_top(NearFlow& flow, const Span& span);

@@ -312,23 +312,36 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   if (connection.near.policy != flow::Policy::off && !intact(frame)) return Verdict::forward;
   if (!custody::NearPart::plausible(connection.near, frame.psn())) {
     ++counters[is_answer ? Counter::answers_implausible : Counter::requests_implausible];
-    if (is_answer) ++counters[Counter::answers_forwarded];
+    if (is_answer)
+      ++counters[Counter::answers_forwarded];
+    else
+      near.strange_request(connection.near, frame, now);
     learn_from_traffic(side, frame, false);
+    touch(index);
     return Verdict::forward;
   }
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
+    // Later the frame may be the port's. One that makes the flow doubt is not in custody.
+    const bool contested = connection.near.contested();
+    if (contested) [[unlikely]]
+      look_for_newcomer(side, frame);
     verdict = near.request(connection.near, frame, arrival.mbuf, now);
-    if (connection.near.contested()) [[unlikely]]
+    if (connection.near.contested() && !contested) [[unlikely]]
       look_for_newcomer(side, frame);
   } else {
     // An answer may release what waits in the burst: that must be out before.
     out(Side::wan).flush();
-    const bool others =
-        wire::psn_lt(frame.psn(), connection.near.una) && !custody::NearPart::is_last_ack(connection.near, frame);
+    const bool others = wire::psn_lt(frame.psn(), connection.near.una) &&
+                        !custody::NearPart::answered_lately(connection.near, now) &&
+                        !custody::NearPart::is_last_ack(connection.near, frame);
+    const bool contested = connection.near.contested();
     verdict = near.answer(connection.near, frame, now);
     if (others) [[unlikely]]
       look_for_newcomer(side, frame);
+    // Its requests are its own, and no longer shown: what the learner has of them would look unanswered.
+    if (contested && !connection.near.contested()) [[unlikely]]
+      learner.forget(table[index]);
   }
   touch(index);
   return verdict;

@@ -120,7 +120,7 @@ struct Engine::Impl final : custody::Outlet {
   void learn_from_traffic(Side side, const wire::Frame& frame, bool unknown);
   bool follows(const flow::ConnectionInfo& info, std::uint32_t psn) const;
   bool elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn) const;
-  bool contested_elsewhere(const wire::IpAddress& requester, const wire::IpAddress& responder, std::uint32_t psn) const;
+  bool contested_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn) const;
   static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);
   void make_room();
 

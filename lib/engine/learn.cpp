@@ -82,18 +82,21 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
   // nothing: it must wait until custody of the QPN's former user has ended.
   // The requester's QPN, in a connection to another QP: what is in custody has its responder still and goes on; the
   // newcomer passes through.
+  const auto announced = from_traffic ? std::nullopt : table.holder(info, Side::host);
   for (const Side key : {Side::host, Side::wan}) {
     const auto old = table.holder(info, key);
-    if (!old) continue;
-    const bool announced = key == Side::host && !from_traffic;
-    if (!announced && !connections[*old].near.queue.empty()) {
-      ++counters[Counter::connection_qpn_held];
-      // Its answers go to the same QPN.
-      if (key == Side::wan) connections[*old].near.silent |= custody::kShared;
-      return std::nullopt;
-    }
-    close(*old);
+    if (!old || old == announced) continue;
+    custody::NearFlow& flow = connections[*old].near;
+    const bool held = !flow.queue.empty();
+    // What answers lives, and what traffic seems to teach is made of answers that came late.
+    if (!held && !(from_traffic && custody::NearPart::answered_lately(flow, now))) continue;
+    ++counters[Counter::connection_qpn_held];
+    // Its answers go to the same QPN.
+    if (held && key == Side::wan) flow.silent |= custody::kShared;
+    return std::nullopt;
   }
+  for (const Side key : {Side::host, Side::wan})
+    if (const auto old = table.holder(info, key)) close(*old);
   make_room();
   const auto index = table.insert(info);
   if (!index) {
@@ -165,7 +168,11 @@ void Engine::Impl::replied(const flow::CmOutcome& outcome, std::uint32_t host_co
 }
 
 void Engine::Impl::established(const flow::CmOutcome& outcome) {
-  if (outcome.connection) return near.established(connections[*outcome.connection].near);
+  if (outcome.connection) {
+    near.established(connections[*outcome.connection].near);
+    learner.forget(table[*outcome.connection]);
+    return;
+  }
   // What was learned since the REP is this very connection, from its traffic, or a later one.
   for (const Side key : {Side::host, Side::wan})
     if (const auto holder = table.holder(outcome.info, key);
@@ -198,11 +205,11 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool 
     note_next_hop(frame);
     if (shared != nullptr)
       (unknown ? shared->unknown_requests : *contested_requests)
-          .note(frame.source, frame.destination, frame.psn(), now);
+          .note({frame.source, frame.destination, frame.vlan}, frame.psn(), now);
     if (!learner.request(frame, now)) ++counters[Counter::traffic_table_full];
     return;
   }
-  if (shared != nullptr && contested_elsewhere(frame.destination, frame.source, frame.psn())) {
+  if (shared != nullptr && contested_elsewhere({frame.destination, frame.source, frame.vlan}, frame.psn())) {
     ++counters[Counter::traffic_ambiguous];
     return;
   }
@@ -244,18 +251,16 @@ bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t 
 
 // Of several workers one sees the requests of all unknown connections between two hosts.
 bool Engine::Impl::elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn) const {
-  const wire::IpAddress& requester = info.end(Side::host).ip;
-  const wire::IpAddress& responder = info.end(Side::wan).ip;
-  return shared != nullptr && (shared->unknown_requests.may_be_meant(requester, responder, psn, now) ||
-                               contested_elsewhere(requester, responder, psn));
+  const UnknownRequests::Hosts hosts{info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan};
+  return shared != nullptr &&
+         (shared->unknown_requests.may_be_meant(hosts, psn, now) || contested_elsewhere(hosts, psn));
 }
 
 // An ACK for `psn` may answer requests to a connection's responder that another worker was shown. There are others.
-bool Engine::Impl::contested_elsewhere(const wire::IpAddress& requester, const wire::IpAddress& responder,
-                                       std::uint32_t psn) const {
-  const auto& all = shared->contested_requests;
-  return std::any_of(all.begin(), all.end(), [&](const UnknownRequests& requests) {
-    return &requests != contested_requests && requests.may_be_meant(requester, responder, psn, now);
+bool Engine::Impl::contested_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn) const {
+  auto& all = shared->contested_requests;
+  return std::any_of(all.begin(), all.end(), [&](UnknownRequests& requests) {
+    return &requests != contested_requests && requests.may_be_meant(hosts, psn, now);
   });
 }
 

@@ -3,6 +3,7 @@
 // frames come to one worker of a box, the home of the hosts; answers that may be meant for them, to any.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -16,33 +17,49 @@
 
 namespace longhaul::engine {
 
-/// Several may share a slot: then it says too much, never too little. For any number of threads.
+/// Several may share a slot: then it says too much, never too little. For any number of threads. Their times may
+/// differ, by the pauses of each: the newest that anybody has told counts for all.
 class UnknownRequests {
  public:
-  void note(const wire::IpAddress& from, const wire::IpAddress& to, std::uint32_t psn, Time now) {
-    std::atomic<Time>& slot = slots_[slot_of(from, to, stretch_of(psn, 0))];
-    if (slot.load(std::memory_order_relaxed) != now) slot.store(now, std::memory_order_relaxed);
+  /// What is known of two hosts: of whom requests come, and to whom they go.
+  struct Hosts {
+    const wire::IpAddress& requester;
+    const wire::IpAddress& responder;
+    wire::VlanKey vlan;
+  };
+
+  void note(const Hosts& hosts, std::uint32_t psn, Time now) {
+    now = newest(now);
+    std::atomic<Time>& slot = slots_[slot_of(hosts, stretch_of(psn, 0))];
+    if (slot.load(std::memory_order_relaxed) < now) slot.store(now, std::memory_order_relaxed);
   }
   /// An ACK for `psn` may answer one of them; as long as a TrafficLearner remembers it.
-  bool may_be_meant(const wire::IpAddress& from, const wire::IpAddress& to, std::uint32_t psn, Time now) const {
+  bool may_be_meant(const Hosts& hosts, std::uint32_t psn, Time now) {
+    now = newest(now);
     const auto lately = [&](std::int32_t ahead) {
-      const std::size_t slot = slot_of(from, to, stretch_of(psn, ahead));
-      const Time at = slots_[slot].load(std::memory_order_relaxed);
-      return at != 0 && now - at < Learner::kCandidateLife;
+      const Time at = slots_[slot_of(hosts, stretch_of(psn, ahead))].load(std::memory_order_relaxed);
+      return at != 0 && now < at + Learner::kCandidateLife;
     };
     return lately(Learner::kMeantFrom) || lately(Learner::kMeantTo);
   }
 
  private:
   using Learner = flow::TrafficLearner;
-  static constexpr unsigned kSlotBits = 12;
+  static constexpr unsigned kSlotBits = 14;
+
+  Time newest(Time now) {
+    Time known = newest_.load(std::memory_order_relaxed);
+    while (known < now && !newest_.compare_exchange_weak(known, now, std::memory_order_relaxed)) {
+    }
+    return std::max(known, now);
+  }
 
   static std::uint32_t stretch_of(std::uint32_t psn, std::int32_t ahead) {
     return wire::psn_add(psn, ahead) >> Learner::kStretchBits;
   }
-  static std::size_t slot_of(const wire::IpAddress& from, const wire::IpAddress& to, std::uint32_t stretch) {
-    std::uint64_t mixed = stretch;
-    for (const wire::IpAddress* address : {&from, &to}) {
+  static std::size_t slot_of(const Hosts& hosts, std::uint32_t stretch) {
+    std::uint64_t mixed = std::uint64_t{hosts.vlan.value} << 32 | stretch;
+    for (const wire::IpAddress* address : {&hosts.requester, &hosts.responder}) {
       std::uint64_t halves[2];
       std::memcpy(halves, address->bytes.data(), sizeof(halves));
       for (const std::uint64_t half : halves) mixed = (mixed ^ half) * 0x9e37'79b9'7f4a'7c15;  // Fibonacci hashing
@@ -50,6 +67,7 @@ class UnknownRequests {
     return mixed >> (64 - kSlotBits);
   }
 
+  std::atomic<Time> newest_ = 0;
   std::array<std::atomic<Time>, std::size_t{1} << kSlotBits> slots_{};
 };
 

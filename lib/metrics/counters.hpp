@@ -69,7 +69,7 @@ namespace longhaul::metrics {
   X(confirm_disagreed, "real answers of an unconfirmed flow that did not agree: flow not accelerated")                 \
   X(connections_closed, "connections closed")                                                                          \
   X(connection_table_full, "connections not followed: table full")                                                     \
-  X(connection_qpn_held, "connections not followed: their near QPN is that of a connection with packets in custody")   \
+  X(connection_qpn_held, "connections not followed: one with packets in custody, or that is answered, has their QPN")  \
   X(dreqs_held, "DREQs held until custody was empty or dreq_hold had passed")                                          \
   X(absorbed_dreqs, "repeated DREQs not forwarded: one of their connection was being held")                            \
   X(dreqs_released_late, "held DREQs forwarded with custody left: dreq_hold had passed or the WAN closed first")       \

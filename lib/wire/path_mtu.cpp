@@ -8,7 +8,6 @@ namespace longhaul::wire {
 
 namespace {
 
-constexpr std::uint32_t kLeast = 256;
 constexpr std::uint32_t kMost = 4096;
 
 }  // namespace
@@ -16,7 +15,7 @@ constexpr std::uint32_t kMost = 4096;
 std::uint32_t psns_of(const Frame& frame, std::uint32_t path_mtu) noexcept {
   if (frame.opcode->operation != Operation::read_request) return 1;
   const std::uint32_t bytes = frame.reth().dma_length;
-  if (path_mtu == 0) return bytes <= kLeast ? 1 : 0;
+  if (path_mtu == 0) return bytes <= kLeastPathMtu ? 1 : 0;
   // A READ of nothing has one response too.
   return std::max<std::uint32_t>(bytes / path_mtu + (bytes % path_mtu != 0 ? 1 : 0), 1);
 }
@@ -27,7 +26,7 @@ std::uint32_t path_mtu_shown_by(const Frame& frame) noexcept {
   const bool carries = opcode.operation == Operation::send || opcode.operation == Operation::write ||
                        opcode.operation == Operation::read_response;
   const std::uint32_t bytes = frame.payload_size;
-  if (!full || !carries || bytes < kLeast || bytes > kMost || !std::has_single_bit(bytes)) return 0;
+  if (!full || !carries || bytes < kLeastPathMtu || bytes > kMost || !std::has_single_bit(bytes)) return 0;
   return bytes;
 }
 

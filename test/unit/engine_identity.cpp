@@ -678,7 +678,7 @@ TEST_CASE("with several workers the requests of unknown connections come to anot
   world.rig.connect(pair);
   world.rig.host_sends(writes(pair, 100, 3));
   if (unknown)
-    shared.unknown_requests.note(wire::IpAddress::parse(pair.a_ip), wire::IpAddress::parse(pair.b_ip), 100,
+    shared.unknown_requests.note({wire::IpAddress::parse(pair.a_ip), wire::IpAddress::parse(pair.b_ip), {}}, 100,
                                  world.rig.now);
   world.rig.wan_sends(pair.ack(100, 1));
   CHECK(sent(world.rig.at_host(), "ack 102 msn 3") == !unknown);
@@ -690,13 +690,20 @@ TEST_CASE("where requests of unknown connections passed is known by PSN", "[engi
   const auto a = wire::IpAddress::parse("10.0.0.1"), b = wire::IpAddress::parse("10.0.0.2");
   const Time now = seconds(100);
   const std::uint32_t psn = GENERATE(0u, 70000u, 0x800000u, 0xffffffu);
-  requests.note(a, b, psn, now);
+  const engine::UnknownRequests::Hosts hosts{a, b, {}};
+  requests.note(hosts, psn, now);
   for (const std::int32_t behind : {0, 1, 5000, 1 << 16, (1 << 17) - 1})
-    CHECK(requests.may_be_meant(a, b, wire::psn_add(psn, -behind), now + seconds(59)));
-  CHECK(requests.may_be_meant(a, b, wire::psn_add(psn, 1 << 15), now));  // of a READ
-  CHECK_FALSE(requests.may_be_meant(a, b, wire::psn_add(psn, 1 << 22), now));
-  CHECK_FALSE(requests.may_be_meant(b, a, psn, now));
-  CHECK_FALSE(requests.may_be_meant(a, b, psn, now + seconds(61)));
+    CHECK(requests.may_be_meant(hosts, wire::psn_add(psn, -behind), now));
+  CHECK(requests.may_be_meant(hosts, wire::psn_add(psn, 1 << 15), now));  // of a READ
+  CHECK_FALSE(requests.may_be_meant(hosts, wire::psn_add(psn, 1 << 22), now));
+  CHECK_FALSE(requests.may_be_meant({b, a, {}}, psn, now));
+  CHECK_FALSE(requests.may_be_meant({a, b, {20}}, psn, now));
+  CHECK(requests.may_be_meant(hosts, psn, now - seconds(1)));  // by a worker that has stood still
+  CHECK(requests.may_be_meant(hosts, psn, now + seconds(59)));
+  CHECK_FALSE(requests.may_be_meant(hosts, psn, now + seconds(61)));
+  // So has the one that notes.
+  requests.note(hosts, psn, now - seconds(30));
+  CHECK(requests.may_be_meant(hosts, psn, now + seconds(119)));
 }
 
 TEST_CASE("a failed flow whose requester was told often enough: the next user of its QPN is not",
@@ -753,6 +760,21 @@ TEST_CASE("another connection's READ response comes below una: custody that nobo
   world.rig.wait(seconds(3));
   world.rig.wan_sends(pair.answer("read_only", 100, 1));
   CHECK(world.rig.engine->custody_packets() == 0);
+}
+
+TEST_CASE("a life that begins far from custody is another one before it comes there", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.owe(pair, 101, 2, 4);
+  const std::int32_t far = GENERATE(-70000, 70000, 1 << 22);
+  world.passes({pair.write(wire::psn_add(101, far))});
+  CHECK(world.heard.doubted == 1);
+  CHECK(world.rig.count(Counter::requests_implausible) == 1);
+  // A READ that ends where custody begins: its responder waits for just that.
+  world.passes({pair.read(wire::psn_add(101, -70000), 70000 * 4096)});
+  world.rig.wait(seconds(5));
+  CHECK(world.rig.at_wan().empty());
 }
 
 TEST_CASE("another connection has the requester's QPN while old custody waits: its real ACKs are not eaten",

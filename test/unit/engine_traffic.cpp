@@ -234,8 +234,8 @@ TEST_CASE("another user of a responder's QPN: its answers are not taken for a ne
   }
   SECTION("where another worker knows the last one") {
     rig.engine->share(shared);
-    shared.contested_requests.emplace_back().note(wire::IpAddress::parse(old.a_ip), wire::IpAddress::parse(old.b_ip),
-                                                  90, rig.now);
+    shared.contested_requests.emplace_back().note(
+        {wire::IpAddress::parse(old.a_ip), wire::IpAddress::parse(old.b_ip), {}}, 90, rig.now);
     newcomer.b_qpn = 0x24;  // nothing of it passes here
   }
   for (std::uint32_t psn = 90; psn < 94; ++psn) rig.host_sends({newcomer.write(psn), neighbour.write(psn)});
@@ -256,6 +256,7 @@ TEST_CASE("QPNs used again without RDMA-CM are learned anew once custody of thei
   CHECK(rig.count(Counter::connection_qpn_held) == 1);
   CHECK(rig.engine->custody_packets() == 1);
   rig.wan_sends(old.ack(101, 2));
+  rig.wait(seconds(1));  // what was answered a moment ago lives
   answered_write(rig, old, 900002, 3);
   answered_write(rig, old, 900003, 4);
   answered_write(rig, old, 900004, 5);
