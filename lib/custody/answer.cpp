@@ -231,7 +231,7 @@ void NearPart::note_credits(NearFlow& flow, std::uint8_t syndrome, Verdict verdi
 void NearPart::confirmed(NearFlow& flow) {
   flow.phase = Phase::confirmed;
   flow.was_confirmed = flow.msn_known = true;
-  flow.silent &= ~kUnproven;
+  end_contest(flow, kUnproven);
   ++counters_[Counter::flows_confirmed];
   for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr; mbuf = held_in(mbuf).next)
     if (held_in(mbuf).ack_req && !held_in(mbuf).wants_response) ++counters_[Counter::eligible_requests];
@@ -257,7 +257,7 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       if (!flow.queue.empty() && psn_lt(flow.una, held_in(flow.queue.head()).psn)) return;  // not everything yet
       // Custody would be acknowledged now.
       if (!flow.queue.empty() && outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return let_go(flow);
-      flow.silent &= ~(kDoubted | kUnproven);
+      end_contest(flow, kDoubted | kUnproven);
       flow.phase = Phase::confirmed;
       flow.msn_known = true;
       ++counters_[Counter::flows_rejoined];

@@ -337,11 +337,17 @@ void NearPart::resume(NearFlow& flow, Time now) {
     flow.fatal_psn = psn_lt(*asked, flow.h) ? *asked : flow.h;
     flow.fatal_nak_wanted = true;
   }
-  flow.silent &= ~kDoubted;
+  end_contest(flow, kDoubted);
   flow.late_end = flow.tail;
   ++counters_[Counter::flows_resumed];
   if (observer_ != nullptr) observer_->on_resumed(flow.identity, now);
   if (flow.phase != Phase::failed && flow.queue.unsent() == nullptr) flow.deadline = std::min(flow.deadline, now);
+}
+
+void NearPart::end_contest(NearFlow& flow, std::uint8_t signs) {
+  const bool contested = flow.contested();
+  flow.silent &= static_cast<std::uint8_t>(~signs);
+  if (contested && !flow.contested()) outlet_.uncontested(flow);
 }
 
 // The responder of another life has answered all before `una`: as after any stretch of plain RoCE.
@@ -353,7 +359,7 @@ void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn,
   }
   ++counters_[Counter::flows_began_again];
   if (observer_ != nullptr) observer_->on_began_again(flow.identity, now);
-  flow.silent = 0;
+  end_contest(flow, flow.silent);
   flow.phase = Phase::plain;
   flow.una = flow.h = flow.tail = flow.examined_end = una;
   flow.sent_top = flow.late_end = flow.newcomer.top_from(una);

@@ -42,6 +42,8 @@ class Outlet {
   virtual void wait_to_send(NearFlow& flow) = 0;
   /// An ACK for `psn` that came for `flow` may answer another connection between its hosts, which is not known yet.
   virtual bool may_be_anothers(const NearFlow& /*flow*/, std::uint32_t /*psn*/) { return false; }
+  /// The requests that name the responder of `flow` are its own again.
+  virtual void uncontested(const NearFlow& /*flow*/) {}
 };
 
 /// What becomes of the frame that was looked at.
@@ -174,17 +176,17 @@ class NearPart {
   struct Span {
     std::uint32_t psn;
     std::uint32_t last_psn;
-    std::uint32_t end;  ///< first PSN after all that it may have
-    bool known;         ///< last_psn is; false: an opcode that is not known, or a READ whose path MTU is not
+    bool known;  ///< last_psn is; false: an opcode that is not known, or a READ whose path MTU is not
   };
   static Span span_of(const NearFlow& flow, const wire::Frame& frame);
+  [[gnu::cold]] static std::uint32_t end_at_most(const wire::Frame& frame, const Span& span);
   static void reach_sent_top(NearFlow& flow, const Span& span);
   Verdict in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   Verdict beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   Verdict repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   void read_repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* held, Time now);
   Verdict of_failed(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
-  void note_leap(NearFlow& flow, const Span& span, Time now);
+  void note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   static bool idle_for_long(const NearFlow& flow, Time now);
   Verdict pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span);
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
@@ -253,6 +255,7 @@ class NearPart {
   static bool proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end);
   static bool response_proves(const NearFlow& flow, const wire::Frame& frame);
   void resume(NearFlow& flow, Time now);
+  void end_contest(NearFlow& flow, std::uint8_t signs);
   void begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn, Time now);
   void end_unconfirmed(NearFlow& flow, Time now);
   void count_unconfirmed(const NearFlow& flow, std::uint32_t end, Time now);

@@ -41,11 +41,15 @@ bool NearPart::plausible(const NearFlow& flow, std::uint32_t psn) {
 // A READ request uses up the PSNs of its responses.
 NearPart::Span NearPart::span_of(const NearFlow& flow, const wire::Frame& frame) {
   const std::uint32_t psn = frame.psn();
-  const auto after = [psn](std::uint32_t psns) { return psn_add(psn, std::min<std::int64_t>(psns, kMaxSpan + 1)); };
-  if (frame.opcode == nullptr) return {psn, psn, after(1), false};
-  const std::uint32_t psns = wire::psns_of(frame, flow.path_mtu);
-  if (psns == 0) return {psn, psn, after(wire::psns_of(frame, wire::kLeastPathMtu)), false};
-  return {psn, psn_add(after(psns), -1), after(psns), true};
+  const std::uint32_t psns = frame.opcode == nullptr ? 0 : wire::psns_of(frame, flow.path_mtu);
+  if (psns == 0) return {psn, psn, false};
+  return {psn, psn_add(psn, std::min<std::int64_t>(psns, kMaxSpan + 1) - 1), true};
+}
+
+// First PSN after all that it may have, where that is not known.
+std::uint32_t NearPart::end_at_most(const wire::Frame& frame, const Span& span) {
+  if (span.known || frame.opcode == nullptr) return psn_add(span.last_psn, 1);
+  return psn_add(span.psn, std::min<std::int64_t>(wire::psns_of(frame, wire::kLeastPathMtu), kMaxSpan + 1));
 }
 
 Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
@@ -59,7 +63,7 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
   }
 
   if (flow.doubted()) [[unlikely]]
-    widen_doubt(flow, span.psn, span.end, now);
+    widen_doubt(flow, span.psn, end_at_most(frame, span), now);
 
   switch (flow.phase) {
     case Phase::failed:
@@ -72,7 +76,7 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
         return in_order(flow, frame, span, mbuf, now);
       }
       if (psn_lt(span.psn, flow.tail)) return repeated(flow, frame, span, now);
-      note_leap(flow, span, now);
+      note_leap(flow, frame, span, now);
       return pass_plain(flow, frame, span);
     case Phase::unconfirmed:
     case Phase::confirmed:
@@ -89,7 +93,7 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
 // pseudo-ACK, or is another, so it is the responder's to answer. So is one that asks on though it was told: another
 // life's may ignore a fatal NAK for its PSN.
 Verdict NearPart::of_failed(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
-  if (psn_lt(span.psn, flow.h) || flow.told_enough()) doubt(flow, span.psn, span.end, now);
+  if (psn_lt(span.psn, flow.h) || flow.told_enough()) doubt(flow, span.psn, end_at_most(frame, span), now);
   const bool next = flow.from_record || psn_le(span.psn, flow.sent_top);
   if (flow.doubted() || !next) {
     ++counters_[Counter::plain_requests];
@@ -157,7 +161,7 @@ bool NearPart::may_nak_gap(const NearFlow& flow) const {
 // Another life may begin anywhere and come to where custody is. Where there is none, nothing is at stake.
 void NearPart::strange_request(NearFlow& flow, const wire::Frame& frame, Time now) {
   const Span span = span_of(flow, frame);
-  if (!flow.queue.empty()) doubt(flow, span.psn, span.end, now);
+  if (!flow.queue.empty()) doubt(flow, span.psn, end_at_most(frame, span), now);
 }
 
 // The responder has acknowledged something of it to the requester, which ignores a NAK for that. It repeats what is
@@ -170,7 +174,7 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
   const bool first = !flow.gap_nak_wanted && !flow.gap_nak_sent;
   // A requester that is asked for the gap fills it. One that only repeats what is beyond has nothing before it.
   if (may_nak_gap(flow) && (idle_for_long(flow, now) || (!first && psn_lt(span.psn, flow.gap_top))))
-    doubt(flow, span.psn, span.end, now);
+    doubt(flow, span.psn, end_at_most(frame, span), now);
   if (may_nak_gap(flow)) {
     // All before the gap is in custody, and the responder would discard what is beyond: ask for the rest from here.
     ++counters_[Counter::dropped_beyond_gap];
@@ -180,13 +184,13 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
     return Verdict::drop;
   }
   if (flow.phase != Phase::unconfirmed) enter_plain(flow);
-  note_leap(flow, span, now);
+  note_leap(flow, frame, span, now);
   return pass_plain(flow, frame, span);
 }
 
 // A request that leaves out others, while the box owes some: they were lost before the box, or never sent.
-void NearPart::note_leap(NearFlow& flow, const Span& span, Time now) {
-  if (flow.owes() && psn_lt(first_unused(flow), span.psn)) doubt(flow, span.psn, span.end, now);
+void NearPart::note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
+  if (flow.owes() && psn_lt(first_unused(flow), span.psn)) doubt(flow, span.psn, end_at_most(frame, span), now);
 }
 
 // A request below tail comes again: a pseudo-ACK was lost, the network made a copy, or the QPs live another life. What
@@ -202,7 +206,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
   if (read)
     read_repeated(flow, frame, span, held_mbuf, now);
   else if (held_mbuf == nullptr ? psn_lt(span.psn, flow.una) : !same_request(held_mbuf, frame))
-    doubt(flow, span.psn, span.end, now);
+    doubt(flow, span.psn, end_at_most(frame, span), now);
   else if (held_mbuf != nullptr && !flow.doubted()) {
     const Held& held = held_in(held_mbuf);
     if (!held.sent) {
@@ -220,7 +224,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
     held.resent = true;
     const bool same = !read && same_request(held_mbuf, frame);
     if (same && held.sent) held.sent_at = now;
-    reach_sent_top(flow, {held.psn, held.last_psn, psn_add(held.last_psn, 1), true});
+    reach_sent_top(flow, {held.psn, held.last_psn, true});
     if (flow.doubted() && !read) held.vouched = same ? flow.doubt_number : 0;
   }
   ++counters_[Counter::duplicates_forwarded];
@@ -235,13 +239,13 @@ void NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Spa
     const std::uint32_t last = psn_lt(newest, span.last_psn) ? newest : span.last_psn;
     if ((flow.silent & kReadAgain) == 0 || psn_lt(flow.read_again_last, last)) flow.read_again_last = last;
     flow.silent |= kReadAgain;
-    if (psn_lt(span.psn, flow.una)) doubt(flow, span.psn, span.end, now);
+    if (psn_lt(span.psn, flow.una)) doubt(flow, span.psn, end_at_most(frame, span), now);
     return;
   }
   Held& held = held_in(held_mbuf);
   if (!held.wants_response || span.last_psn != held.last_psn ||
       (span.psn == held.psn && !same_request(held_mbuf, frame))) {
-    doubt(flow, span.psn, span.end, now);
+    doubt(flow, span.psn, end_at_most(frame, span), now);
     return;
   }
   held.shortened = held.shortened || span.psn != held.psn;

@@ -322,12 +322,11 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   }
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
-    // Later the frame may be the port's. One that makes the flow doubt is not in custody.
-    const bool contested = connection.near.contested();
-    if (contested) [[unlikely]]
+    if (connection.near.contested()) [[unlikely]]
       look_for_newcomer(side, frame);
     verdict = near.request(connection.near, frame, arrival.mbuf, now);
-    if (connection.near.contested() && !contested) [[unlikely]]
+    // Once more does no harm; but what custody has taken may be the port's by now.
+    if (connection.near.contested() && verdict == Verdict::forward) [[unlikely]]
       look_for_newcomer(side, frame);
   } else {
     // An answer may release what waits in the burst: that must be out before.
@@ -335,13 +334,9 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
     const bool others = wire::psn_lt(frame.psn(), connection.near.una) &&
                         !custody::NearPart::answered_lately(connection.near, now) &&
                         !custody::NearPart::is_last_ack(connection.near, frame);
-    const bool contested = connection.near.contested();
     verdict = near.answer(connection.near, frame, now);
     if (others) [[unlikely]]
       look_for_newcomer(side, frame);
-    // Its requests are its own, and no longer shown: what the learner has of them would look unanswered.
-    if (contested && !connection.near.contested()) [[unlikely]]
-      learner.forget(table[index]);
   }
   touch(index);
   return verdict;

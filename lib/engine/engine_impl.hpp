@@ -151,6 +151,7 @@ struct Engine::Impl final : custody::Outlet {
 
   // custody::Outlet
   bool may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) override;
+  void uncontested(const custody::NearFlow& flow) override;
   bool may_send() override { return !wan_full && pacer.may_send(now); }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
   void settle() override { out(Side::wan).flush(); }

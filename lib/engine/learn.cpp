@@ -249,6 +249,9 @@ bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t 
   return learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);
 }
 
+// They are no longer shown: what the learner has of them would look unanswered.
+void Engine::Impl::uncontested(const custody::NearFlow& flow) { learner.forget(table[index_of(flow)]); }
+
 // Of several workers one sees the requests of all unknown connections between two hosts.
 bool Engine::Impl::elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn) const {
   const UnknownRequests::Hosts hosts{info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan};
