@@ -100,11 +100,6 @@ DEFECTS = [
     Defect('learns from an ACK that fits two connections', 'lib/flow/traffic_learner.cpp',
            'if (fit.count > 1) {', 'if (fit.count > 9) {', 4,
            'connected=1 starts_us=1100000 connections=3 psns_apart=0'),
-    Defect('nobody learns of the requests of another user while custody waits', 'lib/engine/engine.cpp',
-           'if (connection.near.contested()) [[unlikely]]',
-           'if (connection.near.contested() && !connection.near.owes()) [[unlikely]]', 4,
-           'connections=3 psns_apart=13 close=0 come_back=2 come_back_us=1236414 come_back_qpns=1 come_back_same=0 '
-           'a.messages=14 a.mix=0 a.burst=1 a.pace_us=300 box_a.pause_us=0 box_b.pause_us=0'),
     Defect('a DREQ of a connection learned from traffic is not known', 'lib/engine/teardown.cpp',
            'return index && connections[*index].from_traffic ? index : std::nullopt;', 'return std::nullopt;', 1),
     Defect('a REP alone ends the connection that has its QPN', 'lib/engine/learn.cpp',
