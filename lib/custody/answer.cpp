@@ -61,7 +61,8 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
       return Verdict::forward;
     }
   }
-  if (!flow.ack.resembles(frame)) flow.ack.learn_from_answer(frame);
+  // What is old may be anybody's: a forger need not know what is under way.
+  if (!flow.ack.resembles(frame) && psn_le(flow.una, psn)) flow.ack.learn_from_answer(frame);
 
   Verdict verdict = Verdict::forward;
   if (frame.opcode->operation != wire::Operation::acknowledge) {
@@ -126,7 +127,7 @@ Verdict NearPart::disagreed() {
 // connection's, whose requester has the same QPN. A response, and the last ACK again, may still answer what was asked
 // for again, so they take nothing from what is owed.
 void NearPart::note_stray(NearFlow& flow, bool certain, Time now) {
-  if (flow.queue.empty() || flow.silent != 0 || answered_lately(flow, now)) return;
+  if (flow.queue.empty() || (flow.silent & ~kRepeated) != 0 || answered_lately(flow, now)) return;
   if (!flow.owes())
     let_go(flow);
   else if (certain)
@@ -313,9 +314,9 @@ Verdict NearPart::rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (psn_lt(psn, flow.una)) return stale();
   if (!psn_lt(psn, flow.h)) return nak_forwarded(flow, frame, now);
   if (!agrees(flow, psn, frame.aeth().msn)) return disagreed();
+  lives(flow, now);
   if (flow.shared()) return shared_nak(flow, psn, now);
   ++counters_[Counter::absorbed_rnr_naks];
-  lives(flow, now);
   release_before(flow, psn, now);
   flow.loss_window.on_loss();  // what is behind the request that found no receive was discarded as well
   flow.hold_until = now + kRnrTimer[wire::aeth_value(frame.aeth().syndrome)];
@@ -456,6 +457,7 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
 
 void NearPart::progressed(NearFlow& flow, Time now) {
   flow.unanswered_since = now;
+  flow.silent &= static_cast<std::uint8_t>(~kRepeated);
   flow.backoff = 0;
   flow.hold_until = 0;
   settle_probe(flow, now);
@@ -480,6 +482,7 @@ void NearPart::release_head(NearFlow& flow) {
 
 void NearPart::release_all(NearFlow& flow) {
   while (!flow.queue.empty()) release_head(flow);
+  flow.silent &= static_cast<std::uint8_t>(~kRepeated);
   flow.read_stall_since = 0;
 }
 

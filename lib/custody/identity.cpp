@@ -18,7 +18,7 @@
 //   The requests that came since the doubt began are runs of PSNs (NearFlow::newcomer). A responder that has begun to
 //   live with one of them acknowledges nothing outside of it, and has completed no more messages than it has PSNs. An
 //   answer beyond either, at una or later, and with the MSN that was counted, is of the life that custody is of: the
-//   flow resumes. Runs a quarter of the circle apart are in no order, and then no MSN proves anything. (Answers of a
+//   flow resumes. PSNs more than a quarter of the circle apart have no order: an MSN then proves nothing. (Answers of a
 //   former life are no longer under way when another begins: the hosts wait for that too.) An answer that fits both
 //   lives releases what it covers; and that is counted and logged as unconfirmed. Answers below una for what came
 //   since, again and again, are of another life. Then, and at give_up, all custody ends so: the requester it was
@@ -143,7 +143,9 @@ bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held, Time now) 
   if (psn == flow.newcomer_next && flow.newcomer_answered != 0 && now - flow.newcomer_answered <= remembered(flow))
     return false;
   const std::int32_t ahead = psn_diff(psn, flow.newcomer.last_end());
-  return ahead < 0 || ahead > kReach || now - flow.newcomer.last_at() >= kKeptBack;
+  // A newcomer that was answered lives, and may come so far at any moment.
+  const Duration quiet = flow.contradicted_at != 0 ? remembered(flow) : kKeptBack;
+  return ahead < 0 || ahead > kReach || now - flow.newcomer.last_at() >= quiet;
 }
 
 // An answer that is not custody's life's: all before `end` is answered.
@@ -299,6 +301,9 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
     }
     return false;
   }
+  // A responder without receives lives, and waits for what custody has next. Nothing is given up over that.
+  if (wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::rnr_nak && end == flow.una && agrees(flow, end, msn))
+    lives(flow, now);
   // It fits both lives: whether what it covers arrived cannot be told any more.
   if (flow.phase != Phase::failed && psn_lt(flow.una, end) && agrees(flow, end, msn)) {
     count_unconfirmed(flow, psn_lt(end, flow.h) ? end : flow.h, now);
@@ -337,7 +342,7 @@ void NearPart::resume(NearFlow& flow, Time now) {
     flow.fatal_psn = psn_lt(*asked, flow.h) ? *asked : flow.h;
     flow.fatal_nak_wanted = true;
   }
-  end_contest(flow, kDoubted);
+  end_contest(flow, kDoubted | kRepeated);
   flow.late_end = flow.tail;
   ++counters_[Counter::flows_resumed];
   if (observer_ != nullptr) observer_->on_resumed(flow.identity, now);
@@ -354,8 +359,14 @@ void NearPart::end_contest(NearFlow& flow, std::uint8_t signs) {
 void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn, Time now) {
   if (flow.phase == Phase::failed) {
     count_untold(flow, now);
-    if (flow.record != nullptr) flow.record->clear();
-    flow.record = nullptr;
+    // The slot stays this connection's, which owes nothing any more.
+    if (flow.record != nullptr) {
+      flow.record->open(flow.record->connection());
+      flow.record->answered(flow.bytes_answered);
+    }
+    flow.told = 0;
+    flow.refused = flow.from_record = false;
+    flow.lost_bytes = 0;
   }
   ++counters_[Counter::flows_began_again];
   if (observer_ != nullptr) observer_->on_began_again(flow.identity, now);

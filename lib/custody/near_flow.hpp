@@ -46,6 +46,9 @@ enum Silence : std::uint8_t {
   kDoubted = 2,   ///< the QPs may have begun another life (identity.cpp)
   kShared = 4,    ///< another connection seems to use the requester's QPN: its answers come here too
   kUnproven = 8,  ///< its REQ may be forged: its requester has not named the REP's IDs, its responder answered nothing
+  /// What custody holds and the requester was told came again. A pseudo-ACK was lost, or another life's requests before
+  /// it were, which an ACK for what follows would cover: the responder answers first.
+  kRepeated = 16,
 };
 
 /// Laid out by cache lines: a request touches kRequestBytes of it, an answer kAnswerBytes, and the rest is for what is
@@ -155,8 +158,8 @@ struct alignas(64) NearFlow {
   /// The requests that name its responder may be another connection's.
   bool contested() const { return (silent & (kDoubted | kUnproven)) != 0; }
   bool shared() const { return (silent & kShared) != 0; }
-  /// Three fatal NAKs end the failed flow's requester: hardly any frame is lost between box and host. Whoever still
-  /// sends requests is another one.
+  /// Frames are rarely lost between box and host, so three fatal NAKs are sure to have ended the failed flow's
+  /// requester. Requests that still arrive come from another one.
   bool told_enough() const { return told >= 3; }
 
   /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.

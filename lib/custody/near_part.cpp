@@ -31,8 +31,8 @@ void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_
   flow.unanswered_since = now;
 }
 
-void NearPart::established(NearFlow& flow) const {
-  flow.silent &= ~kUnproven;
+void NearPart::established(NearFlow& flow) {
+  end_contest(flow, kUnproven);
   const bool untouched = flow.queue.empty() && flow.una == flow.tail && flow.tail == flow.sent_top;
   if (!settings_.confirm_by_cm || flow.phase != Phase::unconfirmed || !untouched) return;
   flow.phase = Phase::confirmed;

@@ -94,7 +94,7 @@ class NearPart {
   /// is no forger's, and none of its packets can have passed before; otherwise a real answer must agree first, whatever
   /// the settings say, unless established() comes before its first packet.
   void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, bool proven, Time now);
-  void established(NearFlow& flow) const;
+  void established(NearFlow& flow);
 
   /// The same for a flow of an earlier process: `promise` was made and `lost_bytes` of it not delivered.
   void begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes) const;
@@ -106,7 +106,7 @@ class NearPart {
   /// A packet with `psn`, or an answer to it, can be this flow's. Otherwise its QPN has another user that nobody
   /// announced.
   static bool plausible(const NearFlow& flow, std::uint32_t psn);
-  /// The responder has answered so lately that what is below its answers comes late and is no other connection's.
+  /// The responder has answered so recently that an answer below its last one is a late one of its own.
   static bool answered_lately(const NearFlow& flow, Time now) {
     return now - std::max(flow.unanswered_since, flow.repeated_at) <= kKeptBack + flow.rtt.smoothed();
   }
@@ -116,7 +116,7 @@ class NearPart {
   /// A request from the flow's requester, plausible, ICRC verified. `opcode` may be unknown.
   Verdict request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
 
-  /// A request to the flow's responder that is not plausible, ICRC verified. It passes.
+  /// An implausible request to the flow's responder, ICRC verified. The caller forwards it.
   void strange_request(NearFlow& flow, const wire::Frame& frame, Time now);
 
   /// An answer from the flow's responder, plausible, ICRC verified: ACK, NAK, READ or atomic response.
@@ -255,6 +255,7 @@ class NearPart {
   static bool proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end);
   static bool response_proves(const NearFlow& flow, const wire::Frame& frame);
   void resume(NearFlow& flow, Time now);
+  /// Clears these bits of `silent`, and tells the outlet when the flow is no longer contested.
   void end_contest(NearFlow& flow, std::uint8_t signs);
   void begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn, Time now);
   void end_unconfirmed(NearFlow& flow, Time now);

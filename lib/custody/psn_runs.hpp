@@ -93,8 +93,8 @@ class PsnRuns {
   unsigned count_ = 0;
 };
 
-/// Requests that have been seen lately: PSNs that do not come again while others do are forgotten after one to two
-/// spans of time. An empty run is a place where requests may begin that were announced, and none was seen.
+/// Requests seen recently: PSNs that do not come again while others do are forgotten after one to two spans of time. An
+/// empty run marks where announced requests will begin; none of them has been seen.
 class RecentPsnRuns {
  public:
   bool empty() const { return recent_.empty(); }
@@ -117,8 +117,8 @@ class RecentPsnRuns {
   }
   bool has(std::uint32_t psn) const { return recent_.has(psn) || earlier_.has(psn); }
   bool touches(std::uint32_t psn) const { return recent_.touches(psn) || earlier_.touches(psn); }
-  /// Of all requests that were ever added. Nothing without any, and where they lie so far apart on the circle that none
-  /// comes before the others.
+  /// Of all requests ever added. Nothing when there are none, or when they lie too far apart on the circle to be
+  /// ordered.
   std::optional<std::uint32_t> lowest() const { return ordered_ ? lowest_ : std::nullopt; }
   /// Something was forgotten.
   bool forgot() const { return forgot_; }
@@ -129,7 +129,7 @@ class RecentPsnRuns {
   std::uint32_t top_from(std::uint32_t psn) const { return earlier_.top_from(recent_.top_from(psn)); }
 
  private:
-  // A quarter of the circle: what goes on from there to beyond the half is noticed on its way.
+  // A quarter of the circle. A requester that goes on past half of it is noticed before it gets there.
   static constexpr std::int32_t kOrdered = 1 << 22;
 
   void note_lowest(std::uint32_t low) {

@@ -39,14 +39,14 @@ bool NearPart::plausible(const NearFlow& flow, std::uint32_t psn) {
 }
 
 // A READ request uses up the PSNs of its responses.
-NearPart::Span NearPart::span_of(const NearFlow& flow, const wire::Frame& frame) {
+inline NearPart::Span NearPart::span_of(const NearFlow& flow, const wire::Frame& frame) {
   const std::uint32_t psn = frame.psn();
   const std::uint32_t psns = frame.opcode == nullptr ? 0 : wire::psns_of(frame, flow.path_mtu);
   if (psns == 0) return {psn, psn, false};
   return {psn, psn_add(psn, std::min<std::int64_t>(psns, kMaxSpan + 1) - 1), true};
 }
 
-// First PSN after all that it may have, where that is not known.
+// First PSN after all that the request may use up. A READ over an unknown path MTU is taken at its longest.
 std::uint32_t NearPart::end_at_most(const wire::Frame& frame, const Span& span) {
   if (span.known || frame.opcode == nullptr) return psn_add(span.last_psn, 1);
   return psn_add(span.psn, std::min<std::int64_t>(wire::psns_of(frame, wire::kLeastPathMtu), kMaxSpan + 1));
@@ -202,18 +202,21 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
   // may be its first packet, the same as before, and an ACK for it would confirm the others. All passes until it comes.
   if (flow.phase == Phase::unconfirmed) let_go(flow);
   rte_mbuf* held_mbuf = psn_lt(span.psn, flow.una) ? nullptr : flow.queue.find(span.psn);
-  if (psn_lt(span.psn, flow.h)) fall_behind(flow, now);
+  const bool told = psn_lt(span.psn, flow.h);
+  if (told) fall_behind(flow, now);
   if (read)
     read_repeated(flow, frame, span, held_mbuf, now);
   else if (held_mbuf == nullptr ? psn_lt(span.psn, flow.una) : !same_request(held_mbuf, frame))
     doubt(flow, span.psn, end_at_most(frame, span), now);
   else if (held_mbuf != nullptr && !flow.doubted()) {
+    // The same packet, of the same life or of another that has lost all before it.
+    if (told) flow.silent |= kRepeated;
     const Held& held = held_in(held_mbuf);
     if (!held.sent) {
       ++counters_[Counter::absorbed_queued_duplicates];
       return Verdict::drop;
     }
-    if (psn_lt(span.psn, flow.h) && now - held.sent_at < base_timeout_of(flow)) {
+    if (told && now - held.sent_at < base_timeout_of(flow)) {
       ++counters_[Counter::absorbed_duplicates];
       return Verdict::drop;
     }

@@ -311,22 +311,17 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   if (!of_near_flow) return Verdict::forward;
   if (connection.near.policy != flow::Policy::off && !intact(frame)) return Verdict::forward;
   if (!custody::NearPart::plausible(connection.near, frame.psn())) {
-    ++counters[is_answer ? Counter::answers_implausible : Counter::requests_implausible];
-    if (is_answer)
-      ++counters[Counter::answers_forwarded];
-    else
-      near.strange_request(connection.near, frame, now);
-    learn_from_traffic(side, frame, false);
-    touch(index);
+    implausible(side, frame, index);
     return Verdict::forward;
   }
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
+    // Before the frame may become the port's.
     if (connection.near.contested()) [[unlikely]]
       look_for_newcomer(side, frame);
     verdict = near.request(connection.near, frame, arrival.mbuf, now);
-    // Once more does no harm; but what custody has taken may be the port's by now.
-    if (connection.near.contested() && verdict == Verdict::forward) [[unlikely]]
+    // A request that has just begun a doubt passes. Another of the same moment is shown twice, which does no harm.
+    if (connection.near.contested() && connection.near.doubted_at == now && verdict == Verdict::forward) [[unlikely]]
       look_for_newcomer(side, frame);
   } else {
     // An answer may release what waits in the burst: that must be out before.
@@ -342,7 +337,20 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   return verdict;
 }
 
-// Out of the way of what each packet goes through.
+// A connection's QPN has another user, or lives another life.
+void Engine::Impl::implausible(Side side, const wire::Frame& frame, flow::ConnectionIndex index) {
+  if (side == Side::wan) {
+    ++counters[Counter::answers_implausible];
+    ++counters[Counter::answers_forwarded];
+  } else {
+    ++counters[Counter::requests_implausible];
+    near.strange_request(connections[index].near, frame, now);
+  }
+  learn_from_traffic(side, frame, false);
+  if (side == Side::host) touch(index);
+}
+
+// Kept out of line, because few packets need it.
 void Engine::Impl::look_for_newcomer(Side side, const wire::Frame& frame) { learn_from_traffic(side, frame, false); }
 
 bool Engine::Impl::intact(const wire::Frame& frame) {

@@ -87,6 +87,7 @@ struct Engine::Impl final : custody::Outlet {
   [[gnu::always_inline]] inline custody::Verdict rc(Side side, const Arrival& arrival);
   flow::ConnectionIndex connection_of(Side side, const Arrival& arrival) const;
   [[gnu::cold, gnu::noinline]] flow::ConnectionIndex connection_now(Side side, const wire::Frame& frame) const;
+  [[gnu::cold, gnu::noinline]] void implausible(Side side, const wire::Frame& frame, flow::ConnectionIndex index);
   [[gnu::cold, gnu::noinline]] void look_for_newcomer(Side side, const wire::Frame& frame);
   bool intact(const wire::Frame& frame);
   void end_of_burst();
@@ -118,7 +119,7 @@ struct Engine::Impl final : custody::Outlet {
   void established(const flow::CmOutcome& outcome);
   void exchange_repeated(flow::ConnectionIndex index);
   void learn_from_traffic(Side side, const wire::Frame& frame, bool unknown);
-  bool follows(const flow::ConnectionInfo& info, std::uint32_t psn) const;
+  bool knows(const flow::ConnectionInfo& info, std::uint32_t psn) const;
   bool elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn) const;
   bool contested_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn) const;
   static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);

@@ -88,7 +88,7 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
     if (!old || old == announced) continue;
     custody::NearFlow& flow = connections[*old].near;
     const bool held = !flow.queue.empty();
-    // What answers lives, and what traffic seems to teach is made of answers that came late.
+    // A connection that was answered just now is alive: what traffic seems to teach comes from late answers.
     if (!held && !(from_traffic && custody::NearPart::answered_lately(flow, now))) continue;
     ++counters[Counter::connection_qpn_held];
     // Its answers go to the same QPN.
@@ -168,11 +168,7 @@ void Engine::Impl::replied(const flow::CmOutcome& outcome, std::uint32_t host_co
 }
 
 void Engine::Impl::established(const flow::CmOutcome& outcome) {
-  if (outcome.connection) {
-    near.established(connections[*outcome.connection].near);
-    learner.forget(table[*outcome.connection]);
-    return;
-  }
+  if (outcome.connection) return near.established(connections[*outcome.connection].near);
   // What was learned since the REP is this very connection, from its traffic, or a later one.
   for (const Side key : {Side::host, Side::wan})
     if (const auto holder = table.holder(outcome.info, key);
@@ -227,7 +223,7 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool 
       break;
   }
   if (may_learn && !may_learn(outcome.info, now)) return;
-  if (follows(outcome.info, outcome.una)) return;
+  if (knows(outcome.info, outcome.una)) return;
   const auto index = admit(outcome.info, true);
   if (!index) return;
   learner.forget(outcome.info);
@@ -236,9 +232,9 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool 
   record_connection(*index);
 }
 
-// What traffic teaches may be known: answers came late. Whether that connection lives another life, its flow decides
-// itself (custody/identity.cpp); and a failed one has its requester to tell.
-bool Engine::Impl::follows(const flow::ConnectionInfo& info, std::uint32_t psn) const {
+// Late answers may teach a connection that is known already. Whether it lives another life is for its own flow to
+// decide (custody/identity.cpp); and a failed flow must stay until its requester has been told.
+bool Engine::Impl::knows(const flow::ConnectionInfo& info, std::uint32_t psn) const {
   const auto index = table.holder(info, Side::host);
   return index && index == table.holder(info, Side::wan) && custody::NearPart::plausible(connections[*index].near, psn);
 }
@@ -249,7 +245,7 @@ bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t 
   return learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);
 }
 
-// They are no longer shown: what the learner has of them would look unanswered.
+// Its requests are no longer shown to the learner, to which those it has seen would look unanswered for ever.
 void Engine::Impl::uncontested(const custody::NearFlow& flow) { learner.forget(table[index_of(flow)]); }
 
 // Of several workers one sees the requests of all unknown connections between two hosts.
@@ -259,7 +255,7 @@ bool Engine::Impl::elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_
          (shared->unknown_requests.may_be_meant(hosts, psn, now) || contested_elsewhere(hosts, psn));
 }
 
-// An ACK for `psn` may answer requests to a connection's responder that another worker was shown. There are others.
+// An ACK for `psn` may answer contested requests that another worker has seen. Only where `shared` is set.
 bool Engine::Impl::contested_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn) const {
   auto& all = shared->contested_requests;
   return std::any_of(all.begin(), all.end(), [&](UnknownRequests& requests) {

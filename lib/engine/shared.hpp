@@ -12,8 +12,8 @@ namespace longhaul::engine {
 struct Shared {
   NextHopNews next_hops;
   UnknownRequests unknown_requests;
-  /// Those that name the responder of a connection that one worker knows, and may be another's: one for each engine
-  /// that shares. Complete before the first frame.
+  /// Requests that name the responder of a known connection but may be another's: one table for each engine that
+  /// shares, which alone writes it. All tables are there before the first frame.
   std::deque<UnknownRequests> contested_requests;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When requests of connections that nobody knows last passed between two hosts, and about which PSNs they had. Such
-// frames come to one worker of a box, the home of the hosts; answers that may be meant for them, to any.
+// When requests of unknown connections last passed between two hosts, and roughly at which PSNs. One worker of a box
+// sees the requests: the home of the hosts, or the owner of a known connection whose responder they name. Answers that
+// may be meant for them can reach any worker.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +18,11 @@
 
 namespace longhaul::engine {
 
-/// Several may share a slot: then it says too much, never too little. For any number of threads. Their times may
-/// differ, by the pauses of each: the newest that anybody has told counts for all.
+/// Several may share a slot: then it says too much, never too little. For any number of threads. Their clocks
+/// differ by the pauses of each, so the newest time that any of them has given counts for all.
 class UnknownRequests {
  public:
-  /// What is known of two hosts: of whom requests come, and to whom they go.
+  /// Two hosts: where requests come from, and where they go.
   struct Hosts {
     const wire::IpAddress& requester;
     const wire::IpAddress& responder;

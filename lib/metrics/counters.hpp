@@ -33,7 +33,7 @@ namespace longhaul::metrics {
   X(dropped_port_full, "frames dropped: a port refused them for too long")                                             \
   /* time */                                                                                                           \
   X(pauses, "times that the worker stood still for 50 ms or more, with its process or machine: no timer counts it")    \
-  X(paused_ns, "nanoseconds that it did")                                                                              \
+  X(paused_ns, "for how long it did")                                                                                  \
   /* between workers, when a box has several: what its ports received is frames_* of all workers                   */  \
   /* + dropped_ring_full + dropped_unshown - cm_requests_shown */                                                      \
   X(handed_home, "frames handed to the worker that is home to their two hosts: another had received them")             \
@@ -69,7 +69,7 @@ namespace longhaul::metrics {
   X(confirm_disagreed, "real answers of an unconfirmed flow that did not agree: flow not accelerated")                 \
   X(connections_closed, "connections closed")                                                                          \
   X(connection_table_full, "connections not followed: table full")                                                     \
-  X(connection_qpn_held, "connections not followed: one with packets in custody, or that is answered, has their QPN")  \
+  X(connection_qpn_held, "connections not followed: their QPN is of one with packets in custody or answered just now") \
   X(dreqs_held, "DREQs held until custody was empty or dreq_hold had passed")                                          \
   X(absorbed_dreqs, "repeated DREQs not forwarded: one of their connection was being held")                            \
   X(dreqs_released_late, "held DREQs forwarded with custody left: dreq_hold had passed or the WAN closed first")       \
@@ -79,7 +79,7 @@ namespace longhaul::metrics {
   X(pseudo_acks, "pseudo-ACKs made for requests, one each")                                                            \
   X(pseudo_acks_withheld, "pseudo-ACKs that had to wait for a limit on unanswered bytes or for credits")               \
   X(read_stalls, "times that SENDs and WRITEs waited behind an unfinished READ or atomic to be acknowledged")          \
-  X(read_stall_ns, "nanoseconds that they did, added up over flows, waits that are over only")                         \
+  X(read_stall_ns, "for how long they did, added up over flows, waits that are over only")                             \
   X(pseudo_acks_repeated, "pseudo-ACKs made again for repeated requests, one a burst")                                 \
   X(pseudo_naks, "PSN NAKs made for gaps in the requester's PSNs")                                                     \
   X(repair_naks, "PSN NAKs made because requests that were not in custody were lost")                                  \

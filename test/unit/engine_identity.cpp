@@ -693,13 +693,12 @@ TEST_CASE("where requests of unknown connections passed is known by PSN", "[engi
   const engine::UnknownRequests::Hosts hosts{a, b, {}};
   requests.note(hosts, psn, now);
   for (const std::int32_t behind : {0, 1, 5000, 1 << 16, (1 << 17) - 1})
-    CHECK(requests.may_be_meant(hosts, wire::psn_add(psn, -behind), now));
+    CHECK(requests.may_be_meant(hosts, wire::psn_add(psn, -behind), now + seconds(59)));
   CHECK(requests.may_be_meant(hosts, wire::psn_add(psn, 1 << 15), now));  // of a READ
   CHECK_FALSE(requests.may_be_meant(hosts, wire::psn_add(psn, 1 << 22), now));
   CHECK_FALSE(requests.may_be_meant({b, a, {}}, psn, now));
   CHECK_FALSE(requests.may_be_meant({a, b, {20}}, psn, now));
   CHECK(requests.may_be_meant(hosts, psn, now - seconds(1)));  // by a worker that has stood still
-  CHECK(requests.may_be_meant(hosts, psn, now + seconds(59)));
   CHECK_FALSE(requests.may_be_meant(hosts, psn, now + seconds(61)));
   // So has the one that notes.
   requests.note(hosts, psn, now - seconds(30));
@@ -810,6 +809,23 @@ TEST_CASE("another connection has the requester's QPN, and its first ACK is the 
   another_takes_the_qpn(world, old);
 }
 
+TEST_CASE("another life lost its first requests: the rest is what custody holds, and nothing is said for it",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 4);
+  world.owe(pair, 105, 6, 4);
+  world.rig.wait(milliseconds(5));
+  world.rig.at_wan();
+  world.rig.host_sends(writes(pair, 107, 8));
+  CHECK(world.rig.at_host().empty());
+  // Its responder asks for the first.
+  world.reaches({pair.nak(101, 1)});
+  world.passes(writes(pair, 101, 4));
+  CHECK(world.heard.doubted == 1);
+}
+
 TEST_CASE("RNR NAKs each 500 ms for 70 s: the flow lives, and goes on", "[engine][identity]") {
   World world;
   const Pair pair;
@@ -825,6 +841,37 @@ TEST_CASE("RNR NAKs each 500 ms for 70 s: the flow lives, and goes on", "[engine
   world.rig.wan_sends(pair.ack(101, 2));
   CHECK(world.rig.engine->custody_packets() == 0);
   CHECK(world.accelerated(pair, 102, 3));
+}
+
+TEST_CASE("RNR NAKs for 70 s, and an old ACK that nobody asked for: nothing fails", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.rig.host_sends(pair.request("send_only", 101));
+  for (unsigned i = 0; i < 140; ++i) {
+    world.rig.wan_sends(pair.rnr(101, 1, 14));
+    world.rig.wait(milliseconds(500));
+    if (i == 1) world.rig.wan_sends(pair.ack(50, 9));
+  }
+  CHECK(world.heard.failed == 0);
+  CHECK(world.rig.engine->custody_packets() == 1);
+}
+
+TEST_CASE("RNR NAKs for 70 s, and a forged READ over all that custody has: nothing is given up", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.rig.host_sends(pair.request("send_only", 101));
+  CHECK(world.rig.at_host() == Lines{"ack 101 msn 2"});
+  world.passes({pair.read(90, 0x80000000)});
+  for (unsigned i = 0; i < 140; ++i) {
+    world.reaches({pair.rnr(101, 1, 14)});
+    world.rig.wait(milliseconds(500));
+  }
+  CHECK(world.heard.failed == 0);
+  CHECK(world.rig.engine->custody_packets() == 1);
+  world.reaches({pair.ack(101, 2)});
+  CHECK(world.rig.engine->custody_packets() == 0);
 }
 
 TEST_CASE("a NAK of a code that IBTA does not define: below h it is absorbed, at h forwarded, and nothing fails",

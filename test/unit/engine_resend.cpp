@@ -126,6 +126,22 @@ TEST_CASE("a receiver that stays busy lives: give_up counts from its last RNR NA
   CHECK(rig.count(Counter::flows_failed) == 1);
 }
 
+TEST_CASE("a responder that answers lives though it does not go on: a PSN NAK, its last ACK again",
+          "[engine][resend]") {
+  Rig rig;
+  const Pair pair;
+  const bool nak = GENERATE(false, true);
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.write(101));
+  for (int i = 0; i < 9; ++i) {
+    rig.wait(seconds(30));
+    rig.wan_sends(nak ? pair.nak(101, 1) : pair.ack(100, 1));
+  }
+  CHECK(rig.count(Counter::flows_failed) == 0);
+  rig.wait(seconds(64));
+  CHECK(rig.count(Counter::flows_failed) == 1);
+}
+
 TEST_CASE("frames leave at the WAN's rate, in order, and none is taken as lost while it waits", "[engine][resend]") {
   auto settings = small_settings();
   settings.wan_rate_bps = 1'000'000;  // 4 KiB take 33 ms, ten of them longer than the resend timer

@@ -238,7 +238,10 @@ TEST_CASE("another user of a responder's QPN: its answers are not taken for a ne
         {wire::IpAddress::parse(old.a_ip), wire::IpAddress::parse(old.b_ip), {}}, 90, rig.now);
     newcomer.b_qpn = 0x24;  // nothing of it passes here
   }
-  for (std::uint32_t psn = 90; psn < 94; ++psn) rig.host_sends({newcomer.write(psn), neighbour.write(psn)});
+  for (std::uint32_t psn = 90; psn < 94; ++psn) {
+    rig.host_sends({newcomer.write(psn), neighbour.write(psn)});
+    rig.wait(milliseconds(1));
+  }
   for (std::uint32_t psn = 90; psn < 94; ++psn) rig.wan_sends(newcomer.ack(psn, psn - 89));
   CHECK(rig.count(Counter::connections_from_traffic) == 0);
   CHECK(rig.count(Counter::traffic_ambiguous) == 4);

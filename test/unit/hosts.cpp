@@ -73,6 +73,24 @@ Bytes Pair::request(const std::string& opcode, std::uint32_t psn, Extra extra) c
       .build();
 }
 
+Bytes Pair::write_again(std::uint32_t psn) const {
+  Bytes frame = towards(*this, Side::host)
+                    .ipv4_id(77)
+                    .udp_source_port(0xd123)
+                    .tos(3)
+                    .opcode(opcode_named("write_only"))
+                    .psn(psn)
+                    .ack_req()
+                    .payload_size(Extra{}.size, static_cast<std::uint8_t>(psn))
+                    .build();
+  constexpr std::size_t kFecnByte = 4;  // of the BTH
+  constexpr std::uint8_t kFecn = 0x80;
+  wire::Frame parsed;
+  wire::parse(frame, parsed);
+  frame[parsed.bth_offset + kFecnByte] |= kFecn;
+  return frame;
+}
+
 Bytes Pair::read(std::uint32_t psn, std::uint32_t bytes) const {
   return towards(*this, Side::host).opcode(wire::kRcReadRequest).psn(psn).ack_req().reth(0x1000, 0x77, bytes).build();
 }

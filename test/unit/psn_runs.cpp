@@ -27,20 +27,20 @@ TEST_CASE("runs that touch or overlap become one, others stay apart", "[psn_runs
   const auto at = [base](std::uint32_t offset) { return psn_add(base, offset); };
   PsnRuns runs;
   CHECK(runs.empty());
-  CHECK(!runs.has(base));
+  CHECK_FALSE(runs.has(base));
   CHECK_FALSE(runs.touches(base));
 
   add(runs, at(10), at(12));
-  CHECK(!runs.has(at(9)));
+  CHECK_FALSE(runs.has(at(9)));
   CHECK(runs.has(at(10)));
   CHECK(runs.has(at(11)));
-  CHECK(!runs.has(at(12)));
+  CHECK_FALSE(runs.has(at(12)));
   CHECK(runs.touches(at(12)));
   CHECK_FALSE(runs.touches(at(13)));
   CHECK_FALSE(runs.touches(at(9)));
 
   add(runs, at(2), at(4));
-  CHECK(!runs.has(at(5)));
+  CHECK_FALSE(runs.has(at(5)));
   CHECK(runs.top_from(at(0)) == at(12));
   CHECK(runs.top_from(at(13)) == at(13));
 
@@ -54,15 +54,15 @@ TEST_CASE("runs that touch or overlap become one, others stay apart", "[psn_runs
 
   runs.clear();
   CHECK(runs.empty());
-  CHECK(!runs.has(at(7)));
+  CHECK_FALSE(runs.has(at(7)));
 }
 
 TEST_CASE("an empty run marks a place: nothing is in it, and what follows there touches", "[psn_runs]") {
   PsnRuns runs;
   add(runs, 500, 500);
   CHECK_FALSE(runs.empty());
-  CHECK(!runs.has(500));
-  CHECK(!runs.has(499));
+  CHECK_FALSE(runs.has(500));
+  CHECK_FALSE(runs.has(499));
   CHECK(runs.touches(500));
   CHECK_FALSE(runs.touches(501));
   CHECK(runs.top_from(400) == 400);
@@ -153,7 +153,7 @@ TEST_CASE("while there are places, the runs are exactly what was added", "[psn_r
     }
     for (std::uint32_t offset = 0; offset < 50; ++offset) {
       CAPTURE(round, offset);
-      if ((runs.has(psn_add(base, offset))) != (added.count(offset) != 0)) FAIL("not what was added");
+      if (runs.has(psn_add(base, offset)) != (added.count(offset) != 0)) FAIL("not what was added");
     }
   }
 }
