@@ -45,6 +45,7 @@ class Box final : public engine::Sink {
   void crash();
   /// Its loops do not come round until then, as when the process is stopped.
   void pause(Time now, Time until);
+  bool stands_still() const { return paused_until_ != 0; }
 
   void receive(Side side, std::span<rte_mbuf* const> frames, Time now);
   void poll(Time now);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <span>
@@ -47,6 +46,7 @@ constexpr Field kHost[] = {
     FIELD(HostPlan, ack_every, 1, 65536),     FIELD(HostPlan, ack_delay_us, 0, kMuch),
     FIELD(HostPlan, credits, 0, 1),           FIELD(HostPlan, fatal_at, 0, 100000),
     FIELD(HostPlan, fatal_code, 1, 3),        FIELD(HostPlan, dead_at, 0, 100000),
+    FIELD(HostPlan, odd_nak_at, 0, 100000),   FIELD(HostPlan, forged_reads, 0, 1),
     FIELD(HostPlan, foreign_us, 0, kMuch),    FIELD(HostPlan, forged_us, 0, kMuch),
     FIELD(HostPlan, uniform, 0, 1),           FIELD(HostPlan, warm_up, 0, 100),
     FIELD(HostPlan, nic_depth, 0, 65536),     FIELD(HostPlan, moderation, 1, 65536),
@@ -101,7 +101,7 @@ constexpr Field kCase[] = {
     FIELD(Case, come_back_us, 0, kMonth),
     FIELD(Case, come_back_qpns, 0, 3),
     FIELD(Case, come_back_psn, 0, 0xffffff),
-    FIELD(Case, come_back_same, 0, 1),
+    FIELD(Case, come_back_same, 0, 2),
     FIELD(Case, leave_us, 0, kMuch),
     FIELD(Case, same_exchange, 0, 1),
     FIELD(Case, cm_timeout_us, 1, kMuch),
@@ -269,10 +269,8 @@ bool must_complete(const Case& c) {
   // While one box stands still, what the other one has in custody has no answer.
   const bool answered =
       (c.b.messages == 0 || c.box_a.pause_us < 10'000'000) && (c.a.messages == 0 || c.box_b.pause_us < 10'000'000);
-  // Then requesters are not patient either.
-  const bool long_pause = std::max(c.box_a.pause_us, c.box_b.pause_us) >= c.give_up_ms * 500;
-  return !long_pause && host(c.a) && host(c.b) && box(c.box_a) && box(c.box_b) && answered && c.close < 4 &&
-         c.reject == 0 && c.give_up_ms >= 30000 && c.outage_us < 10'000'000;
+  return host(c.a) && host(c.b) && box(c.box_a) && box(c.box_b) && answered && c.close < 4 && c.reject == 0 &&
+         c.give_up_ms >= 30000 && c.outage_us < 10'000'000;
 }
 
 std::string_view kind_of(const Case& c) {

@@ -64,10 +64,12 @@ struct HostPlan {
   Number credits = 0;
   Number fatal_at = 0;
   Number fatal_code = 2;
+  Number odd_nak_at = 0;  ///< a NAK of a code that IBTA does not define comes with this message's answer; 0: none
   Number dead_at = 0;
 
-  Number foreign_us = 0;  ///< a frame of no concern to anybody each so often; 0: none
-  Number forged_us = 0;   ///< a forged frame each so often; 0: none
+  Number foreign_us = 0;    ///< a frame of no concern to anybody each so often; 0: none
+  Number forged_us = 0;     ///< a forged frame each so often; 0: none
+  Number forged_reads = 0;  ///< among them READs below what its requester sends, as long as can be
 };
 
 struct BoxPlan {
@@ -133,7 +135,7 @@ struct Case {
   Number come_back_us = 1000;  ///< after the end of the life before
   Number come_back_qpns = 0;   ///< bit 0: A's QPN is another, bit 1: B's
   Number come_back_psn = 0;    ///< so far from where the life before began
-  Number come_back_same = 1;   ///< each life posts the same bytes
+  Number come_back_same = 1;   ///< each life posts: 0 other bytes, 1 the same, 2 the same first message, then others
   Number leave_us = 0;         ///< a life ends so long after it began, done or not; 0: when it is done
   Number cm_timeout_us = 4300000;
   Number ipv6 = 0;

@@ -112,7 +112,7 @@ void draw_lives(Case& c, Random& random) {
   c.come_back_us = pick(random, {0, 50, 1000, 20000, 300000, 5'000'000, kMonth});
   c.come_back_qpns = pick(random, {0, 0, 0, 1, 2, 3});
   c.come_back_psn = pick(random, {0, 0, 0, 0x8000, 0x240000});
-  c.come_back_same = random.chance(1, 2);
+  c.come_back_same = random.below(3);
   c.reject = c.same_exchange = 0;
   // RDMA-CM draws PSNs at random: a life without it does not begin where one that was not answered yet did.
   if (c.connected == 0) c.box_a.confirm_cm = c.box_b.confirm_cm = 0;
@@ -127,6 +127,18 @@ void draw_lives(Case& c, Random& random) {
     for (Number* at : {&box->drain_at_us, &box->undrain_at_us, &box->crash_at_us, &box->repolicy_at_us,
                        &box->bypass_at_us, &box->answers_pass_by_at_us})
       if (*at != 0) *at += c.starts_us;
+  // Custody fails, its QPs live again, and what they are told then is written down as before.
+  if (random.chance(1, 8)) {
+    c.give_up_ms = pick(random, {50, 300});
+    c.outage_segment = 1;
+    c.outage_at_us = c.starts_us + random.between(1, 60'000);
+    c.outage_us = c.give_up_ms * 1000 * random.between(1, 4);
+    c.box_a.record = c.box_b.record = 1;
+  }
+  // A box crashes between two lives, or in a later one.
+  for (BoxPlan* box : {&c.box_a, &c.box_b})
+    if (box->crash_at_us != 0 && c.come_back_us <= 5'000'000 && random.chance(1, 2))
+      box->crash_at_us += c.leave_us + random.below(c.come_back_us + 100'000);
 }
 
 // From a hiccup to twice what custody waits for an answer.
@@ -140,6 +152,17 @@ void draw_pause(Case& c, BoxPlan& box, Random& random) {
   box.ring = pick(random, {8, 64, 512, 1024, 4096});
   // Patient hosts ask again all the while: a few hundred times say as much as many thousands.
   for (HostPlan* host : {&c.a, &c.b}) host->ack_timeout_us = std::max(host->ack_timeout_us, box.pause_us / 400);
+}
+
+// An application that is away for about as long as custody waits for an answer: its responder says RNR all the while.
+void draw_absence(Case& c, HostPlan& host, Random& random) {
+  HostPlan& peer = &host == &c.a ? c.b : c.a;
+  peer.messages = std::min<Number>(peer.messages, 6);
+  host.receives = random.between(1, 3);
+  host.refill_us = random.between(c.give_up_ms * 250, c.give_up_ms * 1500);
+  host.rnr_timer = random.between(24, 31);
+  host.nak_after_rnr = random.chance(1, 2);
+  peer.ack_timeout_us = std::max(peer.ack_timeout_us, host.refill_us / 400);
 }
 
 }  // namespace
@@ -245,6 +268,11 @@ Case draw_case(std::uint64_t seed) {
     c.next_hop_dies_at_us = random.between(c.next_hop_told == 2 ? 15000 : 1, 40000);
   }
   if (random.chance(1, 8)) draw_lives(c, random);
+  for (HostPlan* host : {&c.a, &c.b}) {
+    if (host->forged_us != 0) host->forged_reads = random.chance(1, 2);
+    if (random.chance(1, 25)) host->odd_nak_at = random.between(1, 20);
+    if (random.chance(1, 60)) draw_absence(c, *host, random);
+  }
   return c;
 }
 

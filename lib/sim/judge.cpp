@@ -552,15 +552,22 @@ void Judge::check_limits(unsigned box, const engine::Engine& engine, std::uint64
 // ---- the end ----------------------------------------------------------------------------------
 
 // A later life of the requester's QPN did the same, byte by byte, and the responder of the first had answered nothing:
-// on the wire that is one connection whose requester repeats itself. Or the second has another responder, and the
-// answers of both, which begin at one PSN, come to the same QPN.
+// on the wire that is one connection whose requester repeats itself. Or the two have different responders, whose
+// answers begin at one PSN and come to the same QPN: the second's pass for those that the first one's custody waits
+// for.
 bool Judge::repeated_whole(const Flow& flow) const {
-  return std::ranges::any_of(flows_, [&flow](const auto& other) {
-    return other.get() != &flow && other->plan.requester_qpn == flow.plan.requester_qpn &&
-           (other->plan.responder_qpn == flow.plan.responder_qpn
-                ? flow.accepted == 0 && other->plan.work->plan() == flow.plan.work->plan()
-                : other->plan.work->psn_at(0) == flow.plan.work->psn_at(0));
-  });
+  bool later = false;
+  for (const auto& one : flows_) {
+    const Flow& other = *one;
+    if (&other == &flow) later = true;
+    if (&other == &flow || other.plan.requester_qpn != flow.plan.requester_qpn) continue;
+    if (other.plan.responder_qpn == flow.plan.responder_qpn) {
+      if (flow.accepted == 0 && other.plan.work->plan() == flow.plan.work->plan()) return true;
+    } else if (other.plan.work->psn_at(0) == flow.plan.work->psn_at(0)) {
+      if (later ? other.accepted > flow.accepted : other.told > other.accepted) return true;
+    }
+  }
+  return false;
 }
 
 void Judge::check_end(std::size_t number, const Requester& requester, const Responder& responder, Time now) {

@@ -93,7 +93,7 @@ void Judge::Observer::on_found_in_record(const custody::FlowIdentity& identity, 
   // Whose it is a box cannot know: another life may have begun before the crash, or since.
   for_lives(identity, [](Flow& flow) {
     flow.failed_at = flow.started_at;
-    flow.visible = true;
+    flow.visible = flow.visible || flow.told > flow.accepted;
   });
   for (const auto& flow : judge_.flows_ | std::views::reverse) {
     const FlowPlan& plan = flow->plan;
@@ -125,7 +125,7 @@ void Judge::Observer::for_lives(const custody::FlowIdentity& identity, const std
 }
 
 void Judge::Observer::note_said(const custody::FlowIdentity& identity) {
-  for_lives(identity, [](Flow& flow) { flow.visible = true; });
+  for_lives(identity, [](Flow& flow) { flow.visible = flow.visible || flow.told > flow.accepted; });
 }
 
 void Judge::Observer::on_unconfirmed_at_close(const custody::FlowIdentity& identity, std::uint64_t packets,

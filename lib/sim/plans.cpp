@@ -117,8 +117,10 @@ wire::VlanKey vlan_of(const Case& c) {
 WorkPlan work_plan(const Case& c, unsigned host, unsigned connection, unsigned generation) {
   const HostPlan& plan = host_plan(c, host);
   WorkPlan work;
-  const bool same = c.come_back != 0 && c.come_back_same != 0;
-  work.key = c.seed * 1000003 + host * 1000 + connection * 100 + (same ? 0 : generation);
+  const std::uint64_t first_life = c.seed * 1000003 + host * 1000 + connection * 100;
+  const bool same = c.come_back != 0 && c.come_back_same == 1;
+  work.key = first_life + (same ? 0 : generation);
+  if (c.come_back != 0 && c.come_back_same == 2) work.first_key = first_life;
   work.messages = static_cast<std::uint32_t>(plan.messages);
   work.max_bytes = static_cast<std::uint32_t>(plan.max_bytes);
   work.path_mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu));
@@ -168,7 +170,7 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   // pseudo-ACK that was lost, and a requester that never gives up: they would not end.
   constexpr Number kLongGiveUp = 30000;
   r.patient = plan.patient != 0 && peer.dead_at == 0 && c.give_up_ms >= kLongGiveUp &&
-              std::max(c.box_a.pause_us, c.box_b.pause_us) < c.give_up_ms * 500 && !loses_a_box(c) &&
+              (host == 0 ? c.box_b : c.box_a).pause_us < c.give_up_ms * 500 && !loses_a_box(c) &&
               c.box_a.answers_pass_by_at_us == 0 && c.box_b.answers_pass_by_at_us == 0;
   r.rnr_retry = static_cast<std::uint8_t>(plan.rnr_retry);
   r.initiator_depth = static_cast<std::uint32_t>(plan.initiator_depth);
@@ -193,6 +195,7 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   p.resources = static_cast<std::uint32_t>(peer.initiator_depth);
   p.fatal_at = static_cast<std::uint32_t>(plan.fatal_at);
   p.fatal_code = static_cast<std::uint8_t>(plan.fatal_code);
+  p.odd_nak_at = static_cast<std::uint32_t>(plan.odd_nak_at);
   p.dead_at = static_cast<std::uint32_t>(plan.dead_at);
   if (is_announced(c, generation)) {
     CmPlan cm;

@@ -266,6 +266,7 @@ void Requester::on_nak(std::uint32_t position, const wire::Aeth& aeth, Time now)
       started_retry_ = true;
       return;
     case wire::AethKind::nak:
+      if (value > static_cast<std::uint8_t>(wire::NakCode::invalid_rd_request)) return;  // of no meaning
       if (value != static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error)) return fail(status_of(value));
       if (!started_retry_ && use_up_retry()) go_back(position, now);
       return;

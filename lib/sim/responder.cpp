@@ -54,6 +54,11 @@ void Responder::accept(const View& view, Time now) {
     send_ack(expected_, static_cast<std::uint8_t>(0x60 | plan_.fatal_code), now);
     return;
   }
+  if (plan_.odd_nak_at != 0 && msn_ + 1 == plan_.odd_nak_at && begins && !odd_nak_said_) {
+    constexpr std::uint8_t kUndefined = 0x1d;
+    odd_nak_said_ = true;
+    send_ack(expected_, 0x60 | kUndefined, now);
+  }
   if (begins == in_message_) {
     watch_.on_malformed(describe(view) + (begins ? ": inside another message" : ": of a message that did not begin"),
                         now);

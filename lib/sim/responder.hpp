@@ -30,6 +30,8 @@ struct ResponderPlan {
   std::uint32_t resources = 8;         ///< READs and atomics that can be repeated
   std::uint32_t fatal_at = 0;          ///< answers this message (from 1) with `fatal_code`; 0: never
   std::uint8_t fatal_code = 2;
+  std::uint32_t odd_nak_at =
+      0;                      ///< also answers this message's first packet by a NAK of a code that IBTA does not define
   std::uint32_t dead_at = 0;  ///< says and does nothing more from this message on; 0: never
 };
 
@@ -107,6 +109,7 @@ class Responder {
   bool nak_sent_ = false;
   bool dead_ = false;
   bool failed_ = false;
+  bool odd_nak_said_ = false;
   bool in_message_ = false;
   Delivered current_;
   std::deque<Time> used_receives_;  ///< when each comes back

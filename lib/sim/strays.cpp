@@ -20,26 +20,31 @@ std::vector<std::uint8_t> cm_frame(wire::PacketBuilder frame, const wire::CmMess
 
 }  // namespace
 
-Strays::Strays(Duration foreign, Duration forged, const wire::PacketBuilder& frame, std::vector<Target> targets,
-               std::uint64_t seed, std::uint64_t who, Outlet& outlet, Time start)
-    : foreign_(foreign),
-      forged_(forged),
-      frame_(frame),
-      targets_(std::move(targets)),
-      random_(seed, who, 55),
-      outlet_(outlet) {
-  if (foreign != 0) next_foreign_ = start + random_.below(foreign);
-  if (forged != 0 && !targets_.empty()) next_forged_ = start + random_.below(forged);
+Strays::Strays(const StrayPlan& plan, const wire::PacketBuilder& frame, std::vector<Target> targets, std::uint64_t seed,
+               std::uint64_t who, Outlet& outlet, Time start)
+    : plan_(plan), frame_(frame), targets_(std::move(targets)), random_(seed, who, 55), outlet_(outlet) {
+  begin(start);
+}
+
+void Strays::begin(Time from) {
+  if (plan_.foreign != 0) next_foreign_ = from + random_.below(plan_.foreign);
+  if (plan_.forged != 0 && !targets_.empty()) next_forged_ = from + random_.below(plan_.forged);
+}
+
+void Strays::aim(std::vector<Target> targets, Time from) {
+  targets_ = std::move(targets);
+  polls_ = 0;
+  begin(from);
 }
 
 void Strays::poll(Time now) {
   if (++polls_ > kMost) return stop();
   if (next_foreign_ <= now) {
-    next_foreign_ = now + foreign_ / 2 + random_.below(foreign_) + 1;
+    next_foreign_ = now + plan_.foreign / 2 + random_.below(plan_.foreign) + 1;
     for (std::uint64_t burst = random_.between(1, 4); burst > 0; --burst) outlet_.put(make_foreign());
   }
   if (next_forged_ <= now) {
-    next_forged_ = now + forged_ / 2 + random_.below(forged_) + 1;
+    next_forged_ = now + plan_.forged / 2 + random_.below(plan_.forged) + 1;
     ++forged_count_;
     outlet_.put(make_forged());
   }
@@ -92,7 +97,7 @@ std::vector<std::uint8_t> Strays::make_forged() {
     cm.service_id = service;
     return cm_frame(builder, cm);
   };
-  switch (random_.below(8)) {
+  switch (random_.below(plan_.reads ? 9 : 8)) {
     case 0: {  // a request with a wrong ICRC
       auto bytes = builder.opcode(wire::kRcSendOnly).qpn(target.peer_qpn).psn(psn).ack_req().payload_size(32).build();
       bytes.back() ^= 0x5a;
@@ -117,6 +122,11 @@ std::vector<std::uint8_t> Strays::make_forged() {
       cm.attribute = wire::CmAttribute::rep;
       cm.local_qpn = target.own_qpn;
       return cm_frame(builder, cm);
+    case 8: {  // a READ that the responder has answered, by its PSN, and of any length
+      const auto answered = static_cast<std::uint32_t>(target.own_psn - 1 - random_.below(60)) & 0xffffff;
+      const auto length = static_cast<std::uint32_t>(random_.next() >> random_.between(32, 63));
+      return builder.opcode(wire::kRcReadRequest).qpn(target.peer_qpn).psn(answered).reth(0, 1, length).build();
+    }
     default:  // an ACK for what was never sent
       return builder.opcode(wire::kRcAcknowledge)
           .qpn(target.peer_qpn)

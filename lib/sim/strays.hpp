@@ -20,23 +20,31 @@ struct Target {
   std::uint32_t peer_psn = 0;  ///< the same of the other
 };
 
+/// How often, a little irregularly; 0: never.
+struct StrayPlan {
+  Duration foreign = 0;  ///< a frame that concerns nobody
+  Duration forged = 0;   ///< a forged one
+  bool reads = false;    ///< among them READs that a responder would take for repeats
+};
+
 class Strays {
  public:
-  /// Every `foreign` a frame that concerns nobody, every `forged` a forged one, a little irregularly; 0: never.
-  Strays(Duration foreign, Duration forged, const wire::PacketBuilder& frame, std::vector<Target> targets,
-         std::uint64_t seed, std::uint64_t who, Outlet& outlet, Time start);
+  Strays(const StrayPlan& plan, const wire::PacketBuilder& frame, std::vector<Target> targets, std::uint64_t seed,
+         std::uint64_t who, Outlet& outlet, Time start);
 
   Time next_deadline() const { return next_foreign_ < next_forged_ ? next_foreign_ : next_forged_; }
   void poll(Time now);
+  /// Others to forge frames of, from then on.
+  void aim(std::vector<Target> targets, Time from);
   void stop() { next_foreign_ = next_forged_ = kNever; }
   std::uint64_t forged() const { return forged_count_; }
 
  private:
+  void begin(Time from);
   std::vector<std::uint8_t> make_foreign();
   std::vector<std::uint8_t> make_forged();
 
-  Duration foreign_;
-  Duration forged_;
+  StrayPlan plan_;
   wire::PacketBuilder frame_;
   std::vector<Target> targets_;
   Random random_;

@@ -14,6 +14,7 @@ struct Totals {
   std::uint64_t messages = 0, failed_requesters = 0;
   std::uint64_t pseudo_acks = 0, pseudo_naks = 0, resends = 0, absorbed = 0, fatal_naks = 0, flows_failed = 0;
   std::uint64_t unconfirmed = 0, dreqs_held = 0, refused_custody = 0, rejoined = 0, crashes = 0;
+  std::uint64_t doubted = 0, resumed = 0, began_again = 0, unconfirmed_in_doubt = 0;
   std::uint64_t pauses = 0, ring_lost = 0;
   std::uint64_t handed_over = 0, handed_home = 0, readdressed = 0;
   std::uint64_t steps = 0;

@@ -79,12 +79,14 @@ void fill(std::uint64_t key, std::uint64_t offset, std::span<std::uint8_t> out) 
 }  // namespace
 
 Work::Work(const WorkPlan& plan) : plan_(plan) {
-  Random random(plan.key, 0, 1);
+  Random of_first(plan.first_key != 0 ? plan.first_key : plan.key, 0, 1);
+  Random of_others(plan.key, 0, 2);
   std::array<std::uint64_t, kAtomicWords> words{};
   std::uint32_t position = 0;
   constexpr std::uint32_t kWarmUpBytes = 64;
   for (std::uint32_t number = 0; number < plan.warm_up + plan.messages; ++number) {
     const bool warm_up = number < plan.warm_up;
+    Random& random = number == 0 || plan.first_key == 0 ? of_first : of_others;
     Message m;
     m.kind = warm_up ? Kind::send : draw_kind(plan.mix, random);
     m.number = number;
@@ -137,7 +139,8 @@ std::uint32_t Work::receives_before(std::uint32_t position) const {
 }
 
 void Work::contents(const Message& message, std::uint32_t offset, std::span<std::uint8_t> out) const {
-  fill(plan_.key ^ (std::uint64_t{message.number + 1} << 32), offset, out);
+  const std::uint64_t key = message.number == 0 && plan_.first_key != 0 ? plan_.first_key : plan_.key;
+  fill(key ^ (std::uint64_t{message.number + 1} << 32), offset, out);
 }
 
 void read_region(std::uint64_t key, std::uint64_t address, std::span<std::uint8_t> out) {

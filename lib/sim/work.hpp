@@ -53,6 +53,7 @@ enum class Mix : std::uint8_t {
 
 struct WorkPlan {
   std::uint64_t key = 1;
+  std::uint64_t first_key = 0;  ///< of the first message; 0: `key`
   std::uint32_t messages = 0;
   std::uint32_t max_bytes = 1;
   std::uint32_t path_mtu = 1024;

@@ -157,17 +157,24 @@ void World::connect(unsigned number, unsigned generation, Time when) {
   }
   if (connections_[number]) old_.push_back(std::move(connections_[number]));
   connections_[number] = std::move(connection);
+  for (unsigned h = 0; h < 2; ++h)
+    if (strays_[h]) strays_[h]->aim(targets_of(h), when);
+}
+
+std::vector<Target> World::targets_of(unsigned host) const {
+  std::vector<Target> targets;
+  for (const auto& connection : connections_)
+    targets.push_back({connection->qp[host]->plan().qpn, connection->qp[1 - host]->plan().qpn,
+                       connection->work[host]->plan().starting_psn, connection->work[1 - host]->plan().starting_psn});
+  return targets;
 }
 
 void World::make_strays() {
   for (unsigned h = 0; h < 2; ++h) {
     const HostPlan& plan = host_plan(case_, h);
-    std::vector<Target> targets;
-    for (const auto& connection : connections_)
-      targets.push_back({connection->qp[h]->plan().qpn, connection->qp[1 - h]->plan().qpn,
-                         connection->work[h]->plan().starting_psn, connection->work[1 - h]->plan().starting_psn});
-    strays_[h] = std::make_unique<Strays>(microseconds(plan.foreign_us), microseconds(plan.forged_us),
-                                          frame_from(case_, h), targets, case_.seed, h, *ports_[h], start_);
+    const StrayPlan strays{microseconds(plan.foreign_us), microseconds(plan.forged_us), plan.forged_reads != 0};
+    strays_[h] = std::make_unique<Strays>(strays, frame_from(case_, h), targets_of(h), case_.seed, h, *ports_[h],
+                                          start_ + microseconds(case_.starts_us));
   }
 }
 
@@ -474,8 +481,11 @@ bool World::finished(const Connection& c) const {
   const auto refused = [](const QueuePair& qp) {
     return qp.cm() != nullptr && qp.cm()->state() == CmAgent::State::refused;
   };
-  if (refused(*c.qp[0]) || refused(*c.qp[1]))
+  if (refused(*c.qp[0]) || refused(*c.qp[1])) {
+    // The other end's exchange may wait in a box that stands still.
+    if (std::ranges::any_of(boxes_, [](const auto& box) { return box->stands_still(); })) return false;
     return std::ranges::all_of(c.qp, [](const auto& qp) { return qp->over() || qp->in_error() || !qp->open(); });
+  }
   const bool ended = c.qp[0]->requester().ended() && c.qp[1]->requester().ended();
   if (case_.close == 0 || !is_announced(case_, c.generation)) {
     const bool open = c.qp[0]->open() && c.qp[1]->open();
@@ -612,6 +622,10 @@ void World::count_engine(unsigned box) {
   totals_.fatal_naks += counters[Counter::fatal_naks];
   totals_.flows_failed += counters[Counter::flows_failed];
   totals_.unconfirmed += counters[Counter::unconfirmed_at_close_packets];
+  totals_.doubted += counters[Counter::flows_doubted];
+  totals_.resumed += counters[Counter::flows_resumed];
+  totals_.began_again += counters[Counter::flows_began_again];
+  totals_.unconfirmed_in_doubt += counters[Counter::unconfirmed_in_doubt_packets];
   totals_.dreqs_held += counters[Counter::dreqs_held];
   totals_.refused_custody += counters[Counter::custody_refused_flow] + counters[Counter::custody_refused_box] +
                              counters[Counter::custody_refused_mbufs];

@@ -50,6 +50,7 @@ class World {
 
   void connect(unsigned connection, unsigned generation, Time when);
   void make_strays();
+  std::vector<Target> targets_of(unsigned host) const;
   void plan_timeline();
   void plan_next_hop();
   void tell_next_hop(unsigned times);

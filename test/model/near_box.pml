@@ -28,6 +28,7 @@ byte fatal_psn = 0;
 byte failed_h = 0, failed_msn = 0;  /* what the record says of a failed flow */
 byte read_again = NEVER;         /* a READ below una was asked for again: its last PSN */
 bool doubted = false;            /* kDoubted of `silent` */
+bool came_again = false;         /* kRepeated of `silent` */
 byte newcomer = 0;               /* the runs of PsnRuns: bit p is PSN p; what touches is one run there as well */
 byte vouched = 0;                /* bit p: Held::vouched of PSN p is this doubt's number */
 bool contradicted = false;       /* contradicted_at is set */
@@ -59,7 +60,7 @@ hidden short bx_counted;
 #define long_silence ((rq_una >= rq_top || rq_error || rq_closed) && empty(to_box) && empty(to_responder) && \
                       empty(from_responder) && empty(to_requester))
 #define can_send (unsent < tail && !hold && !(one_probe && probe_out) && room(to_responder, WCAP))
-#define silent (read_again != NEVER || doubted)
+#define silent (read_again != NEVER || doubted || came_again)
 #define may_nak_gap (phase == CONFIRMED && trusted && !draining && !doubted)
 #define bit(x) (1 << (x))
 #define in_run(x) ((newcomer >> (x)) & 1)
@@ -74,7 +75,7 @@ hidden short bx_counted;
 
 /* ---- near_part.cpp, resend.cpp ---- */
 
-inline release_all() { head = tail; unsent = tail; to_acknowledge = tail; fresh = tail }
+inline release_all() { came_again = false; head = tail; unsent = tail; to_acknowledge = tail; fresh = tail }
 
 inline report(upto) {
   if :: told_h < upto -> told_h = upto :: else fi;
@@ -305,7 +306,7 @@ inline resume() {
   fi;
   if
   :: bx_proved ->
-     doubted = false; contradicted = false; newcomer = 0; lowest = 0; forgot = false; vouched = 0;
+     doubted = false; came_again = false; contradicted = false; newcomer = 0; lowest = 0; forgot = false; vouched = 0;
      REACHED(resumed)
   :: else
   fi
@@ -407,7 +408,7 @@ inline release_head() {
   if :: fresh < head -> fresh = head :: else fi
 }
 
-inline progressed() { hold = false; settle_probe(); try_send() }
+inline progressed() { came_again = false; hold = false; settle_probe(); try_send() }
 
 inline advance_h(psn) {
   if :: h < psn -> reacknowledge = false; h = psn; msn_h = msn_base + msn_released :: else fi
@@ -468,8 +469,8 @@ inline answer_ack(psn, msn) {
      :: psn + 1 != una || !bx_go ->  /* note_stray(): late enough, or not */
         is_behind();
         if
-        :: STRAYS && owes && !silent && !bx_found -> shared = true
-        :: STRAYS && !owes && !empty_queue && !silent && !bx_found -> let_go()
+        :: STRAYS && owes && !doubted && read_again == NEVER && !bx_found -> shared = true
+        :: STRAYS && !owes && !empty_queue && !doubted && read_again == NEVER && !bx_found -> let_go()
         :: true
         fi
      :: else
@@ -717,6 +718,7 @@ inline repeated(psn) {
      :: !is_read(psn) && !bx_found && psn < una -> doubt(psn)
      :: !is_read(psn) && bx_found && !same_request(bx_at) -> doubt(psn); REACHED(other_bytes)
      :: !is_read(psn) && bx_found && same_request(bx_at) && !doubted ->
+        if :: psn < h && DEFECT != speaks_after_repeat -> came_again = true :: else fi;
         if
         :: bx_at >= fresh -> bx_forward = false
         :: bx_at < fresh && psn < h -> bx_forward = false; REACHED(repeat_absorbed)  /* sent lately */
@@ -925,7 +927,7 @@ inline forget() {
   probe_end = 0; resume_psn = 0; resend_end = 0; rewound_to = NEVER;
   reacknowledge = false; gap_nak_wanted = false; gap_nak_sent = false;
   repair_nak_wanted = false; fatal_nak_wanted = false; fatal_psn = 0; read_again = NEVER;
-  doubted = false; newcomer = 0; lowest = 0; forgot = false; vouched = 0; contradicted = false;
+  doubted = false; came_again = false; newcomer = 0; lowest = 0; forgot = false; vouched = 0; contradicted = false;
   behind = false; behind_at = 0; gap_top = 0; shared = false; from_record = false;
   acknowledged_any = false; trusted = true; draining = false; was_withheld = false;
   bx_at = 0;
@@ -943,7 +945,9 @@ inline crash() {
   crashes++;
   if :: acknowledged_any -> REACHED(restarted_after_ack) :: else fi;
   if
-  :: phase != FAILED -> forget();
+  :: phase != FAILED ->
+     if :: record_owes -> told_lives(record_h) :: else fi;
+     forget();
      if
      :: record_owes ->
         phase = FAILED; begin_failed(record_h, record_msn); failed_h = h; failed_msn = msn_h;

@@ -64,8 +64,6 @@ HOLD = [
          **ORDERED),
     hold("failed-ends", "a crash, a loss: the requester ends, done, by a fatal NAK or by its retry count", cycles=True,
          N=3, CRASHES=1, LOSSES=1, DUPS=0, RETRY_COUNT=2, **ORDERED),
-    open_fault("failed-untold", "a failed flow found in the record never tells a requester that repeats what is below h: the "
-               "responder's NAK is below una, which is h there", cycles=True, N=3, CRASHES=1, LOSSES=1, DUPS=0, **ORDERED),
     hold("two-credits", "an absorbed ACK may announce receives, which are passed on", N=2, CREDITS=1, LOSSES=1,
          DUPS=0),
     hold("two-strays", "answers below una may be another connection's", N=2, STRAYS=1, LOSSES=1, DUPS=1),
@@ -82,6 +80,12 @@ HOLD = [
          K0="WRITE", K1="WRITE", K2="WRITE", **LIFE),
     hold("lives-held-back", "packets that were never sent wait behind a probe or an RNR wait", N=3, LIVES=1, HELD_BACK=1,
          SAME=1, K0="WRITE", K1="WRITE", K2="WRITE", **LIFE),
+    hold("lives-first-lost", "the first packet is lost before the box, the second is the same, the third is not", N=3, LIVES=1,
+         SAME=2, HOST_LOSSES=1, K0="WRITE", K1="WRITE", K2="WRITE", **LIFE),
+    hold("lives-two-reads", "READs and atomics in both lives", N=2, LIVES=1, **{**LIFE, "READS": 1}),
+    hold("lives-two-crash", "the box restarts, before or in the second life", N=2, LIVES=1, CRASHES=1, **LIFE),
+    hold("lives-two-credits", "an absorbed ACK announces receives: the box acknowledges again", N=2, LIVES=1, CREDITS=1,
+         **LIFE),
     hold("lives-mid-doubt", "the box doubts already", N=2, LIVES=1, MID_DOUBT=1, **LIFE),
     hold("three-host-loss", "three WRITEs, losses on every segment without limit", True, N=3, READS=0, HOST_LOSSES=ALL,
          DUPS=0),
@@ -138,6 +142,8 @@ DEFECTS = [
            **LIFE),
     defect("keeps_unconfirmed", "a repeat before the first answer leaves custody as it is", N=3, LIVES=1, SAME=1,
            K0="WRITE", K1="WRITE", K2="WRITE", **LIFE),
+    defect("speaks_after_repeat", "a repeat of what custody holds stops no pseudo-ACK", N=3, LIVES=1, SAME=2, HOST_LOSSES=1,
+           K0="WRITE", K1="WRITE", K2="WRITE", **LIFE),
     defect("any_answer_resumes", "any answer ends a doubt", N=2, LIVES=1, **LIFE),
     defect("answer_without_msn", "an answer releases custody whatever its MSN", N=2, STRANGERS=1, LOSSES=1, READS=0,
            DUPS=0),
@@ -186,6 +192,11 @@ REACHES = [
     reach("given_up_in_doubt", N=2, LIVES=1, READS=0, GIVE_UP=1, LOSSES=0),
     reach("unknown_nak_came", N=2, UNKNOWNS=1),
 ]
+
+# A failed flow found in the record cannot tell a requester that repeats what is below h: it may be another life's. It
+# ends by its own retry count, which is 7 at most (failed-ends).
+REACHES.append(Search("reach", "failed-by-retries", "a requester without a retry count repeats for ever",
+                      dict(N=3, CRASHES=1, LOSSES=1, DUPS=0, **ORDERED), cycles=True))
 
 # A defect's error must be the defect's: the same search without it finds nothing.
 WITHOUT = [Search("hold", "without-" + s.name, "the same without the defect",

@@ -165,6 +165,7 @@
 #define first_send_in_doubt 26
 #define old_voucher 27
 #define keeps_unconfirmed 28
+#define speaks_after_repeat 29
 
 /* Interesting states that must be reachable: with -DREACH=... the search must end with an error. */
 #ifndef REACH

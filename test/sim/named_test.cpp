@@ -122,6 +122,34 @@ TEST_CASE("a pseudo-ACK lost on its way: the repeat is answered by the responder
   CHECK(seen.count(Counter::pseudo_acks_repeated) == 0);
 }
 
+// It hears the responder itself as soon as that can be reached: its own timer, and one round trip.
+TEST_CASE("a lost pseudo-ACK keeps no requester: around a READ, in a message, under window, in an outage") {
+  Case c;
+  c.close = 0;
+  c.a.messages = 3;
+  c.a.max_bytes = 3000;
+  c.a.uniform = 1;
+  c.a.mix = static_cast<sim::Number>(GENERATE(sim::Mix::write_only, sim::Mix::read_only, sim::Mix::common));
+  c.a.depth = 3;
+  c.a.ack_timeout_us = 20'000;
+  c.seed = GENERATE(range(1, 6));
+  c.wan_delay_us = 5000;
+  c.box_a.confirm_cm = 1;
+  c.box_a.policy = GENERATE(1, 2);
+  c.outage_segment = 1;
+  c.outage_at_us = 20'000;
+  c.outage_us = GENERATE(0, 1'000'000);
+  // All that the box says to the host is lost, until the responder can be reached again.
+  for (unsigned position = 0; position < 12; ++position)
+    c.events.push_back(answer(kHostA, position, link::Action::drop));
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 3);
+  const Duration handshake = microseconds(3 * 2 * c.wan_delay_us);
+  const Duration patience = microseconds(c.outage_us != 0 ? c.outage_at_us + c.outage_us : 0) + handshake +
+                            microseconds(3 * c.a.ack_timeout_us) + microseconds(2 * c.wan_delay_us);
+  CHECK(seen.result.lasted < patience);
+}
+
 // What the hosts see of connections that come back without RDMA-CM. The first is followed once the box has looked on
 // for a second.
 Case lives(unsigned more, sim::Number gap_us) {

@@ -102,6 +102,12 @@ TEST_CASE("at random: every invariant holds in every world") {
   CHECK(totals.refused_custody > 0);
   CHECK(totals.rejoined > 0);
   CHECK(totals.dreqs_held > 0);
+  CHECK(totals.forged > ran);
+  CHECK(totals.pauses > 0);
+  CHECK(totals.doubted > ran / 10);
+  CHECK(totals.resumed > 0);
+  CHECK(totals.began_again > 0);
+  CHECK(totals.unconfirmed_in_doubt > 0);
   CHECK(totals.handed_over > ran);
   CHECK(totals.handed_home > ran);
 }

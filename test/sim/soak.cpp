@@ -67,26 +67,27 @@ sim::Case shrink(sim::Case c, sim::Rule rule, std::chrono::seconds patience) {
   return c;
 }
 
+constexpr std::string_view kKinds[] = {"lossy",      "rejected",         "box crash",      "box starts in the middle",
+                                       "asymmetric", "fatal NAK",        "responder dies", "early close",
+                                       "outage",     "reconnect",        "no RDMA-CM",     "drain",
+                                       "credits",    "box stands still", "another life",   "next hop dies",
+                                       "bypass",     "policy changed"};
+
 /// What one job reports to the program that started it, through a pipe, every so many cases and at its end.
 struct Report {
   std::uint64_t cases = 0;
   sim::Totals totals;
   std::uint64_t virtual_ms = 0;
-  std::array<std::uint64_t, 16> kinds{};
+  std::array<std::uint64_t, std::size(kKinds)> kinds{};
   std::uint64_t failed_seed = 0;
   bool failed = false;
   std::uint64_t violations = 0;
 };
 
-constexpr std::string_view kKinds[] = {"lossy",      "rejected",        "box crash",      "box starts in the middle",
-                                       "asymmetric", "fatal NAK",       "responder dies", "early close",
-                                       "outage",     "reconnect",       "no RDMA-CM",     "drain",
-                                       "credits",    "box stands still"};
-
 std::size_t kind_index(std::string_view kind) {
   for (std::size_t i = 0; i < std::size(kKinds); ++i)
     if (kKinds[i] == kind) return i;
-  return 0;
+  throw std::logic_error("a kind of case without a name here: " + std::string(kind));
 }
 
 void work(const Options& options, unsigned job, int pipe) {

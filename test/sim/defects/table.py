@@ -14,6 +14,7 @@ class Defect(NamedTuple):
     new: str
     rule: int
     given: str = ''  # what the worlds have that it needs (soak --given), where few have that by chance
+    unit: str = ''   # a test of unit_engine that must catch it instead: worlds do not judge how fast anything is
 
 
 DEFECTS = [
@@ -127,4 +128,67 @@ DEFECTS = [
            'come_back=1 come_back_qpns=0 come_back_psn=10 leave_us=20000 connected=0 starts_us=0 a.messages=10 a.mix=6 '
            'a.uniform=1 a.max_bytes=64 box_a.confirm_cm=1 wan_delay_us=1000 outage_at_us=1900 outage_us=30000 '
            'outage_segment=1'),
+    # What was found from outside (docs/design.md, section 4): a QPN that comes back without RDMA-CM, and living responders.
+    Defect('any repeat below h is absorbed and acknowledged', 'lib/custody/request.cpp',
+           '  if (told) fall_behind(flow, now);\n',
+           '  if (told && !read) {\n    flow.reacknowledge = true;\n    return Verdict::drop;\n  }\n',
+           1, 'come_back=1 connected=1 starts_us=1100000'),
+    Defect('a repeat with other bytes is absorbed', 'lib/custody/request.cpp',
+           'held_mbuf == nullptr ? psn_lt(span.psn, flow.una) : !same_request(held_mbuf, frame)',
+           'held_mbuf == nullptr && psn_lt(span.psn, flow.una)', 2,
+           'come_back=1 come_back_same=0 come_back_qpns=0 come_back_psn=0 leave_us=20000 connected=0 starts_us=0 '
+           'a.messages=10 a.mix=6 a.uniform=1 a.max_bytes=64 box_a.confirm_cm=1 wan_delay_us=1000 outage_at_us=1900 '
+           'outage_us=300000 outage_segment=1'),
+    Defect('a failed flow tells whoever comes', 'lib/custody/request.cpp',
+           'if (psn_lt(span.psn, flow.h) || flow.told_enough()) doubt(flow, span.psn, end_at_most(frame, span), now);', '', 8,
+           'come_back=1 connected=1 starts_us=1100000'),
+    Defect('answers for what was answered are absorbed', 'lib/custody/answer.cpp',
+           '  ++counters_[Counter::answers_stale];\n  return Verdict::forward;\n',
+           '  ++counters_[Counter::answers_stale];\n  return Verdict::drop;\n', 8),
+    Defect('the time that a box stood still counts', 'lib/engine/loop_time.cpp', '  left_out_ = clock - stood;\n', '', 8,
+           'box_a.pause_us=70000000'),
+    Defect('RNR NAKs are no sign of life', 'lib/custody/answer.cpp',
+           '  lives(flow, now);\n  if (flow.shared()) return shared_nak(flow, psn, now);\n',
+           '  if (flow.shared()) return shared_nak(flow, psn, now);\n', 8,
+           'b.receives=1 b.refill_us=70000000 b.rnr_timer=31'),
+    Defect('while in doubt, they are none', 'lib/custody/identity.cpp',
+           '    lives(flow, now);\n  // It fits both lives', '    ++flow.backoff;\n  // It fits both lives', 8,
+           'a.receives=1 a.refill_us=70000000 a.rnr_timer=25 b.forged_us=3000 b.forged_reads=1 b.messages=6 b.mix=5'),
+    Defect('where another seems to use the QPN, they are none', 'lib/custody/answer.cpp',
+           '  lives(flow, now);\n  if (flow.shared()) return shared_nak(flow, psn, now);\n',
+           '  if (flow.shared()) return shared_nak(flow, psn, now);\n  lives(flow, now);\n', 8,
+           unit='*an old ACK that nobody asked for*'),
+    Defect('a repeat of what custody holds stops nothing', 'lib/custody/request.cpp',
+           '    if (told) flow.silent |= kRepeated;\n', '', 1, unit='another life lost its first requests*'),
+    Defect('what began again has no place in the restart record', 'lib/custody/identity.cpp',
+           '      flow.record->open(flow.record->connection());\n      flow.record->answered(flow.bytes_answered);\n',
+           '      flow.record->clear();\n      flow.record = nullptr;\n', 1,
+           'connected=1 starts_us=1100000 close=0 a.messages=3000 a.mix=6 a.uniform=1 a.max_bytes=500 a.burst=1 '
+           'a.pace_us=2000 a.depth=64 a.ack_timeout_us=100000 wan_delay_us=5000 give_up_ms=300 outage_at_us=2500000 '
+           'outage_us=700000 leave_us=2200000 come_back=1 come_back_us=1000 come_back_same=0 box_a.record=1 '
+           'box_a.crash_at_us=4000000 box_a.restart_after_us=300000 box_a.dark=1 ab1.loss=1500'),
+    Defect('custody goes ahead of a newcomer that is answered', 'lib/custody/identity.cpp',
+           'flow.contradicted_at != 0 ? remembered(flow) : kKeptBack', 'kKeptBack', 2,
+           'starts_us=1080000 close=0 a.messages=60 a.mix=6 a.uniform=1 a.max_bytes=500 a.burst=8 a.pace_us=150000 '
+           'a.depth=64 a.ack_timeout_us=100000 wan_delay_us=5000 outage_at_us=1380000 outage_us=255000 leave_us=440000 '
+           'come_back=1 come_back_us=120000 come_back_same=0 event=1:0:0:0:16:0:1:6:2:60000'),
+    Defect('a NAK of an unknown code fails the flow', 'lib/custody/answer.cpp',
+           'else if (value <= static_cast<std::uint8_t>(wire::NakCode::invalid_rd_request))', 'else if (value <= 31)', 6,
+           'b.odd_nak_at=2'),
+    Defect("another connection's ACKs are eaten", 'lib/custody/identity.cpp',
+           '  return flow.behind || flow.shared();\n', '  return flow.behind;\n', 8,
+           unit='another connection has the requester*'),
+    Defect('who repeats what it was told hears nothing', 'lib/custody/identity.cpp',
+           '  flow.behind = true;\n', '', 8, unit='a repeat below h of what was sent lately*'),
+    Defect('a repeat counts as another where its network changed it', 'lib/custody/identity.cpp',
+           '(one.ack_req & ~wire::kBthAckReq)', 'one.reserved == other.reserved && (one.ack_req & ~wire::kBthAckReq)', 8,
+           unit='a repeat is the same whatever*'),
+    Defect('after a long silence nothing is asked first', 'lib/custody/request.cpp',
+           'now - flow.unanswered_since > flow.confirm_again &&', 'flow.unanswered_since > now &&', 1,
+           unit='after ten idle minutes*'),
+    Defect('timers run before the rings are read', 'lib/engine/loop_time.cpp',
+           'if (!more) read_until_ = round_began_;', 'read_until_ = round_began_;', 6, unit='timers wait for a round*'),
+    Defect('a READ asked again is as long as it says', 'lib/custody/request.cpp',
+           'psn_lt(newest, span.last_psn) ? newest : span.last_psn;', 'span.last_psn;', 7,
+           unit='a forged READ of 2^31 bytes*'),
 ]
