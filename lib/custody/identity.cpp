@@ -44,7 +44,7 @@ using wire::psn_lt;
 namespace {
 
 // A requester sends no more packets while the network keeps one back.
-constexpr std::int32_t kReach = 1 << 16;
+constexpr std::uint32_t kReach = 1 << 16;
 
 // Real stacks count a message that is under way or do not: an MSN may be one off.
 constexpr std::int32_t kMsnSlack = 1;
@@ -96,9 +96,25 @@ bool NearPart::is_behind(NearFlow& flow) {
 }
 
 void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now) {
-  if (flow.phase == Phase::ended || (flow.policy == flow::Policy::off && !flow.owes())) return;
   // An announcement alone, easily forged, does not keep a failed flow from telling its requester's next request.
   if (flow.phase == Phase::failed && low == end) return;
+  if (!begin_doubt(flow, now)) return;
+  if (low == end)
+    flow.newcomer.add_place(low, now);
+  else
+    widen_doubt(flow, low, end, now);
+  hold_back(flow);
+}
+
+void NearPart::doubt(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
+  if (!begin_doubt(flow, now)) return;
+  widen_doubt(flow, frame, span, now);
+  hold_back(flow);
+}
+
+// False where there is nothing to doubt.
+bool NearPart::begin_doubt(NearFlow& flow, Time now) {
+  if (flow.phase == Phase::ended || (flow.policy == flow::Policy::off && !flow.owes())) return false;
   if (!flow.doubted()) {
     ++counters_[Counter::flows_doubted];
     flow.silent |= kDoubted;
@@ -111,7 +127,10 @@ void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time 
   }
   // Each new sign may be of a life of its own, which has not sent what an earlier one did.
   if (++flow.doubt_number == 0) ++flow.doubt_number;
-  widen_doubt(flow, low, end, now);
+  return true;
+}
+
+void NearPart::hold_back(NearFlow& flow) {
   if (flow.phase == Phase::failed) return;
   if (flow.owes())
     drop_never_sent(flow);
@@ -119,11 +138,22 @@ void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time 
     let_go(flow);
 }
 
-// A request that follows at once on what custody's life has sent is of another life only where that has come so far.
+// One requester sends all of them, and repeats what is not answered: what stands still beside the rest is not its.
 void NearPart::widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now) {
-  if (low == first_unused(flow) && !flow.newcomer.touches(low) && !flow.newcomer.empty()) return;
-  // One requester sends all of them, and repeats what is not answered: what stands still beside the rest is not its.
-  flow.newcomer.add(low, end, now, remembered(flow));
+  if (!goes_on(flow, low)) flow.newcomer.add(low, end, now, remembered(flow));
+}
+
+// The length of a READ is easily forged.
+void NearPart::widen_doubt(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
+  if (goes_on(flow, span.psn)) return;
+  const bool read = frame.opcode != nullptr && frame.opcode->operation == wire::Operation::read_request;
+  if (!read || !flow.newcomer.add_read(span.psn, frame.reth().dma_length, now, remembered(flow)))
+    flow.newcomer.add(span.psn, end_at_most(frame, span), now, remembered(flow));
+}
+
+// A request that follows at once on what custody's life has sent is of another life only where that has come so far.
+bool NearPart::goes_on(const NearFlow& flow, std::uint32_t low) {
+  return low == first_unused(flow) && !flow.newcomer.may_go_on_at(low) && !flow.newcomer.empty();
 }
 
 // First PSN that the requester has not used, as far as was seen here.
@@ -139,19 +169,20 @@ bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held, Time now) 
   if (!flow.doubted()) return true;
   if (held_in(held).vouched == flow.doubt_number) return true;  // it is what the newcomer sent, if there is one
   const std::uint32_t psn = held_in(held).psn;
-  if (flow.newcomer.touches(psn)) return false;
+  if (flow.newcomer.may_go_on_at(psn)) return false;
+  // Its responses would pass for those of the newcomer's own READ.
+  if (held_in(held).wants_response && flow.newcomer.may_have_response(psn)) return false;
   if (psn == flow.newcomer_next && flow.newcomer_answered != 0 && now - flow.newcomer_answered <= remembered(flow))
     return false;
-  const std::int32_t ahead = psn_diff(psn, flow.newcomer.last_end());
   // A newcomer that was answered lives, and may come so far at any moment.
   const Duration quiet = flow.contradicted_at != 0 ? remembered(flow) : kKeptBack;
-  return ahead < 0 || ahead > kReach || now - flow.newcomer.last_at() >= quiet;
+  return !flow.newcomer.last_may_come_to(psn, kReach) || now - flow.newcomer.last_at() >= quiet;
 }
 
 // An answer that is not custody's life's: all before `end` is answered.
 void NearPart::note_newcomer_next(NearFlow& flow, std::uint32_t end, Time now) {
   const bool again = flow.newcomer_answered != 0 && flow.newcomer_next == end;
-  if (!again && !flow.newcomer.has(psn_add(end, -1))) return;
+  if (!again && !flow.newcomer.may_end_at(end)) return;
   flow.newcomer_next = end;
   flow.newcomer_answered = now;
 }
@@ -236,7 +267,7 @@ bool NearPart::proves(const NearFlow& flow, const wire::Frame& frame, std::uint3
   // Outside of a newcomer's requests its responder acknowledges nothing but, with MSN 0, what lies before them.
   const auto lowest = flow.newcomer.lowest();
   const std::int32_t most = lowest ? psn_diff(end, *lowest) : 0;
-  const bool outside = !flow.newcomer.has(psn_add(end, -1)) && ((lowest && most <= 0) || !flow.newcomer.forgot());
+  const bool outside = !flow.newcomer.may_end_at(end) && ((lowest && most <= 0) || !flow.newcomer.forgot());
   return outside ? msn > 0 : most > 0 && static_cast<std::int32_t>(msn) > most + kMsnSlack;
 }
 
@@ -246,7 +277,7 @@ bool NearPart::response_proves(const NearFlow& flow, const wire::Frame& frame) {
   if (read == nullptr || !held_in(read).sent) return false;
   const Held& held = held_in(read);
   if (psn_lt(frame.psn(), held.psn) || psn_lt(held.last_psn, frame.psn())) return false;
-  if (!flow.newcomer.has(frame.psn()) && !flow.newcomer.forgot()) return true;
+  if (!flow.newcomer.may_have_response(frame.psn()) && !flow.newcomer.forgot()) return true;
   const auto lowest = flow.newcomer.lowest();
   if (!frame.opcode->has(wire::kHasAeth) || !lowest) return false;
   const auto msn = static_cast<std::int32_t>(std::uint32_t{frame.aeth().msn});
@@ -272,7 +303,7 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t end = acknowledged_end(frame);
   const std::uint32_t msn = frame.aeth().msn;
   const bool ack = wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack;
-  const bool of_newcomer = ack && flow.newcomer.has(frame.psn());
+  const bool of_newcomer = ack && flow.newcomer.may_end_at(end);
 
   if (flow.phase != Phase::failed && !flow.owes()) {
     // Nothing is at stake. A new life is followed from where its responder answers.

@@ -11,6 +11,7 @@
 #include "custody/observer.hpp"
 #include "custody/packet_queue.hpp"
 #include "custody/psn_runs.hpp"
+#include "custody/recent_requests.hpp"
 #include "custody/rtt.hpp"
 #include "custody/window.hpp"
 #include "flow/policy.hpp"
@@ -144,7 +145,7 @@ struct alignas(64) NearFlow {
   Time doubted_at = 0;
   Time contradicted_at = 0;                 ///< when an answer first did not continue custody's life; 0: none did
   std::uint32_t doubt_number = 0;           ///< of the last sign of another life; 0: there was none
-  RecentPsnRuns newcomer;                   ///< requests since then that may be another life's
+  RecentRequests newcomer;                  ///< since then, that may be another life's
   std::uint32_t newcomer_next = 0;          ///< first PSN after those that its responder has answered,
   Time newcomer_answered = 0;               ///< and when it last said so; 0: never
   std::uint32_t gap_top = 0;                ///< first PSN after the packets dropped beyond a gap

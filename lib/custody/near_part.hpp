@@ -180,6 +180,7 @@ class NearPart {
   };
   static Span span_of(const NearFlow& flow, const wire::Frame& frame);
   [[gnu::cold]] static std::uint32_t end_at_most(const wire::Frame& frame, const Span& span);
+  [[gnu::cold]] void doubt(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   static void reach_sent_top(NearFlow& flow, const Span& span);
   Verdict in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   Verdict beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
@@ -242,7 +243,11 @@ class NearPart {
   static bool agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn);
   static bool is_behind(NearFlow& flow);
   static void fall_behind(NearFlow& flow, Time now);
+  bool begin_doubt(NearFlow& flow, Time now);
+  void hold_back(NearFlow& flow);
   static void widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now);
+  static void widen_doubt(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
+  static bool goes_on(const NearFlow& flow, std::uint32_t low);
   static bool may_resend(const NearFlow& flow, const rte_mbuf* held, Time now);
   void ask_in_doubt(NearFlow& flow, Time now);
   static void skip_resends(NearFlow& flow);

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <optional>
 
-#include "flow/time.hpp"
 #include "wire/psn.hpp"
 
 namespace longhaul::custody {
@@ -91,61 +89,6 @@ class PsnRuns {
 
   std::array<Run, kMost + 1> runs_{};
   unsigned count_ = 0;
-};
-
-/// Requests seen recently: PSNs that do not come again while others do are forgotten after one to two spans of time. An
-/// empty run marks where announced requests will begin; none of them has been seen.
-class RecentPsnRuns {
- public:
-  bool empty() const { return recent_.empty(); }
-  void clear() { *this = {}; }
-  void add(std::uint32_t low, std::uint32_t end, Time now, Duration span) {
-    if (recent_.empty()) began_ = now;
-    if (low != end) {
-      note_lowest(low);
-      // A place alone is no sign that a requester goes on.
-      if (now - began_ > span) {
-        forgot_ = forgot_ || !earlier_.empty();
-        earlier_ = recent_;
-        recent_.clear();
-        began_ = now;
-      }
-    }
-    recent_.add(low, end);
-    last_at_ = now;
-    last_end_ = end;
-  }
-  bool has(std::uint32_t psn) const { return recent_.has(psn) || earlier_.has(psn); }
-  bool touches(std::uint32_t psn) const { return recent_.touches(psn) || earlier_.touches(psn); }
-  /// Of all requests ever added. Nothing when there are none, or when they lie too far apart on the circle to be
-  /// ordered.
-  std::optional<std::uint32_t> lowest() const { return ordered_ ? lowest_ : std::nullopt; }
-  /// Something was forgotten.
-  bool forgot() const { return forgot_; }
-  /// When something was last added, and where that ended. Not when empty.
-  Time last_at() const { return last_at_; }
-  std::uint32_t last_end() const { return last_end_; }
-  /// After the highest request that is remembered beyond `psn`; `psn` without one.
-  std::uint32_t top_from(std::uint32_t psn) const { return earlier_.top_from(recent_.top_from(psn)); }
-
- private:
-  // A quarter of the circle. A requester that goes on past half of it is noticed before it gets there.
-  static constexpr std::int32_t kOrdered = 1 << 22;
-
-  void note_lowest(std::uint32_t low) {
-    const std::int32_t ahead = lowest_ ? wire::psn_diff(low, *lowest_) : 0;
-    if (ahead > kOrdered || ahead < -kOrdered) ordered_ = false;
-    if (!lowest_ || ahead < 0) lowest_ = low;
-  }
-
-  PsnRuns recent_;
-  PsnRuns earlier_;
-  Time began_ = 0;
-  Time last_at_ = 0;
-  std::uint32_t last_end_ = 0;
-  std::optional<std::uint32_t> lowest_;
-  bool ordered_ = true;
-  bool forgot_ = false;
 };
 
 }  // namespace longhaul::custody

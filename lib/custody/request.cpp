@@ -63,7 +63,7 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
   }
 
   if (flow.doubted()) [[unlikely]]
-    widen_doubt(flow, span.psn, end_at_most(frame, span), now);
+    widen_doubt(flow, frame, span, now);
 
   switch (flow.phase) {
     case Phase::failed:
@@ -93,7 +93,7 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
 // pseudo-ACK, or is another, so it is the responder's to answer. So is one that asks on though it was told: another
 // life's may ignore a fatal NAK for its PSN.
 Verdict NearPart::of_failed(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
-  if (psn_lt(span.psn, flow.h) || flow.told_enough()) doubt(flow, span.psn, end_at_most(frame, span), now);
+  if (psn_lt(span.psn, flow.h) || flow.told_enough()) doubt(flow, frame, span, now);
   const bool next = flow.from_record || psn_le(span.psn, flow.sent_top);
   if (flow.doubted() || !next) {
     ++counters_[Counter::plain_requests];
@@ -160,8 +160,7 @@ bool NearPart::may_nak_gap(const NearFlow& flow) const {
 
 // Another life may begin anywhere and come to where custody is. Where there is none, nothing is at stake.
 void NearPart::strange_request(NearFlow& flow, const wire::Frame& frame, Time now) {
-  const Span span = span_of(flow, frame);
-  if (!flow.queue.empty()) doubt(flow, span.psn, end_at_most(frame, span), now);
+  if (!flow.queue.empty()) doubt(flow, frame, span_of(flow, frame), now);
 }
 
 // The responder has acknowledged something of it to the requester, which ignores a NAK for that. It repeats what is
@@ -174,7 +173,7 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
   const bool first = !flow.gap_nak_wanted && !flow.gap_nak_sent;
   // A requester that is asked for the gap fills it. One that only repeats what is beyond has nothing before it.
   if (may_nak_gap(flow) && (idle_for_long(flow, now) || (!first && psn_lt(span.psn, flow.gap_top))))
-    doubt(flow, span.psn, end_at_most(frame, span), now);
+    doubt(flow, frame, span, now);
   if (may_nak_gap(flow)) {
     // All before the gap is in custody, and the responder would discard what is beyond: ask for the rest from here.
     ++counters_[Counter::dropped_beyond_gap];
@@ -190,7 +189,7 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
 
 // A request that leaves out others, while the box owes some: they were lost before the box, or never sent.
 void NearPart::note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
-  if (flow.owes() && psn_lt(first_unused(flow), span.psn)) doubt(flow, span.psn, end_at_most(frame, span), now);
+  if (flow.owes() && psn_lt(first_unused(flow), span.psn)) doubt(flow, frame, span, now);
 }
 
 // A request below tail comes again: a pseudo-ACK was lost, the network made a copy, or the QPs live another life. What
@@ -207,7 +206,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
   if (read)
     read_repeated(flow, frame, span, held_mbuf, now);
   else if (held_mbuf == nullptr ? psn_lt(span.psn, flow.una) : !same_request(held_mbuf, frame))
-    doubt(flow, span.psn, end_at_most(frame, span), now);
+    doubt(flow, frame, span, now);
   else if (held_mbuf != nullptr && !flow.doubted()) {
     // The same packet, of the same life or of another that has lost all before it.
     if (told) flow.silent |= kRepeated;
@@ -242,13 +241,13 @@ void NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Spa
     const std::uint32_t last = psn_lt(newest, span.last_psn) ? newest : span.last_psn;
     if ((flow.silent & kReadAgain) == 0 || psn_lt(flow.read_again_last, last)) flow.read_again_last = last;
     flow.silent |= kReadAgain;
-    if (psn_lt(span.psn, flow.una)) doubt(flow, span.psn, end_at_most(frame, span), now);
+    if (psn_lt(span.psn, flow.una)) doubt(flow, frame, span, now);
     return;
   }
   Held& held = held_in(held_mbuf);
   if (!held.wants_response || span.last_psn != held.last_psn ||
       (span.psn == held.psn && !same_request(held_mbuf, frame))) {
-    doubt(flow, span.psn, end_at_most(frame, span), now);
+    doubt(flow, frame, span, now);
     return;
   }
   held.shortened = held.shortened || span.psn != held.psn;

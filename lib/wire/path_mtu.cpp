@@ -6,12 +6,6 @@
 
 namespace longhaul::wire {
 
-namespace {
-
-constexpr std::uint32_t kMost = 4096;
-
-}  // namespace
-
 std::uint32_t psns_of(const Frame& frame, std::uint32_t path_mtu) noexcept {
   if (frame.opcode->operation != Operation::read_request) return 1;
   const std::uint32_t bytes = frame.reth().dma_length;
@@ -26,7 +20,7 @@ std::uint32_t path_mtu_shown_by(const Frame& frame) noexcept {
   const bool carries = opcode.operation == Operation::send || opcode.operation == Operation::write ||
                        opcode.operation == Operation::read_response;
   const std::uint32_t bytes = frame.payload_size;
-  if (!full || !carries || bytes < kLeastPathMtu || bytes > kMost || !std::has_single_bit(bytes)) return 0;
+  if (!full || !carries || bytes < kLeastPathMtu || bytes > kMostPathMtu || !std::has_single_bit(bytes)) return 0;
   return bytes;
 }
 

@@ -9,6 +9,7 @@
 namespace longhaul::wire {
 
 inline constexpr std::uint32_t kLeastPathMtu = 256;  ///< bytes
+inline constexpr std::uint32_t kMostPathMtu = 4096;  ///< bytes
 
 /// PSNs that a request packet uses up: those of its responses for a READ, else 1. 0 when they cannot be told: a READ of
 /// more than the least path MTU, and `path_mtu` (bytes) is 0. `frame.opcode` must be a known request.

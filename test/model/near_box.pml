@@ -32,7 +32,7 @@ bool came_again = false;         /* kRepeated of `silent` */
 byte newcomer = 0;               /* the runs of PsnRuns: bit p is PSN p; what touches is one run there as well */
 byte vouched = 0;                /* bit p: Held::vouched of PSN p is this doubt's number */
 bool contradicted = false;       /* contradicted_at is set */
-byte lowest = 0;                 /* RecentPsnRuns: of all that was ever in newcomer */
+byte lowest = 0;                 /* RecentRequests: of all that was ever in newcomer */
 bool forgot = false;             /* and whether something no longer is */
 bool behind = false, shared = false, from_record = false;
 byte behind_at = 0, gap_top = 0;
@@ -237,7 +237,7 @@ inline widen_doubt(psn) {
   :: psn == first_unused && !touches(psn) && newcomer != 0
   :: else ->
      if :: newcomer == 0 || psn < lowest -> lowest = psn :: else fi;
-     /* RecentPsnRuns: what does not come again while others do. What its requester waits for comes again sooner, and
+     /* RecentRequests: what does not come again while others do. What its requester waits for comes again sooner, and
       * what it does not wait for any more is under way for less long. */
      if
      :: rq_una <= psn && psn < rq_top && (newcomer & ~between(rq_una, rq_top)) != 0 -> newcomer = newcomer & between(rq_una, rq_top); forgot = true

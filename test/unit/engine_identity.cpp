@@ -773,7 +773,8 @@ TEST_CASE("a life that begins far from custody is another one before it comes th
   // A READ that ends where custody begins: its responder waits for just that.
   world.passes({pair.read(wire::psn_add(101, -70000), 70000 * 4096)});
   world.rig.wait(seconds(5));
-  CHECK(world.rig.at_wan().empty());
+  const Lines sent = world.rig.at_wan();
+  CHECK(std::count(sent.begin(), sent.end(), Seen(pair.write(101)).line()) == 0);
 }
 
 TEST_CASE("another connection has the requester's QPN while old custody waits: its real ACKs are not eaten",
@@ -857,7 +858,8 @@ TEST_CASE("RNR NAKs for 70 s, and an old ACK that nobody asked for: nothing fail
   CHECK(world.rig.engine->custody_packets() == 1);
 }
 
-TEST_CASE("RNR NAKs for 70 s, and a forged READ over all that custody has: nothing is given up", "[engine][identity]") {
+TEST_CASE("RNR NAKs for 70 s, and a forged READ over all that custody has: they prove that it is not another's",
+          "[engine][identity]") {
   World world;
   const Pair pair;
   world.rig.connect_confirmed(pair);
@@ -865,12 +867,30 @@ TEST_CASE("RNR NAKs for 70 s, and a forged READ over all that custody has: nothi
   CHECK(world.rig.at_host() == Lines{"ack 101 msn 2"});
   world.passes({pair.read(90, 0x80000000)});
   for (unsigned i = 0; i < 140; ++i) {
-    world.reaches({pair.rnr(101, 1, 14)});
+    world.rig.wan_sends(pair.rnr(101, 1, 14));
     world.rig.wait(milliseconds(500));
   }
+  CHECK(world.heard.resumed == 1);
+  CHECK(world.rig.at_host().empty());
   CHECK(world.heard.failed == 0);
   CHECK(world.rig.engine->custody_packets() == 1);
-  world.reaches({pair.ack(101, 2)});
+  world.rig.wan_sends(pair.ack(101, 2));
+  CHECK(world.rig.engine->custody_packets() == 0);
+}
+
+TEST_CASE("a forged READ over all that custody has, and the WAN loses a packet: it is sent again",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.owe(pair, 101, 2, 4);
+  world.passes({pair.read(90, 0x80000000)});
+  world.rig.wait(seconds(1));
+  const Lines sent = world.rig.at_wan();
+  CHECK(std::count(sent.begin(), sent.end(), Seen(pair.write(101)).line()) > 0);
+  world.rig.wan_sends(pair.ack(101, 2));
+  CHECK(world.heard.resumed == 1);
+  world.rig.wan_sends(pair.ack(104, 5));
   CHECK(world.rig.engine->custody_packets() == 0);
 }
 

@@ -12,7 +12,6 @@
 
 using namespace longhaul;
 using custody::PsnRuns;
-using custody::RecentPsnRuns;
 using wire::psn_add;
 
 namespace {
@@ -156,35 +155,4 @@ TEST_CASE("while there are places, the runs are exactly what was added", "[psn_r
       if (runs.has(psn_add(base, offset)) != (added.count(offset) != 0)) FAIL("not what was added");
     }
   }
-}
-
-TEST_CASE("the lowest request is none that was only announced, and none where requests lie too far apart",
-          "[psn_runs]") {
-  const std::uint32_t base = GENERATE(0u, 1000u, 0x7ffff8u, 0xfffff8u);
-  const auto at = [base](std::uint32_t offset) { return psn_add(base, offset); };
-  const Time now = seconds(100);
-  RecentPsnRuns runs;
-  const auto seen = [&](std::uint32_t low, std::uint32_t end) { runs.add(at(low), at(end), now, seconds(1)); };
-  seen(500, 500);
-  CHECK_FALSE(runs.empty());
-  CHECK(runs.lowest() == std::nullopt);
-  seen(600, 602);
-  CHECK(runs.lowest() == at(600));
-  seen(590, 591);
-  CHECK(runs.lowest() == at(590));
-  for (const std::uint32_t away : {1u << 22, 1u << 23, 3u << 22}) seen(away, away);
-  CHECK(runs.lowest() == at(590));
-  CHECK(runs.top_from(at(590)) == at(602));
-
-  SECTION("another begins beyond a quarter of the circle") { seen(590 + (1 << 22) + 1, 700 + (1 << 22)); }
-  SECTION("one before the first by as much") { seen((3u << 22) + 589, (3u << 22) + 590); }
-  SECTION("one goes on and on") {
-    for (std::uint32_t low = 602; low < (1 << 24) + 602; low += 1000) runs.add(at(low), at(low + 1000), now, 0);
-  }
-  CHECK(runs.lowest() == std::nullopt);
-  seen(600, 602);
-  CHECK(runs.lowest() == std::nullopt);
-  runs.clear();
-  seen(600, 602);
-  CHECK(runs.lowest() == at(600));
 }

@@ -118,7 +118,8 @@ DEFECTS = [
            6, 'connected=0 reconnect=1 same_exchange=1 close=2 box_a.confirm_cm=1 box_b.confirm_cm=1 come_back=0 '
            'come_back_qpns=0 come_back_psn=0 leave_us=0 starts_us=0'),
     Defect('custody is sent again where another life waits for its own', 'lib/custody/identity.cpp',
-           'if (flow.newcomer.touches(psn)) return false;', 'if (flow.newcomer.touches(psn)) return true;', 2),
+           'if (flow.newcomer.may_go_on_at(psn)) return false;',
+           'if (flow.newcomer.may_go_on_at(psn)) return true;', 2),
     Defect('any answer ends a doubt', 'lib/custody/identity.cpp',
            'if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;',
            'if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;\n  if (msn < 0x1000000) return true;', 1),
@@ -140,7 +141,7 @@ DEFECTS = [
            'a.messages=10 a.mix=6 a.uniform=1 a.max_bytes=64 box_a.confirm_cm=1 wan_delay_us=1000 outage_at_us=1900 '
            'outage_us=300000 outage_segment=1'),
     Defect('a failed flow tells whoever comes', 'lib/custody/request.cpp',
-           'if (psn_lt(span.psn, flow.h) || flow.told_enough()) doubt(flow, span.psn, end_at_most(frame, span), now);', '', 8,
+           'if (psn_lt(span.psn, flow.h) || flow.told_enough()) doubt(flow, frame, span, now);', '', 8,
            'come_back=1 connected=1 starts_us=1100000'),
     Defect('answers for what was answered are absorbed', 'lib/custody/answer.cpp',
            '  ++counters_[Counter::answers_stale];\n  return Verdict::forward;\n',
@@ -188,6 +189,9 @@ DEFECTS = [
            unit='after ten idle minutes*'),
     Defect('timers run before the rings are read', 'lib/engine/loop_time.cpp',
            'if (!more) read_until_ = round_began_;', 'read_until_ = round_began_;', 6, unit='timers wait for a round*'),
+    Defect('a forged READ holds back all that it may span', 'lib/custody/identity.cpp',
+           '  if (!read || !flow.newcomer.add_read(span.psn, frame.reth().dma_length, now, remembered(flow)))\n', '', 8,
+           unit='a forged READ over all that custody has*'),
     Defect('a READ asked again is as long as it says', 'lib/custody/request.cpp',
            'psn_lt(newest, span.last_psn) ? newest : span.last_psn;', 'span.last_psn;', 7,
            unit='a forged READ of 2^31 bytes*'),

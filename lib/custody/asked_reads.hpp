@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// READs that may be another life's. A responder acknowledges nothing within a READ and expects no request there: it
+// goes on behind the last response. Where that is depends on the path MTU, which another life need not share.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "wire/path_mtu.hpp"
+#include "wire/psn.hpp"
+
+namespace longhaul::custody {
+
+class AskedReads {
+ public:
+  void clear() { count_ = 0; }
+
+  /// A READ of so many bytes that begins at `psn`. False when there is no place for another one.
+  bool add(std::uint32_t psn, std::uint32_t bytes) {
+    const Read read{psn, bytes};
+    if (any([&read](const Read& other) { return other == read; })) return true;
+    if (count_ == kMost) return false;
+    reads_[count_++] = read;
+    return true;
+  }
+
+  /// One may end before `psn`: its responder may expect a request there.
+  bool may_end_at(std::uint32_t psn) const {
+    return any([psn](const Read& read) { return read.may_end_within(psn, 0); });
+  }
+
+  /// One that begins at `from` may end so many PSNs before `psn` or fewer.
+  bool may_come_to(std::uint32_t psn, std::uint32_t reach, std::uint32_t from) const {
+    return any([=](const Read& read) { return read.psn == from && read.may_end_within(psn, reach); });
+  }
+
+  /// After the last response beyond `psn` that there may be; `psn` without one.
+  std::uint32_t top_from(std::uint32_t psn) const {
+    std::uint32_t top = psn;
+    for (unsigned i = 0; i < count_; ++i) {
+      const std::uint32_t end = wire::psn_add(reads_[i].psn, reads_[i].psns(wire::kLeastPathMtu));
+      if (wire::psn_lt(top, end)) top = end;
+    }
+    return top;
+  }
+
+  /// A response may have `psn`.
+  bool may_have(std::uint32_t psn) const {
+    return any(
+        [psn](const Read& read) { return ((psn - read.psn) & wire::kPsnMask) < read.psns(wire::kLeastPathMtu); });
+  }
+
+ private:
+  static constexpr unsigned kMost = 2;
+
+  struct Read {
+    std::uint32_t psn = 0;
+    std::uint32_t bytes = 0;
+    bool operator==(const Read&) const = default;
+
+    std::uint32_t psns(std::uint32_t mtu) const { return std::max(1U, bytes / mtu + (bytes % mtu != 0)); }
+
+    // It may end at `place` or so many PSNs before.
+    bool may_end_within(std::uint32_t place, std::uint32_t reach) const {
+      for (std::uint32_t mtu = wire::kLeastPathMtu; mtu <= wire::kMostPathMtu; mtu *= 2)
+        if (((place - psn - psns(mtu)) & wire::kPsnMask) <= reach) return true;
+      return false;
+    }
+  };
+
+  template <typename Condition>
+  bool any(Condition condition) const {
+    return std::any_of(reads_.begin(), reads_.begin() + count_, condition);
+  }
+
+  std::array<Read, kMost> reads_{};
+  unsigned count_ = 0;
+};
+
+}  // namespace longhaul::custody

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The requests that may be another life's (identity.cpp), as far as they are remembered.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "custody/asked_reads.hpp"
+#include "custody/psn_runs.hpp"
+#include "flow/time.hpp"
+#include "wire/psn.hpp"
+
+namespace longhaul::custody {
+
+/// Requests seen recently. What does not come again while others do is forgotten after one to two spans of time.
+class RecentRequests {
+ public:
+  bool empty() const { return recent_.runs.empty(); }
+  void clear() { *this = {}; }
+
+  /// A request was seen that has the PSNs from `low` to before `end`.
+  void add(std::uint32_t low, std::uint32_t end, Time now, Duration span) {
+    note_lowest(low);
+    forget(now, span);
+    put(low, end, now);
+  }
+  /// A READ was seen. False, and nothing is noted, when there is no place for another one.
+  bool add_read(std::uint32_t psn, std::uint32_t bytes, Time now, Duration span) {
+    forget(now, span);
+    if (!recent_.reads.add(psn, bytes)) return false;
+    note_lowest(psn);
+    put(psn, psn, now);
+    return true;
+  }
+  /// Requests are announced that begin here; none of them has been seen.
+  void add_place(std::uint32_t psn, Time now) { put(psn, psn, now); }
+
+  /// A responder of theirs may expect a request with this PSN next.
+  bool may_go_on_at(std::uint32_t psn) const {
+    return recent_.runs.touches(psn) || earlier_.runs.touches(psn) || recent_.reads.may_end_at(psn) ||
+           earlier_.reads.may_end_at(psn);
+  }
+  /// One of them, or its last response, may have the PSN before `end`.
+  bool may_end_at(std::uint32_t end) const {
+    const std::uint32_t last = wire::psn_add(end, -1);
+    return recent_.runs.has(last) || earlier_.runs.has(last) || recent_.reads.may_end_at(end) ||
+           earlier_.reads.may_end_at(end);
+  }
+  /// A response may have this PSN.
+  bool may_have_response(std::uint32_t psn) const {
+    return recent_.runs.has(psn) || earlier_.runs.has(psn) || recent_.reads.may_have(psn) ||
+           earlier_.reads.may_have(psn);
+  }
+  /// The last of them may end so many PSNs before `psn` or fewer.
+  bool last_may_come_to(std::uint32_t psn, std::uint32_t reach) const {
+    return ((psn - last_end_) & wire::kPsnMask) <= reach || recent_.reads.may_come_to(psn, reach, last_end_);
+  }
+  /// Of all requests ever added. Nothing when there are none, or when they lie too far apart on the circle to be
+  /// ordered.
+  std::optional<std::uint32_t> lowest() const { return ordered_ ? lowest_ : std::nullopt; }
+  /// Something was forgotten.
+  bool forgot() const { return forgot_; }
+  /// When something was last added. Not when empty.
+  Time last_at() const { return last_at_; }
+  /// After the highest request that is remembered beyond `psn`; `psn` without one.
+  std::uint32_t top_from(std::uint32_t psn) const {
+    for (const Requests* seen : {&recent_, &earlier_}) psn = seen->reads.top_from(seen->runs.top_from(psn));
+    return psn;
+  }
+
+ private:
+  // A quarter of the circle. A requester that goes on past half of it is noticed before it gets there.
+  static constexpr std::int32_t kOrdered = 1 << 22;
+
+  struct Requests {
+    PsnRuns runs;  // of a READ only the place where it begins
+    AskedReads reads;
+  };
+
+  void forget(Time now, Duration span) {
+    if (recent_.runs.empty() || now - began_ <= span) return;
+    forgot_ = forgot_ || !earlier_.runs.empty();
+    earlier_ = recent_;
+    recent_ = {};
+  }
+
+  void put(std::uint32_t low, std::uint32_t end, Time now) {
+    if (recent_.runs.empty()) began_ = now;
+    recent_.runs.add(low, end);
+    last_at_ = now;
+    last_end_ = end;
+  }
+
+  void note_lowest(std::uint32_t low) {
+    const std::int32_t ahead = lowest_ ? wire::psn_diff(low, *lowest_) : 0;
+    if (ahead > kOrdered || ahead < -kOrdered) ordered_ = false;
+    if (!lowest_ || ahead < 0) lowest_ = low;
+  }
+
+  Requests recent_;
+  Requests earlier_;
+  Time began_ = 0;
+  Time last_at_ = 0;
+  std::uint32_t last_end_ = 0;
+  std::optional<std::uint32_t> lowest_;
+  bool ordered_ = true;
+  bool forgot_ = false;
+};
+
+}  // namespace longhaul::custody
