@@ -520,6 +520,7 @@ void Judge::box_crashed(unsigned box, std::uint64_t owed, bool remembered) {
     flow->remembered = remembered;
     flow->waits_in_record = remembered && owed != 0;
     if (!remembered) flow->told = 0;
+    flow->in_port = flow->told;
     if (owed != 0 && !remembered) flow->box_lost_memory = true;
   }
 }

@@ -114,6 +114,7 @@ class Judge final : public BoxWatch {
     std::vector<bool> left;            ///< by position: the near box's WAN port accepted it, intact
     std::uint32_t contiguous = 0;      ///< all before it left the near box or was accepted
     std::uint32_t told = 0;            ///< first position nobody has acknowledged to the requester through the near box
+    std::uint32_t in_port = 0;         ///< the same, with ACKs that still wait in a port of the near box
     std::uint32_t responder_said = 0;  ///< the same, by ACKs of the responder itself
     std::vector<std::uint32_t> response_next;  ///< by message: next response to leave towards the requester
     std::vector<std::uint32_t> asked_from;     ///< by message: where the last repeat of a READ began
@@ -175,6 +176,7 @@ class Judge final : public BoxWatch {
     void on_flow_learned(const custody::FlowIdentity&, Time) override;
     void on_found_in_record(const custody::FlowIdentity&, std::uint64_t) override;
     void on_flow_failed(const custody::FlowIdentity&, std::string_view, std::uint64_t, Time) override;
+    void on_pseudo_ack(const custody::FlowIdentity&, const custody::AckFields&, Time) override;
     void on_doubted(const custody::FlowIdentity&, Time) override;
     void on_resumed(const custody::FlowIdentity&, Time) override;
     void on_began_again(const custody::FlowIdentity&, Time) override;

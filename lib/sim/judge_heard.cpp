@@ -61,6 +61,13 @@ void Judge::Observer::on_flow_learned(const custody::FlowIdentity& identity, Tim
   found->second->closed = found->second->doubted = false;
 }
 
+void Judge::Observer::on_pseudo_ack(const custody::FlowIdentity& identity, const custody::AckFields& ack, Time) {
+  Flow* flow = find(identity);
+  if (flow == nullptr) return;
+  const std::int32_t position = flow->plan.work->position_of(ack.psn);
+  if (position >= 0) flow->in_port = std::max(flow->in_port, static_cast<std::uint32_t>(position) + 1);
+}
+
 void Judge::Observer::on_doubted(const custody::FlowIdentity& identity, Time) {
   for_lives(identity, [](Flow& flow) { flow.doubted = true; });
 }
@@ -76,7 +83,7 @@ void Judge::Observer::on_began_again(const custody::FlowIdentity& identity, Time
   on_flow_learned(identity, now);
   Flow* flow = find(identity);
   if (flow != nullptr && flow->requester != nullptr)
-    flow->told = std::min(flow->told, flow->requester->unacknowledged());
+    flow->told = flow->in_port = std::min(flow->told, flow->requester->unacknowledged());
 }
 
 void Judge::Observer::on_unconfirmed_in_doubt(const custody::FlowIdentity& identity, std::uint64_t, std::uint64_t,
@@ -125,7 +132,8 @@ void Judge::Observer::for_lives(const custody::FlowIdentity& identity, const std
 }
 
 void Judge::Observer::note_said(const custody::FlowIdentity& identity) {
-  for_lives(identity, [](Flow& flow) { flow.visible = flow.visible || flow.told > flow.accepted; });
+  for_lives(identity,
+            [](Flow& flow) { flow.visible = flow.visible || std::max(flow.told, flow.in_port) > flow.accepted; });
 }
 
 void Judge::Observer::on_unconfirmed_at_close(const custody::FlowIdentity& identity, std::uint64_t packets,

@@ -27,7 +27,8 @@ void QueuePair::receive(const View& view, Time now) {
   if (cm_) {
     const auto state = cm_->state();
     if (state == CmAgent::State::idle || state == CmAgent::State::req_sent || state == CmAgent::State::refused) return;
-    if (!is_answer) cm_->traffic_came();
+    // What lies before the first PSN is no peer's: a forger's READ (strays.cpp) does not stand for the RTU.
+    if (!is_answer && responder_.may_be_next(view.frame.psn())) cm_->traffic_came();
     follow_cm(now);
   }
   if (is_answer)

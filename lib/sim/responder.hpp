@@ -12,6 +12,7 @@
 #include "sim/frames.hpp"
 #include "sim/work.hpp"
 #include "wire/builder.hpp"
+#include "wire/psn.hpp"
 
 namespace longhaul::sim {
 
@@ -30,8 +31,8 @@ struct ResponderPlan {
   std::uint32_t resources = 8;         ///< READs and atomics that can be repeated
   std::uint32_t fatal_at = 0;          ///< answers this message (from 1) with `fatal_code`; 0: never
   std::uint8_t fatal_code = 2;
-  std::uint32_t odd_nak_at =
-      0;                      ///< also answers this message's first packet by a NAK of a code that IBTA does not define
+  /// Answers this message's first packet also by a NAK of a code that IBTA does not define; 0: none.
+  std::uint32_t odd_nak_at = 0;
   std::uint32_t dead_at = 0;  ///< says and does nothing more from this message on; 0: never
 };
 
@@ -65,6 +66,8 @@ class Responder {
   /// Nothing more is accepted or answered.
   void kill() { dead_ = true; }
   bool dead() const { return dead_; }
+  /// A request with this PSN is none that was answered.
+  bool may_be_next(std::uint32_t psn) const { return wire::psn_le(expected_, psn); }
   /// It said a fatal NAK: its QP is in error.
   bool failed() const { return failed_; }
 
