@@ -15,14 +15,15 @@
 // custody again that the other life could take for its own. Custody of which nothing was acknowledged is let go: the
 // requester still has it. Custody that was acknowledged stays, and only the responder's answers decide about it:
 //
-//   The requests that came since the doubt began are runs of PSNs (NearFlow::newcomer). A responder that has begun to
-//   live with one of them acknowledges nothing outside of it, and has completed no more messages than it has PSNs. An
-//   answer beyond either, at una or later, and with the MSN that was counted, is of the life that custody is of: the
-//   flow resumes. PSNs more than a quarter of the circle apart have no order: an MSN then proves nothing. (Answers of a
-//   former life are no longer under way when another begins: the hosts wait for that too.) An answer that fits both
-//   lives releases what it covers; and that is counted and logged as unconfirmed. Answers below una for what came
-//   since, again and again, are of another life. Then, and at give_up, all custody ends so: the requester it was
-//   acknowledged to may be gone, and whom a fatal NAK would meet is not known.
+//   The requests that came since the doubt began are runs of PSNs; of a READ, whose length is easily forged, only where
+//   it begins and may end (NearFlow::newcomer). A responder that has begun to live with one of them acknowledges
+//   nothing outside of it, and has completed no more messages than it has PSNs. An answer beyond either, at una or
+//   later, and with the MSN that was counted, is of the life that custody is of: the flow resumes. PSNs more than a
+//   quarter of the circle apart have no order: an MSN then proves nothing. (Answers of a former life are no longer
+//   under way when another begins: the hosts wait for that too.) An answer that fits both lives releases what it
+//   covers; and that is counted and logged as unconfirmed. Answers below una for what came since, again and again, are
+//   of another life. Then, and at give_up, all custody ends so: the requester it was acknowledged to may be gone, and
+//   whom a fatal NAK would meet is not known.
 //
 // A wrong doubt costs about a round trip without acceleration. A doubt that is missed is one that nothing here could
 // have seen: the other life's requests up to the flow's next PSN were all lost before the box (docs/design.md, 4).
