@@ -14,9 +14,7 @@ namespace longhaul::custody {
 
 class AskedReads {
  public:
-  void clear() { count_ = 0; }
-
-  /// A READ of so many bytes that begins at `psn`. False when there is no place for another one.
+  /// Notes a READ of `bytes` whose first response has `psn`. Returns false, and notes nothing, when there is no room.
   bool add(std::uint32_t psn, std::uint32_t bytes) {
     const Read read{psn, bytes};
     if (any([&read](const Read& other) { return other == read; })) return true;
@@ -30,16 +28,16 @@ class AskedReads {
     return any([psn](const Read& read) { return read.may_end_within(psn, 0); });
   }
 
-  /// One that begins at `from` may end so many PSNs before `psn` or fewer.
+  /// A READ that begins at `from` may end at `psn`, or up to `reach` PSNs before it.
   bool may_come_to(std::uint32_t psn, std::uint32_t reach, std::uint32_t from) const {
     return any([=](const Read& read) { return read.psn == from && read.may_end_within(psn, reach); });
   }
 
-  /// After the last response beyond `psn` that there may be; `psn` without one.
+  /// The PSN after the highest possible response; `psn` when none lies beyond that.
   std::uint32_t top_from(std::uint32_t psn) const {
     std::uint32_t top = psn;
     for (unsigned i = 0; i < count_; ++i) {
-      const std::uint32_t end = wire::psn_add(reads_[i].psn, reads_[i].psns(wire::kLeastPathMtu));
+      const std::uint32_t end = wire::psn_add(reads_[i].psn, reads_[i].most_psns());
       if (wire::psn_lt(top, end)) top = end;
     }
     return top;
@@ -47,8 +45,7 @@ class AskedReads {
 
   /// A response may have `psn`.
   bool may_have(std::uint32_t psn) const {
-    return any(
-        [psn](const Read& read) { return ((psn - read.psn) & wire::kPsnMask) < read.psns(wire::kLeastPathMtu); });
+    return any([psn](const Read& read) { return ((psn - read.psn) & wire::kPsnMask) < read.most_psns(); });
   }
 
  private:
@@ -59,12 +56,12 @@ class AskedReads {
     std::uint32_t bytes = 0;
     bool operator==(const Read&) const = default;
 
-    std::uint32_t psns(std::uint32_t mtu) const { return std::max(1U, bytes / mtu + (bytes % mtu != 0)); }
+    std::uint32_t most_psns() const { return wire::responses_to_read(bytes, wire::kLeastPathMtu); }
 
-    // It may end at `place` or so many PSNs before.
+    // With one of the path MTUs it ends at `place`, or up to `reach` PSNs before it.
     bool may_end_within(std::uint32_t place, std::uint32_t reach) const {
       for (std::uint32_t mtu = wire::kLeastPathMtu; mtu <= wire::kMostPathMtu; mtu *= 2)
-        if (((place - psn - psns(mtu)) & wire::kPsnMask) <= reach) return true;
+        if (((place - psn - wire::responses_to_read(bytes, mtu)) & wire::kPsnMask) <= reach) return true;
       return false;
     }
   };

@@ -96,14 +96,16 @@ bool NearPart::is_behind(NearFlow& flow) {
   return flow.behind || flow.shared();
 }
 
+// An announcement alone, easily forged, does not keep a failed flow from telling its requester's next request.
+void NearPart::announced_anew(NearFlow& flow, std::uint32_t psn, Time now) {
+  if (flow.phase == Phase::failed || !begin_doubt(flow, now)) return;
+  flow.newcomer.add_place(psn, now);
+  hold_back(flow);
+}
+
 void NearPart::doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now) {
-  // An announcement alone, easily forged, does not keep a failed flow from telling its requester's next request.
-  if (flow.phase == Phase::failed && low == end) return;
   if (!begin_doubt(flow, now)) return;
-  if (low == end)
-    flow.newcomer.add_place(low, now);
-  else
-    widen_doubt(flow, low, end, now);
+  widen_doubt(flow, low, end, now);
   hold_back(flow);
 }
 

@@ -10,7 +10,6 @@
 #include "custody/loss_window.hpp"
 #include "custody/observer.hpp"
 #include "custody/packet_queue.hpp"
-#include "custody/psn_runs.hpp"
 #include "custody/recent_requests.hpp"
 #include "custody/rtt.hpp"
 #include "custody/window.hpp"

@@ -139,10 +139,9 @@ class NearPart {
   /// The responder's side closed the connection, or its QPN was given to another: custody can never be confirmed.
   void end(NearFlow& flow, Time now);
 
-  /// The flow's QPs may have begun another life, whose requests so far are [low, end); with `low` equal to `end` they
-  /// are still to come from there on. The box says nothing and sends nothing again that such a life could take for its
-  /// own, until the responder's answers decide.
-  void doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now);
+  /// The flow's QPs were announced anew: another life may begin at `psn`. The box says nothing and sends nothing again
+  /// that such a life could take for its own, until the responder's answers decide.
+  void announced_anew(NearFlow& flow, std::uint32_t psn, Time now);
 
   /// The flow fails if something was acknowledged and is not delivered: an operator would not wait for it.
   void abandon(NearFlow& flow, std::string_view why, Time now);
@@ -180,6 +179,7 @@ class NearPart {
   };
   static Span span_of(const NearFlow& flow, const wire::Frame& frame);
   [[gnu::cold]] static std::uint32_t end_at_most(const wire::Frame& frame, const Span& span);
+  void doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now);
   [[gnu::cold]] void doubt(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   static void reach_sent_top(NearFlow& flow, const Span& span);
   Verdict in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);

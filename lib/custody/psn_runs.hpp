@@ -14,7 +14,6 @@ namespace longhaul::custody {
 class PsnRuns {
  public:
   bool empty() const { return count_ == 0; }
-  void clear() { count_ = 0; }
 
   /// [low, end); when that is empty it marks a place.
   void add(std::uint32_t low, std::uint32_t end) {

@@ -24,7 +24,7 @@ class RecentRequests {
     forget(now, span);
     put(low, end, now);
   }
-  /// A READ was seen. False, and nothing is noted, when there is no place for another one.
+  /// A READ was seen. Returns false, and notes nothing, when there is no room for another one.
   bool add_read(std::uint32_t psn, std::uint32_t bytes, Time now, Duration span) {
     forget(now, span);
     if (!recent_.reads.add(psn, bytes)) return false;
@@ -36,22 +36,14 @@ class RecentRequests {
   void add_place(std::uint32_t psn, Time now) { put(psn, psn, now); }
 
   /// A responder of theirs may expect a request with this PSN next.
-  bool may_go_on_at(std::uint32_t psn) const {
-    return recent_.runs.touches(psn) || earlier_.runs.touches(psn) || recent_.reads.may_end_at(psn) ||
-           earlier_.reads.may_end_at(psn);
-  }
+  bool may_go_on_at(std::uint32_t psn) const { return recent_.may_go_on_at(psn) || earlier_.may_go_on_at(psn); }
   /// One of them, or its last response, may have the PSN before `end`.
-  bool may_end_at(std::uint32_t end) const {
-    const std::uint32_t last = wire::psn_add(end, -1);
-    return recent_.runs.has(last) || earlier_.runs.has(last) || recent_.reads.may_end_at(end) ||
-           earlier_.reads.may_end_at(end);
-  }
+  bool may_end_at(std::uint32_t end) const { return recent_.may_end_at(end) || earlier_.may_end_at(end); }
   /// A response may have this PSN.
   bool may_have_response(std::uint32_t psn) const {
-    return recent_.runs.has(psn) || earlier_.runs.has(psn) || recent_.reads.may_have(psn) ||
-           earlier_.reads.may_have(psn);
+    return recent_.may_have_response(psn) || earlier_.may_have_response(psn);
   }
-  /// The last of them may end so many PSNs before `psn` or fewer.
+  /// The last of them may end at `psn`, or up to `reach` PSNs before it.
   bool last_may_come_to(std::uint32_t psn, std::uint32_t reach) const {
     return ((psn - last_end_) & wire::kPsnMask) <= reach || recent_.reads.may_come_to(psn, reach, last_end_);
   }
@@ -63,10 +55,7 @@ class RecentRequests {
   /// When something was last added. Not when empty.
   Time last_at() const { return last_at_; }
   /// After the highest request that is remembered beyond `psn`; `psn` without one.
-  std::uint32_t top_from(std::uint32_t psn) const {
-    for (const Requests* seen : {&recent_, &earlier_}) psn = seen->reads.top_from(seen->runs.top_from(psn));
-    return psn;
-  }
+  std::uint32_t top_from(std::uint32_t psn) const { return earlier_.top_from(recent_.top_from(psn)); }
 
  private:
   // A quarter of the circle. A requester that goes on past half of it is noticed before it gets there.
@@ -75,6 +64,11 @@ class RecentRequests {
   struct Requests {
     PsnRuns runs;  // of a READ only the place where it begins
     AskedReads reads;
+
+    bool may_go_on_at(std::uint32_t psn) const { return runs.touches(psn) || reads.may_end_at(psn); }
+    bool may_end_at(std::uint32_t end) const { return runs.has(wire::psn_add(end, -1)) || reads.may_end_at(end); }
+    bool may_have_response(std::uint32_t psn) const { return runs.has(psn) || reads.may_have(psn); }
+    std::uint32_t top_from(std::uint32_t psn) const { return reads.top_from(runs.top_from(psn)); }
   };
 
   void forget(Time now, Duration span) {

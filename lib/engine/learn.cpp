@@ -157,7 +157,7 @@ void Engine::Impl::replied(const flow::CmOutcome& outcome, std::uint32_t host_co
       close(*old);
     } else {
       const std::uint32_t first = info.end(Side::host).starting_psn;
-      near.doubt(connections[*old].near, first, first, now);
+      near.announced_anew(connections[*old].near, first, now);
       touch(*old);
     }
   }
@@ -183,7 +183,7 @@ void Engine::Impl::exchange_repeated(flow::ConnectionIndex index) {
   custody::NearFlow& flow = connections[index].near;
   const std::uint32_t starting_psn = table[index].end(Side::host).starting_psn;
   if (flow.tail == starting_psn && flow.sent_top == starting_psn) return;
-  near.doubt(flow, starting_psn, starting_psn, now);
+  near.announced_anew(flow, starting_psn, now);
   touch(index);
 }
 

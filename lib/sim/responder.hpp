@@ -66,7 +66,7 @@ class Responder {
   /// Nothing more is accepted or answered.
   void kill() { dead_ = true; }
   bool dead() const { return dead_; }
-  /// A request with this PSN is none that was answered.
+  /// No request with this PSN has been accepted yet.
   bool may_be_next(std::uint32_t psn) const { return wire::psn_le(expected_, psn); }
   /// It said a fatal NAK: its QP is in error.
   bool failed() const { return failed_; }

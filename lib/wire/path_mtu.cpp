@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "wire/path_mtu.hpp"
 
-#include <algorithm>
 #include <bit>
 
 namespace longhaul::wire {
@@ -10,8 +9,7 @@ std::uint32_t psns_of(const Frame& frame, std::uint32_t path_mtu) noexcept {
   if (frame.opcode->operation != Operation::read_request) return 1;
   const std::uint32_t bytes = frame.reth().dma_length;
   if (path_mtu == 0) return bytes <= kLeastPathMtu ? 1 : 0;
-  // A READ of nothing has one response too.
-  return std::max<std::uint32_t>(bytes / path_mtu + (bytes % path_mtu != 0 ? 1 : 0), 1);
+  return responses_to_read(bytes, path_mtu);
 }
 
 std::uint32_t path_mtu_shown_by(const Frame& frame) noexcept {

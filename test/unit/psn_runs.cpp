@@ -51,7 +51,7 @@ TEST_CASE("runs that touch or overlap become one, others stay apart", "[psn_runs
   CHECK_FALSE(runs.has(at(1)));
   CHECK(runs.top_from(at(2)) == at(12));
 
-  runs.clear();
+  runs = PsnRuns{};
   CHECK(runs.empty());
   CHECK_FALSE(runs.has(at(7)));
 }
