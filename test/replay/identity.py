@@ -11,7 +11,7 @@ from edges import EDGES
 from killed import Box, expect, first_connection
 
 NEW_MAC = bytes.fromhex("02000000aa01")
-LISTENER_ID, LISTENER_QPN = 0x5eed0001, 0x4242
+LISTENER_ID, LISTENER_QPN, FORGED_ID = 0x5eed0001, 0x4242, 0xF0F0F0F0
 
 
 def frame(data):
@@ -35,13 +35,17 @@ def rewritten(packet, opcode, psn, rest, ack_req=True):
     return frame(roce.with_icrc(bytes(data)))
 
 
-def turned(packet):
-    """As the other host would send it: MAC and IP addresses exchanged."""
+def turned_cm(packet, words):
+    """The CM message as the other host would send it, MAC and IP addresses exchanged, with other `words`: {offset: word},
+    offsets from the communication ID on."""
     data = bytearray(packet.data)
     _, ip, _ = roce.skip_tags(data)
     data[:12] = data[6:12] + data[:6]
     data[ip + 12:ip + 20] = data[ip + 16:ip + 20] + data[ip + 12:ip + 16]
-    return data
+    message = packet.bth + 12 + 8 + 24  # BTH, DETH and the MAD's common header
+    for offset, word in words.items():
+        struct.pack_into("!I", data, message + offset, word)
+    return frame(roce.with_icrc(bytes(data)))
 
 
 class Connection:
@@ -74,21 +78,11 @@ class Connection:
 
     def forged_req(self):
         """A REQ with the far host's address and its QPN, to a service of the near host."""
-        req = self._cm[0]
-        data = turned(req)
-        body = req.bth + 12 + 8 + 24
-        struct.pack_into("!I", data, body, 0xF0F0F0F0)  # communication ID
-        struct.pack_into("!I", data, body + 32, self._first.qpn << 8)
-        return ("wan", frame(roce.with_icrc(bytes(data))))
+        return ("wan", turned_cm(self._cm[0], {0: FORGED_ID, 32: self._first.qpn << 8}))
 
     def rep_to_forged_req(self):
         """The near host's genuine answer."""
-        rep = self._cm[1]
-        data = turned(rep)
-        body = rep.bth + 12 + 8 + 24
-        struct.pack_into("!II", data, body, LISTENER_ID, 0xF0F0F0F0)
-        struct.pack_into("!I", data, body + 12, LISTENER_QPN << 8)
-        return ("host", frame(roce.with_icrc(bytes(data))))
+        return ("host", turned_cm(self._cm[1], {0: LISTENER_ID, 4: FORGED_ID, 12: LISTENER_QPN << 8}))
 
     def gratuitous_arp(self, mac):
         """The far host, or the router that has its address, says where it is from now on."""
@@ -97,13 +91,13 @@ class Connection:
         return ("wan", frame(b"\xff" * 6 + mac + b"\x08\x06" + arp + bytes(18)))
 
 
-def psns(packets):
-    return [packet.psn for packet in packets if packet.request]
-
-
 def pseudo_acks(box, connection):
     """Where they are, counted from the first request."""
     return [packet.psn - connection.first_psn for packet in box.roce("host") if packet.real_ack]
+
+
+def passed(box, name):
+    box.wait_for(f"the {name}", lambda: [packet.name for packet in box.roce("wan")].count(f"CM_{name}") == 1)
 
 
 def acknowledged(box, connection, nth):
@@ -132,7 +126,7 @@ def forged_req_ends_nothing(longhaul, directory):
     forged = [connection.forged_req(), connection.rep_to_forged_req()]
     with Box(longhaul, directory, connection.setup + owed + forged) as box:
         acknowledged(box, connection, 3)
-        box.wait_for("the REP", lambda: sum(packet.name == "CM_REP" for packet in box.roce("wan")) == 1)
+        passed(box, "REP")
         code, stats = box.stop()
         yield from expect("exit code with packets in custody", code, 1)
         yield from expect("unconfirmed_at_close_bytes", stats["unconfirmed_at_close_bytes"], 0)
@@ -144,7 +138,7 @@ def forged_req_ends_nothing(longhaul, directory):
     answered = connection.answer(3, 4)
     with Box(longhaul, directory, connection.setup + owed + forged + [answered]) as box:
         acknowledged(box, connection, 3)
-        box.wait_for("the end of all frames", lambda: sum(packet.name == "CM_REP" for packet in box.roce("wan")) == 1)
+        passed(box, "REP")
         code, stats = box.stop()
         yield from expect("exit code after the answer", code, 0)
         yield from expect("flows_resumed", stats["flows_resumed"], 1)
@@ -207,7 +201,8 @@ def failed_flow_and_the_next_user(longhaul, directory):
         acknowledged(box, connection, 3)
         box.kill()
     with Box(longhaul, directory, [connection.request(1)]) as box:
-        box.wait_for("the request", lambda: psns(box.roce("wan")) == [connection.first_psn + 1])
+        requests = lambda: [packet.psn for packet in box.roce("wan") if packet.request]
+        box.wait_for("the request", lambda: requests() == [connection.first_psn + 1])
         _, stats = box.stop()
         yield from expect("flows_failed_by_restart", stats["flows_failed_by_restart"], 1)
         yield from expect("answers", [packet.name for packet in box.roce("host")], [])

@@ -73,6 +73,13 @@ struct World {
     CHECK(rig.at_wan() == lines);
     CHECK(rig.at_host().empty());
   }
+  /// The responder says it `count` times, each 500 ms.
+  void says_rnr(const Bytes& nak, unsigned count) {
+    for (unsigned i = 0; i < count; ++i) {
+      rig.wan_sends(nak);
+      rig.wait(milliseconds(500));
+    }
+  }
   /// They reach the requester as they are.
   void reaches(const std::vector<Bytes>& answers) {
     Lines lines;
@@ -833,10 +840,7 @@ TEST_CASE("RNR NAKs each 500 ms for 70 s: the flow lives, and goes on", "[engine
   world.rig.connect_confirmed(pair);
   world.rig.host_sends(pair.request("send_only", 101));
   CHECK(world.rig.at_host() == Lines{"ack 101 msn 2"});
-  for (unsigned i = 0; i < 140; ++i) {
-    world.rig.wan_sends(pair.rnr(101, 1, 14));
-    world.rig.wait(milliseconds(500));
-  }
+  world.says_rnr(pair.rnr(101, 1, 14), 140);
   CHECK(world.heard.failed == 0);
   CHECK(world.heard.doubted == 0);
   world.rig.wan_sends(pair.ack(101, 2));
@@ -849,11 +853,9 @@ TEST_CASE("RNR NAKs for 70 s, and an old ACK that nobody asked for: nothing fail
   const Pair pair;
   world.rig.connect_confirmed(pair);
   world.rig.host_sends(pair.request("send_only", 101));
-  for (unsigned i = 0; i < 140; ++i) {
-    world.rig.wan_sends(pair.rnr(101, 1, 14));
-    world.rig.wait(milliseconds(500));
-    if (i == 1) world.rig.wan_sends(pair.ack(50, 9));
-  }
+  world.says_rnr(pair.rnr(101, 1, 14), 2);
+  world.rig.wan_sends(pair.ack(50, 9));
+  world.says_rnr(pair.rnr(101, 1, 14), 138);
   CHECK(world.heard.failed == 0);
   CHECK(world.rig.engine->custody_packets() == 1);
 }
@@ -866,10 +868,7 @@ TEST_CASE("RNR NAKs for 70 s, and a forged READ over all that custody has: they 
   world.rig.host_sends(pair.request("send_only", 101));
   CHECK(world.rig.at_host() == Lines{"ack 101 msn 2"});
   world.passes({pair.read(90, 0x80000000)});
-  for (unsigned i = 0; i < 140; ++i) {
-    world.rig.wan_sends(pair.rnr(101, 1, 14));
-    world.rig.wait(milliseconds(500));
-  }
+  world.says_rnr(pair.rnr(101, 1, 14), 140);
   CHECK(world.heard.resumed == 1);
   CHECK(world.rig.at_host().empty());
   CHECK(world.heard.failed == 0);

@@ -29,6 +29,14 @@ Bytes cm(const Pair& pair, Side from, wire::CmMessage message) {
   return towards(pair, from).opcode(wire::kUdSendOnly).qpn(wire::kGsiQpn).deth(0x80010000, 1).payload(mad).build();
 }
 
+wire::PacketBuilder& request_by(wire::PacketBuilder& requester, const std::string& opcode, std::uint32_t psn,
+                                Pair::Extra extra) {
+  return requester.opcode(opcode_named(opcode))
+      .psn(psn)
+      .ack_req(extra.ack_req)
+      .payload_size(extra.size, static_cast<std::uint8_t>(psn));
+}
+
 }  // namespace
 
 Bytes Pair::req() const {
@@ -65,24 +73,14 @@ Bytes Pair::dreq(Side from) const {
 Bytes Pair::drep(Side from) const { return cm(*this, from, {.attribute = wire::CmAttribute::drep}); }
 
 Bytes Pair::request(const std::string& opcode, std::uint32_t psn, Extra extra) const {
-  return towards(*this, Side::host)
-      .opcode(opcode_named(opcode))
-      .psn(psn)
-      .ack_req(extra.ack_req)
-      .payload_size(extra.size, static_cast<std::uint8_t>(psn))
-      .build();
+  wire::PacketBuilder requester = towards(*this, Side::host);
+  return request_by(requester, opcode, psn, extra).build();
 }
 
 Bytes Pair::write_again(std::uint32_t psn) const {
-  Bytes frame = towards(*this, Side::host)
-                    .ipv4_id(77)
-                    .udp_source_port(0xd123)
-                    .tos(3)
-                    .opcode(opcode_named("write_only"))
-                    .psn(psn)
-                    .ack_req()
-                    .payload_size(Extra{}.size, static_cast<std::uint8_t>(psn))
-                    .build();
+  wire::PacketBuilder requester = towards(*this, Side::host);
+  requester.ipv4_id(77).udp_source_port(0xd123).tos(3);
+  Bytes frame = request_by(requester, "write_only", psn, Extra{}).build();
   constexpr std::size_t kFecnByte = 4;  // of the BTH
   constexpr std::uint8_t kFecn = 0x80;
   wire::Frame parsed;
