@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // linerate measures what works: a few thousand packets of each workload with all its checks; and the checks find what
 // does not work. No timing is judged.
-#define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
 #include <rte_mbuf.h>
@@ -14,6 +13,7 @@
 #include "test/bench/delay_meter.hpp"
 #include "test/bench/devices.hpp"
 #include "test/bench/trial.hpp"
+#include "test/unit/catch_session.hpp"
 #include "wire/icrc.hpp"
 
 using namespace longhaul;
@@ -254,5 +254,5 @@ int main(int argc, char** argv) {
   options.workers.assign(kDevices, 0);
   options.core = std::thread::hardware_concurrency() > 1 ? 1 : 0;
   const drivers::Eal eal(options);
-  return Catch::Session().run(argc, argv);
+  return test::run_test_cases(argc, argv);
 }

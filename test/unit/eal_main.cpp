@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // For tests that need mbufs: the EAL can be started once in a process, so the program does it, in ordinary memory.
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
-
+#include "catch_session.hpp"
 #include "drivers/eal.hpp"
 
 int main(int argc, char** argv) {
@@ -10,5 +8,5 @@ int main(int argc, char** argv) {
   options.hugepages = false;
   options.memory_bytes = 256ull << 20;
   const longhaul::drivers::Eal eal(options);
-  return Catch::Session().run(argc, argv);
+  return longhaul::test::run_test_cases(argc, argv);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two workers in threads of their own under load: what must come out does, in order, and the sums are right.
-#define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
 #include <rte_launch.h>
@@ -15,6 +14,7 @@
 #include <thread>
 
 #include "app/workers.hpp"
+#include "catch_session.hpp"
 #include "drivers/eal.hpp"
 #include "loaded_hosts.hpp"
 #include "seen.hpp"
@@ -268,5 +268,5 @@ int main(int argc, char** argv) {
   for (unsigned i = 1; i < kLcores; ++i) options.workers.push_back(i % std::thread::hardware_concurrency());
   const drivers::Eal eal(options);
   explain_mempools();
-  return Catch::Session().run(argc, argv);
+  return run_test_cases(argc, argv);
 }
