@@ -158,6 +158,16 @@ class Jobs(unittest.TestCase):
         self.assertAlmostEqual(row.median, 0.2)
         self.assertIsNone(rc_jobs.Row(1, 0, [job(1, "hung")], [], 1.0, "").median)
 
+    def test_all_sessions_of_a_policy_make_one_row(self):
+        def done(seconds, verdict="equal"):
+            box = {"pseudo_acks": 1, "eligible_requests": 2, "resends": 0, "failed_bytes": 4}
+            lines = [job(1, seconds=seconds), job(2, verdict, seconds), job(3, seconds=seconds)]
+            return rc_jobs.Row(0, 0, lines, [], 1.0, ""), {"near": box, "far": box, "link": {}}
+        cells = jobs.cells_of(rc_jobs.Plan(3), {}, "full", [done(0.1), done(0.3), done(0.2, "hung")])
+        self.assertEqual((cells["complete"], cells["compared"], cells["pseudo_acks"], cells["failed"]), (8, 900, 3, 24))
+        self.assertEqual((cells["median"], cells["medians"]), (200, "100, 300, 200"))
+        self.assertIn("job 2 hung", cells["first_bad"])
+
     def test_lines_of_json_among_others(self):
         self.assertEqual(rc_jobs.parse('rc_jobs: something\n{"job": 1}\n'), [{"job": 1}])
 

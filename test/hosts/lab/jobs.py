@@ -56,13 +56,17 @@ class Row:
         return sum(job["wrong"] for job in self.jobs)
 
     @property
-    def median(self):
-        """Seconds of a whole job, from both ends' being ready to the verdict; None without one.
+    def times(self):
+        """Seconds of each whole job, from both ends' being ready to the verdict.
 
         Without the comparison: 50 to 250 ms of the guest's own processor, while nothing is on the wire.
         """
-        whole = [job["seconds"] - job["comparing"] for job in self.jobs if job["verdict"] == "equal"]
-        return statistics.median(whole) if whole else None
+        return [job["seconds"] - job["comparing"] for job in self.jobs if job["verdict"] == "equal"]
+
+    @property
+    def median(self):
+        """Seconds of a median job; None without one."""
+        return statistics.median(self.times) if self.times else None
 
     @property
     def first_bad(self):
