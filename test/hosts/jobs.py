@@ -100,11 +100,11 @@ def run_jobs(trial, policy, plan, conditions):
 def cells_of(plan, conditions, policy, done):
     """A row of the table: what `done`, all [(Row, counters)] of a policy, comes to."""
     rows = [row for row, _ in done]
-    times = [seconds for row in rows for seconds in row.times]
+    job_seconds = [seconds for row in rows for seconds in row.job_seconds]
     cells = {"what": described(plan), "loss": conditions.get("loss", "0%"), "policy": policy,
              "complete": sum(row.count("equal") for row in rows), "left": sum(row.count("left") for row in rows),
              "compared": sum(row.compared for row in rows), "wrong": sum(row.wrong for row in rows),
-             "median": round(1000 * statistics.median(times), 1) if times else "",
+             "median": round(1000 * statistics.median(job_seconds), 1) if job_seconds else "",
              "medians": ", ".join(f"{1000 * row.median:.0f}" for row in rows if row.median),
              "first_bad": next((row.first_bad for row in rows if row.first_bad), "")}
     boxes = [counters for _, counters in done if counters]

@@ -56,7 +56,7 @@ class Row:
         return sum(job["wrong"] for job in self.jobs)
 
     @property
-    def times(self):
+    def job_seconds(self):
         """Seconds of each whole job, from both ends' being ready to the verdict.
 
         Without the comparison: 50 to 250 ms of the guest's own processor, while nothing is on the wire.
@@ -66,7 +66,7 @@ class Row:
     @property
     def median(self):
         """Seconds of a median job; None without one."""
-        return statistics.median(self.times) if self.times else None
+        return statistics.median(self.job_seconds) if self.job_seconds else None
 
     @property
     def first_bad(self):
