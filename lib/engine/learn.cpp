@@ -127,13 +127,14 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
 void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wants_word) {
   const auto index = admit(info, false);
   if (!index) return;
-  // Its REP may come again: what followed on the first one passed before the box looked, or before it knew of it.
-  if (looks_since != 0 && now - looks_since < flow::CmTracker::kPendingLife) proven = false;
-  if (learner.has_seen(info, now) || elsewhere_seen(info, info.end(Side::host).starting_psn)) proven = false;
-  tracker.bind(*index, wants_word);
+  const std::uint32_t starting_psn = info.end(Side::host).starting_psn;
+  // Its REP may come again: what followed on the first one passed before the box looked, or before it knew of it. Then
+  // no word of the active end makes up for an answer.
+  const bool may_go_on = (looks_since != 0 && now - looks_since < flow::CmTracker::kPendingLife) ||
+                         learner.has_seen(info, now) || elsewhere_seen(info, starting_psn);
+  tracker.bind(*index, wants_word && !may_go_on);
   if (wants_word) connections[*index].near.silent |= custody::kUnproven;
-  near.begin(connections[*index].near, info.end(Side::host).starting_psn, info.retry_count * info.ack_timeout, proven,
-             now);
+  near.begin(connections[*index].near, starting_psn, info.retry_count * info.ack_timeout, proven && !may_go_on, now);
   record_connection(*index);
 }
 

@@ -465,10 +465,10 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
     flow.responder_said = std::max(flow.responder_said, reached);
     return;
   }
-  // To the requester it has been said to be delivered: the NAK is the box's to deal with (section 6). Once its DREP has
-  // come there is no requester.
-  if (position < flow.told && position >= flow.accepted && flow.failed_at == kNever && !flow.closed && !flow.parted &&
-      !flow.doubted && !began_unseen(flow))
+  // To the requester it has been said to be delivered: the NAK is the box's to deal with (section 6), until it gives up
+  // and says so. Once its DREP has come there is no requester.
+  if (position < flow.told && position >= flow.accepted && position >= flow.given_up && flow.failed_at == kNever &&
+      !flow.closed && !flow.parted && !flow.doubted && !began_unseen(flow))
     report(Rule::fail_loudly, "a NAK for what the requester was told is delivered was passed on: " + at(flow, view),
            now);
   flow.told = std::max(flow.told, completes(std::min(position, flow.accepted)));

@@ -133,6 +133,7 @@ class Judge final : public BoxWatch {
     bool haunted = false;          ///< and after it one of the life before, which the WAN kept back
     bool doubted = false;          ///< its near box says nothing for it
     bool visible = false;          ///< its failure, or what was unconfirmed at its close, was said
+    std::uint32_t given_up = 0;    ///< what lay before it, and was not accepted, was said to be lost or unconfirmed
     bool closed = false;           ///< at its near box
     bool parted = false;           ///< its DREP has come to its near box
     bool may_end = false;          ///< its near box has seen an end of its own: DREQ or DREP with both IDs

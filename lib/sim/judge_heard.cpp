@@ -132,8 +132,10 @@ void Judge::Observer::for_lives(const custody::FlowIdentity& identity, const std
 }
 
 void Judge::Observer::note_said(const custody::FlowIdentity& identity) {
-  for_lives(identity,
-            [](Flow& flow) { flow.visible = flow.visible || std::max(flow.told, flow.in_port) > flow.accepted; });
+  for_lives(identity, [](Flow& flow) {
+    flow.visible = flow.visible || std::max(flow.told, flow.in_port) > flow.accepted;
+    flow.given_up = std::max(flow.given_up, flow.told);
+  });
 }
 
 void Judge::Observer::on_unconfirmed_at_close(const custody::FlowIdentity& identity, std::uint64_t packets,

@@ -346,3 +346,21 @@ TEST_CASE("where RDMA-CM is enough, a REQ from the WAN is so with its RTU", "[en
   rig.host_sends(pair.write(100));
   CHECK(rig.at_host() == Lines{"ack 100 msn 1"});
 }
+
+// Its requester has answers to all of it, and ignores a NAK for what is long past.
+TEST_CASE("where RDMA-CM is enough, the RTU is not where requests passed before the REP", "[engine][identity]") {
+  auto settings = small_settings();
+  settings.confirm = engine::Confirm::cm;
+  settings.learn_from_traffic = true;
+  Rig rig(settings);
+  Pair pair;
+  pair.active = Side::wan;
+  rig.host_sends(pair.write(100));
+  rig.connect(pair);  // by a REQ that came again
+  REQUIRE(rig.count(Counter::connections_learned) == 1);
+  rig.at_host();
+  rig.at_wan();
+  rig.host_sends(pair.write(105));
+  CHECK(rig.at_wan() == Lines{"write_only 105!"});
+  CHECK(rig.at_host().empty());
+}
