@@ -45,7 +45,7 @@ live:
   do
   :: atomic { !rq_error && snd < N && room(to_box, QCAP) ->
        if :: rq_top < after(snd) -> rq_top = after(snd) :: else fi;
-       to_box!REQUEST, snd, (kind[snd] == WRITE) + life * SECOND_LIFE;
+       to_box!REQUEST, snd, (kind[snd] == WRITE) + life * SECOND_LIFE + hop_mark;
        snd = after(snd) }
   :: atomic { to_requester?rq_type, rq_psn, rq_msn ->
        if
@@ -123,7 +123,7 @@ inline rp_respond(psn) {
   fi
 }
 
-#define is_request ((rp_type == REQUEST || rp_type == HELD) && !rp_dead)
+#define is_request ((rp_type == REQUEST || rp_type == HELD) && !rp_dead && !goes_nowhere(rp_ack_req))
 /* The bytes at rp_next are of this life, or equal. */
 #define own_request (!LIVES || life_of(rp_ack_req) == life || ((SAME >> rp_psn) & 1))
 
@@ -137,7 +137,7 @@ end_responder:
        if
        :: rp_type == DREQ -> rp_dead = true; rp_closed = true; from_responder!DREP, 0, 0
        :: rp_type == DREP -> rp_dead = true; rp_closed = true
-       :: (rp_type == REQUEST || rp_type == HELD) && rp_dead
+       :: (rp_type == REQUEST || rp_type == HELD) && (rp_dead || goes_nowhere(rp_ack_req))
        :: is_request && is_forged(rp_ack_req) && rp_psn >= rp_next  /* it is forged for the box */
        :: is_request && rp_psn == rp_next && !is_forged(rp_ack_req) ->
           if
@@ -250,6 +250,9 @@ end_link:
        :: rq_top > 1 -> to_box!REQUEST, 1, ACK_REQ + IS_FORGED
        :: rq_top > 2 -> to_box!REQUEST, 2, ACK_REQ + IS_FORGED
        fi }
+#endif
+#if FAILOVERS
+  :: atomic { !moved -> moved = true }
 #endif
 #if REORDERS
   :: atomic { reorders < REORDERS && len(to_responder) > 1 -> reorders++; overtake(to_responder) }

@@ -264,6 +264,15 @@ inline doubt(psn) {
   fi
 }
 
+/* A REP names the responder's QPN, and its REQ may be forged. A failed flow stays. */
+inline announced_anew() {
+  if
+  :: DEFECT == rep_ends || (DEFECT == rep_ends_failed && phase == FAILED) -> close()
+  :: DEFECT != rep_ends && phase != FAILED -> doubt(0)
+  :: else
+  fi
+}
+
 /* bx_go: `msn` is what was counted at `end`; beyond custody each PSN may have ended a message. */
 inline agrees(end, msn) {
   bx_counted = msn_base + msn_released;
@@ -435,7 +444,7 @@ inline release_before(psn) {
 }
 
 /* Nothing depends on it. */
-inline stale() { bx_forward = true }
+inline stale() { bx_forward = (DEFECT != stale_eaten) }
 
 /* Another connection's requester has the same QPN, or so it seems: what is released is counted as unconfirmed. */
 inline share(end) {
@@ -666,6 +675,7 @@ inline in_order(psn) {
      if :: is_read(psn) && bx_read == N -> read_next = psn :: else fi;
      half_read[psn] = false;
      take_life(psn);
+     take_hop(psn);
      if :: doubted -> vouched = vouched | bit(psn) :: else fi;
      tail = after(psn);
      bx_forward = false;
@@ -978,6 +988,9 @@ inline end_of_burst() {
 #define CLEAR bx_type = 0; bx_psn = 0; bx_more = 0; bx_forward = false; bx_go = false; check_rule1()
 
 proctype NearBox() {
+#if ANNOUNCED
+  bool announced = false;
+#endif
 end_box:
 idle:
   do
@@ -1060,7 +1073,12 @@ idle:
                       may_resend(head) && room(to_responder, WCAP)) ->
        probe(); DONE; CLEAR }
 #if GIVE_UP
-  :: atomic { ON_TIME(!empty_queue && !hold && (!LIVES || long_silence)) -> give_up(); DONE; CLEAR }
+  :: atomic { ON_TIME(!empty_queue && (!hold || DEFECT == gives_up_in_rnr) && (!LIVES || long_silence)) ||
+              (DEFECT == timers_first && !empty_queue && len(from_responder) > 0) -> give_up(); DONE; CLEAR }
+#endif
+#if ANNOUNCED
+  :: atomic { !announced && learned && (ANNOUNCED != WHEN_FAILED || phase == FAILED) ->
+       announced = true; announced_anew(); DONE; CLEAR }
 #endif
   :: atomic { ON_TIME(dreq_held && !(PATIENT && !empty_queue) && room(to_responder, WCAP) && (EARLY || !box_timer || empty_queue)) ->
        assert(BURST || !empty_queue);  /* it goes as soon as custody is empty, not by time */

@@ -34,6 +34,22 @@ bool unseeable = false; /* and that began at the flow's next PSN or beyond: all 
 #define first_unused (tail < sent_top -> sent_top : tail)
 #define between(from, end) ((from) < (end) -> (1 << (end)) - (1 << (from)) : 0)
 
+#if FAILOVERS
+bool moved = false;     /* frames to the old next hop go nowhere */
+byte held_hop = 0;      /* custody's copy of PSN p was sent to the new one */
+#define hop_mark (moved * NEW_HOP)
+#define hop_bits(x) ((DEFECT == old_next_hop -> (held_hop >> (x)) & 1 : moved) * NEW_HOP)
+#define goes_nowhere(marks) (moved && !((marks) & NEW_HOP))
+inline take_hop(psn) {
+  held_hop = (held_hop & ~(1 << (psn))) | (bx_more & NEW_HOP -> 1 << (psn) : 0)
+}
+#else
+#define hop_mark 0
+#define hop_bits(x) 0
+#define goes_nowhere(marks) false
+inline take_hop(psn) { skip }
+#endif
+
 #if LIVES
 inline told_lives(upto) {
   told1 = told1 | (between(head, upto) & ~held_life);
@@ -49,12 +65,12 @@ inline see_life() {
   :: else
   fi
 }
-#define held_bits(x, ack_req) ((ack_req) + (((held_life >> (x)) & 1) * SECOND_LIFE))
+#define held_bits(x, ack_req) ((ack_req) + (((held_life >> (x)) & 1) * SECOND_LIFE) + hop_bits(x))
 #else
 inline told_lives(upto) { skip }
 inline take_life(psn) { skip }
 inline see_life() { skip }
-#define held_bits(x, ack_req) ((ack_req) + 0)
+#define held_bits(x, ack_req) ((ack_req) + hop_bits(x))
 #endif
 /* No copy of the other life's bytes stands in custody for [from, end). */
 #define own_bytes(from, end) (!LIVES || life == 0 || (between(from, end) & ~held_life & ~SAME) == 0)

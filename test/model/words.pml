@@ -118,6 +118,13 @@
 #ifndef FORGED
 #define FORGED 0         /* requests that the requester never sent, of PSNs that it has used */
 #endif
+#ifndef ANNOUNCED
+#define ANNOUNCED 0      /* 1: once, a REP announces the responder's QPN anew; its REQ may be forged */
+#endif
+#define WHEN_FAILED 2    /* ANNOUNCED: the same, of a failed flow only */
+#ifndef FAILOVERS
+#define FAILOVERS 0      /* 1: once, the requester's next hop gets another MAC address, and ARP says so */
+#endif
 #ifndef LIVES
 #define LIVES 0          /* 1: once, both ends vanish and come back with the same QPNs and first PSN */
 #endif
@@ -166,6 +173,12 @@
 #define old_voucher 27
 #define keeps_unconfirmed 28
 #define speaks_after_repeat 29
+#define stale_eaten 30
+#define rep_ends 31
+#define rep_ends_failed 32
+#define old_next_hop 33
+#define timers_first 34
+#define gives_up_in_rnr 35
 
 /* Interesting states that must be reachable: with -DREACH=... the search must end with an error. */
 #ifndef REACH
@@ -241,6 +254,7 @@ mtype = { REQUEST, HELD, ACK, NAK, RNR, FATAL, UNKNOWN, RESPONSE, DREQ, DREP };
 #define ACK_REQ 1
 #define SECOND_LIFE 2
 #define IS_FORGED 4
+#define NEW_HOP 8
 #define life_of(marks) (((marks) >> 1) & 1)
 #define is_forged(marks) ((marks) & IS_FORGED)
 chan to_box = [QCAP] of { mtype, byte, byte };
