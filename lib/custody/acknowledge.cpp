@@ -50,7 +50,8 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
 
   if (flow.repair_nak_wanted && flow.silent == 0) {
     flow.repair_nak_wanted = false;
-    send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::repair_naks);
+    if (psn_lt(flow.h, flow.sent_top))  // all may be answered by now
+      send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::repair_naks);
   }
   if (std::exchange(flow.reacknowledge, false) && flow.silent == 0)
     send_made(flow, psn_add(flow.h, -1), flow.msn_h, ack_syndrome(flow), Counter::pseudo_acks_repeated);

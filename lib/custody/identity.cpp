@@ -411,7 +411,7 @@ void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn,
   flow.msn_h = msn;
   flow.msn_known = flow.acknowledged_any = flow.behind = false;
   flow.trusted = true;
-  flow.resending = flow.one_probe = flow.probe_out = false;
+  flow.resending = flow.one_probe = flow.probe_out = flow.repair_nak_wanted = false;
   flow.hold_until = 0;
   flow.deadline = kNever;
 }

@@ -115,7 +115,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     note_seen(*flow, view, now);
     flow->heard_at = now;
     ports.requests.insert(print);
-    if (flow->failed_at != kNever) flow->asked = std::min(flow->asked, flow->plan.work->position_of(view.psn()));
+    if (flow->failed_at != kNever) note_asked(*flow, flow->plan.work->position_of(view.psn()), now);
     note_unheard(*flow, now);
     note_tail(*flow, view);
     ports.requests_unmarked.insert(fingerprint_without_ack_req(view));
@@ -338,6 +338,12 @@ void Judge::note_arrived(Flow& flow, std::uint64_t print) const {
     flow.reached = true;
   else if (flow.reached)
     flow.haunted = true;
+}
+
+void Judge::note_asked(Flow& flow, std::int32_t position, Time now) {
+  if (now != flow.asked_at) flow.asked_earlier = flow.asked;
+  flow.asked_at = now;
+  flow.asked = std::min(flow.asked, position);
 }
 
 // The requester of a failed flow hears of it when it asks (rule 6): its application may wait for nothing else.

@@ -139,6 +139,9 @@ class Judge final : public BoxWatch {
     bool may_end = false;          ///< its near box has seen an end of its own: DREQ or DREP with both IDs
     Time heard_at = 0;             ///< when its near box took in the last request
     std::int32_t asked = kNobody;  ///< after its failure: the oldest position that came since the last fatal NAK
+    std::int32_t asked_earlier = kNobody;       ///< the same, without what came at `asked_at`
+    std::int32_t asked_before_doubt = kNobody;  ///< what came in a doubt was passed on
+    Time asked_at = 0;
     unsigned unheard = 0;    ///< after its failure: bursts of requests since its near box last let one go, or said so
     Time unheard_since = 0;  ///< the first of them
     Time unheard_last = 0;
@@ -205,6 +208,7 @@ class Judge final : public BoxWatch {
   bool answers_mingle(const Flow& flow) const;
   static void note_seen(Flow& flow, const View& view, Time now);
   void note_arrived(Flow& flow, std::uint64_t print) const;
+  static void note_asked(Flow& flow, std::int32_t position, Time now);
   void note_unheard(Flow& flow, Time now);
   static void note_addresses(Ports& ports, Side side, const View& view);
   static bool is_request_again(const Ports& ports, const Flow& flow, const View& view);

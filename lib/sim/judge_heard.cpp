@@ -69,7 +69,10 @@ void Judge::Observer::on_pseudo_ack(const custody::FlowIdentity& identity, const
 }
 
 void Judge::Observer::on_doubted(const custody::FlowIdentity& identity, Time) {
-  for_lives(identity, [](Flow& flow) { flow.doubted = true; });
+  for_lives(identity, [this](Flow& flow) {
+    flow.doubted = true;
+    flow.asked_before_doubt = flow.asked_at == judge_.now_ ? flow.asked_earlier : flow.asked;
+  });
 }
 
 void Judge::Observer::on_resumed(const custody::FlowIdentity& identity, Time) {

@@ -132,10 +132,13 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
       }
       if (flow.failed_at == kNever) return wrong(Rule::fail_loudly, "a fatal NAK though the flow has not failed");
       {
-        // What its requester asks about has not been acknowledged there, whatever was sent. One that is too old is
-        // nothing to the requester, which then never ends.
-        const auto oldest = static_cast<std::uint32_t>(std::min(flow.asked, static_cast<std::int32_t>(flow.told)));
-        flow.asked = kNobody;
+        // What its requester asks about has not been acknowledged there, whatever was sent, unless the responder has
+        // it by now. One that is too old is nothing to the requester, which then never ends. One that leaves in a doubt
+        // waited for its port since before.
+        const std::int32_t asked = flow.doubted ? flow.asked_before_doubt : flow.asked;
+        const std::uint32_t oldest =
+            std::max(flow.accepted, static_cast<std::uint32_t>(std::min(asked, static_cast<std::int32_t>(flow.told))));
+        flow.asked = flow.asked_earlier = flow.asked_before_doubt = kNobody;
         // An ACK that was in the box when it crashed was promised; and what passed while it was away, to the same life
         // or the next, it has not seen.
         const bool of_record = flow.remembered || (flow.before != nullptr && flow.before->remembered);

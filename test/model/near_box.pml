@@ -334,7 +334,7 @@ inline begin_again(end, msn) {
   sent_top = bx_top;
   msn_h = msn; msn_known = false;
   acknowledged_any = false; behind = false; behind_at = 0; trusted = true;
-  resending = false; one_probe = false; probe_out = false; hold = false;
+  resending = false; one_probe = false; probe_out = false; hold = false; repair_nak_wanted = false;
   contradicted = false; newcomer = 0; lowest = 0; forgot = false; vouched = 0;
   REACHED(began_again)
 }
@@ -889,9 +889,10 @@ inline acknowledge() {
      if
      :: repair_nak_wanted && !silent ->
         repair_nak_wanted = false;
-        check_made_nak(h, msn_h);
-        send_made(NAK, h, msn_h);
-        REACHED(repair_nak_sent)
+        if
+        :: h < sent_top -> check_made_nak(h, msn_h); send_made(NAK, h, msn_h); REACHED(repair_nak_sent)
+        :: else
+        fi
      :: else
      fi;
      if

@@ -964,6 +964,44 @@ TEST_CASE("a forged READ of 2^31 bytes while custody is owed: acknowledging goes
   CHECK(world.accelerated(pair, 115, 16));
 }
 
+// The NAK is for what passed behind a loss: write 105, in a flow that may hold two packets.
+struct NakHeldBack : World {
+  NakHeldBack() : World(two_packets()) {
+    rig.connect_confirmed(pair);
+    deliver(pair, 101, 2, 2);
+    owe(pair, 103, 4, 2);
+    passes({pair.write(105), pair.read(100, 0x80000000)});
+    rig.wan_sends(pair.ack(103, 4));
+    REQUIRE(rig.count(Counter::flows_resumed) == 1);
+    rig.wan_sends(pair.nak(104, 4));
+    REQUIRE(rig.at_wan() == Lines{"write_only 104!"});
+    rig.at_host();
+  }
+  static engine::Settings two_packets() {
+    auto settings = small_settings();
+    settings.custody_flow_bytes = 2 * Pair{}.write(0).size();
+    return settings;
+  }
+  const Pair pair;
+};
+
+TEST_CASE("a NAK that a doubt held back is not said for the life that begins after it", "[engine][identity]") {
+  NakHeldBack world;
+  world.passes({other_payload(world.pair.write(104))});
+  world.rig.wan_sends(world.pair.ack(104, 5));
+  REQUIRE(world.rig.engine->custody_packets() == 0);
+  world.rig.at_host();
+  world.passes({world.pair.write(101), world.pair.write(102)});
+  world.reaches({world.pair.ack(101, 2)});
+  REQUIRE(world.rig.count(Counter::flows_began_again) == 1);
+}
+
+TEST_CASE("a NAK that a forged READ held back is not said when all is answered", "[engine][identity]") {
+  NakHeldBack world;
+  world.reaches({world.pair.ack(105, 6)});
+  CHECK(world.rig.engine->custody_packets() == 0);
+}
+
 TEST_CASE("after ten idle minutes nothing is acknowledged before an answer", "[engine][identity]") {
   auto settings = small_settings();
   const bool shorter = GENERATE(false, true);
