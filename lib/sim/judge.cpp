@@ -372,6 +372,12 @@ bool Judge::began_unseen(const Flow& flow) {
   return flow.before != nullptr;
 }
 
+bool Judge::ended_unconfirmed(std::size_t number, bool forgers) const {
+  const Flow& flow = *flows_[number];
+  if (!flow.visible || flow.failed_at != kNever) return false;
+  return began_unseen(flow) || (forgers && ports_[flow.plan.requester_host].several_workers);
+}
+
 // It began at or beyond what the life before had reached.
 bool Judge::seems_to_go_on(const Flow& older, const Flow& flow) {
   if (flow.seen_low == 0 || flow.seen_low == ~0u) return false;
@@ -605,10 +611,15 @@ void Judge::check_end(std::size_t number, const Requester& requester, const Resp
 }
 
 void Judge::check_end(unsigned box, Time now) {
-  Ports& ports = ports_[box];
+  const Ports& ports = ports_[box];
+  std::uint64_t dropped = ports.dropped - ports.dropped_found;
   for (const auto& classes : ports.foreign)
-    for (const auto& [name, waiting] : classes)
-      report(Rule::transparent, fmt::format("box {} kept {} frames that do not concern it", box, waiting.size()), now);
+    for (const auto& [name, waiting] : classes) {
+      if (waiting.size() > dropped)
+        report(Rule::transparent, fmt::format("box {} kept {} frames that do not concern it", box, waiting.size()),
+               now);
+      dropped -= std::min<std::uint64_t>(dropped, waiting.size());
+    }
   if (dreq_limit_ != kNever && !ports.dreqs.empty())
     report(Rule::fail_loudly, fmt::format("box {} never released a DREQ", box), now);
 }

@@ -88,6 +88,9 @@ class Judge final : public BoxWatch {
 
   std::uint64_t made_frames() const { return made_frames_; }
   bool flow_failed(std::size_t flow) const { return flows_[flow]->failed_at != kNever; }
+  /// Its near box has given up custody in a doubt that it could not resolve, and said so (docs/design.md, section 4): a
+  /// life that began unseen, or with `forgers`, who can lead requests to another worker.
+  bool ended_unconfirmed(std::size_t flow, bool forgers) const;
 
  private:
   static constexpr std::int32_t kNobody = std::numeric_limits<std::int32_t>::max();

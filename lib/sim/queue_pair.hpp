@@ -45,6 +45,7 @@ class QueuePair {
 
   const QueuePairPlan& plan() const { return plan_; }
   const Requester& requester() const { return requester_; }
+  void lose_patience() { requester_.lose_patience(); }
   const Responder& responder() const { return responder_; }
   const CmAgent* cm() const { return cm_ ? &*cm_ : nullptr; }
 

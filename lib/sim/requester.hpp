@@ -77,6 +77,8 @@ class Requester {
   std::uint32_t unacknowledged() const { return una_; }
   std::uint32_t sent_top() const { return top_; }  ///< first position never sent
   Time last_new_sent() const { return last_new_sent_; }
+  /// From now on retries count.
+  void lose_patience() { plan_.patient = false; }
   /// From the first packet behind the warm-up until the application heard of the last completion.
   Time measured_from() const { return measured_from_; }
   Time measured_to() const { return heard_at_; }

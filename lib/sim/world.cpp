@@ -494,11 +494,18 @@ bool World::finished(const Connection& c) const {
   return c.qp[0]->over() && c.qp[1]->over();
 }
 
+// No fatal NAK tells its requester, which ends by its retry count.
+bool World::ended_unconfirmed(std::size_t flow) const {
+  return judge_.ended_unconfirmed(flow, case_.a.forged_us != 0 || case_.b.forged_us != 0);
+}
+
 // What applications do: close when done, notice errors, connect again.
 void World::look_at_connections() {
   for (unsigned n = 0; n < connections_.size(); ++n) {
     Connection& c = *connections_[n];
     if (c.over || c.comes_back) continue;
+    for (unsigned h = 0; h < 2; ++h)
+      if (ended_unconfirmed(c.flow[h])) c.qp[h]->lose_patience();
     const bool with_cm = is_announced(case_, c.generation) && case_.close != 0;
     const bool open = c.qp[0]->open() && c.qp[1]->open();
     const bool ended = c.qp[0]->requester().ended() && c.qp[1]->requester().ended();
@@ -592,7 +599,8 @@ void World::check_end() {
                                     requester.succeeded(), posted),
                         now_);
         const bool cut = c->left && !c->done;
-        if (started && !cut && c->qp[1 - h]->open() && must_complete(case_) && requester.succeeded() != posted)
+        const bool must = must_complete(case_) && !ended_unconfirmed(c->flow[h]);
+        if (started && !cut && c->qp[1 - h]->open() && must && requester.succeeded() != posted)
           judge_.report(Rule::live,
                         fmt::format("{}{}: {} of {} messages completed, status {}", h == 0 ? "A>B " : "B>A ", c->number,
                                     requester.succeeded(), posted, static_cast<int>(requester.status())),

@@ -64,6 +64,7 @@ class World {
   void at_box(unsigned box, Side side, std::span<rte_mbuf* const> frames);
   void from_box(unsigned box, Side out, rte_mbuf* frame);
   void offer(unsigned segment, link::Way way, rte_mbuf* frame);
+  bool ended_unconfirmed(std::size_t flow) const;
   void look_at_connections();
   bool finished(const Connection& connection) const;
   void leave(Connection& connection);
