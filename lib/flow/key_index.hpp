@@ -27,6 +27,8 @@ class KeyIndex {
     wire::IpAddress second;
     wire::VlanKey vlan;
     std::uint32_t qpn = 0;
+
+    bool operator==(const Key&) const = default;
   };
   /// A key whose addresses stand elsewhere, in a frame: nothing is copied to look for it.
   struct KeyView {

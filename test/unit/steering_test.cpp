@@ -554,6 +554,28 @@ TEST_CASE("of two former users the near one keeps its worker until the RTU, the 
   CHECK(home.owner(Side::wan, first.ack(1, 1)) == of_second);
 }
 
+// The owner's engine follows it since the REP, and has acknowledged requests whose answers it must see.
+TEST_CASE("the former user of both QPNs ends between REP and RTU: answers go where requests go") {
+  Home home;
+  const Pair old;
+  const Worker worker = home.connect(old);
+  REQUIRE(worker != 0);
+  Pair again = pair_number(1);
+  again.a_qpn = old.a_qpn;
+  again.b_qpn = old.b_qpn;
+  home.owner(Side::host, again.req());
+  CHECK(home.owner(Side::wan, again.rep()) == worker);
+  home.owner(Side::wan, old.dreq(Side::wan));
+  home.owner(Side::host, old.drep(Side::host));
+  CHECK(home.owner(Side::host, again.write(again.a_psn)) == worker);
+  CHECK(home.owner(Side::wan, again.ack(again.a_psn, 1)) == worker);
+  CHECK(home.owner(Side::host, again.rtu()) == worker);
+  CHECK(home.owner(Side::wan, again.ack(again.a_psn, 1)) == worker);
+  home.owner(Side::host, again.dreq(Side::host));
+  home.owner(Side::wan, again.drep(Side::wan));
+  CHECK(home.steering.connections() == 0);
+}
+
 TEST_CASE("what waited in vain makes room") {
   Home home({1}, 2);
   const Pair old = pair_number(0);
