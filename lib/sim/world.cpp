@@ -586,6 +586,8 @@ void World::check_boxes() {
 void World::check_end() {
   for (const auto* list : {&old_, &connections_}) {
     for (const auto& c : *list) {
+      // A requester that ends takes both directions with it.
+      const bool unconfirmed = ended_unconfirmed(c->flow[0]) || ended_unconfirmed(c->flow[1]);
       for (unsigned h = 0; h < 2; ++h) {
         const Requester& requester = c->qp[h]->requester();
         const std::size_t posted = c->work[h]->messages().size();
@@ -599,7 +601,7 @@ void World::check_end() {
                                     requester.succeeded(), posted),
                         now_);
         const bool cut = c->left && !c->done;
-        const bool must = must_complete(case_) && !ended_unconfirmed(c->flow[h]);
+        const bool must = must_complete(case_) && !unconfirmed;
         if (started && !cut && c->qp[1 - h]->open() && must && requester.succeeded() != posted)
           judge_.report(Rule::live,
                         fmt::format("{}{}: {} of {} messages completed, status {}", h == 0 ? "A>B " : "B>A ", c->number,
