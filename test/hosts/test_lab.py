@@ -13,6 +13,7 @@ from lab import jobs as rc_jobs  # noqa: E402
 from lab import perftest, speed  # noqa: E402
 from lab.path import Conditions  # noqa: E402
 from lab.process import LabError, run, spawn, stop  # noqa: E402
+from lab.session import Session  # noqa: E402
 from lab.table import render  # noqa: E402
 from lab.tools import PERFTEST_CLOCK  # noqa: E402
 from lab.traffic import FAMILIES, TRAFFIC, WRONG_DATA  # noqa: E402
@@ -173,6 +174,43 @@ class Jobs(unittest.TestCase):
 
     def test_default_is_among_all(self):
         self.assertLessEqual(set(jobs.BY_DEFAULT), set(jobs.SCENARIOS))
+
+
+class End:
+    """Stands in for a command on a host, and for that host."""
+
+    def __init__(self, rc, output):
+        self.rc, self.output = rc, output
+        self.running, self.killed, self.seconds = False, False, 1.0
+
+    def start(self, _argv, _timeout):
+        return self
+
+    def run(self, *_argv, **_options):
+        return self
+
+    def wait(self):
+        return self
+
+    def kill(self):
+        self.killed = True
+
+
+class Pair(unittest.TestCase):
+    """A server and its client: what their exit codes mean."""
+
+    def rping(self, client):
+        server = End(0, "")
+        Session((client, server), "", None, lambda _: None).rping("10.9.0.1", 2)
+        return server
+
+    def test_a_server_is_left_alone_whose_client_lost_its_own_race(self):
+        race = "rdma_get_cm_event: Bad file descriptor\n"
+        self.assertFalse(self.rping(End(255, "ping data: 0\nping data: 1\n" + race)).killed)
+
+    def test_a_failed_client_fails(self):
+        with self.assertRaises(LabError):
+            self.rping(End(255, "ping data: 0\nping data: 1\n"))
 
 
 class Speed(unittest.TestCase):

@@ -27,8 +27,9 @@ class Session:
             server = self.server.start(server_argv, timeout)
             wait_until(lambda: listening(self.server) or not server.running, 60, f"{server} to listen")
             client = self.client.start(client_argv, timeout).wait()
-            refused = client.rc != 0 and perftest.REFUSED.search(client.output)
-            if client.rc:
+            failed = perftest.exit_code(client.rc, client.output)
+            refused = failed and perftest.REFUSED.search(client.output)
+            if failed:
                 server.kill()
             if not refused or attempt == CONNECT_ATTEMPTS:
                 break
