@@ -114,7 +114,7 @@ inline end_flow() {
   :: phase != ENDED ->
      if
      :: owes ->
-        if :: DEFECT != close_uncounted -> report(h) :: else fi;
+        if :: DEFECT != close_uncounted -> report(h); unsure = (unsure || doubted) :: else fi;
         REACHED(closed_unconfirmed)
      :: else
      fi;
