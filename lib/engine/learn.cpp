@@ -130,11 +130,12 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
   const std::uint32_t starting_psn = info.end(Side::host).starting_psn;
   // Its REP may come again: what followed on the first one passed before the box looked, or before it knew of it. Then
   // no word of the active end makes up for an answer.
-  const bool may_go_on = (looks_since != 0 && now - looks_since < flow::CmTracker::kPendingLife) ||
-                         learner.has_seen(info, now) || elsewhere_seen(info, starting_psn);
-  tracker.bind(*index, wants_word && !may_go_on);
+  const bool may_be_under_way = (looks_since != 0 && now - looks_since < flow::CmTracker::kPendingLife) ||
+                                learner.has_seen(info, now) || elsewhere_seen(info, starting_psn);
+  tracker.bind(*index, wants_word && !may_be_under_way);
   if (wants_word) connections[*index].near.silent |= custody::kUnproven;
-  near.begin(connections[*index].near, starting_psn, info.retry_count * info.ack_timeout, proven && !may_go_on, now);
+  near.begin(connections[*index].near, starting_psn, info.retry_count * info.ack_timeout, proven && !may_be_under_way,
+             now);
   record_connection(*index);
 }
 

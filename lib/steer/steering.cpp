@@ -311,8 +311,8 @@ void Steering::forget(Index index) {
   if (!entry.in_use) return;
   entry.in_use = false;
   for (const Side side : {Side::host, Side::wan}) unlink(index, side);
-  // Who has one of its QPNs already, and waits for its RTU because of the other, has both: its engine has followed it
-  // since the REP, and must see the answers too.
+  // An entry that holds one of these QPNs, and waits for its RTU because of the other, takes the other now: its engine
+  // has followed it since the REP, and must see the answers too.
   for (const Side side : {Side::host, Side::wan}) {
     const Index heir = entry.newer[static_cast<std::size_t>(other(side))];
     const auto& key = entry.keys[static_cast<std::size_t>(side)];

@@ -356,7 +356,7 @@ TEST_CASE("where RDMA-CM is enough, the RTU is not where requests passed before 
   Pair pair;
   pair.active = Side::wan;
   rig.host_sends(pair.write(100));
-  rig.connect(pair);  // by a REQ that came again
+  rig.connect(pair);  // by a REP that came again
   REQUIRE(rig.count(Counter::connections_learned) == 1);
   rig.at_host();
   rig.at_wan();
