@@ -258,7 +258,8 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       if (!flow.queue.empty() && psn_lt(flow.una, held_in(flow.queue.head()).psn)) return;  // not everything yet
       // Custody would be acknowledged now.
       if (!flow.queue.empty() && outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return let_go(flow);
-      end_contest(flow, kDoubted | kUnproven);
+      flow.silent &= static_cast<std::uint8_t>(~(kDoubted | kUnproven));
+      outlet_.uncontested(flow);
       flow.phase = Phase::confirmed;
       flow.msn_known = true;
       ++counters_[Counter::flows_rejoined];

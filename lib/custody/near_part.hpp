@@ -110,6 +110,12 @@ class NearPart {
   static bool answered_lately(const NearFlow& flow, Time now) {
     return now - std::max(flow.unanswered_since, flow.repeated_at) <= kKeptBack + flow.rtt.smoothed();
   }
+  /// Nothing of the flow is acknowledged before an answer comes, and none has come lately: its requests may be those of
+  /// another life of the responder's QPN, whose answers go to another QPN.
+  static bool awaits_proof(const NearFlow& flow, Time now) {
+    if (flow.phase == Phase::rejoining) return true;
+    return (flow.phase == Phase::plain || flow.phase == Phase::ended) && !answered_lately(flow, now);
+  }
   /// The ACK for all that was answered, with its MSN: the responder's once more, not another connection's.
   static bool is_last_ack(const NearFlow& flow, const wire::Frame& frame);
 

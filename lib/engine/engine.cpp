@@ -293,7 +293,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   const flow::ConnectionIndex index = connection_of(side, arrival);
   if (index == flow::ConnectionTable::kNone) {
     ++counters[is_answer ? Counter::responses_unlearned : Counter::requests_unlearned];
-    learn_from_traffic(side, frame, true);
+    learn_from_traffic(side, frame, Standing::unknown);
     return Verdict::forward;
   }
   Connection& connection = connections[index];
@@ -317,12 +317,12 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
     // Before the frame may become the port's.
-    if (connection.near.contested()) [[unlikely]]
-      look_for_newcomer(side, frame);
+    if (connection.near.contested() || connection.near.phase != custody::Phase::confirmed) [[unlikely]]
+      show_request(connection.near, frame);
     verdict = near.request(connection.near, frame, arrival.mbuf, now);
     // A request that has just begun a doubt passes. Another of the same moment is shown twice, which does no harm.
     if (connection.near.contested() && connection.near.doubted_at == now && verdict == Verdict::forward) [[unlikely]]
-      look_for_newcomer(side, frame);
+      show_request(connection.near, frame);
   } else {
     // An answer may release what waits in the burst: that must be out before.
     out(Side::wan).flush();
@@ -331,7 +331,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
                         !custody::NearPart::is_last_ack(connection.near, frame);
     verdict = near.answer(connection.near, frame, now);
     if (others) [[unlikely]]
-      look_for_newcomer(side, frame);
+      show_answer(frame);
   }
   touch(index);
   return verdict;
@@ -346,12 +346,19 @@ void Engine::Impl::implausible(Side side, const wire::Frame& frame, flow::Connec
     ++counters[Counter::requests_implausible];
     near.strange_request(connections[index].near, frame, now);
   }
-  learn_from_traffic(side, frame, false);
+  learn_from_traffic(side, frame, Standing::contested);
   if (side == Side::host) touch(index);
 }
 
-// Kept out of line, because few packets need it.
-void Engine::Impl::look_for_newcomer(Side side, const wire::Frame& frame) { learn_from_traffic(side, frame, false); }
+// To whoever learns from traffic: it may be another's.
+void Engine::Impl::show_request(const custody::NearFlow& flow, const wire::Frame& frame) {
+  if (flow.contested())
+    learn_from_traffic(Side::host, frame, Standing::contested);
+  else if (custody::NearPart::awaits_proof(flow, now))
+    learn_from_traffic(Side::host, frame, Standing::presumed);
+}
+
+void Engine::Impl::show_answer(const wire::Frame& frame) { learn_from_traffic(Side::wan, frame, Standing::contested); }
 
 bool Engine::Impl::intact(const wire::Frame& frame) {
   if (!wire::verify_icrc(frame)) {
@@ -532,6 +539,7 @@ void Engine::ask_before_learning(std::function<bool(const flow::ConnectionInfo& 
 void Engine::share(Shared& shared) {
   impl_->shared = &shared;
   impl_->contested_requests = &shared.contested_requests.emplace_back();
+  impl_->presumed_requests = &shared.presumed_requests.emplace_back();
   impl_->news_read = shared.next_hops.posted();
 }
 void Engine::receive(Side side, std::span<rte_mbuf* const> frames, Time now) { impl_->receive(side, frames, now); }

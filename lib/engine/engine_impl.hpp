@@ -65,6 +65,13 @@ struct Arrival {
   flow::ConnectionIndex connection;  ///< or ConnectionTable::kNone
 };
 
+/// Whose a request is, as far as is known; an answer, by the connection that its QPN names.
+enum class Standing : std::uint8_t {
+  unknown,    ///< no known connection's
+  contested,  ///< a known one's, or another's that has one of its QPNs now
+  presumed,   ///< taken for the known one's, though no answer has shown lately that it lives on
+};
+
 struct Engine::Impl final : custody::Outlet {
   Impl(const Settings& settings, const Pools& pools, Sink& sink, custody::Observer* observer);
   ~Impl() override;
@@ -88,7 +95,8 @@ struct Engine::Impl final : custody::Outlet {
   flow::ConnectionIndex connection_of(Side side, const Arrival& arrival) const;
   [[gnu::cold, gnu::noinline]] flow::ConnectionIndex connection_now(Side side, const wire::Frame& frame) const;
   [[gnu::cold, gnu::noinline]] void implausible(Side side, const wire::Frame& frame, flow::ConnectionIndex index);
-  [[gnu::cold, gnu::noinline]] void look_for_newcomer(Side side, const wire::Frame& frame);
+  [[gnu::cold, gnu::noinline]] void show_request(const custody::NearFlow& flow, const wire::Frame& frame);
+  [[gnu::cold, gnu::noinline]] void show_answer(const wire::Frame& frame);
   bool intact(const wire::Frame& frame);
   void end_of_burst();
   void service_backlog();
@@ -118,10 +126,11 @@ struct Engine::Impl final : custody::Outlet {
   void replied(const flow::CmOutcome& outcome, std::uint32_t host_comm_id);
   void established(const flow::CmOutcome& outcome);
   void exchange_repeated(flow::ConnectionIndex index);
-  void learn_from_traffic(Side side, const wire::Frame& frame, bool unknown);
+  void learn_from_traffic(Side side, const wire::Frame& frame, Standing standing);
   bool knows(const flow::ConnectionInfo& info, std::uint32_t psn) const;
   bool elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn) const;
   bool contested_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn) const;
+  bool presumed_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn) const;
   static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);
   void make_room();
 
@@ -184,6 +193,7 @@ struct Engine::Impl final : custody::Outlet {
   std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn;  ///< from traffic; empty: always
   Shared* shared = nullptr;                       ///< with the engines of other workers; null: there are none
   UnknownRequests* contested_requests = nullptr;  ///< our own of the shared ones
+  UnknownRequests* presumed_requests = nullptr;   ///< the same
   std::uint64_t news_read = 0;                    ///< number of shared->next_hops' items already read
   std::vector<Connection, HugePageAllocator<Connection>> connections;
   std::span<custody::RecordSlot> record;  ///< one for each of `connections`, or none at all

@@ -247,6 +247,55 @@ TEST_CASE("another user of a responder's QPN: its answers are not taken for a ne
   CHECK(rig.count(Counter::traffic_ambiguous) == 4);
 }
 
+TEST_CASE("of new lives in step of two idle connections neither takes the other's answers",
+          "[engine][traffic][identity]") {
+  Looking rig;
+  Pair doubted;
+  Pair rejoining = doubted;
+  rejoining.a_qpn = 0x13;
+  rejoining.b_qpn = 0x24;
+  engine::Shared shared;
+  const bool elsewhere = GENERATE(false, true);
+  rig.connect_confirmed(doubted);
+  if (elsewhere)
+    rig.engine->share(shared);
+  else
+    rig.connect_confirmed(rejoining);
+  rig.wait(small_settings().confirm_again + seconds(1));
+  if (elsewhere)
+    shared.presumed_requests.emplace_back().note(
+        {wire::IpAddress::parse(rejoining.a_ip), wire::IpAddress::parse(rejoining.b_ip), {}}, 101, rig.now);
+  // Both requesters have other QPNs now.
+  doubted.a_qpn = 0x77;
+  rejoining.a_qpn = 0x78;
+  for (std::uint32_t psn = 100; psn < 105; ++psn) {
+    rig.host_sends(doubted.write(psn));
+    if (!elsewhere && psn > 100) rig.host_sends(rejoining.write(psn));
+  }
+  for (std::uint32_t psn = 101; psn < 105; ++psn) rig.wan_sends(rejoining.ack(psn, psn - 100));
+  CHECK(rig.count(Counter::connections_from_traffic) == 0);
+  CHECK(rig.count(Counter::traffic_ambiguous) == 4);
+}
+
+TEST_CASE("connections in step that wake together rejoin at their first answers", "[engine][traffic][identity]") {
+  engine::Settings settings = small_settings();
+  settings.max_connections = 64;
+  Looking rig(settings);
+  engine::Shared shared;
+  rig.engine->share(shared);
+  constexpr std::uint32_t kCount = 40;
+  std::vector<Pair> pairs(kCount);
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    pairs[i].a_qpn = 0x100 + i;
+    pairs[i].b_qpn = 0x200 + i;
+    rig.connect_confirmed(pairs[i]);
+  }
+  rig.wait(settings.confirm_again + seconds(1));
+  for (const Pair& pair : pairs) rig.host_sends({pair.write(101), pair.write(102)});
+  for (const Pair& pair : pairs) rig.wan_sends(pair.ack(101, 2));
+  CHECK(rig.count(Counter::flows_rejoined) == kCount);
+}
+
 TEST_CASE("QPNs used again without RDMA-CM are learned anew once custody of their former user has ended",
           "[engine][traffic]") {
   Looking rig;
