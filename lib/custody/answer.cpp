@@ -149,7 +149,7 @@ Verdict NearPart::shared_nak(NearFlow& flow, std::uint32_t end, Time now) {
 }
 
 // The responder answers, though it does not go on: give_up counts from here.
-void NearPart::lives(NearFlow& flow, Time now) { flow.unanswered_since = now; }
+void NearPart::lives(NearFlow& flow, Time now) { flow.unanswered_since = flow.answered_at = now; }
 
 // A responder may repeat its last ACK, to announce receives (IBTA vol. 1, 9.7.7.2.4), or send it after a NAK.
 bool NearPart::is_last_ack(const NearFlow& flow, const wire::Frame& frame) {
@@ -258,8 +258,7 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       if (!flow.queue.empty() && psn_lt(flow.una, held_in(flow.queue.head()).psn)) return;  // not everything yet
       // Custody would be acknowledged now.
       if (!flow.queue.empty() && outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return let_go(flow);
-      flow.silent &= static_cast<std::uint8_t>(~(kDoubted | kUnproven));
-      outlet_.uncontested(flow);
+      end_contest(flow, kDoubted | kUnproven);
       flow.phase = Phase::confirmed;
       flow.msn_known = true;
       ++counters_[Counter::flows_rejoined];
@@ -457,7 +456,7 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
 }
 
 void NearPart::progressed(NearFlow& flow, Time now) {
-  flow.unanswered_since = now;
+  flow.unanswered_since = flow.answered_at = now;
   flow.silent &= static_cast<std::uint8_t>(~kRepeated);
   flow.backoff = 0;
   flow.hold_until = 0;

@@ -110,6 +110,7 @@ struct alignas(64) NearFlow {
   // ---- what only answers move
   alignas(64) RttEstimator rtt;
   UnansweredWindow window;
+  Time answered_at = 0;         ///< when the responder last did; 0: it has not
   std::uint32_t behind_at = 0;  ///< of `behind`: first PSN that the requester had not used then
   bool behind = false;          ///< it asked again for what the box has acknowledged (NearPart::is_behind())
 
@@ -150,8 +151,8 @@ struct alignas(64) NearFlow {
   std::uint32_t gap_top = 0;                ///< first PSN after the packets dropped beyond a gap
   std::optional<std::uint32_t> unseen_end;  ///< first PSN after requests that were answered and not seen here
 
-  Time repeated_at = 0;               ///< when the requester last asked for what was acknowledged
   std::uint32_t read_again_last = 0;  ///< PSN of the last response of the READ that was asked for again
+  Time repeated_at = 0;               ///< when the requester last asked for what was acknowledged
   std::uint64_t examined_bytes = 0;   ///< bytes_taken up to there
 
   bool doubted() const { return (silent & kDoubted) != 0; }

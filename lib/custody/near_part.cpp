@@ -40,8 +40,9 @@ void NearPart::established(NearFlow& flow) {
 }
 
 // From here on as after any stretch of plain RoCE: custody, and an ACK that covers what went before it.
-void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn) {
+void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn, Time now) {
   flow.phase = Phase::plain;
+  flow.answered_at = now;
   flow.next_policy = flow.policy;
   flow.was_confirmed = true;
   place(flow, una, next_psn);

@@ -44,6 +44,8 @@ class Outlet {
   virtual bool may_be_anothers(const NearFlow& /*flow*/, std::uint32_t /*psn*/) { return false; }
   /// The requests that name the responder of `flow` are its own again.
   virtual void uncontested(const NearFlow& /*flow*/) {}
+  /// `frame`, a request of `flow`, begins custody of which nothing is acknowledged before the responder has answered.
+  virtual void rejoins(const NearFlow& /*flow*/, const wire::Frame& /*frame*/) {}
 };
 
 /// What becomes of the frame that was looked at.
@@ -101,7 +103,7 @@ class NearPart {
 
   /// Prepares `flow`, whose identity, policy and path MTU are set, to begin in the middle of its traffic: requests
   /// before `next_psn` have passed, and the responder has answered those before `una`.
-  void begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn);
+  void begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn, Time now);
 
   /// A packet with `psn`, or an answer to it, can be this flow's. Otherwise its QPN has another user that nobody
   /// announced.
@@ -110,11 +112,21 @@ class NearPart {
   static bool answered_lately(const NearFlow& flow, Time now) {
     return now - std::max(flow.unanswered_since, flow.repeated_at) <= kKeptBack + flow.rtt.smoothed();
   }
-  /// Nothing of the flow is acknowledged before an answer comes, and none has come lately: its requests may be those of
-  /// another life of the responder's QPN, whose answers go to another QPN.
+  /// What passes for the flow's requests may be those of another life, whose answers go to another QPN: nothing has
+  /// shown lately that it is not.
   static bool awaits_proof(const NearFlow& flow, Time now) {
-    if (flow.phase == Phase::rejoining) return true;
-    return (flow.phase == Phase::plain || flow.phase == Phase::ended) && !answered_lately(flow, now);
+    switch (flow.phase) {
+      case Phase::unconfirmed:
+      case Phase::rejoining:
+      case Phase::failed:
+        return true;
+      case Phase::plain:
+      case Phase::ended:
+        return now - flow.answered_at > kKeptBack && now - flow.answered_at > kKeptBack + flow.rtt.smoothed();
+      case Phase::confirmed:
+        break;
+    }
+    return false;
   }
   /// The ACK for all that was answered, with its MSN: the responder's once more, not another connection's.
   static bool is_last_ack(const NearFlow& flow, const wire::Frame& frame);
@@ -206,7 +218,7 @@ class NearPart {
   static rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);
   static void enter_plain(NearFlow& flow);
   bool may_rejoin(const NearFlow& flow, const Span& span) const;
-  void start_rejoining(NearFlow& flow, const Span& span);
+  void start_rejoining(NearFlow& flow, const wire::Frame& frame, const Span& span);
 
   // answer.cpp
   static void follow_failed(NearFlow& flow, const wire::Frame& frame);

@@ -293,7 +293,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   const flow::ConnectionIndex index = connection_of(side, arrival);
   if (index == flow::ConnectionTable::kNone) {
     ++counters[is_answer ? Counter::responses_unlearned : Counter::requests_unlearned];
-    learn_from_traffic(side, frame, Standing::unknown);
+    learn_from_traffic(side, frame, true);
     return Verdict::forward;
   }
   Connection& connection = connections[index];
@@ -346,19 +346,19 @@ void Engine::Impl::implausible(Side side, const wire::Frame& frame, flow::Connec
     ++counters[Counter::requests_implausible];
     near.strange_request(connections[index].near, frame, now);
   }
-  learn_from_traffic(side, frame, Standing::contested);
+  learn_from_traffic(side, frame, false);
   if (side == Side::host) touch(index);
 }
 
-// To whoever learns from traffic: it may be another's.
+// It may be another's than the flow's. Where nothing else says so it is only kept in mind: the learner's places are
+// few, and many connections may wake at once.
 void Engine::Impl::show_request(const custody::NearFlow& flow, const wire::Frame& frame) {
-  if (flow.contested())
-    learn_from_traffic(Side::host, frame, Standing::contested);
-  else if (custody::NearPart::awaits_proof(flow, now))
-    learn_from_traffic(Side::host, frame, Standing::presumed);
+  if (flow.contested()) return learn_from_traffic(Side::host, frame, false);
+  if (flow.policy == flow::Policy::off || !custody::NearPart::awaits_proof(flow, now)) return;
+  presumed_requests->note({frame.source, frame.destination, frame.vlan}, frame.psn(), now);
 }
 
-void Engine::Impl::show_answer(const wire::Frame& frame) { learn_from_traffic(Side::wan, frame, Standing::contested); }
+void Engine::Impl::show_answer(const wire::Frame& frame) { learn_from_traffic(Side::wan, frame, false); }
 
 bool Engine::Impl::intact(const wire::Frame& frame) {
   if (!wire::verify_icrc(frame)) {
@@ -539,7 +539,7 @@ void Engine::ask_before_learning(std::function<bool(const flow::ConnectionInfo& 
 void Engine::share(Shared& shared) {
   impl_->shared = &shared;
   impl_->contested_requests = &shared.contested_requests.emplace_back();
-  impl_->presumed_requests = &shared.presumed_requests.emplace_back();
+  impl_->presumed_requests = &shared.presumed_requests;
   impl_->news_read = shared.next_hops.posted();
 }
 void Engine::receive(Side side, std::span<rte_mbuf* const> frames, Time now) { impl_->receive(side, frames, now); }

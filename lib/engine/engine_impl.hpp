@@ -65,13 +65,6 @@ struct Arrival {
   flow::ConnectionIndex connection;  ///< or ConnectionTable::kNone
 };
 
-/// Whose a request is, as far as is known; an answer, by the connection that its QPN names.
-enum class Standing : std::uint8_t {
-  unknown,    ///< no known connection's
-  contested,  ///< a known one's, or another's that has one of its QPNs now
-  presumed,   ///< taken for the known one's, though no answer has shown lately that it lives on
-};
-
 struct Engine::Impl final : custody::Outlet {
   Impl(const Settings& settings, const Pools& pools, Sink& sink, custody::Observer* observer);
   ~Impl() override;
@@ -126,11 +119,11 @@ struct Engine::Impl final : custody::Outlet {
   void replied(const flow::CmOutcome& outcome, std::uint32_t host_comm_id);
   void established(const flow::CmOutcome& outcome);
   void exchange_repeated(flow::ConnectionIndex index);
-  void learn_from_traffic(Side side, const wire::Frame& frame, Standing standing);
+  void learn_from_traffic(Side side, const wire::Frame& frame, bool unknown);
   bool knows(const flow::ConnectionInfo& info, std::uint32_t psn) const;
   bool elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn) const;
   bool contested_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn) const;
-  bool presumed_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn) const;
+  [[gnu::noinline]] bool fits_presumed(const UnknownRequests::Hosts& hosts, std::uint32_t psn);
   static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);
   void make_room();
 
@@ -162,6 +155,7 @@ struct Engine::Impl final : custody::Outlet {
   // custody::Outlet
   bool may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) override;
   void uncontested(const custody::NearFlow& flow) override;
+  void rejoins(const custody::NearFlow& flow, const wire::Frame& frame) override { show_request(flow, frame); }
   bool may_send() override { return !wan_full && pacer.may_send(now); }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
   void settle() override { out(Side::wan).flush(); }
@@ -193,8 +187,9 @@ struct Engine::Impl final : custody::Outlet {
   std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn;  ///< from traffic; empty: always
   Shared* shared = nullptr;                       ///< with the engines of other workers; null: there are none
   UnknownRequests* contested_requests = nullptr;  ///< our own of the shared ones
-  UnknownRequests* presumed_requests = nullptr;   ///< the same
-  std::uint64_t news_read = 0;                    ///< number of shared->next_hops' items already read
+  UnknownRequests presumed_here;
+  UnknownRequests* presumed_requests = &presumed_here;  ///< or the shared one
+  std::uint64_t news_read = 0;                          ///< number of shared->next_hops' items already read
   std::vector<Connection, HugePageAllocator<Connection>> connections;
   std::span<custody::RecordSlot> record;  ///< one for each of `connections`, or none at all
   TimerWheel timers;

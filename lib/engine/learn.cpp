@@ -189,11 +189,11 @@ void Engine::Impl::exchange_repeated(flow::ConnectionIndex index) {
   touch(index);
 }
 
-// A frame of no connection that is known, or that may be of another than the one that is: one of its QPNs may have
-// another user now. While the old one has custody, the newcomer does not take its place; but its answers must
+// A frame of no connection that is known (`unknown`), or that may be of another than the one that is: one of its QPNs
+// may have another user now. While the old one has custody, the newcomer does not take its place; but its answers must
 // not be taken for another's. Requests of far hosts, and our hosts' answers to them, are for the other box to learn
 // from.
-void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, Standing standing) {
+void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool unknown) {
   const bool is_answer = frame.opcode != nullptr && frame.opcode->is_response();
   if (!settings.learn_from_traffic || (side == Side::host) == is_answer) return;
   const auto& requester = is_answer ? frame.destination : frame.source;
@@ -201,15 +201,15 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, Stand
   if (settings.policies.lookup(requester, responder) == flow::Policy::off || !intact(frame)) return;
   if (!is_answer) {
     note_next_hop(frame);
-    if (shared != nullptr) {
-      UnknownRequests* const noted[] = {&shared->unknown_requests, contested_requests, presumed_requests};
-      noted[static_cast<int>(standing)]->note({frame.source, frame.destination, frame.vlan}, frame.psn(), now);
-    }
-    if (!learner.request(frame, standing == Standing::presumed, now)) ++counters[Counter::traffic_table_full];
+    if (shared != nullptr)
+      (unknown ? shared->unknown_requests : *contested_requests)
+          .note({frame.source, frame.destination, frame.vlan}, frame.psn(), now);
+    if (!learner.request(frame, now)) ++counters[Counter::traffic_table_full];
     return;
   }
   const UnknownRequests::Hosts hosts{requester, responder, frame.vlan};
-  if (shared != nullptr && (contested_elsewhere(hosts, frame.psn()) || presumed_elsewhere(hosts, frame.psn()))) {
+  if ((presumed_requests->any() && fits_presumed(hosts, frame.psn())) ||
+      (shared != nullptr && contested_elsewhere(hosts, frame.psn()))) {
     ++counters[Counter::traffic_ambiguous];
     return;
   }
@@ -232,7 +232,7 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, Stand
   if (!index) return;
   learner.forget(outcome.info);
   ++counters[Counter::connections_from_traffic];
-  near.begin_midway(connections[*index].near, outcome.una, outcome.msn, outcome.next_psn);
+  near.begin_midway(connections[*index].near, outcome.una, outcome.msn, outcome.next_psn, now);
   record_connection(*index);
 }
 
@@ -261,15 +261,15 @@ bool Engine::Impl::elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_
 
 // An ACK for `psn` may answer contested requests that another worker has seen. Only where `shared` is set.
 bool Engine::Impl::contested_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn) const {
-  return std::ranges::any_of(shared->contested_requests, [&](UnknownRequests& requests) {
+  auto& all = shared->contested_requests;
+  return std::any_of(all.begin(), all.end(), [&](UnknownRequests& requests) {
     return &requests != contested_requests && requests.may_be_meant(hosts, psn, now);
   });
 }
 
-bool Engine::Impl::presumed_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn) const {
-  return std::ranges::any_of(shared->presumed_requests, [&](UnknownRequests& requests) {
-    return &requests != presumed_requests && requests.may_be_meant(hosts, psn, now);
-  });
+// An ACK for `psn` may answer what passed for a known connection's, on any worker.
+bool Engine::Impl::fits_presumed(const UnknownRequests::Hosts& hosts, std::uint32_t psn) {
+  return presumed_requests->may_be_meant(hosts, psn, now, flow::TrafficLearner::kBlind);
 }
 
 void Engine::Impl::make_room() {

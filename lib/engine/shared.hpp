@@ -15,8 +15,8 @@ struct Shared {
   /// Requests that name the responder of a known connection but may be another's: one table for each engine that
   /// shares, which alone writes it. All tables are there before the first frame.
   std::deque<UnknownRequests> contested_requests;
-  /// The same, of those that are taken for the known connection's until answers come to another QPN.
-  std::deque<UnknownRequests> presumed_requests;
+  /// Requests that pass for a known connection's, though nothing has shown lately that it lives on.
+  UnknownRequests presumed_requests;
 };
 
 }  // namespace longhaul::engine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When requests of unknown connections last passed between two hosts, and roughly at which PSNs. One worker of a box
-// sees the requests: the home of the hosts, or the owner of a known connection whose responder they name. Answers that
-// may be meant for them can reach any worker.
+// When requests of unknown connections last passed between two hosts, or such as may be of one, and roughly at which
+// PSNs. One worker of a box sees the requests: the home of the hosts, or the owner of a known connection whose
+// responder they name. Answers that may be meant for them can reach any worker.
 #pragma once
 
 #include <algorithm>
@@ -32,17 +32,25 @@ class UnknownRequests {
   void note(const Hosts& hosts, std::uint32_t psn, Time now) {
     now = newest(now);
     std::atomic<Time>& slot = slots_[slot_of(hosts, stretch_of(psn, 0))];
-    if (slot.load(std::memory_order_relaxed) < now) slot.store(now, std::memory_order_relaxed);
+    for (std::atomic<Time>* at : {&slot, &last_})
+      if (at->load(std::memory_order_relaxed) < now) at->store(now, std::memory_order_relaxed);
   }
-  /// An ACK for `psn` may answer one of them; as long as a TrafficLearner remembers it.
-  bool may_be_meant(const Hosts& hosts, std::uint32_t psn, Time now) {
+  /// An ACK for `psn` may answer one of them that passed within `life`; otherwise as long as a TrafficLearner
+  /// remembers.
+  bool may_be_meant(const Hosts& hosts, std::uint32_t psn, Time now, Duration life = Learner::kCandidateLife) {
     now = newest(now);
-    const auto lately = [&](std::int32_t ahead) {
-      const Time at = slots_[slot_of(hosts, stretch_of(psn, ahead))].load(std::memory_order_relaxed);
-      return at != 0 && now < at + Learner::kCandidateLife;
+    const auto is_recent = [&](const std::atomic<Time>& slot) {
+      const Time at = slot.load(std::memory_order_relaxed);
+      return at != 0 && now < at + life;
     };
-    return lately(Learner::kMeantFrom) || lately(Learner::kMeantTo);
+    const auto lately = [&](std::int32_t ahead) { return is_recent(slots_[slot_of(hosts, stretch_of(psn, ahead))]); };
+    if (is_recent(last_)) return lately(Learner::kMeantFrom) || lately(Learner::kMeantTo);
+    Time last = last_.load(std::memory_order_relaxed);
+    if (last != 0 && now > last + Learner::kCandidateLife) last_.compare_exchange_strong(last, 0);
+    return false;
   }
+  /// False: may_be_meant() is. Costs next to nothing.
+  bool any() const { return last_.load(std::memory_order_relaxed) != 0; }
 
  private:
   using Learner = flow::TrafficLearner;
@@ -68,7 +76,8 @@ class UnknownRequests {
     return mixed >> (64 - kSlotBits);
   }
 
-  std::atomic<Time> newest_ = 0;
+  std::atomic<Time> newest_ = 0;  ///< that any clock has shown
+  std::atomic<Time> last_ = 0;    ///< of all slots; 0: long ago
   std::array<std::atomic<Time>, std::size_t{1} << kSlotBits> slots_{};
 };
 

@@ -105,8 +105,8 @@ inline void TrafficLearner::follow(Candidate& candidate, const wire::Frame& fram
   candidate.add(frame, psns);
 }
 
-bool TrafficLearner::request(const wire::Frame& frame, bool known, Time now) {
-  Candidate* candidate = candidate_of(frame, known, now);
+bool TrafficLearner::request(const wire::Frame& frame, Time now) {
+  Candidate* candidate = candidate_of(frame, now);
   if (candidate == nullptr) {
     blind_until_ = now + kBlind;
     return false;
@@ -150,35 +150,15 @@ KeyIndex::KeyView TrafficLearner::answer_key(const Candidate& candidate) {
 }
 
 KeyIndex::KeyView TrafficLearner::pair_key(const Candidate& candidate) {
-  return pair_key(candidate.requester, candidate.responder, candidate.vlan, candidate.known);
+  return {candidate.requester, candidate.responder, candidate.vlan, 0};
 }
 
-// The known ones lie apart: they are in the way of what is learned, and not of each other.
-KeyIndex::KeyView TrafficLearner::pair_key(const wire::IpAddress& requester, const wire::IpAddress& responder,
-                                           wire::VlanKey vlan, bool known) {
-  return {requester, responder, vlan, known ? 1u : 0u};
-}
-
-TrafficLearner::Candidate* TrafficLearner::candidate_of(const wire::Frame& frame, bool known, Time now) {
+TrafficLearner::Candidate* TrafficLearner::candidate_of(const wire::Frame& frame, Time now) {
   const auto index = by_request_.find(key_of(frame));
-  if (!index) return admit(frame, known, now);
-  Candidate& candidate = candidates_[*index];
-  return candidate.known == known || make_known(candidate, known) ? &candidate : nullptr;
+  return index ? &candidates_[*index] : admit(frame, now);
 }
 
-// False when there is no room for it any more.
-bool TrafficLearner::make_known(Candidate& candidate, bool known) {
-  conceal(candidate);
-  displace(candidate);
-  leave_pair(candidate);
-  candidate.known = known;
-  if (enter_pair(candidate)) return true;
-  by_request_.erase(request_key(candidate));
-  candidate.in_use = false;
-  return false;
-}
-
-TrafficLearner::Candidate* TrafficLearner::admit(const wire::Frame& frame, bool known, Time now) {
+TrafficLearner::Candidate* TrafficLearner::admit(const wire::Frame& frame, Time now) {
   for (unsigned i = 0; i < kIdleSearch; ++i) {
     const std::uint32_t index = clock_hand_;
     clock_hand_ = (clock_hand_ + 1) % static_cast<std::uint32_t>(candidates_.size());
@@ -190,7 +170,6 @@ TrafficLearner::Candidate* TrafficLearner::admit(const wire::Frame& frame, bool 
     candidate.responder = frame.destination;
     candidate.vlan = frame.vlan;
     candidate.responder_qpn = frame.destination_qpn();
-    candidate.known = known;
     if (!enter_pair(candidate)) return nullptr;
     if (!by_request_.put(request_key(candidate), index)) {
       leave_pair(candidate);
@@ -228,12 +207,10 @@ bool TrafficLearner::enter_pair(Candidate& candidate) {
   }
   candidate.pair = *index;
   ++pairs_[*index].candidates;
-  known_ += candidate.known ? 1 : 0;
   return true;
 }
 
 void TrafficLearner::leave_pair(Candidate& candidate) {
-  known_ -= candidate.known ? 1 : 0;
   if (--pairs_[candidate.pair].candidates > 0) return;
   by_pair_.erase(pair_key(candidate));
   free_pairs_.push_back(candidate.pair);
@@ -325,7 +302,7 @@ bool TrafficLearner::may_be_meant(const ConnectionInfo& info, std::uint32_t psn,
     return candidate.responder_qpn != responder.qpn &&
            (!candidate.revealed || candidate.requester_qpn == requester.qpn);
   };
-  return fit_of(pair_key(requester.ip, responder.ip, info.vlan, false), psn, now, may_have_it).count != 0;
+  return fit_of({requester.ip, responder.ip, info.vlan, 0u}, psn, now, may_have_it).count != 0;
 }
 
 TrafficOutcome TrafficLearner::answer(const wire::Frame& frame, Time now) {
@@ -338,17 +315,12 @@ TrafficOutcome TrafficLearner::answer(const wire::Frame& frame, Time now) {
   return {};
 }
 
-bool TrafficLearner::known_may_be_meant(const wire::Frame& ack, Time now) {
-  const auto any = [](const Candidate&) { return true; };
-  return fit_of(pair_key(ack.destination, ack.source, ack.vlan, true), ack.psn(), now, any).count > 0;
-}
-
 TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   TrafficOutcome outcome;
   const auto any = [](const Candidate&) { return true; };
-  const Fit fit = fit_of(pair_key(frame.destination, frame.source, frame.vlan, false), psn, now, any);
-  if (fit.count > 1 || (known_ > 0 && known_may_be_meant(frame, now))) {
+  const Fit fit = fit_of({frame.destination, frame.source, frame.vlan, 0u}, psn, now, any);
+  if (fit.count > 1) {
     outcome.event = TrafficEvent::ambiguous;
     return outcome;
   }

@@ -5,8 +5,7 @@
 // between the two, confirms it. Where two candidates can be meant, nothing is learned (design section 4): some stacks
 // begin all their QPs with the same PSN, and an ACK taken for another QP's would be answered there. Nor for a while
 // after a candidate's PSNs have gone elsewhere, by a forged request or another life: answers for what it had may still
-// come. Nor where requests of a connection that is known wait for an answer which would prove that it lives on: the
-// ACK may be meant for another life of it.
+// come.
 //
 // Anyone can make candidates, so what a frame costs must not grow with them. The candidates of two hosts lie in lists
 // by where on the circle of PSNs they are, in stretches of 2^18; those that an ACK may mean lie in two neighbouring
@@ -53,10 +52,9 @@ class TrafficLearner {
   }
 
   /// A request from the host side, ICRC verified, of no known connection, or one that may be another's than the known
-  /// one that it names; `opcode` may be unknown. `known`: it passes for the known one's. Then it is not learned, and
-  /// keeps others from being learned in its place.
+  /// one that it names; `opcode` may be unknown.
   /// False when there is no room to follow it.
-  bool request(const wire::Frame& frame, bool known, Time now);
+  bool request(const wire::Frame& frame, Time now);
 
   /// An answer from the WAN side, ICRC verified, to a QPN of no known connection.
   TrafficOutcome answer(const wire::Frame& frame, Time now);
@@ -68,7 +66,7 @@ class TrafficLearner {
   /// Requests to the responder of `info` have passed lately.
   bool has_seen(const ConnectionInfo& info, Time now) const;
 
-  /// An ACK for `psn`, to the near QPN of `info`, may answer a candidate with another responder that is not known.
+  /// An ACK for `psn`, to the near QPN of `info`, may answer a candidate with another responder.
   bool may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now);
 
   /// Forgets all candidates: frames passed that it was not shown.
@@ -108,7 +106,6 @@ class TrafficLearner {
     bool counting = false;  ///< low, next and messages mean something
     bool revealed = false;  ///< requester_qpn, first_msn and first_messages do
     bool in_use = false;
-    bool known = false;           ///< its requests pass for a known connection's
     std::uint32_t after = kNone;  ///< neighbours in the list of its stretch
     std::uint32_t before = kNone;
     std::uint32_t stretch = kNone;  ///< kNone: in no list
@@ -134,7 +131,7 @@ class TrafficLearner {
     std::optional<std::uint32_t> messages_at(std::uint32_t psn) const;
     void answered(std::uint32_t psn);
   };
-  /// Two hosts, and the candidates between them, the known or the others, by the stretch that `next` lies in.
+  /// Two hosts, and the candidates between them by the stretch that `next` lies in.
   struct Pair {
     std::array<std::uint32_t, kStretches> first;  ///< of each list
     std::uint32_t candidates = 0;
@@ -154,11 +151,8 @@ class TrafficLearner {
   static KeyIndex::KeyView request_key(const Candidate& candidate);
   static KeyIndex::KeyView answer_key(const Candidate& candidate);
   static KeyIndex::KeyView pair_key(const Candidate& candidate);
-  static KeyIndex::KeyView pair_key(const wire::IpAddress& requester, const wire::IpAddress& responder,
-                                    wire::VlanKey vlan, bool known);
-  Candidate* candidate_of(const wire::Frame& request, bool known, Time now);
-  Candidate* admit(const wire::Frame& request, bool known, Time now);
-  bool make_known(Candidate& candidate, bool known);
+  Candidate* candidate_of(const wire::Frame& request, Time now);
+  Candidate* admit(const wire::Frame& request, Time now);
   bool enter_pair(Candidate& candidate);
   void leave_pair(Candidate& candidate);
   void place(Candidate& candidate);
@@ -173,7 +167,6 @@ class TrafficLearner {
   /// Of the candidates between two hosts those for which `counts`, a predicate, is true.
   template <typename Counts>
   Fit fit_of(const KeyIndex::KeyView& pair_key, std::uint32_t psn, Time now, Counts counts);
-  [[gnu::noinline]] bool known_may_be_meant(const wire::Frame& ack, Time now);
   TrafficOutcome acknowledge(const wire::Frame& frame, Time now);
   static TrafficOutcome learned(const Candidate& candidate, std::uint32_t msn);
   std::uint32_t index_of(const Candidate& candidate) const {
@@ -187,7 +180,6 @@ class TrafficLearner {
   KeyIndex by_answer_;  ///< the revealed ones, by what answers to them carry
   KeyIndex by_pair_;
   std::uint32_t clock_hand_ = 0;
-  std::uint32_t known_ = 0;  ///< candidates in use that are
   Time began_ = kNever;
   Time blind_until_ = 0;
 };

@@ -187,13 +187,14 @@ bool Judge::answers_near(const Flow* flow, unsigned box, const View& view) const
 }
 
 // A frame with these bytes came in and has not left yet. `answered`: the flow whose answer it is, at its near box. What
-// the box makes for it may have the bytes of what it kept back in the life before.
+// the box makes for it may have the bytes of what it kept back in the life before; what came while it stood still has
+// only waited.
 bool Judge::is_forwarded(Ports& ports, Side in, std::uint64_t print, const Flow* answered, Time now) {
   auto& frames = ports.came[static_cast<int>(in)];
   const auto came = frames.find(print);
   if (came == frames.end()) return false;
   if (answered != nullptr && answered->seen_at != kNever && came->second.last_at < answered->seen_at &&
-      now - came->second.last_at > kHandOver)
+      now - std::max(came->second.last_at, ports.stands_until) > kHandOver)
     return false;
   if (--came->second.count == 0) frames.erase(came);
   return true;

@@ -71,6 +71,8 @@ class Judge final : public BoxWatch {
   /// It has lost its memory. `owed`: bytes acknowledged and not delivered that went with it; `remembered`: its next
   /// life finds them in the restart record.
   void box_crashed(unsigned box, std::uint64_t owed, bool remembered);
+  /// It does nothing until then, and all that comes meanwhile waits.
+  void box_stands_still(unsigned box, Time until) { ports_[box].stands_until = until; }
   /// An operator has it forget all connections.
   void box_forgets(unsigned box);
   /// Engines have another time than the world: they leave out the pauses of their boxes.
@@ -163,6 +165,7 @@ class Judge final : public BoxWatch {
     std::uint64_t dropped = 0;        ///< frames that the box says it has dropped,
     std::uint64_t dropped_found = 0;  ///< and those of them that were missed
     bool several_workers = false;
+    Time stands_until = 0;                                ///< its box does nothing before
     std::unordered_set<std::uint64_t> requests;           ///< as they came
     std::unordered_map<std::uint64_t, Time> left;         ///< requests as they left for the WAN, each for the last time
     std::unordered_set<std::uint64_t> requests_unmarked;  ///< AckReq and ICRC left out

@@ -31,7 +31,8 @@ void Judge::made(unsigned box, const View& view, Time now) {
     return other->plan.responder_qpn == flow->plan.responder_qpn &&
            other->plan.requester_qpn != flow->plan.requester_qpn && seems_to_go_on(*flow, *other);
   };
-  if (!plausible(*flow) && std::ranges::any_of(flows_, takes_it_on)) return;
+  const bool gone = flow->requester != nullptr && flow->requester->ended();
+  if ((gone || !plausible(*flow)) && std::ranges::any_of(flows_, takes_it_on)) return;
   check_made(*flow, view, now);
 }
 

@@ -204,6 +204,7 @@ void World::plan_timeline() {
         if (!boxes_[b]->running()) return;
         ++totals_.pauses;
         boxes_[b]->pause(now_, now_ + pause);
+        judge_.box_stands_still(b, now_ + pause);
       });
     if (plan.crash_at_us != 0) {
       at(plan.crash_at_us, [this, b] { crash_box(b); });

@@ -117,9 +117,9 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
   if (message->attribute == CmAttribute::rep && target.worker != settings_.self)
     target.request = tracker_.request_of(frame, *message);
   // Custody for what was learned from traffic outlives its DREQ, until give_up.
-  if (outcome.event == flow::CmEvent::disconnect_requested)
+  if (outcome.event == flow::CmEvent::disconnect_requested && !entries_[*index].inherited)
     lives_[*index].closes = now + std::max(kCloseWait, entries_[*index].give_up);
-  if (outcome.event == flow::CmEvent::rejected || outcome.event == flow::CmEvent::disconnected) forget(*index);
+  if (outcome.event == flow::CmEvent::rejected || outcome.event == flow::CmEvent::disconnected) ended(*index);
   return target;
 }
 
@@ -165,19 +165,34 @@ std::optional<Steering::Index> Steering::replied(const flow::CmOutcome& outcome,
 }
 
 // It stays at home, unless one of its QPNs leads to another worker, whose engine has a former user of it. If both do,
-// that engine follows the newcomer too. If the two ways part, no engine sees requests and answers, so none must learn
-// it: the REP goes where the REQ was not seen.
+// that engine follows the newcomer too, and the ways must last when the former users end. If the two ways part, no
+// engine sees requests and answers, so none must learn it: the REP goes where the REQ was not seen.
 Target Steering::without_place(const flow::ConnectionInfo& info, const wire::Frame& frame,
                                const wire::CmMessage& reply) {
+  const std::optional<Index> former[] = {holder(flow::key_of(info, Side::host), Side::host),
+                                         holder(flow::key_of(info, Side::wan), Side::wan)};
   const auto way = [&](Side side) {
-    const auto old = holder(flow::key_of(info, side), side);
+    const auto& old = former[static_cast<std::size_t>(side)];
     return old ? owner(*old) : settings_.self;
   };
   const Worker host = way(Side::host);
   const Worker wan = way(Side::wan);
   Target target{host == settings_.self ? wan : host};
-  if (host == wan && host != settings_.self) target.request = tracker_.request_of(frame, reply);
+  if (host == wan && host != settings_.self) {
+    target.request = tracker_.request_of(frame, reply);
+    for (const auto& old : former) {
+      entries_[*old].inherited = true;
+      lives_[*old].closes = kNever;
+    }
+  }
   return target;
+}
+
+void Steering::ended(Index index) {
+  if (entries_[index].inherited)
+    tracker_.forget(index);
+  else
+    forget(index);
 }
 
 void Steering::count_spread(Index index) {

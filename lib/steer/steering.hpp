@@ -76,7 +76,8 @@ class Steering {
     Index older[2] = {kNone, kNone};
     bool linked[2] = {false, false};  ///< is in the list
     bool in_use = false;
-    bool waits = false;  ///< for its active end's word: a key that an older one has is that one's still
+    bool waits = false;      ///< for its active end's word: a key that an older one has is that one's still
+    bool inherited = false;  ///< by a newcomer that found no place of its own: lasts as long as frames pass
     Worker owner = 0;
     Duration give_up = 0;  ///< that of its flow
   };
@@ -91,6 +92,7 @@ class Steering {
   Target without_place(const flow::ConnectionInfo& info, const wire::Frame& frame, const wire::CmMessage& reply);
   std::optional<Index> replied(const flow::CmOutcome& outcome, Time now);
   void established(Index index);
+  void ended(Index index);
   void count_spread(Index index);
   /// A place, not linked yet; nothing when the table is full.
   std::optional<Index> admit(const flow::ConnectionInfo& info, std::optional<Worker> owner, Time now);

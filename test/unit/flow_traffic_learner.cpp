@@ -35,13 +35,13 @@ struct Learner {
     pair.b_qpn = 0x2000 + number;
     return pair;
   }
-  void send(std::uint32_t number, std::uint32_t psn, bool ack_req = false, bool known = false) {
+  void send(std::uint32_t number, std::uint32_t psn, bool ack_req = false) {
     const Bytes bytes = pair(number).write(psn, {ack_req, 0});
-    REQUIRE(learner.request(parsed(bytes), known, now));
+    REQUIRE(learner.request(parsed(bytes), now));
   }
   void read(std::uint32_t number, std::uint32_t psn) {
     const Bytes bytes = pair(number).read(psn, 4096);
-    REQUIRE(learner.request(parsed(bytes), false, now));
+    REQUIRE(learner.request(parsed(bytes), now));
   }
   TrafficEvent ack(std::uint32_t number, std::uint32_t psn, std::uint32_t msn = 0) {
     const Bytes bytes = pair(number).ack(psn, msn);
@@ -175,34 +175,6 @@ TEST_CASE("a crowd that has fallen silent for a minute is out of the way, though
   CHECK(rig.ack(7, 102, 3) == TrafficEvent::learned);
 }
 
-TEST_CASE("requests that pass for a known connection's keep others from being learned, and not each other",
-          "[flow][traffic]") {
-  Learner rig(100);
-  for (std::uint32_t i = 10; i < 60; ++i) rig.send(i, 100, true, true);
-  flow::ConnectionInfo info;
-  const Pair first = Learner::pair(10);
-  info.end(Side::host) = {wire::IpAddress::parse(first.a_ip), first.a_qpn, 0};
-  info.end(Side::wan) = {wire::IpAddress::parse(first.b_ip), first.b_qpn, 0};
-  CHECK_FALSE(rig.learner.may_be_meant(info, 100, rig.now));
-  CHECK(rig.learns(1, 100) == TrafficEvent::ambiguous);
-  CHECK(rig.learns(2, 900000) == TrafficEvent::learned);
-  SECTION("until they are answered") {
-    for (std::uint32_t i = 10; i < 60; ++i) {
-      info.end(Side::wan).qpn = Learner::pair(i).b_qpn;
-      rig.learner.forget(info);
-    }
-    CHECK(rig.learns(1, 101) == TrafficEvent::learned);
-  }
-  SECTION("and are learned themselves once they may be another's") {
-    rig.send(59, 500000, true, true);
-    rig.now += flow::TrafficLearner::kBlind;
-    rig.send(59, 500001, true, false);
-    CHECK(rig.ack(59, 500001, 7) == TrafficEvent::none);
-    rig.send(59, 500002, true, false);
-    CHECK(rig.ack(59, 500002, 8) == TrafficEvent::learned);
-  }
-}
-
 TEST_CASE("a connection that was learned and not taken stays a candidate", "[flow][traffic]") {
   Learner rig(4);
   rig.send(1, 100, true);
@@ -240,7 +212,7 @@ TEST_CASE("the QPN that an ACK revealed is free again when its candidate began a
   for (std::uint32_t i = 0; i < 2; ++i) {
     const Bytes write = other.write(5000000 + i);
     const Bytes ack = other.ack(5000000 + i, 7 + i);
-    REQUIRE(rig.learner.request(parsed(write), false, rig.now));
+    REQUIRE(rig.learner.request(parsed(write), rig.now));
     CHECK(rig.learner.answer(parsed(ack), rig.now).event == (i == 0 ? TrafficEvent::none : TrafficEvent::learned));
   }
 }

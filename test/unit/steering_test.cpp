@@ -576,6 +576,27 @@ TEST_CASE("the former user of both QPNs ends between REP and RTU: answers go whe
   CHECK(home.steering.connections() == 0);
 }
 
+TEST_CASE("a newcomer that finds no place, on the QPNs of former users: they end, and its frames go where they went") {
+  Home home({1}, 1);
+  const Pair old;
+  REQUIRE(home.connect(old) == 1);
+  Pair again = pair_number(1);
+  again.a_qpn = old.a_qpn;
+  again.b_qpn = old.b_qpn;
+  const bool asked_before = GENERATE(false, true);
+  if (asked_before) home.owner(Side::host, old.dreq(Side::host));
+  home.owner(Side::host, again.req());
+  CHECK(home.target(Side::wan, again.rep()).request.size() > 0);
+  if (!asked_before) home.owner(Side::host, old.dreq(Side::host));
+  if (GENERATE(false, true)) home.owner(Side::wan, old.drep(Side::wan));
+  for (unsigned minutes = 0; minutes < 5; ++minutes, home.now += seconds(60)) {
+    CHECK(home.owner(Side::host, again.write(again.a_psn)) == 1);
+    CHECK(home.owner(Side::wan, again.ack(again.a_psn, 1)) == 1);
+  }
+  home.now += seconds(600);
+  CHECK(home.connect(pair_number(2)) == 1);  // silent, it makes room
+}
+
 TEST_CASE("what waited in vain makes room") {
   Home home({1}, 2);
   const Pair old = pair_number(0);
