@@ -45,6 +45,7 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
       else
         follow_failed(flow, frame);
     }
+    flow.answered_at = now;
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
   }

@@ -389,7 +389,8 @@ void NearPart::end_contest(NearFlow& flow, std::uint8_t signs) {
   if (contested && !flow.contested()) outlet_.uncontested(flow);
 }
 
-// The responder of another life has answered all before `una`: as after any stretch of plain RoCE.
+// The responder of another life has answered all before `una`: as after any stretch of plain RoCE. Which requester and
+// which responder live together now is still to be shown: two connections may have come back crosswise, in step.
 void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn, Time now) {
   if (flow.phase == Phase::failed) {
     count_untold(flow, now);
@@ -404,7 +405,7 @@ void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn,
   }
   ++counters_[Counter::flows_began_again];
   if (observer_ != nullptr) observer_->on_began_again(flow.identity, now);
-  end_contest(flow, flow.silent);
+  flow.silent = kUnproven;
   flow.phase = Phase::plain;
   flow.una = flow.h = flow.tail = flow.examined_end = una;
   flow.sent_top = flow.late_end = flow.newcomer.top_from(una);

@@ -59,6 +59,7 @@ void NearPart::begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, 
   flow.msn_h = flow.msn_base = promise.msn_h;
   flow.lost_bytes = lost_bytes;
   flow.give_up = settings_.give_up;
+  flow.confirm_again = std::min(settings_.confirm_again, kConfirmAgainUnannounced);
   flow.from_record = true;
 }
 

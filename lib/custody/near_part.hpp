@@ -115,18 +115,8 @@ class NearPart {
   /// What passes for the flow's requests may be those of another life, whose answers go to another QPN: nothing has
   /// shown lately that it is not.
   static bool awaits_proof(const NearFlow& flow, Time now) {
-    switch (flow.phase) {
-      case Phase::unconfirmed:
-      case Phase::rejoining:
-      case Phase::failed:
-        return true;
-      case Phase::plain:
-      case Phase::ended:
-        return now - flow.answered_at > kKeptBack && now - flow.answered_at > kKeptBack + flow.rtt.smoothed();
-      case Phase::confirmed:
-        break;
-    }
-    return false;
+    if (flow.phase == Phase::confirmed || now - flow.answered_at <= kKeptBack) return false;
+    return now - flow.answered_at > kKeptBack + flow.rtt.smoothed();
   }
   /// The ACK for all that was answered, with its MSN: the responder's once more, not another connection's.
   static bool is_last_ack(const NearFlow& flow, const wire::Frame& frame);

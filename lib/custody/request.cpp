@@ -100,6 +100,8 @@ Verdict NearPart::of_failed(NearFlow& flow, const wire::Frame& frame, const Span
     return Verdict::forward;
   }
   reach_sent_top(flow, span);
+  // No answer has shown how the responder's look; a request before may have been forged.
+  if (flow.from_record) flow.ack.learn_from_request(frame, flow.identity.requester_qpn);
   flow.fatal_nak_wanted = true;
   ++counters_[Counter::absorbed_failed];
   return Verdict::drop;

@@ -355,7 +355,9 @@ void Engine::Impl::implausible(Side side, const wire::Frame& frame, flow::Connec
 void Engine::Impl::show_request(const custody::NearFlow& flow, const wire::Frame& frame) {
   if (flow.contested()) return learn_from_traffic(Side::host, frame, false);
   if (flow.policy == flow::Policy::off || !custody::NearPart::awaits_proof(flow, now)) return;
-  presumed_requests->note({frame.source, frame.destination, frame.vlan}, frame.psn(), now);
+  const Duration round_trip = flow.rtt.smoothed();
+  const Duration life = round_trip != 0 ? custody::kKeptBack + 2 * round_trip : flow::TrafficLearner::kBlind;
+  presumed_requests->note({frame.source, frame.destination, frame.vlan}, frame.psn(), now, life);
 }
 
 void Engine::Impl::show_answer(const wire::Frame& frame) { learn_from_traffic(Side::wan, frame, false); }

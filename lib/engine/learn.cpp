@@ -269,7 +269,7 @@ bool Engine::Impl::contested_elsewhere(const UnknownRequests::Hosts& hosts, std:
 
 // An ACK for `psn` may answer what passed for a known connection's, on any worker.
 bool Engine::Impl::fits_presumed(const UnknownRequests::Hosts& hosts, std::uint32_t psn) {
-  return presumed_requests->may_be_meant(hosts, psn, now, flow::TrafficLearner::kBlind);
+  return presumed_requests->may_be_meant(hosts, psn, now);
 }
 
 void Engine::Impl::make_room() {

@@ -50,6 +50,7 @@ void Engine::Impl::restore(flow::ConnectionIndex index) {
   custody::NearFlow& flow = connection.near;
   flow.identity = identity_of(info);
   flow.policy = flow::Policy::full;  // what concerns a failed flow is verified first, whatever the policy is today
+  flow.next_policy = settings.policies.lookup(flow.identity.requester, flow.identity.responder);
   flow.path_mtu = info.path_mtu;
   flow.record = &slot;
   near.begin_failed(flow, slot.promised(), bytes);

@@ -29,25 +29,24 @@ class UnknownRequests {
     wire::VlanKey vlan;
   };
 
-  void note(const Hosts& hosts, std::uint32_t psn, Time now) {
-    now = newest(now);
-    std::atomic<Time>& slot = slots_[slot_of(hosts, stretch_of(psn, 0))];
-    for (std::atomic<Time>* at : {&slot, &last_})
-      if (at->load(std::memory_order_relaxed) < now) at->store(now, std::memory_order_relaxed);
+  /// One with `psn` has passed. For `life` from now on it may be answered; otherwise as long as a TrafficLearner
+  /// remembers it.
+  void note(const Hosts& hosts, std::uint32_t psn, Time now, Duration life = Learner::kCandidateLife) {
+    const Time until = newest(now) + life;
+    for (std::atomic<Time>* end : {&slots_[slot_of(hosts, stretch_of(psn, 0))], &last_})
+      if (end->load(std::memory_order_relaxed) < until) end->store(until, std::memory_order_relaxed);
   }
-  /// An ACK for `psn` may answer one of them that passed within `life`; otherwise as long as a TrafficLearner
-  /// remembers.
-  bool may_be_meant(const Hosts& hosts, std::uint32_t psn, Time now, Duration life = Learner::kCandidateLife) {
+  /// An ACK for `psn` may answer one of them.
+  bool may_be_meant(const Hosts& hosts, std::uint32_t psn, Time now) {
     now = newest(now);
-    const auto is_recent = [&](const std::atomic<Time>& slot) {
-      const Time at = slot.load(std::memory_order_relaxed);
-      return at != 0 && now < at + life;
+    const auto lately = [&](std::int32_t ahead) {
+      return now < slots_[slot_of(hosts, stretch_of(psn, ahead))].load(std::memory_order_relaxed);
     };
-    const auto lately = [&](std::int32_t ahead) { return is_recent(slots_[slot_of(hosts, stretch_of(psn, ahead))]); };
-    if (is_recent(last_)) return lately(Learner::kMeantFrom) || lately(Learner::kMeantTo);
-    Time last = last_.load(std::memory_order_relaxed);
-    if (last != 0 && now > last + Learner::kCandidateLife) last_.compare_exchange_strong(last, 0);
-    return false;
+    if (Time last = last_.load(std::memory_order_relaxed); now >= last) {
+      last_.compare_exchange_strong(last, 0);
+      return false;
+    }
+    return lately(Learner::kMeantFrom) || lately(Learner::kMeantTo);
   }
   /// False: may_be_meant() is. Costs next to nothing.
   bool any() const { return last_.load(std::memory_order_relaxed) != 0; }
@@ -77,8 +76,9 @@ class UnknownRequests {
   }
 
   std::atomic<Time> newest_ = 0;  ///< that any clock has shown
-  std::atomic<Time> last_ = 0;    ///< of all slots; 0: long ago
+  /// When what was noted of such requests ends.
   std::array<std::atomic<Time>, std::size_t{1} << kSlotBits> slots_{};
+  std::atomic<Time> last_ = 0;  ///< of all slots; 0: all have ended
 };
 
 }  // namespace longhaul::engine

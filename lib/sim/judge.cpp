@@ -114,6 +114,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     if (is_answer(view) || side != Side::host) return;
     note_seen(*flow, view, now);
     flow->heard_at = now;
+    flow->heard_p_key = view.frame.bth().p_key;
     ports.requests.insert(print);
     if (flow->failed_at != kNever) note_asked(*flow, flow->plan.work->position_of(view.psn()), now);
     note_unheard(*flow, now);
@@ -328,8 +329,8 @@ void Judge::note_seen(Flow& flow, const View& view, Time now) {
 }
 
 // A request goes on to the responder. One that left the near box before this life's first came there is the former
-// life's. Where the WAN has let it be overtaken by that first one, nobody can tell: plain RoCE has such ghosts too, of
-// whatever was under way (docs/design.md, section 4: what nobody can tell).
+// life's. Where the WAN has let it be overtaken by that first one, or no RDMA-CM announces a life, nobody can tell:
+// plain RoCE has such ghosts too, of whatever was under way (docs/design.md, section 4: what nobody can tell).
 void Judge::note_arrived(Flow& flow, std::uint64_t print) const {
   const auto& left = ports_[flow.plan.requester_host].left;
   const auto found = left.find(print);
@@ -337,7 +338,7 @@ void Judge::note_arrived(Flow& flow, std::uint64_t print) const {
   const bool its_own = found->second >= flow.seen_at;
   if (its_own)
     flow.reached = true;
-  else if (flow.reached)
+  else if (flow.reached || flow.plan.comm_ids == std::array<std::uint32_t, 2>{})
     flow.haunted = true;
 }
 

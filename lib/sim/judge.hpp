@@ -129,21 +129,22 @@ class Judge final : public BoxWatch {
     bool credits_passed_on = false;            ///< a pseudo-ACK has carried some
     std::uint32_t receive_limit = 0;           ///< receives that it announced, counted from the first message on
     Time failed_at = kNever;
-    Time started_at = 0;           ///< when its near box began
-    Flow* before = nullptr;        ///< the life before, with the same QPNs
-    bool lives_before = false;     ///< its requester's QPN had another user
-    std::uint32_t seen_low = ~0u;  ///< lowest position that came to the near box
-    Time seen_at = kNever;         ///< when its first request came there
-    bool reached = false;          ///< a request of its own has gone on to the responder
-    bool haunted = false;          ///< and after it one of the life before, which the WAN kept back
-    bool doubted = false;          ///< its near box says nothing for it
-    bool visible = false;          ///< its failure, or what was unconfirmed at its close, was said
-    std::uint32_t given_up = 0;    ///< what lay before it, and was not accepted, was said to be lost or unconfirmed
-    bool closed = false;           ///< at its near box
-    bool parted = false;           ///< its DREP has come to its near box
-    bool may_end = false;          ///< its near box has seen an end of its own: DREQ or DREP with both IDs
-    Time heard_at = 0;             ///< when its near box took in the last request
-    std::int32_t asked = kNobody;  ///< after its failure: the oldest position that came since the last fatal NAK
+    Time started_at = 0;            ///< when its near box began
+    Flow* before = nullptr;         ///< the life before, with the same QPNs
+    bool lives_before = false;      ///< its requester's QPN had another user
+    std::uint32_t seen_low = ~0u;   ///< lowest position that came to the near box
+    Time seen_at = kNever;          ///< when its first request came there
+    bool reached = false;           ///< a request of its own has gone on to the responder
+    bool haunted = false;           ///< by a request of the life before, which was kept back on its way
+    bool doubted = false;           ///< its near box says nothing for it
+    bool visible = false;           ///< its failure, or what was unconfirmed at its close, was said
+    std::uint32_t given_up = 0;     ///< what lay before it, and was not accepted, was said to be lost or unconfirmed
+    bool closed = false;            ///< at its near box
+    bool parted = false;            ///< its DREP has come to its near box
+    bool may_end = false;           ///< its near box has seen an end of its own: DREQ or DREP with both IDs
+    Time heard_at = 0;              ///< when its near box took in the last request,
+    std::uint16_t heard_p_key = 0;  ///< and what P_Key that had
+    std::int32_t asked = kNobody;   ///< after its failure: the oldest position that came since the last fatal NAK
     std::int32_t asked_earlier = kNobody;       ///< the same, without what came at `asked_at`
     std::int32_t asked_before_doubt = kNobody;  ///< what came in a doubt was passed on
     Time asked_at = 0;
@@ -210,6 +211,7 @@ class Judge final : public BoxWatch {
   void forget(unsigned box);
   bool repeated_whole(const Flow& flow) const;
   static bool began_unseen(const Flow& flow);
+  static bool of_record(const Flow& flow);
   static bool seems_to_go_on(const Flow& older, const Flow& flow);
   bool answers_mingle(const Flow& flow) const;
   static void note_seen(Flow& flow, const View& view, Time now);

@@ -36,6 +36,11 @@ void Judge::made(unsigned box, const View& view, Time now) {
   check_made(*flow, view, now);
 }
 
+// Its near box has it from the restart record, or had the life before.
+bool Judge::of_record(const Flow& flow) {
+  return flow.remembered || (flow.before != nullptr && flow.before->remembered);
+}
+
 void Judge::check_made(Flow& flow, const View& view, Time now) {
   const FlowPlan& plan = flow.plan;
   if (view.frame.opcode == nullptr || view.frame.opcode->operation != wire::Operation::acknowledge)
@@ -53,7 +58,12 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
   if (!(view.frame.vlan == plan.vlan)) return wrong("VLAN");
   if (!(view.frame.source == plan.responder.ip) || !(view.frame.destination == plan.requester.ip))
     return wrong("IP address");
-  if (view.frame.bth().p_key != plan.p_key) return wrong("P_Key");
+  // Of a flow of the restart record a box knows what the request says, which may be forged.
+  const auto asked_so = [&](const auto& life) {
+    return life->plan.requester_qpn == plan.requester_qpn && life->heard_p_key == view.frame.bth().p_key;
+  };
+  if (view.frame.bth().p_key != plan.p_key && !(of_record(flow) && std::ranges::any_of(flows_, asked_so)))
+    return wrong("P_Key");
   if (view.frame.ack_req() || (view.frame.bth().flags & ~wire::kBthMigReq) != 0) return wrong("BTH flag");
 
   const std::int32_t position = plan.work->position_of(view.psn());
@@ -142,8 +152,7 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
         flow.asked = flow.asked_earlier = flow.asked_before_doubt = kNobody;
         // An ACK that was in the box when it crashed was promised; and what passed while it was away, to the same life
         // or the next, it has not seen.
-        const bool of_record = flow.remembered || (flow.before != nullptr && flow.before->remembered);
-        if (acknowledged > oldest && !of_record)
+        if (acknowledged > oldest && !of_record(flow))
           return wrong(Rule::fail_loudly,
                        fmt::format("a fatal NAK that is not for the oldest unacknowledged position {}", oldest));
       }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rig.hpp"
+#include "wire/icrc.hpp"
 
 using namespace longhaul;
 using namespace longhaul::test;
@@ -177,6 +178,23 @@ TEST_CASE("a failed flow follows what the responder itself acknowledges of what 
   CHECK(next.rig.at_host() == Lines{"ack 140 msn 9"});
   next.rig.host_sends({pair.write(107), pair.write(141)});
   CHECK(next.rig.at_host() == Lines{"nak3 106 msn 6"});
+}
+
+TEST_CASE("the fatal NAK of a flow on record is made like the request that it answers: one before may be forged",
+          "[engine][restart]") {
+  Record record = make_record();
+  const Pair pair;
+  die_owing(record, pair);
+  Process next(record);
+  Bytes forged = pair.write(103);
+  wire::Frame frame;
+  REQUIRE(wire::parse(forged, frame) == wire::ParseStatus::roce);
+  forged[frame.bth_offset + 3] ^= 1;  // its P_Key
+  REQUIRE(wire::refresh_icrc(forged));
+  next.rig.host_sends(forged);
+  next.rig.host_sends(pair.write(103));
+  REQUIRE(next.rig.host_out.size() == 2);
+  CHECK(next.rig.host_out[1].p_key == Seen(pair.nak(103, 3, 3)).p_key);
 }
 
 TEST_CASE("killed twice: it is still failed", "[engine][restart]") {

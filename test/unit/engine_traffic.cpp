@@ -294,6 +294,31 @@ TEST_CASE("of new lives in step of two idle connections neither takes the other'
   CHECK(rig.count(Counter::traffic_ambiguous) == 110 - first);
 }
 
+TEST_CASE("two connections come back crosswise in step: neither is acknowledged for", "[engine][traffic][identity]") {
+  Looking rig;
+  Pair one;
+  Pair two = one;
+  two.a_qpn = 0x13;
+  two.b_qpn = 0x24;
+  for (const Pair& pair : {one, two}) {
+    rig.connect_confirmed(pair);
+    rig.host_sends({pair.write(101), pair.write(102)});
+    rig.wan_sends(pair.ack(102, 3));
+  }
+  rig.wait(seconds(2));
+  std::swap(one.b_qpn, two.b_qpn);
+  rig.at_host();
+  for (std::uint32_t psn = 100; psn < 110; ++psn) {
+    rig.host_sends({one.write(psn), two.write(psn)});
+    rig.wait(milliseconds(50));
+    for (const Pair& pair : {one, two}) rig.wan_sends(pair.ack(psn, psn - 99));
+  }
+  rig.at_host();
+  rig.host_sends(two.write(110));
+  CHECK(rig.at_host() == Lines{});
+  CHECK(rig.count(Counter::flows_began_again) == 2);
+}
+
 TEST_CASE("connections in step that wake together rejoin at their first answers", "[engine][traffic][identity]") {
   engine::Settings settings = small_settings();
   settings.max_connections = 64;

@@ -191,8 +191,11 @@ DEFECTS = [
            'now - flow.unanswered_since > flow.confirm_again &&', 'flow.unanswered_since > now &&', 1,
            unit='after ten idle minutes*'),
     Defect('a neighbour is learned by the answers of a life that rejoins', 'lib/engine/engine.cpp',
-           'presumed_requests->note({frame.source, frame.destination, frame.vlan}, frame.psn(), now);', '', 1,
+           'presumed_requests->note({frame.source, frame.destination, frame.vlan}, frame.psn(), now, life);', '', 1,
            unit='of new lives in step of two idle connections neither*'),
+    Defect('lives that came back crosswise hide each other', 'lib/custody/identity.cpp',
+           '  flow.silent = kUnproven;\n', '  end_contest(flow, flow.silent);\n', 1,
+           unit='two connections come back crosswise in step*'),
     Defect('queue pairs that wake together are in the way of each other', 'lib/engine/learn.cpp',
            'learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);',
            'learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn) || '
