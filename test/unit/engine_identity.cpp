@@ -994,6 +994,10 @@ TEST_CASE("a NAK that a doubt held back is not said for the life that begins aft
   world.passes({world.pair.write(101), world.pair.write(102)});
   world.reaches({world.pair.ack(101, 2)});
   REQUIRE(world.rig.count(Counter::flows_began_again) == 1);
+  world.reaches({world.pair.ack(102, 3)});
+  world.passes({world.pair.write(103), world.pair.read(104)});
+  world.reaches({world.pair.ack(103, 4)});
+  CHECK(world.rig.count(Counter::flows_rejoined) == 1);
 }
 
 TEST_CASE("a NAK that a forged READ held back is not said when all is answered", "[engine][identity]") {
