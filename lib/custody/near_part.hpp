@@ -44,7 +44,7 @@ class Outlet {
   virtual bool may_be_anothers(const NearFlow& /*flow*/, std::uint32_t /*psn*/) { return false; }
   /// The requests that name the responder of `flow` are its own again.
   virtual void uncontested(const NearFlow& /*flow*/) {}
-  /// `frame`, a request of `flow`, begins custody of which nothing is acknowledged before the responder has answered.
+  /// `frame` is the first request of `flow` after a long silence: nothing is acknowledged before the responder answers.
   virtual void rejoins(const NearFlow& /*flow*/, const wire::Frame& /*frame*/) {}
 };
 
@@ -115,8 +115,7 @@ class NearPart {
   /// What passes for the flow's requests may be those of another life, whose answers go to another QPN: nothing has
   /// shown lately that it is not.
   static bool awaits_proof(const NearFlow& flow, Time now) {
-    if (flow.phase == Phase::confirmed || now - flow.answered_at <= kKeptBack) return false;
-    return now - flow.answered_at > kKeptBack + flow.rtt.smoothed();
+    return flow.phase != Phase::confirmed && now - flow.answered_at > kKeptBack + flow.rtt.smoothed();
   }
   /// The ACK for all that was answered, with its MSN: the responder's once more, not another connection's.
   static bool is_last_ack(const NearFlow& flow, const wire::Frame& frame);
@@ -208,7 +207,7 @@ class NearPart {
   static rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);
   static void enter_plain(NearFlow& flow);
   bool may_rejoin(const NearFlow& flow, const Span& span) const;
-  void start_rejoining(NearFlow& flow, const wire::Frame& frame, const Span& span);
+  void start_rejoining(NearFlow& flow, const Span& span);
 
   // answer.cpp
   static void follow_failed(NearFlow& flow, const wire::Frame& frame);

@@ -72,7 +72,7 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
       return pass_plain(flow, frame, span);
     case Phase::plain:
       if (is_new && may_rejoin(flow, span)) {
-        start_rejoining(flow, frame, span);
+        start_rejoining(flow, span);
         return in_order(flow, frame, span, mbuf, now);
       }
       if (psn_lt(span.psn, flow.tail)) return repeated(flow, frame, span, now);
@@ -124,8 +124,10 @@ bool NearPart::sends_newest(const NearFlow& flow, Time now) const {
 
 Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {
   flow.gap_nak_wanted = flow.gap_nak_sent = false;
-  if (idle_for_long(flow, now)) [[unlikely]]
-    start_rejoining(flow, frame, span);
+  if (idle_for_long(flow, now)) [[unlikely]] {
+    start_rejoining(flow, span);
+    outlet_.rejoins(flow, frame);
+  }
   // What holds custody back may be of another life than this request: it does not wait behind it.
   const bool held_up = flow.doubted() && flow.owes() && (flow.queue.unsent() != nullptr || !sends_at_once(flow, now));
   const bool off = flow.policy == flow::Policy::off || !flow.trusted || held_up;
@@ -360,13 +362,12 @@ bool NearPart::may_rejoin(const NearFlow& flow, const Span& span) const {
          !draining_ && span.known && span.psn == flow.sent_top;
 }
 
-void NearPart::start_rejoining(NearFlow& flow, const wire::Frame& frame, const Span& span) {
+void NearPart::start_rejoining(NearFlow& flow, const Span& span) {
   flow.phase = Phase::rejoining;
   flow.policy = flow.next_policy;
   flow.msn_known = false;
   flow.tail = span.psn;
   flow.msn_base = flow.msn_tail = flow.msn_released = 0;
-  outlet_.rejoins(flow, frame);
 }
 
 }  // namespace longhaul::custody

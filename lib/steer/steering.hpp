@@ -77,7 +77,7 @@ class Steering {
     bool linked[2] = {false, false};  ///< is in the list
     bool in_use = false;
     bool waits = false;      ///< for its active end's word: a key that an older one has is that one's still
-    bool inherited = false;  ///< by a newcomer that found no place of its own: lasts as long as frames pass
+    bool inherited = false;  ///< a newcomer without an entry of its own uses it: it stays while frames pass
     Worker owner = 0;
     Duration give_up = 0;  ///< that of its flow
   };

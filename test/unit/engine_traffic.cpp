@@ -34,6 +34,13 @@ void learn(Rig& rig, const Pair& pair) {
   rig.at_wan();
 }
 
+/// Another connection between the same hosts, in step.
+Pair neighbour_of(Pair pair) {
+  pair.a_qpn += 2;
+  pair.b_qpn += 2;
+  return pair;
+}
+
 }  // namespace
 
 TEST_CASE("two ACKs that agree reveal a connection; one more takes it into custody", "[engine][traffic]") {
@@ -84,9 +91,7 @@ TEST_CASE("messages are counted, not packets: an MSN that does not fit begins an
 TEST_CASE("two candidates with the same PSN outstanding: neither is learned", "[engine][traffic]") {
   Looking rig;
   const Pair one;
-  Pair two;
-  two.a_qpn = 0x13;
-  two.b_qpn = 0x24;
+  Pair two = neighbour_of(one);
   rig.host_sends({one.write(100), two.write(100), one.write(101), two.write(101)});
   rig.wan_sends({one.ack(100, 1), two.ack(100, 1), one.ack(101, 2), two.ack(101, 2)});
   CHECK(rig.count(Counter::traffic_ambiguous) == 4);
@@ -98,9 +103,7 @@ TEST_CASE("a second candidate nearby could be meant, though nothing of it is out
           "[engine][traffic]") {
   Looking rig;
   const Pair one;
-  Pair two;  // its stack begins all QPs with one PSN
-  two.a_qpn = 0x13;
-  two.b_qpn = 0x24;
+  const Pair two = neighbour_of(one);  // its stack begins all QPs with one PSN
   rig.host_sends(two.write(102));
   rig.host_sends({one.write(100), one.write(101)});
   rig.wan_sends({two.ack(100, 1), two.ack(101, 2)});
@@ -121,9 +124,7 @@ TEST_CASE("a box that has just begun learns nothing: ACKs may answer what did no
 TEST_CASE("two connections between two hosts, PSNs far apart: both are learned", "[engine][traffic]") {
   Looking rig;
   const Pair one;
-  Pair two;
-  two.a_qpn = 0x13;
-  two.b_qpn = 0x24;
+  Pair two = neighbour_of(one);
   rig.host_sends({one.write(100), two.write(500000), one.write(101), two.write(500001)});
   rig.wan_sends({one.ack(100, 1), two.ack(500000, 1), one.ack(101, 2), two.ack(500001, 2)});
   CHECK(rig.count(Counter::connections_from_traffic) == 2);
@@ -225,9 +226,7 @@ TEST_CASE("another user of a responder's QPN: its answers are not taken for a ne
   const Pair old;
   Pair newcomer = old;
   newcomer.a_qpn = 0x77;
-  Pair neighbour;
-  neighbour.a_qpn = 0x13;
-  neighbour.b_qpn = 0x24;
+  const Pair neighbour = neighbour_of(old);
   SECTION("while custody of the last one waits") {
     rig.connect_confirmed(old);
     rig.host_sends({old.write(101), old.write(102)});
@@ -236,7 +235,7 @@ TEST_CASE("another user of a responder's QPN: its answers are not taken for a ne
     rig.engine->share(shared);
     shared.contested_requests.emplace_back().note(
         {wire::IpAddress::parse(old.a_ip), wire::IpAddress::parse(old.b_ip), {}}, 90, rig.now);
-    newcomer.b_qpn = 0x24;  // nothing of it passes here
+    newcomer.b_qpn = neighbour.b_qpn;  // nothing of it passes here
   }
   for (std::uint32_t psn = 90; psn < 94; ++psn) {
     rig.host_sends({newcomer.write(psn), neighbour.write(psn)});
@@ -251,9 +250,7 @@ TEST_CASE("of new lives in step of two idle connections neither takes the other'
           "[engine][traffic][identity]") {
   Looking rig;
   Pair doubted;
-  Pair presumed = doubted;
-  presumed.a_qpn = 0x13;
-  presumed.b_qpn = 0x24;
+  Pair presumed = neighbour_of(doubted);
   engine::Shared shared;
   rig.connect_confirmed(doubted);
   std::uint32_t first = 101;
@@ -297,9 +294,7 @@ TEST_CASE("of new lives in step of two idle connections neither takes the other'
 TEST_CASE("two connections come back crosswise in step: neither is acknowledged for", "[engine][traffic][identity]") {
   Looking rig;
   Pair one;
-  Pair two = one;
-  two.a_qpn = 0x13;
-  two.b_qpn = 0x24;
+  Pair two = neighbour_of(one);
   for (const Pair& pair : {one, two}) {
     rig.connect_confirmed(pair);
     for (std::uint32_t psn = 101; psn < 121; ++psn) rig.host_sends(pair.write(psn));

@@ -199,7 +199,8 @@ DEFECTS = [
     Defect('queue pairs that wake together are in the way of each other', 'lib/engine/learn.cpp',
            'learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);',
            'learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn) || '
-           'fits_presumed({info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan}, psn);', 8, unit='connections in step that wake together*'),
+           'fits_presumed({info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan}, psn);', 8,
+           unit='connections in step that wake together*'),
     Defect('timers run before the rings are read', 'lib/engine/loop_time.cpp',
            'if (!more) read_until_ = round_began_;', 'read_until_ = round_began_;', 6, unit='timers wait for a round*'),
     Defect('a NAK that was held back is said to the next life', 'lib/custody/identity.cpp',
