@@ -405,6 +405,7 @@ void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn,
   }
   ++counters_[Counter::flows_began_again];
   if (observer_ != nullptr) observer_->on_began_again(flow.identity, now);
+  outlet_.began_again(flow);
   flow.silent = kUnproven;
   flow.phase = Phase::plain;
   flow.una = flow.h = flow.tail = flow.examined_end = una;

@@ -44,6 +44,8 @@ class Outlet {
   virtual bool may_be_anothers(const NearFlow& /*flow*/, std::uint32_t /*psn*/) { return false; }
   /// The requests that name the responder of `flow` are its own again.
   virtual void uncontested(const NearFlow& /*flow*/) {}
+  /// The QPs of `flow` live another life, and custody of the one before has ended.
+  virtual void began_again(const NearFlow& /*flow*/) {}
   /// `frame` is the first request of `flow` after a long silence: nothing is acknowledged before the responder answers.
   virtual void rejoins(const NearFlow& /*flow*/, const wire::Frame& /*frame*/) {}
 };

@@ -61,8 +61,8 @@ void Engine::Impl::release_dreqs(flow::ConnectionIndex index, Time due) {
   while (!connection.dreqs.empty() && connection.dreqs.deadline() <= due) forward(Side::wan, connection.dreqs.pop());
 }
 
-// A REP of the same exchange has come. A DREQ that waits for custody has the newcomer's IDs, and would end it; one that
-// is still meant comes again.
+// The QPs live another life, by a REP of the same exchange or by their traffic. A DREQ that waits for custody is of the
+// life before, and would end this one: at the far end, or in the far box. One that is still meant comes again.
 void Engine::Impl::void_dreqs(flow::ConnectionIndex index) {
   counters[Counter::absorbed_dreqs] += connections[index].dreqs.discard();
 }

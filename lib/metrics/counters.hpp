@@ -71,7 +71,7 @@ namespace longhaul::metrics {
   X(connection_table_full, "connections not followed: table full")                                                     \
   X(connection_qpn_held, "connections not followed: their QPN is of one with packets in custody or answered just now") \
   X(dreqs_held, "DREQs held until custody was empty or dreq_hold had passed")                                          \
-  X(absorbed_dreqs, "repeated DREQs not forwarded: one of their connection was being held")                            \
+  X(absorbed_dreqs, "DREQs not forwarded: one of their connection was held already, or its QPs live another life")     \
   X(dreqs_released_late, "held DREQs forwarded with custody left: dreq_hold had passed or the WAN closed first")       \
   /* the near part */                                                                                                  \
   X(requests, "RC requests of learned flows from their requester, new PSNs only")                                      \

@@ -512,6 +512,19 @@ void Judge::dreq_left(unsigned box, std::uint32_t id, Time now) {
   ports.dreqs_released.insert(id);
 }
 
+// Its sender's QP, or the other end's, has lived again since: the DREQ would end that life.
+bool Judge::of_former_life(unsigned box, std::uint32_t id) const {
+  bool known = false;
+  for (const auto& flow : flows_) {
+    if (!is_near(*flow, box) || flow->plan.comm_ids[box] != id) continue;
+    known = true;
+    if (by_requester_.at(flow->plan.requester_qpn) == flow.get() &&
+        by_responder_.at(flow->plan.responder_qpn) == flow.get())
+      return false;
+  }
+  return known;
+}
+
 // ---- boxes as a whole -------------------------------------------------------------------------
 
 void Judge::box_starts(unsigned box, Time now) {
@@ -622,7 +635,8 @@ void Judge::check_end(unsigned box, Time now) {
                now);
       dropped -= std::min<std::uint64_t>(dropped, waiting.size());
     }
-  if (dreq_limit_ != kNever && !ports.dreqs.empty())
+  const auto is_owed = [&](const auto& dreq) { return !of_former_life(box, dreq.first); };
+  if (dreq_limit_ != kNever && std::ranges::any_of(ports.dreqs, is_owed))
     report(Rule::fail_loudly, fmt::format("box {} never released a DREQ", box), now);
 }
 

@@ -237,6 +237,7 @@ class Judge final : public BoxWatch {
   static std::uint64_t order_class(const Ports& ports, std::uint64_t print, const View& view);
   void check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now);
   void dreq_left(unsigned box, std::uint32_t id, Time now);
+  bool of_former_life(unsigned box, std::uint32_t id) const;
   void advance(Flow& flow) const;
   std::uint32_t kept_until(const Flow& flow) const;
   std::string at(const Flow& flow, const View& view) const;

@@ -235,6 +235,28 @@ TEST_CASE("both QPNs come back while custody is owed: nothing of it goes into th
   CHECK(world.rig.count(Counter::fatal_naks) == 0);
 }
 
+TEST_CASE("both QPNs come back while a DREQ waits for custody: it does not reach the new life's far end",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 10);
+  world.owe(pair, 111, 12, 2);
+  world.rig.host_sends(pair.dreq(Side::host));
+  world.passes(writes(pair, 100, 4));
+  world.reaches({pair.ack(100, 1)});
+  world.rig.wait(milliseconds(150));
+  world.reaches({pair.ack(103, 4)});
+  REQUIRE(world.heard.began_again == 1);
+  CHECK(world.rig.count(Counter::dreqs_held) == 1);
+  CHECK(world.rig.count(Counter::absorbed_dreqs) == 1);
+  world.rig.wait(small_settings().dreq_hold + seconds(1));
+  CHECK_FALSE(sent(world.rig.at_wan(), "dreq"));
+  // CM repeats it where it is still meant.
+  world.rig.host_sends(pair.dreq(Side::host));
+  CHECK(world.rig.at_wan() == Lines{"dreq"});
+}
+
 TEST_CASE("custody is never sent where the newcomer's responder expects its next request", "[engine][identity]") {
   World world;
   const Pair pair;
