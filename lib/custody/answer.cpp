@@ -257,9 +257,8 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       // Everything before custody is answered now, and the MSN is known again.
       flow.msn_base = psn_add(msn, -static_cast<std::int64_t>(flow.msn_released));
       if (!flow.queue.empty() && psn_lt(flow.una, held_in(flow.queue.head()).psn)) return;  // not everything yet
-      // Custody would be acknowledged now; of one that has begun again whatever comes next.
-      if ((!flow.queue.empty() || flow.contested()) && outlet_.may_be_anothers(flow, psn_add(flow.una, -1)))
-        return let_go(flow);
+      // What custody has would be acknowledged now, and whatever comes next.
+      if (outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return let_go(flow);
       end_contest(flow, kDoubted | kUnproven);
       flow.phase = Phase::confirmed;
       flow.msn_known = true;

@@ -295,7 +295,7 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
     note_unasked(flow, frame, now);
     // Nothing is owed: READs in custody would stay there for ever if nobody saw their responses.
     if (flow.phase != Phase::failed && !flow.owes()) return true;
-    if (!response_proves(flow, frame)) {
+    if (!response_proves(flow, frame) || outlet_.may_be_anothers(flow, frame.psn())) {
       note_newcomer_next(flow, psn_add(frame.psn(), 1), now);
       return false;
     }
@@ -321,7 +321,7 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   const bool of_another =
       flow.phase == Phase::failed && (flow.refused || flow.told_enough() || (ack && end == flow.una) ||
                                       now - flow.newcomer.last_at() > patience_of(flow));
-  if (!of_another && proves(flow, frame, end)) {
+  if (!of_another && proves(flow, frame, end) && !outlet_.may_be_anothers(flow, frame.psn())) {
     resume(flow, now);
     return flow.phase != Phase::failed;
   }
@@ -342,6 +342,7 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (flow.phase != Phase::failed && psn_lt(flow.una, end) && agrees(flow, end, msn)) {
     count_unconfirmed(flow, psn_lt(end, flow.h) ? end : flow.h, now);
     release_before(flow, end, now);
+    if (flow.record != nullptr) flow.record->answered(flow.bytes_answered);
     if (!flow.owes()) let_go(flow);
   }
   return false;

@@ -46,7 +46,7 @@ enum Silence : std::uint8_t {
   kDoubted = 2,  ///< the QPs may have begun another life (identity.cpp)
   kShared = 4,   ///< another connection seems to use the requester's QPN: its answers come here too
   /// Its REQ may be forged: its requester has not named the REP's IDs, its responder answered nothing. Or it has begun
-  /// again, and its responder's QPN may have another requester now.
+  /// again, or left out requests, and its responder's QPN may have another requester now.
   kUnproven = 8,
   /// What custody holds and the requester was told came again. A pseudo-ACK was lost, or another life's requests before
   /// it were, which an ACK for what follows would cover: the responder answers first.

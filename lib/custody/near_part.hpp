@@ -119,6 +119,8 @@ class NearPart {
   static bool awaits_proof(const NearFlow& flow, Time now) {
     return flow.phase != Phase::confirmed && now - flow.answered_at > kKeptBack + flow.rtt.smoothed();
   }
+  /// Its requests are left to whoever has the QPNs next.
+  static bool is_over(const NearFlow& flow) { return flow.phase == Phase::failed || flow.phase == Phase::ended; }
   /// The ACK for all that was answered, with its MSN: the responder's once more, not another connection's.
   static bool is_last_ack(const NearFlow& flow, const wire::Frame& frame);
 
@@ -201,6 +203,7 @@ class NearPart {
   Verdict pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span);
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
   bool may_nak_gap(const NearFlow& flow) const;
+  static bool amid_traffic(const NearFlow& flow, Time now);
   static bool gap_is_answered(const NearFlow& flow, const Span& span);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   [[gnu::always_inline]] inline bool sends_newest(const NearFlow& flow, Time now) const;

@@ -158,6 +158,14 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
   return Verdict::taken;
 }
 
+// The requester has sent or was answered just now. A QP is not made anew so soon: what leaves out others is of the same
+// life, and whom a NAK would meet is known. (It acknowledges all before the gap.)
+bool NearPart::amid_traffic(const NearFlow& flow, Time now) {
+  constexpr Duration kJustNow = milliseconds(5);
+  const Time taken = flow.queue.empty() ? 0 : held_in(flow.queue.newest()).received_at;
+  return now - std::max(flow.unanswered_since, taken) <= kJustNow;
+}
+
 bool NearPart::may_nak_gap(const NearFlow& flow) const {
   return flow.phase == Phase::confirmed && flow.trusted && !draining_ && !flow.doubted();
 }
@@ -176,9 +184,8 @@ bool NearPart::gap_is_answered(const NearFlow& flow, const Span& span) {
 Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
   const bool first = !flow.gap_nak_wanted && !flow.gap_nak_sent;
   // A requester that is asked for the gap fills it. One that only repeats what is beyond has nothing before it.
-  if (may_nak_gap(flow) && (idle_for_long(flow, now) || (!first && psn_lt(span.psn, flow.gap_top))))
-    doubt(flow, frame, span, now);
-  if (may_nak_gap(flow)) {
+  if (may_nak_gap(flow) && !first && psn_lt(span.psn, flow.gap_top)) doubt(flow, frame, span, now);
+  if (may_nak_gap(flow) && amid_traffic(flow, now)) {
     // All before the gap is in custody, and the responder would discard what is beyond: ask for the rest from here.
     ++counters_[Counter::dropped_beyond_gap];
     flow.gap_top = psn_add(span.last_psn, 1);
@@ -191,9 +198,14 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
   return pass_plain(flow, frame, span);
 }
 
-// A request that leaves out others, while the box owes some: they were lost before the box, or never sent.
+// A request that leaves out others: they were lost before the box, or another life has begun. Where nothing is owed,
+// which requester and which responder live together then is to be shown, as of one that has begun again.
 void NearPart::note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
-  if (flow.owes() && psn_lt(first_unused(flow), span.psn)) doubt(flow, frame, span, now);
+  if (!psn_lt(first_unused(flow), span.psn)) return;
+  if (flow.owes())
+    doubt(flow, frame, span, now);
+  else if (flow.policy != flow::Policy::off)
+    flow.silent |= kUnproven;
 }
 
 // A request below tail comes again: a pseudo-ACK was lost, the network made a copy, or the QPs live another life. What

@@ -317,12 +317,14 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
     // Before the frame may become the port's.
-    if (connection.near.contested() || connection.near.phase != custody::Phase::confirmed) [[unlikely]]
+    const bool contested = connection.near.contested();
+    if (contested || connection.near.phase != custody::Phase::confirmed) [[unlikely]]
       show_request(connection.near, frame);
     verdict = near.request(connection.near, frame, arrival.mbuf, now);
-    // A request that has just begun a doubt passes. Another of the same moment is shown twice, which does no harm.
-    if (connection.near.contested() && connection.near.doubted_at == now && verdict == Verdict::forward) [[unlikely]]
-      show_request(connection.near, frame);
+    // What has just made it contested passes. So does what a failed flow leaves to the next user of its QPN.
+    if (verdict == Verdict::forward && !contested &&
+        (connection.near.contested() || custody::NearPart::is_over(connection.near))) [[unlikely]]
+      learn_from_traffic(Side::host, frame, false);
   } else {
     // An answer may release what waits in the burst: that must be out before.
     out(Side::wan).flush();

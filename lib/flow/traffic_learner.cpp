@@ -85,24 +85,35 @@ void TrafficLearner::Candidate::answered(std::uint32_t psn) {
 
 inline void TrafficLearner::follow(Candidate& candidate, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
-  if (frame.opcode == nullptr) {
-    uncounted(candidate, psn);  // how many messages and PSNs it is, nobody knows
-    return;
+  std::uint32_t psns = 0;  // how many messages and PSNs an unknown opcode has, nobody knows
+  if (frame.opcode != nullptr) {
+    if (candidate.path_mtu == 0) candidate.path_mtu = wire::path_mtu_shown_by(frame);
+    psns = wire::psns_of(frame, candidate.path_mtu);
   }
-  if (candidate.path_mtu == 0) candidate.path_mtu = wire::path_mtu_shown_by(frame);
-  const std::uint32_t psns = wire::psns_of(frame, candidate.path_mtu);
-  if (psns == 0 || psns > static_cast<std::uint32_t>(kMaxOutstanding)) {
-    uncounted(candidate, psn);  // nothing beyond a READ until the path MTU is known, or beyond one that nobody sends
-    return;
-  }
-  if (!candidate.counting) begin(candidate, psn);
-  const std::int32_t ahead = psn_diff(psn, candidate.next);
-  if (ahead < 0 && ahead >= -kMaxOutstanding) return;  // a repeat
-  if (ahead != 0) {                                    // something in between did not pass here
-    if (ahead < 0 || ahead > kMaxOutstanding) pairs_[candidate.pair].blind_until = now + kBlind;
-    begin(candidate, psn);
-  }
+  // Nothing is counted beyond a READ until the path MTU is known, or beyond one that nobody sends.
+  const bool countable = psns != 0 && psns <= static_cast<std::uint32_t>(kMaxOutstanding);
+  if (!countable || !candidate.counting || psn != candidate.next) [[unlikely]]
+    if (!jump(candidate, psn, countable, now)) return;
   candidate.add(frame, psns);
+}
+
+// To a PSN that is not the next one, or by a request that is not `countable`. False: nothing is counted of it.
+bool TrafficLearner::jump(Candidate& candidate, std::uint32_t psn, bool countable, Time now) {
+  const std::int32_t ahead = candidate.stretch == kNone ? 0 : psn_diff(psn, candidate.next);
+  const bool near = ahead >= -kMaxOutstanding && ahead <= kMaxOutstanding;
+  if (countable && candidate.counting && near && ahead < 0) {
+    // A repeat. Of what was answered: its requester missed that, or another life has begun, whose answers may go to
+    // another QPN.
+    if (psn_lt(psn, candidate.low)) conceal(candidate);
+    return false;
+  }
+  // Answers for what it had may still come. What is not counted may be meant by those nearby all the same.
+  if (!near || (countable && ahead < 0)) pairs_[candidate.pair].blind_until = now + kBlind;
+  if (countable)
+    begin(candidate, psn);  // something in between did not pass here
+  else
+    uncounted(candidate, psn);
+  return countable;
 }
 
 bool TrafficLearner::request(const wire::Frame& frame, Time now) {

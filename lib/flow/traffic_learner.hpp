@@ -159,6 +159,7 @@ class TrafficLearner {
   void displace(Candidate& candidate);
   void drop(Candidate& candidate);
   void follow(Candidate& candidate, const wire::Frame& request, Time now);
+  [[gnu::noinline]] bool jump(Candidate& candidate, std::uint32_t psn, bool countable, Time now);
   void begin(Candidate& candidate, std::uint32_t psn);
   void uncounted(Candidate& candidate, std::uint32_t psn);
   bool reveal(Candidate& candidate, std::uint32_t requester_qpn);

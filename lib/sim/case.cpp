@@ -100,6 +100,7 @@ constexpr Field kCase[] = {
     FIELD(Case, come_back, 0, 8),
     FIELD(Case, come_back_us, 0, kMonth),
     FIELD(Case, come_back_qpns, 0, 3),
+    FIELD(Case, come_back_crosswise, 0, 1),
     FIELD(Case, come_back_psn, 0, 0xffffff),
     FIELD(Case, come_back_same, 0, 2),
     FIELD(Case, leave_us, 0, kMuch),

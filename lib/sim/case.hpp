@@ -130,13 +130,14 @@ struct Case {
   Number reconnect = 0;      ///< so many times, with the same QPNs
   Number same_exchange = 0;  ///< and with the same communication IDs, transaction and PSNs
   // Lives of the same QPs that RDMA-CM does not announce: a server is started again, a device made anew.
-  Number starts_us = 0;        ///< the first connection begins then
-  Number come_back = 0;        ///< so many times
-  Number come_back_us = 1000;  ///< after the end of the life before
-  Number come_back_qpns = 0;   ///< bit 0: A's QPN is another, bit 1: B's
-  Number come_back_psn = 0;    ///< so far from where the life before began
-  Number come_back_same = 1;   ///< each life posts: 0 other bytes, 1 the same, 2 the same first message, then others
-  Number leave_us = 0;         ///< a life ends so long after it began, done or not; 0: when it is done
+  Number starts_us = 0;            ///< the first connection begins then
+  Number come_back = 0;            ///< so many times
+  Number come_back_us = 1000;      ///< after the end of the life before
+  Number come_back_qpns = 0;       ///< bit 0: A's QPN is another, bit 1: B's
+  Number come_back_crosswise = 0;  ///< all at once, B's QPs with the QPNs of each other
+  Number come_back_psn = 0;        ///< so far from where the life before began
+  Number come_back_same = 1;  ///< each life posts: 0 other bytes, 1 the same, 2 the same first message, then others
+  Number leave_us = 0;        ///< a life ends so long after it began, done or not; 0: when it is done
   Number cm_timeout_us = 4300000;
   Number ipv6 = 0;
   Number vlans = 0;

@@ -141,6 +141,17 @@ void draw_lives(Case& c, Random& random) {
       box->crash_at_us += c.leave_us + random.below(c.come_back_us + 100'000);
 }
 
+// A server with several clients is started again, and they come back in another order. They begin in step, as NCCL's
+// queue pairs do, or at PSNs of their own, as those of RDMA-CM.
+void draw_crosswise(Case& c, Random& random) {
+  c.connections = std::max<Number>(c.connections, random.between(2, 3));
+  c.come_back_crosswise = 1;
+  const Number apart = pick(random, {0, 1, 40, 4096});
+  c.psns_apart = c.connected != 0 ? apart : 4096;
+  // A forged READ from below where one connection begins would be its neighbour's first request.
+  if (c.psns_apart == 1 || c.psns_apart == 40) c.a.forged_reads = c.b.forged_reads = 0;
+}
+
 // From a hiccup to twice what custody waits for an answer.
 void draw_pause(Case& c, BoxPlan& box, Random& random) {
   const Number span = 20000 + (&box == &c.box_a ? c.a : c.b).messages * 1000;
@@ -273,6 +284,7 @@ Case draw_case(std::uint64_t seed) {
     if (random.chance(1, 25)) host->odd_nak_at = random.between(1, 20);
     if (random.chance(1, 60)) draw_absence(c, *host, random);
   }
+  if (c.come_back != 0 && random.chance(1, 5)) draw_crosswise(c, random);
   return c;
 }
 

@@ -387,6 +387,12 @@ bool Judge::seems_to_go_on(const Flow& older, const Flow& flow) {
   return !wire::psn_lt(seen, older.plan.work->psn_at(std::max(older.told, older.accepted)));
 }
 
+// Nothing of it came below what the life before had reached, because it has nothing there.
+bool Judge::begins_where_it_ended(const Flow& older, const Flow& flow) {
+  const std::uint32_t end = std::max(older.told, older.accepted);
+  return end != 0 && flow.plan.work->psn_at(0) == older.plan.work->psn_at(end);
+}
+
 // Custody of an older connection waits for answers to the same requester QPN, from the same PSN on: nobody can tell
 // them from this one's.
 bool Judge::answers_mingle(const Flow& flow) const {
@@ -601,7 +607,7 @@ bool Judge::repeated_whole(const Flow& flow) const {
 void Judge::check_end(std::size_t number, const Requester& requester, const Responder& responder, Time now) {
   Flow& flow = *flows_[number];
   if (requester.succeeded() > flow.delivered && !flow.visible && !flow.box_lost_memory && !flow.waits_in_record &&
-      !repeated_whole(flow) && !began_unseen(flow) && !flow.haunted)
+      !repeated_whole(flow) && !began_unseen(flow) && !flow.haunted && !flow.misled)
     report(Rule::nothing_lost,
            fmt::format("flow {}: {} messages were completed with success, {} arrived, and no counter says so",
                        flow.plan.name, requester.succeeded(), flow.delivered),

@@ -136,6 +136,7 @@ class Judge final : public BoxWatch {
     Time seen_at = kNever;          ///< when its first request came there
     bool reached = false;           ///< a request of its own has gone on to the responder
     bool haunted = false;           ///< by a request of the life before, which was kept back on its way
+    bool misled = false;            ///< its requester, by what was said to the life before
     bool doubted = false;           ///< its near box says nothing for it
     bool visible = false;           ///< its failure, or what was unconfirmed at its close, was said
     std::uint32_t given_up = 0;     ///< what lay before it, and was not accepted, was said to be lost or unconfirmed
@@ -213,6 +214,8 @@ class Judge final : public BoxWatch {
   static bool began_unseen(const Flow& flow);
   static bool of_record(const Flow& flow);
   static bool seems_to_go_on(const Flow& older, const Flow& flow);
+  static bool begins_where_it_ended(const Flow& older, const Flow& flow);
+  bool taken_on(const Flow& older, bool (*goes_on)(const Flow& older, const Flow& flow)) const;
   bool answers_mingle(const Flow& flow) const;
   static void note_seen(Flow& flow, const View& view, Time now);
   void note_arrived(Flow& flow, std::uint64_t print) const;

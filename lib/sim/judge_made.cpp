@@ -25,15 +25,27 @@ void Judge::made(unsigned box, const View& view, Time now) {
   if (!plausible(*flow))
     for (const auto& older : flows_)
       if (older->plan.requester_qpn == view.qpn() && plausible(*older)) flow = older.get();
+  // The answers that it goes by are those to the requester's next life: what is said here is said to nobody.
+  if (flow != found->second && answers_mingle(*found->second)) return;
   // Its responder's QPN has another user, of whose requests all that would have shown it were lost before the box: what
   // is said here is said to a requester that is gone.
-  const auto takes_it_on = [flow](const auto& other) {
-    return other->plan.responder_qpn == flow->plan.responder_qpn &&
-           other->plan.requester_qpn != flow->plan.requester_qpn && seems_to_go_on(*flow, *other);
-  };
   const bool gone = flow->requester != nullptr && flow->requester->ended();
-  if ((gone || !plausible(*flow)) && std::ranges::any_of(flows_, takes_it_on)) return;
+  if ((gone || !plausible(*flow)) && taken_on(*flow, seems_to_go_on)) return;
+  // Or that user has begun where it ended. Its requester may live again by now, and talk to another.
+  for (const auto& older : flows_) {
+    if (older->plan.requester_qpn != view.qpn() || !taken_on(*older, begins_where_it_ended)) continue;
+    found->second->misled = true;
+    return;
+  }
   check_made(*flow, view, now);
+}
+
+// Its responder's QPN has been taken by another requester's connection that does as `goes_on` says.
+bool Judge::taken_on(const Flow& older, bool (*goes_on)(const Flow& older, const Flow& flow)) const {
+  return std::ranges::any_of(flows_, [&](const auto& other) {
+    return other->plan.responder_qpn == older.plan.responder_qpn &&
+           other->plan.requester_qpn != older.plan.requester_qpn && goes_on(older, *other);
+  });
 }
 
 // Its near box has it from the restart record, or had the life before.

@@ -24,7 +24,9 @@ inline std::uint32_t qpn_of(unsigned host, unsigned connection) { return 0x100 *
 /// Of a later generation's: the same, or another where the case says so.
 inline std::uint32_t qpn_of(const Case& c, unsigned host, unsigned connection, unsigned generation) {
   constexpr std::uint32_t kApart = 0x1000;
-  return qpn_of(host, connection) + ((c.come_back_qpns >> host & 1) != 0 ? kApart * generation : 0);
+  const bool other = c.come_back_crosswise != 0 && host == 1;
+  const unsigned first = other ? (connection + generation) % static_cast<unsigned>(c.connections) : connection;
+  return qpn_of(host, first) + ((c.come_back_qpns >> host & 1) != 0 ? kApart * generation : 0);
 }
 
 /// `repolicied`: after an operator has changed the policy.

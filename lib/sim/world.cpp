@@ -79,7 +79,7 @@ struct World::Connection {
   bool over = false;
   bool left = false;        ///< its hosts have ended it
   bool done = false;        ///< and it was done
-  bool comes_back = false;  ///< the next generation has an appointment
+  bool comes_back = false;  ///< the next generation has an appointment, or waits for the others'
   Time began = 0;
 };
 
@@ -544,10 +544,20 @@ void World::look_at_connections() {
   }
 }
 
-// What the hosts had sent has arrived or died by then, as any transport must rely on (IBTA vol. 1, 12.9.8.4, TimeWait).
+// Crosswise all at once: none takes the QPN of one that still lives.
 void World::come_back(unsigned number) {
-  Connection& c = *connections_[number];
-  c.comes_back = true;
+  connections_[number]->comes_back = true;
+  if (case_.come_back_crosswise != 0) {
+    if (!std::ranges::all_of(connections_, [](const auto& c) { return c->comes_back; })) return;
+    for (unsigned n = 0; n < connections_.size(); ++n) appoint_next_life(n);
+  } else {
+    appoint_next_life(number);
+  }
+}
+
+// What the hosts had sent has arrived or died by then, as any transport must rely on (IBTA vol. 1, 12.9.8.4, TimeWait).
+void World::appoint_next_life(unsigned number) {
+  const Connection& c = *connections_[number];
   Duration lifetime = 4 * microseconds(case_.wan_delay_us) + milliseconds(20);
   constexpr Duration kSlowQueue = milliseconds(300);
   if (case_.wan_mbps != 0) lifetime += kSlowQueue;

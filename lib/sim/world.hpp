@@ -69,6 +69,7 @@ class World {
   bool finished(const Connection& connection) const;
   void leave(Connection& connection);
   void come_back(unsigned number);
+  void appoint_next_life(unsigned number);
   bool quiet() const;
   void start_box(unsigned box);
   void crash_box(unsigned box);

@@ -291,28 +291,104 @@ TEST_CASE("of new lives in step of two idle connections neither takes the other'
   CHECK(rig.count(Counter::traffic_ambiguous) == 110 - first);
 }
 
-TEST_CASE("two connections come back crosswise in step: neither is acknowledged for", "[engine][traffic][identity]") {
-  Looking rig;
+namespace {
+
+/// Two connections between the same hosts, whose responders' QPs come back with the QPNs of each other.
+struct Crosswise : Looking {
+  /// Both have delivered up to PSN 120.
+  Crosswise() {
+    for (const Pair& pair : {one, two}) {
+      connect_confirmed(pair);
+      send(pair, 101, 20);
+      wan_sends(pair.ack(120, 21));
+    }
+  }
+  void send(const Pair& pair, std::uint32_t psn, unsigned count) {
+    for (unsigned i = 0; i < count; ++i) host_sends(pair.write(psn + i));
+  }
+  void swap(Duration later) {
+    wait(later);
+    std::swap(one.b_qpn, two.b_qpn);
+    acknowledged = count(Counter::pseudo_acks);
+  }
+  /// Each has begun at `first` and been answered before `psn`; now a request, and then its answer.
+  void step(std::uint32_t first, std::uint32_t psn) {
+    for (const Pair& pair : {one, two}) host_sends(pair.write(psn));
+    wait(milliseconds(10));
+    for (const Pair& pair : {one, two}) wan_sends(pair.ack(psn, psn - first + 1));
+  }
+  bool says_nothing() const { return count(Counter::pseudo_acks) == acknowledged && count(Counter::pseudo_naks) == 0; }
+
   Pair one;
   Pair two = neighbour_of(one);
-  for (const Pair& pair : {one, two}) {
-    rig.connect_confirmed(pair);
-    for (std::uint32_t psn = 101; psn < 121; ++psn) rig.host_sends(pair.write(psn));
-    rig.wan_sends(pair.ack(120, 21));
+  std::uint64_t acknowledged = 0;
+};
+
+}  // namespace
+
+TEST_CASE("two connections come back crosswise in step: neither is acknowledged for", "[engine][traffic][identity]") {
+  Crosswise rig;
+  std::uint32_t first = 100;
+  SECTION("they begin where they did before") {}
+  SECTION("they begin beyond") { first = 30100; }
+  SECTION("they begin beyond where one has failed") {
+    first = 30100;
+    rig.host_sends(rig.one.write(121));
+    rig.wan_sends(rig.one.nak(121, 21, 2));
+    REQUIRE(rig.count(Counter::flows_failed) == 1);
   }
-  rig.wait(seconds(2));
-  std::swap(one.b_qpn, two.b_qpn);
-  for (const Pair& pair : {one, two})
-    for (std::uint32_t psn = 100; psn < 103; ++psn) rig.host_sends(pair.write(psn));
+  rig.swap(seconds(2));
+  for (const Pair& pair : {rig.one, rig.two}) rig.send(pair, first, 3);
   rig.wait(milliseconds(10));
-  for (const Pair& pair : {one, two}) rig.wan_sends(pair.ack(102, 3));
-  CHECK(rig.count(Counter::flows_began_again) == 2);
-  for (const Pair& pair : {one, two}) rig.host_sends(pair.write(103));
+  for (const Pair& pair : {rig.one, rig.two}) rig.wan_sends(pair.ack(first + 2, 3));
+  CHECK(rig.count(Counter::flows_began_again) == (first == 100 ? 2 : 0));
+  for (std::uint32_t psn = first + 3; psn < first + 10; ++psn) rig.step(first, psn);
+  CHECK(rig.says_nothing());
+}
+
+TEST_CASE("crosswise, and one of them begins with a single request beyond", "[engine][traffic][identity]") {
+  Crosswise rig;
+  rig.swap(seconds(2));
+  rig.send(rig.one, 30100, 8);
+  rig.host_sends(rig.two.write(30105));
   rig.wait(milliseconds(10));
-  for (const Pair& pair : {one, two}) rig.wan_sends(pair.ack(103, 4));
-  rig.at_host();
-  rig.host_sends(two.write(104));
-  CHECK(rig.at_host() == Lines{});
+  for (const std::uint32_t psn : {30100U, 30103U, 30107U}) rig.wan_sends(rig.one.ack(psn, psn - 30099));
+  rig.wan_sends(rig.two.ack(30105, 1));
+  rig.host_sends({rig.one.write(30108), rig.two.write(30106), rig.two.write(30107)});
+  CHECK(rig.says_nothing());
+}
+
+TEST_CASE("crosswise in no time: no NAK asks the old requester for a gap", "[engine][traffic][identity]") {
+  Crosswise rig;
+  rig.swap(milliseconds(6));
+  rig.host_sends(rig.two.write(140));
+  CHECK(rig.at_wan().back() == "write_only 140!");
+  CHECK(rig.says_nothing());
+}
+
+TEST_CASE("an answer that continues custody's life may be from the responder of another connection that came back",
+          "[engine][traffic][identity]") {
+  Crosswise rig;
+  rig.send(rig.one, 121, 2);  // and both are lost
+  rig.swap(seconds(2));
+  rig.send(rig.two, 100, 5);   // to the QP that custody is for
+  rig.send(rig.one, 100, 23);  // its requester, to the other
+  REQUIRE(rig.count(Counter::flows_doubted) == 2);
+  rig.wan_sends(rig.one.ack(120, 21));  // the old life's PSN and MSN
+  CHECK(rig.count(Counter::flows_resumed) == 0);
+}
+
+TEST_CASE("one idle for long wakes beside a newcomer in step: the newcomer's answer does not confirm it",
+          "[engine][traffic][identity]") {
+  Crosswise rig;
+  rig.wait(seconds(601));
+  Pair newcomer = rig.one;
+  newcomer.b_qpn = 0x99;
+  rig.host_sends({rig.one.write(121), newcomer.write(121)});
+  rig.wan_sends(newcomer.ack(121, 22));
+  rig.acknowledged = rig.count(Counter::pseudo_acks);
+  rig.host_sends(rig.one.write(122));
+  CHECK(rig.says_nothing());
 }
 
 TEST_CASE("connections in step that wake together rejoin at their first answers", "[engine][traffic][identity]") {

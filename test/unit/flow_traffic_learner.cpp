@@ -113,6 +113,7 @@ TEST_CASE("an ACK is ambiguous when it may mean two candidates, wherever on the 
         const std::uint32_t psn = psn_add(model.candidates[draw(kCandidates)].next, draw(1 << 19) - (1 << 18));
         rig.read(number, psn);  // of unknown length
         candidate = {true, false, psn, rig.now};
+        rig.now += flow::TrafficLearner::kBlind;
         break;
       }
       case 2:
@@ -154,6 +155,29 @@ TEST_CASE("a forged request sends a candidate elsewhere: the answers to it are n
   CHECK(rig.ack(1, 101, 2) == TrafficEvent::ambiguous);
   rig.now += flow::TrafficLearner::kBlind;
   CHECK(rig.learns(2, 102) == TrafficEvent::learned);
+}
+
+TEST_CASE("who sends again what was answered may live another life: its answers may go to any QPN", "[flow][traffic]") {
+  Learner rig(8);
+  for (const std::uint32_t psn : {100U, 101U}) rig.send(1, psn, true);
+  CHECK(rig.ack(1, 100, 1) == TrafficEvent::none);  // reveals its requester
+  Pair other = Learner::pair(2);
+  other.b_qpn = 0x3000;
+  CHECK_FALSE(rig.learner.may_be_meant(info_of(other), 101, rig.now));
+  rig.send(1, 101, true);  // not answered yet
+  CHECK_FALSE(rig.learner.may_be_meant(info_of(other), 101, rig.now));
+  rig.send(1, 100, true);
+  CHECK(rig.learner.may_be_meant(info_of(other), 101, rig.now));
+}
+
+TEST_CASE("forged READs lead a candidate back: the answers to it are not taken for its neighbour's",
+          "[flow][traffic]") {
+  Learner rig(8);
+  for (std::uint32_t psn = 100; psn < 104; ++psn) rig.send(1, psn, true);
+  rig.read(1, 99);  // of unknown length
+  rig.send(1, 72);
+  rig.send(2, 102, true);
+  CHECK(rig.ack(1, 102, 3) == TrafficEvent::ambiguous);
 }
 
 TEST_CASE("a crowd that has fallen silent for a minute is out of the way, though not at the first ACK",
