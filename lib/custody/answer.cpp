@@ -45,7 +45,6 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
       else
         follow_failed(flow, frame);
     }
-    flow.answered_at = now;
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
   }
@@ -150,7 +149,7 @@ Verdict NearPart::shared_nak(NearFlow& flow, std::uint32_t end, Time now) {
 }
 
 // The responder answers, though it does not go on: give_up counts from here.
-void NearPart::lives(NearFlow& flow, Time now) { flow.unanswered_since = flow.answered_at = now; }
+void NearPart::lives(NearFlow& flow, Time now) { flow.unanswered_since = now; }
 
 // A responder may repeat its last ACK, to announce receives (IBTA vol. 1, 9.7.7.2.4), or send it after a NAK.
 bool NearPart::is_last_ack(const NearFlow& flow, const wire::Frame& frame) {

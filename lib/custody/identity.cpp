@@ -7,7 +7,8 @@
 //
 //   - a request below una, which the responder has answered;
 //   - a request whose PSN custody holds with other bytes;
-//   - a requester that does not fill a gap it was asked to fill, or that begins beyond one after a long silence;
+//   - a requester that does not fill a gap it was asked to fill, or that goes on beyond one a while after its last
+//     request;
 //   - a QPN announced anew by RDMA-CM;
 //   - a response to a READ or atomic that custody does not have at that PSN: the requester's QPN has another responder.
 //
@@ -295,7 +296,7 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
     note_unasked(flow, frame, now);
     // Nothing is owed: READs in custody would stay there for ever if nobody saw their responses.
     if (flow.phase != Phase::failed && !flow.owes()) return true;
-    if (!response_proves(flow, frame) || outlet_.may_be_anothers(flow, frame.psn())) {
+    if (!response_proves(flow, frame) || outlet_.may_have_moved(flow, frame.psn())) {
       note_newcomer_next(flow, psn_add(frame.psn(), 1), now);
       return false;
     }
@@ -321,11 +322,12 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   const bool of_another =
       flow.phase == Phase::failed && (flow.refused || flow.told_enough() || (ack && end == flow.una) ||
                                       now - flow.newcomer.last_at() > patience_of(flow));
-  if (!of_another && proves(flow, frame, end) && !outlet_.may_be_anothers(flow, frame.psn())) {
+  const bool proof = !of_another && proves(flow, frame, end);
+  if (proof && !outlet_.may_have_moved(flow, frame.psn())) {
     resume(flow, now);
     return flow.phase != Phase::failed;
   }
-  note_newcomer_next(flow, end, now);
+  if (!proof) note_newcomer_next(flow, end, now);
   if (psn_lt(end, flow.una)) {
     if (flow.contradicted_at == 0) {
       flow.contradicted_at = now;

@@ -112,7 +112,7 @@ struct alignas(64) NearFlow {
   // ---- what only answers move
   alignas(64) RttEstimator rtt;
   UnansweredWindow window;
-  Time answered_at = 0;         ///< when the responder last did; 0: it has not
+  Time answered_at = 0;         ///< when an answer last moved una, or confirmed the flow; 0: none has
   std::uint32_t behind_at = 0;  ///< of `behind`: first PSN that the requester had not used then
   bool behind = false;          ///< it asked again for what the box has acknowledged (NearPart::is_behind())
 

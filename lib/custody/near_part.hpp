@@ -42,6 +42,8 @@ class Outlet {
   virtual void wait_to_send(NearFlow& flow) = 0;
   /// An ACK for `psn` that came for `flow` may answer another connection between its hosts, which is not known yet.
   virtual bool may_be_anothers(const NearFlow& /*flow*/, std::uint32_t /*psn*/) { return false; }
+  /// The same, and that connection has begun since custody of `flow` last moved: its requester may be with it now.
+  virtual bool may_have_moved(const NearFlow& /*flow*/, std::uint32_t /*psn*/) { return false; }
   /// The requests that name the responder of `flow` are its own again.
   virtual void uncontested(const NearFlow& /*flow*/) {}
   /// The QPs of `flow` live another life, and custody of the one before has ended.

@@ -140,6 +140,7 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
         // It would overtake what still waits to be sent, and the responder would discard it.
         ++counters_[Counter::dropped_behind_backlog];
         flow.gap_nak_wanted = true;
+        flow.gap_top = span.psn;  // nothing beyond it was dropped yet
         return Verdict::drop;
       }
     }
@@ -158,12 +159,12 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
   return Verdict::taken;
 }
 
-// The requester has sent or was answered just now. A QP is not made anew so soon: what leaves out others is of the same
-// life, and whom a NAK would meet is known. (It acknowledges all before the gap.)
+// What custody has came just now, or was answered just now. A QP is not made anew so soon: what leaves out others is of
+// the same life, and whom a NAK would meet is known. (It acknowledges all before the gap.)
 bool NearPart::amid_traffic(const NearFlow& flow, Time now) {
   constexpr Duration kJustNow = milliseconds(5);
   const Time taken = flow.queue.empty() ? 0 : held_in(flow.queue.newest()).received_at;
-  return now - std::max(flow.unanswered_since, taken) <= kJustNow;
+  return now - std::max(flow.answered_at, taken) <= kJustNow;
 }
 
 bool NearPart::may_nak_gap(const NearFlow& flow) const {
@@ -199,13 +200,14 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
 }
 
 // A request that leaves out others: they were lost before the box, or another life has begun. Where nothing is owed,
-// which requester and which responder live together then is to be shown, as of one that has begun again.
+// which requester and which responder live together then is to be shown, as of one that has begun again. One that was
+// never confirmed has to show that all the same.
 void NearPart::note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
   if (!psn_lt(first_unused(flow), span.psn)) return;
-  if (flow.owes())
-    doubt(flow, frame, span, now);
-  else if (flow.policy != flow::Policy::off)
-    flow.silent |= kUnproven;
+  if (flow.owes()) return doubt(flow, frame, span, now);
+  if (flow.phase != Phase::plain || flow.policy == flow::Policy::off || !flow.trusted) return;
+  flow.silent |= kUnproven;
+  let_go(flow);  // it would be overtaken by what passes
 }
 
 // A request below tail comes again: a pseudo-ACK was lost, the network made a copy, or the QPs live another life. What

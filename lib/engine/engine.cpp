@@ -399,7 +399,8 @@ void Engine::Impl::end_of_burst() {
     connection.touched = false;
     near.acknowledge(connection.near, now);
     close_when_told(connection);
-    if (connection.near.queue.empty()) release_dreqs(index, kNever);
+    // In a doubt custody may have been let go of for another life, which a DREQ would end.
+    if (connection.near.queue.empty() && !connection.near.doubted()) release_dreqs(index, kNever);
     schedule(index);
   }
   touched_count = 0;

@@ -154,8 +154,9 @@ struct Engine::Impl final : custody::Outlet {
 
   // custody::Outlet
   bool may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) override;
+  bool may_have_moved(const custody::NearFlow& flow, std::uint32_t psn) override;
   void uncontested(const custody::NearFlow& flow) override;
-  void began_again(const custody::NearFlow& flow) override { void_dreqs(index_of(flow)); }
+  void began_again(const custody::NearFlow& flow) override;
   void rejoins(const custody::NearFlow& flow, const wire::Frame& frame) override { show_request(flow, frame); }
   bool may_send() override { return !wan_full && pacer.may_send(now); }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;

@@ -241,10 +241,27 @@ bool Engine::Impl::knows(const flow::ConnectionInfo& info, std::uint32_t psn) co
   return index && index == table.holder(info, Side::wan) && custody::NearPart::plausible(connections[*index].near, psn);
 }
 
-// Its requester's QPN may have another responder now, of which nobody has told, and which begins at the same PSN.
+// Its requester's QPN may have another responder now, of which nobody has told, and which begins at the same PSN. What
+// contests its responder's QPN may have found no place with the learner.
 bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) {
   const flow::ConnectionInfo& info = table[index_of(flow)];
-  return learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);
+  return learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn) ||
+         (flow.contested() && learner.is_blind(now));
+}
+
+// A connection in step that was there before is another requester's.
+bool Engine::Impl::may_have_moved(const custody::NearFlow& flow, std::uint32_t psn) {
+  const flow::ConnectionInfo& info = table[index_of(flow)];
+  return learner.may_be_meant(info, psn, now, flow.answered_at) || elsewhere_seen(info, psn);
+}
+
+// Neither a DREQ of the life before nor its RDMA-CM exchange concerns this one.
+void Engine::Impl::began_again(const custody::NearFlow& flow) {
+  const flow::ConnectionIndex index = index_of(flow);
+  void_dreqs(index);
+  tracker.forget(index);
+  connections[index].from_traffic = true;
+  connections[index].close_deadline = kNever;
 }
 
 // Its requests are no longer shown to the learner, to which those it has seen would look unanswered for ever.

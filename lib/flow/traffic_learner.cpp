@@ -42,6 +42,7 @@ TrafficLearner::TrafficLearner(std::uint32_t capacity)
 void TrafficLearner::Candidate::add(const wire::Frame& frame, std::uint32_t psns) {
   const std::uint32_t last = psn_add(next, static_cast<std::int64_t>(psns) - 1);
   next = psn_add(last, 1);
+  if (psn_lt(top, next)) top = next;
   if (psn_diff(next, low) > kMaxOutstanding) answered(psn_add(next, -kMaxOutstanding - 1));
   if (frame.opcode->ends_message()) ++messages;
   if (!frame.ack_req() || frame.opcode->wants_response() || ++skipped < stride) return;
@@ -61,7 +62,7 @@ bool TrafficLearner::Candidate::outstanding(std::uint32_t psn) const {
 
 // Also an ACK that is repeated or late, and one for requests that could not be counted.
 bool TrafficLearner::Candidate::may_be_meant(std::uint32_t psn) const {
-  const std::int32_t behind = psn_diff(next, psn);
+  const std::int32_t behind = psn_diff(counting ? top : next, psn);
   return behind > (counting ? 0 : kMeantFrom) && behind <= kMeantTo;
 }
 
@@ -83,6 +84,43 @@ void TrafficLearner::Candidate::answered(std::uint32_t psn) {
 
 // ---- requests ---------------------------------------------------------------------------------
 
+// From where it was, over what did not pass here. False: it is a repeat, and moves nothing.
+bool TrafficLearner::leap(Candidate& candidate, std::uint32_t psn, bool countable, Time now) {
+  const std::int32_t ahead = psn_diff(psn, candidate.next);
+  const bool near = ahead >= -kMaxOutstanding && ahead <= kMaxOutstanding;
+  if (countable && candidate.counting && near && ahead < 0) {
+    // Of what was answered: its requester missed that, or another life has begun, whose answers may go to another QPN.
+    if (psn_lt(psn, candidate.low)) {
+      conceal(candidate);
+      candidate.began = now;
+    }
+    return false;
+  }
+  // A host's link loses so many packets at most of a life that goes on.
+  constexpr std::int32_t kLostAtOnce = 256;
+  if (ahead < 0 || ahead > kLostAtOnce) candidate.began = now;
+  // Answers for what it had there may still come. An uncounted candidate counts as meant by any ACK nearby.
+  if (candidate.counting && !near) pairs_[candidate.pair].blind_until = now + kBlind;
+  const std::int32_t left = psn_diff(candidate.top, psn);
+  if (left <= 0 || left > kMaxOutstanding) candidate.top = psn;
+  return true;
+}
+
+// To a PSN that is not the next one, or by a request that is not `countable`. False: nothing is counted of it.
+inline bool TrafficLearner::jump(Candidate& candidate, std::uint32_t psn, bool countable, Time now) {
+  if (candidate.stretch == kNone) {
+    candidate.began = now;
+    candidate.top = psn;
+  } else if (!leap(candidate, psn, countable, now)) {
+    return false;
+  }
+  if (countable)
+    begin(candidate, psn);
+  else
+    uncounted(candidate, psn);
+  return countable;
+}
+
 inline void TrafficLearner::follow(Candidate& candidate, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   std::uint32_t psns = 0;  // how many messages and PSNs an unknown opcode has, nobody knows
@@ -95,25 +133,6 @@ inline void TrafficLearner::follow(Candidate& candidate, const wire::Frame& fram
   if (!countable || !candidate.counting || psn != candidate.next) [[unlikely]]
     if (!jump(candidate, psn, countable, now)) return;
   candidate.add(frame, psns);
-}
-
-// To a PSN that is not the next one, or by a request that is not `countable`. False: nothing is counted of it.
-bool TrafficLearner::jump(Candidate& candidate, std::uint32_t psn, bool countable, Time now) {
-  const std::int32_t ahead = candidate.stretch == kNone ? 0 : psn_diff(psn, candidate.next);
-  const bool near = ahead >= -kMaxOutstanding && ahead <= kMaxOutstanding;
-  if (countable && candidate.counting && near && ahead < 0) {
-    // A repeat. Of what was answered: its requester missed that, or another life has begun, whose answers may go to
-    // another QPN.
-    if (psn_lt(psn, candidate.low)) conceal(candidate);
-    return false;
-  }
-  // Answers for what it had may still come. What is not counted may be meant by those nearby all the same.
-  if (!near || (countable && ahead < 0)) pairs_[candidate.pair].blind_until = now + kBlind;
-  if (countable)
-    begin(candidate, psn);  // something in between did not pass here
-  else
-    uncounted(candidate, psn);
-  return countable;
 }
 
 bool TrafficLearner::request(const wire::Frame& frame, Time now) {
@@ -170,11 +189,14 @@ TrafficLearner::Candidate* TrafficLearner::candidate_of(const wire::Frame& frame
 }
 
 TrafficLearner::Candidate* TrafficLearner::admit(const wire::Frame& frame, Time now) {
+  Candidate* const end = candidates_.data() + candidates_.size();
+  Candidate* hand = candidates_.data() + clock_hand_;
   for (unsigned i = 0; i < kIdleSearch; ++i) {
-    const std::uint32_t index = clock_hand_;
-    clock_hand_ = (clock_hand_ + 1) % static_cast<std::uint32_t>(candidates_.size());
-    Candidate& candidate = candidates_[index];
+    Candidate& candidate = *hand;
+    if (++hand == end) hand = candidates_.data();
     if (candidate.in_use && now - candidate.last_request < kIdle) continue;
+    const std::uint32_t index = index_of(candidate);
+    clock_hand_ = index_of(*hand);
     if (candidate.in_use) drop(candidate);
     candidate = Candidate{};
     candidate.requester = frame.source;
@@ -189,6 +211,7 @@ TrafficLearner::Candidate* TrafficLearner::admit(const wire::Frame& frame, Time 
     candidate.in_use = true;
     return &candidate;
   }
+  clock_hand_ = index_of(*hand);
   return nullptr;
 }
 
@@ -275,11 +298,11 @@ TrafficLearner::Candidate* TrafficLearner::revealed_by(const wire::Frame& answer
 
 template <typename Counts>
 inline TrafficLearner::Fit TrafficLearner::fit_of(const KeyIndex::KeyView& pair_key, std::uint32_t psn, Time now,
-                                                  Counts counts) {
+                                                  bool may_be_blind, Counts counts) {
   Fit fit;
   const auto pair = by_pair_.find(pair_key);
   if (!pair) return fit;
-  if (now < pairs_[*pair].blind_until) {
+  if (may_be_blind && now < pairs_[*pair].blind_until) {
     fit.count = 2;  // it may mean what a candidate had before
     return fit;
   }
@@ -306,14 +329,14 @@ inline TrafficLearner::Fit TrafficLearner::fit_of(const KeyIndex::KeyView& pair_
   }
 }
 
-bool TrafficLearner::may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now) {
+bool TrafficLearner::may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now, std::optional<Time> since) {
   const End& requester = info.end(Side::host);
   const End& responder = info.end(Side::wan);
   const auto may_have_it = [&](const Candidate& candidate) {
-    return candidate.responder_qpn != responder.qpn &&
+    return candidate.responder_qpn != responder.qpn && (!since || candidate.began > *since) &&
            (!candidate.revealed || candidate.requester_qpn == requester.qpn);
   };
-  return fit_of({requester.ip, responder.ip, info.vlan, 0u}, psn, now, may_have_it).count != 0;
+  return fit_of({requester.ip, responder.ip, info.vlan, 0u}, psn, now, !since, may_have_it).count != 0;
 }
 
 TrafficOutcome TrafficLearner::answer(const wire::Frame& frame, Time now) {
@@ -330,7 +353,7 @@ TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   TrafficOutcome outcome;
   const auto any = [](const Candidate&) { return true; };
-  const Fit fit = fit_of({frame.destination, frame.source, frame.vlan, 0u}, psn, now, any);
+  const Fit fit = fit_of({frame.destination, frame.source, frame.vlan, 0u}, psn, now, true, any);
   if (fit.count > 1) {
     outcome.event = TrafficEvent::ambiguous;
     return outcome;

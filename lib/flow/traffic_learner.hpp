@@ -66,8 +66,12 @@ class TrafficLearner {
   /// Requests to the responder of `info` have passed lately.
   bool has_seen(const ConnectionInfo& info, Time now) const;
 
-  /// An ACK for `psn`, to the near QPN of `info`, may answer a candidate with another responder.
-  bool may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now);
+  /// An ACK for `psn`, to the near QPN of `info`, may answer a candidate with another responder. With `since`: one that
+  /// has begun, or begun again, after that.
+  bool may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now, std::optional<Time> since = std::nullopt);
+
+  /// Some candidate found no place lately: an ACK may answer what is not known here.
+  bool is_blind(Time now) const { return now < blind_until_; }
 
   /// Forgets all candidates: frames passed that it was not shown.
   void start_anew(Time now);
@@ -101,8 +105,10 @@ class TrafficLearner {
   struct Candidate {
     // What an ACK is compared with stands together.
     Time last_request = 0;
+    Time began = 0;         ///< where it is now, or when something answered was last asked for again
     std::uint32_t low = 0;  ///< [low, next) is outstanding
     std::uint32_t next = 0;
+    std::uint32_t top = 0;  ///< before it lies what was outstanding before it went a little back; else it is `next`
     bool counting = false;  ///< low, next and messages mean something
     bool revealed = false;  ///< requester_qpn, first_msn and first_messages do
     bool in_use = false;
@@ -159,7 +165,8 @@ class TrafficLearner {
   void displace(Candidate& candidate);
   void drop(Candidate& candidate);
   void follow(Candidate& candidate, const wire::Frame& request, Time now);
-  [[gnu::noinline]] bool jump(Candidate& candidate, std::uint32_t psn, bool countable, Time now);
+  bool jump(Candidate& candidate, std::uint32_t psn, bool countable, Time now);
+  [[gnu::noinline]] bool leap(Candidate& candidate, std::uint32_t psn, bool countable, Time now);
   void begin(Candidate& candidate, std::uint32_t psn);
   void uncounted(Candidate& candidate, std::uint32_t psn);
   bool reveal(Candidate& candidate, std::uint32_t requester_qpn);
@@ -167,7 +174,7 @@ class TrafficLearner {
   Candidate* revealed_by(const wire::Frame& answer, Time now);
   /// Of the candidates between two hosts those for which `counts`, a predicate, is true.
   template <typename Counts>
-  Fit fit_of(const KeyIndex::KeyView& pair_key, std::uint32_t psn, Time now, Counts counts);
+  Fit fit_of(const KeyIndex::KeyView& pair_key, std::uint32_t psn, Time now, bool may_be_blind, Counts counts);
   TrafficOutcome acknowledge(const wire::Frame& frame, Time now);
   static TrafficOutcome learned(const Candidate& candidate, std::uint32_t msn);
   std::uint32_t index_of(const Candidate& candidate) const {

@@ -134,7 +134,7 @@ struct Case {
   Number come_back = 0;            ///< so many times
   Number come_back_us = 1000;      ///< after the end of the life before
   Number come_back_qpns = 0;       ///< bit 0: A's QPN is another, bit 1: B's
-  Number come_back_crosswise = 0;  ///< all at once, B's QPs with the QPNs of each other
+  Number come_back_crosswise = 0;  ///< once all have ended, `apart_us` apart, B's QPs with the QPNs of each other
   Number come_back_psn = 0;        ///< so far from where the life before began
   Number come_back_same = 1;  ///< each life posts: 0 other bytes, 1 the same, 2 the same first message, then others
   Number leave_us = 0;        ///< a life ends so long after it began, done or not; 0: when it is done

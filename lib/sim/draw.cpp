@@ -146,6 +146,7 @@ void draw_lives(Case& c, Random& random) {
 void draw_crosswise(Case& c, Random& random) {
   c.connections = std::max<Number>(c.connections, random.between(2, 3));
   c.come_back_crosswise = 1;
+  c.apart_us = pick(random, {0, 300, 4000, 100000});
   const Number apart = pick(random, {0, 1, 40, 4096});
   c.psns_apart = c.connected != 0 ? apart : 4096;
   // A forged READ from below where one connection begins would be its neighbour's first request.

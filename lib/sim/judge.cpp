@@ -387,12 +387,6 @@ bool Judge::seems_to_go_on(const Flow& older, const Flow& flow) {
   return !wire::psn_lt(seen, older.plan.work->psn_at(std::max(older.told, older.accepted)));
 }
 
-// Nothing of it came below what the life before had reached, because it has nothing there.
-bool Judge::begins_where_it_ended(const Flow& older, const Flow& flow) {
-  const std::uint32_t end = std::max(older.told, older.accepted);
-  return end != 0 && flow.plan.work->psn_at(0) == older.plan.work->psn_at(end);
-}
-
 // Custody of an older connection waits for answers to the same requester QPN, from the same PSN on: nobody can tell
 // them from this one's.
 bool Judge::answers_mingle(const Flow& flow) const {
@@ -518,17 +512,17 @@ void Judge::dreq_left(unsigned box, std::uint32_t id, Time now) {
   ports.dreqs_released.insert(id);
 }
 
-// Its sender's QP, or the other end's, has lived again since: the DREQ would end that life.
-bool Judge::of_former_life(unsigned box, std::uint32_t id) const {
-  bool known = false;
-  for (const auto& flow : flows_) {
-    if (!is_near(*flow, box) || flow->plan.comm_ids[box] != id) continue;
-    known = true;
-    if (by_requester_.at(flow->plan.requester_qpn) == flow.get() &&
-        by_responder_.at(flow->plan.responder_qpn) == flow.get())
-      return false;
-  }
-  return known;
+// While it waited its sender's QP, or the other end's, has lived again: the DREQ would end that life.
+bool Judge::of_former_life(unsigned box, std::uint32_t id, Time since) const {
+  return std::ranges::any_of(flows_, [&](const auto& flow) {
+    if (!is_near(*flow, box) || flow->plan.comm_ids[box] != id) return false;
+    return std::ranges::any_of(flows_, [&](const auto& other) {
+      return is_near(*other, box) && other->seen_at != kNever && other->seen_at > since &&
+             other->seen_at - since <= dreq_limit_ &&
+             (other->plan.requester_qpn == flow->plan.requester_qpn ||
+              other->plan.responder_qpn == flow->plan.responder_qpn);
+    });
+  });
 }
 
 // ---- boxes as a whole -------------------------------------------------------------------------
@@ -641,7 +635,7 @@ void Judge::check_end(unsigned box, Time now) {
                now);
       dropped -= std::min<std::uint64_t>(dropped, waiting.size());
     }
-  const auto is_owed = [&](const auto& dreq) { return !of_former_life(box, dreq.first); };
+  const auto is_owed = [&](const auto& dreq) { return !of_former_life(box, dreq.first, dreq.second); };
   if (dreq_limit_ != kNever && std::ranges::any_of(ports.dreqs, is_owed))
     report(Rule::fail_loudly, fmt::format("box {} never released a DREQ", box), now);
 }

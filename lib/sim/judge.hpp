@@ -214,8 +214,7 @@ class Judge final : public BoxWatch {
   static bool began_unseen(const Flow& flow);
   static bool of_record(const Flow& flow);
   static bool seems_to_go_on(const Flow& older, const Flow& flow);
-  static bool begins_where_it_ended(const Flow& older, const Flow& flow);
-  bool taken_on(const Flow& older, bool (*goes_on)(const Flow& older, const Flow& flow)) const;
+  bool is_for_former(const View& view) const;
   bool answers_mingle(const Flow& flow) const;
   static void note_seen(Flow& flow, const View& view, Time now);
   void note_arrived(Flow& flow, std::uint64_t print) const;
@@ -234,13 +233,13 @@ class Judge final : public BoxWatch {
   static std::span<const Message> unanswered_from(Flow& flow);
   void answer_left(Flow& flow, const View& view, Time now);
   void made(unsigned box, const View& view, Time now);
-  void check_made(Flow& flow, const View& view, Time now);
+  void check_made(Flow& flow, const View& view, bool excused, Time now);
   void check_syndrome(Flow& flow, const View& view, std::uint32_t acknowledged, Time now);
   bool to_another_worker(const Ports& ports, const View& view, Time now) const;
   static std::uint64_t order_class(const Ports& ports, std::uint64_t print, const View& view);
   void check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now);
   void dreq_left(unsigned box, std::uint32_t id, Time now);
-  bool of_former_life(unsigned box, std::uint32_t id) const;
+  bool of_former_life(unsigned box, std::uint32_t id, Time since) const;
   void advance(Flow& flow) const;
   std::uint32_t kept_until(const Flow& flow) const;
   std::string at(const Flow& flow, const View& view) const;

@@ -26,26 +26,35 @@ void Judge::made(unsigned box, const View& view, Time now) {
     for (const auto& older : flows_)
       if (older->plan.requester_qpn == view.qpn() && plausible(*older)) flow = older.get();
   // The answers that it goes by are those to the requester's next life: what is said here is said to nobody.
-  if (flow != found->second && answers_mingle(*found->second)) return;
+  bool excused = flow != found->second && answers_mingle(*found->second);
   // Its responder's QPN has another user, of whose requests all that would have shown it were lost before the box: what
   // is said here is said to a requester that is gone.
+  const auto takes_it_on = [flow](const auto& other) {
+    return other->plan.responder_qpn == flow->plan.responder_qpn &&
+           other->plan.requester_qpn != flow->plan.requester_qpn && seems_to_go_on(*flow, *other);
+  };
   const bool gone = flow->requester != nullptr && flow->requester->ended();
-  if ((gone || !plausible(*flow)) && taken_on(*flow, seems_to_go_on)) return;
+  if ((gone || !plausible(*flow)) && std::ranges::any_of(flows_, takes_it_on)) excused = true;
   // Or that user has begun where it ended. Its requester may live again by now, and talk to another.
-  for (const auto& older : flows_) {
-    if (older->plan.requester_qpn != view.qpn() || !taken_on(*older, begins_where_it_ended)) continue;
-    found->second->misled = true;
-    return;
-  }
-  check_made(*flow, view, now);
+  if (is_for_former(view)) excused = found->second->misled = true;
+  check_made(*flow, view, excused, now);
 }
 
-// Its responder's QPN has been taken by another requester's connection that does as `goes_on` says.
-bool Judge::taken_on(const Flow& older, bool (*goes_on)(const Flow& older, const Flow& flow)) const {
-  return std::ranges::any_of(flows_, [&](const auto& other) {
-    return other->plan.responder_qpn == older.plan.responder_qpn &&
-           other->plan.requester_qpn != older.plan.requester_qpn && goes_on(older, *other);
-  });
+// It is said in the name of a former life of its requester's QPN, for another requester's requests, which begin at just
+// the PSN where that life ended (docs/design.md, section 4: what nobody can tell).
+bool Judge::is_for_former(const View& view) const {
+  for (auto older = flows_.begin(); older != flows_.end(); ++older) {
+    const FlowPlan& plan = (*older)->plan;
+    if (plan.requester_qpn != view.qpn() || by_requester_.at(view.qpn()) == older->get()) continue;
+    const std::uint32_t end = plan.work->psn_at(std::max((*older)->told, (*older)->accepted));
+    if (end == plan.work->psn_at(0) || wire::psn_lt(view.psn(), end)) continue;
+    const auto goes_on = [&](const auto& other) {
+      return other->plan.responder_qpn == plan.responder_qpn && other->plan.requester_qpn != plan.requester_qpn &&
+             other->seen_at != kNever && other->plan.work->psn_at(0) == end;
+    };
+    if (std::any_of(older, flows_.end(), goes_on)) return true;
+  }
+  return false;
 }
 
 // Its near box has it from the restart record, or had the life before.
@@ -53,7 +62,8 @@ bool Judge::of_record(const Flow& flow) {
   return flow.remembered || (flow.before != nullptr && flow.before->remembered);
 }
 
-void Judge::check_made(Flow& flow, const View& view, Time now) {
+// `excused`: whose it is nobody can tell, so what it acknowledges is not looked at.
+void Judge::check_made(Flow& flow, const View& view, bool excused, Time now) {
   const FlowPlan& plan = flow.plan;
   if (view.frame.opcode == nullptr || view.frame.opcode->operation != wire::Operation::acknowledge)
     return report(Rule::never_invented, "an answer that the responder did not give: " + at(flow, view), now);
@@ -77,6 +87,7 @@ void Judge::check_made(Flow& flow, const View& view, Time now) {
   if (view.frame.bth().p_key != plan.p_key && !(of_record(flow) && std::ranges::any_of(flows_, asked_so)))
     return wrong("P_Key");
   if (view.frame.ack_req() || (view.frame.bth().flags & ~wire::kBthMigReq) != 0) return wrong("BTH flag");
+  if (excused) return;
 
   const std::int32_t position = plan.work->position_of(view.psn());
   const wire::Aeth& aeth = view.frame.aeth();

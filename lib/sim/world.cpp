@@ -561,7 +561,8 @@ void World::appoint_next_life(unsigned number) {
   Duration lifetime = 4 * microseconds(case_.wan_delay_us) + milliseconds(20);
   constexpr Duration kSlowQueue = milliseconds(300);
   if (case_.wan_mbps != 0) lifetime += kSlowQueue;
-  const Time when = now_ + std::max(lifetime, microseconds(case_.come_back_us));
+  Time when = now_ + std::max(lifetime, microseconds(case_.come_back_us));
+  if (case_.come_back_crosswise != 0) when += number * microseconds(case_.apart_us);
   newest_life_ = std::max(newest_life_, when);
   appoint(when, [this, number, next = c.generation + 1] { connect(number, next, now_); });
 }

@@ -143,8 +143,9 @@ def nth_request(frames, near, nth):
 
 @edge
 def corrupted_request(longhaul, directory):
-    """A wrong ICRC: counted, passed on as it is, never acknowledged."""
+    """A wrong ICRC: counted, passed on as it is, and nothing from it on acknowledged before the responder has."""
     frames = load(BASE)
+    sound = World(frames, CLIENT)
     index, world = nth_request(frames, CLIENT, 30)
     packet, flow = world.packets[index], world.flow_of[index]
     data = bytearray(packet.data)
@@ -159,12 +160,16 @@ def corrupted_request(longhaul, directory):
     if bytes(data) not in [frame.data for frame in run.out["wan"]]:
         yield "the corrupted frame was not passed on as it was"
     outputs = outside.Outputs(World(frames, CLIENT), run.out)
+    # Who recorded it had the request whole, and so had its responder.
+    answered = min(sound.frames[at].time for at, ack in sound.flow_of[index].real_acks
+                   if roce.psn_diff(ack.psn, packet.psn) >= 0)
     for position in outputs.pseudo_acks:
         made = outputs.packets["host"][position]
-        if made.qpn == flow.requester_qpn and roce.psn_diff(made.psn, packet.psn) >= 0:
+        if (made.qpn == flow.requester_qpn and roce.psn_diff(made.psn, packet.psn) >= 0
+                and outputs.out["host"][position].time < answered):
             yield f"PSN {made.psn} was acknowledged, {packet.psn} never came whole"
     yield from outside.check_icrc(outputs)
-    yield from outside.check_pseudo_acks(outputs)
+    yield from outside.check_pseudo_acks(outside.Outputs(sound, run.out))
     yield from outside.check_sums(outputs, report)
 
 

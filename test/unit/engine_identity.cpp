@@ -257,6 +257,25 @@ TEST_CASE("both QPNs come back while a DREQ waits for custody: it does not reach
   CHECK(world.rig.at_wan() == Lines{"dreq"});
 }
 
+TEST_CASE("a doubt lets go of custody while a DREQ waits for it: it does not follow the new life's request",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 10);
+  world.rig.host_sends(pair.silent_write(111));  // taken, and nobody was told
+  world.rig.host_sends(pair.dreq(Side::host));
+  REQUIRE(world.rig.count(Counter::dreqs_held) == 1);
+  world.passes({pair.write(100)});
+  CHECK(world.rig.engine->custody_packets() == 0);
+  world.reaches({pair.ack(100, 1)});
+  CHECK(world.heard.began_again == 1);
+  CHECK(world.rig.count(Counter::absorbed_dreqs) == 1);
+  // Its exchange is not this life's either.
+  world.rig.wan_sends(pair.drep(Side::wan));
+  CHECK(world.rig.count(Counter::connections_closed) == 0);
+}
+
 TEST_CASE("custody is never sent where the newcomer's responder expects its next request", "[engine][identity]") {
   World world;
   const Pair pair;

@@ -378,6 +378,24 @@ TEST_CASE("an answer that continues custody's life may be from the responder of 
   CHECK(rig.count(Counter::flows_resumed) == 0);
 }
 
+TEST_CASE("a neighbour that was there before custody last moved is no reason to doubt on",
+          "[engine][traffic][identity]") {
+  Crosswise rig;
+  Pair neighbour = neighbour_of(rig.two);
+  rig.send(neighbour, 130, 5);  // nobody knows it, and its PSNs are near
+  rig.send(rig.one, 121, 2);
+  rig.wait(milliseconds(10));
+  rig.wan_sends(rig.one.ack(121, 22));
+  rig.send(rig.one, 123, 5);
+  rig.at_wan();
+  rig.host_sends(rig.one.write(120));  // the network brings it late
+  REQUIRE(rig.count(Counter::flows_doubted) == 1);
+  rig.at_wan();
+  rig.wan_sends(rig.one.nak(122, 22));  // the first of custody was lost
+  CHECK(rig.count(Counter::flows_resumed) == 1);
+  CHECK(rig.at_wan().front() == "write_only 122!");
+}
+
 TEST_CASE("one idle for long wakes beside a newcomer in step: the newcomer's answer does not confirm it",
           "[engine][traffic][identity]") {
   Crosswise rig;

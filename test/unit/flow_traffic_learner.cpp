@@ -69,13 +69,25 @@ struct Model {
     bool known = false;
     bool counting = false;
     std::uint32_t next = 0;
+    std::uint32_t top = 0;  ///< a little back from there it may still be meant by what is before
     Time last = 0;
+
+    /// A request of `count` PSNs; 0: of unknown length.
+    void go(std::uint32_t psn, std::uint32_t count, Time now) {
+      const std::int32_t left = psn_diff(top, psn);
+      if (!known || left <= 0 || left > 65536) top = psn;
+      known = true;
+      counting = count != 0;
+      next = psn_add(psn, count);
+      if (psn_diff(top, next) < 0) top = next;
+      last = now;
+    }
   };
 
   bool ambiguous(std::uint32_t psn, Time now) const {
     return std::ranges::count_if(candidates, [&](const Candidate& candidate) {
              if (!candidate.known || now - candidate.last > flow::TrafficLearner::kCandidateLife) return false;
-             const std::int32_t behind = psn_diff(candidate.next, psn);
+             const std::int32_t behind = psn_diff(candidate.counting ? candidate.top : candidate.next, psn);
              return behind > (candidate.counting ? 0 : -65536) && behind <= 131072;
            }) > 1;
   }
@@ -105,22 +117,22 @@ TEST_CASE("an ACK is ambiguous when it may mean two candidates, wherever on the 
         // What is a little behind is a repeat and moves nothing.
         if (candidate.counting && psn_diff(psn, candidate.next) < 0 && psn_diff(psn, candidate.next) >= -65536) break;
         rig.send(number, psn);
-        candidate = {true, true, psn_add(psn, 1), rig.now};
+        candidate.go(psn, 1, rig.now);
         rig.now += flow::TrafficLearner::kBlind;  // it may have gone far
         break;
       }
       case 1: {  // near another
         const std::uint32_t psn = psn_add(model.candidates[draw(kCandidates)].next, draw(1 << 19) - (1 << 18));
         rig.read(number, psn);  // of unknown length
-        candidate = {true, false, psn, rig.now};
-        rig.now += flow::TrafficLearner::kBlind;
+        candidate.go(psn, 0, rig.now);
+        rig.now += flow::TrafficLearner::kBlind;  // it may have gone far
         break;
       }
       case 2:
       case 3:
       case 4:  // on
         rig.send(number, candidate.next);
-        candidate = {true, true, psn_add(candidate.next, 1), rig.now};
+        candidate.go(candidate.next, 1, rig.now);
         break;
       default: {
         const std::int64_t off = draw(4) == 0 ? -1 : static_cast<std::int64_t>(draw(1 << 19)) - (1 << 18);
