@@ -241,12 +241,12 @@ bool Engine::Impl::knows(const flow::ConnectionInfo& info, std::uint32_t psn) co
   return index && index == table.holder(info, Side::wan) && custody::NearPart::plausible(connections[*index].near, psn);
 }
 
-// Its requester's QPN may have another responder now, of which nobody has told, and which begins at the same PSN. What
-// contests its responder's QPN may have found no place with the learner.
+// Its requester's QPN may have another responder now, of which nobody has told, and which begins at the same PSN. Of a
+// contested flow's neighbours the learner may know nothing: it had no room, or is not to learn.
 bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) {
   const flow::ConnectionInfo& info = table[index_of(flow)];
-  return learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn) ||
-         (flow.contested() && learner.is_blind(now));
+  if (flow.contested() && (learner.is_blind(now) || !settings.learn_from_traffic)) return true;
+  return learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);
 }
 
 // A connection in step that was there before is another requester's.

@@ -296,7 +296,7 @@ namespace {
 /// Two connections between the same hosts, whose responders' QPs come back with the QPNs of each other.
 struct Crosswise : Looking {
   /// Both have delivered up to PSN 120.
-  Crosswise() {
+  explicit Crosswise(const engine::Settings& settings = small_settings()) : Looking(settings) {
     for (const Pair& pair : {one, two}) {
       connect_confirmed(pair);
       send(pair, 101, 20);
@@ -343,6 +343,16 @@ TEST_CASE("two connections come back crosswise in step: neither is acknowledged 
   for (const Pair& pair : {rig.one, rig.two}) rig.wan_sends(pair.ack(first + 2, 3));
   CHECK(rig.count(Counter::flows_began_again) == (first == 100 ? 2 : 0));
   for (std::uint32_t psn = first + 3; psn < first + 10; ++psn) rig.step(first, psn);
+  CHECK(rig.says_nothing());
+}
+
+TEST_CASE("crosswise, and traffic teaches nothing: neither is acknowledged for", "[engine][traffic][identity]") {
+  engine::Settings settings = small_settings();
+  settings.learn_from_traffic = false;
+  Crosswise rig(settings);
+  rig.swap(seconds(2));
+  const std::uint32_t first = GENERATE(100U, 30100U);
+  for (std::uint32_t psn = first; psn < first + 10; ++psn) rig.step(first, psn);
   CHECK(rig.says_nothing());
 }
 
