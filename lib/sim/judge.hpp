@@ -215,6 +215,7 @@ class Judge final : public BoxWatch {
   static bool of_record(const Flow& flow);
   static bool seems_to_go_on(const Flow& older, const Flow& flow);
   bool is_for_former(const View& view) const;
+  bool is_of_record_for_another(const Flow& flow) const;
   bool answers_mingle(const Flow& flow) const;
   static void note_seen(Flow& flow, const View& view, Time now);
   void note_arrived(Flow& flow, std::uint64_t print) const;

@@ -45,7 +45,8 @@ void Judge::made(unsigned box, const View& view, Time now) {
 bool Judge::is_for_former(const View& view) const {
   for (auto older = flows_.begin(); older != flows_.end(); ++older) {
     const FlowPlan& plan = (*older)->plan;
-    if (plan.requester_qpn != view.qpn() || by_requester_.at(view.qpn()) == older->get()) continue;
+    const bool gone = (*older)->requester != nullptr && (*older)->requester->ended();
+    if (plan.requester_qpn != view.qpn() || (!gone && by_requester_.at(view.qpn()) == older->get())) continue;
     const std::uint32_t end = plan.work->psn_at(std::max((*older)->told, (*older)->accepted));
     if (end == plan.work->psn_at(0) || wire::psn_lt(view.psn(), end)) continue;
     const auto goes_on = [&](const auto& other) {
@@ -60,6 +61,15 @@ bool Judge::is_for_former(const View& view) const {
 // Its near box has it from the restart record, or had the life before.
 bool Judge::of_record(const Flow& flow) {
   return flow.remembered || (flow.before != nullptr && flow.before->remembered);
+}
+
+// A life before it failed over a crash of its near box, which cannot tell who asks on at its responder now: another
+// requester does, and this one is told (docs/design.md, section 4).
+bool Judge::is_of_record_for_another(const Flow& flow) const {
+  return std::ranges::any_of(flows_, [&](const auto& older) {
+    return older.get() != &flow && older->plan.requester_qpn == flow.plan.requester_qpn && older->remembered &&
+           by_responder_.at(older->plan.responder_qpn)->plan.requester_qpn != flow.plan.requester_qpn;
+  });
 }
 
 // `excused`: whose it is nobody can tell, so what it acknowledges is not looked at.
@@ -164,7 +174,10 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
         if (acknowledged < flow.told) return wrong(Rule::indistinguishable, "a PSN NAK for what was acknowledged");
         return;
       }
-      if (flow.failed_at == kNever) return wrong(Rule::fail_loudly, "a fatal NAK though the flow has not failed");
+      if (flow.failed_at == kNever) {
+        if (is_of_record_for_another(flow)) return;
+        return wrong(Rule::fail_loudly, "a fatal NAK though the flow has not failed");
+      }
       {
         // What its requester asks about has not been acknowledged there, whatever was sent, unless the responder has
         // it by now. One that is too old is nothing to the requester, which then never ends. One that leaves in a doubt
