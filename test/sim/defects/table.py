@@ -204,7 +204,7 @@ DEFECTS = [
            unit='a neighbour that was there before*'),
     Defect('a life that nobody announced is followed though traffic teaches nothing', 'lib/engine/learn.cpp',
            'learner.is_blind(now) || !settings.learn_from_traffic', 'learner.is_blind(now)', 1,
-           unit='crosswise*and traffic teaches nothing*'),
+           unit='*traffic teaches nothing*'),
     Defect('a DREQ goes as soon as a doubt has let go of custody', 'lib/engine/engine.cpp',
            'connection.near.queue.empty() && !connection.near.doubted()', 'connection.near.queue.empty()', 1,
            unit='a doubt lets go of custody while a DREQ*'),
