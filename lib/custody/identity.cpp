@@ -268,6 +268,8 @@ bool NearPart::agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn
 bool NearPart::proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end) {
   const std::uint32_t msn = frame.aeth().msn;
   if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;
+  // Custody's life has sent nothing there that is known: only requests of the doubt have.
+  if (flow.phase != Phase::failed && psn_lt(flow.tail, end)) return false;
   // Outside of a newcomer's requests its responder acknowledges nothing but, with MSN 0, what lies before them.
   const auto lowest = flow.newcomer.lowest();
   const std::int32_t most = lowest ? psn_diff(end, *lowest) : 0;

@@ -87,11 +87,12 @@ Judge::Flow* Judge::flow_of(const View& view) const {
   if (!(view.frame.vlan == plan.vlan) || !(view.frame.source == from.ip) || !(view.frame.destination == to.ip))
     return nullptr;
   // A box that was not told of the end of an older life, or that stood still over it, still sends for that, and takes
-  // in what came for it: PSNs tell them apart, or that a requester has not sent so much yet.
-  const auto fits = [&view](const Flow& flow) {
-    const std::int32_t position = flow.plan.work->position_of(view.psn());
-    if (position < 0 || static_cast<std::size_t>(position) >= flow.left.size()) return false;
-    return flow.requester == nullptr || static_cast<std::uint32_t>(position) < flow.requester->sent_top();
+  // in what came for it: PSNs tell them apart, or that a requester has not sent so much yet. A NAK may be for the next.
+  const std::int32_t beyond = answer && view.frame.opcode->has(wire::kHasAeth) && !is_ack(view) ? 1 : 0;
+  const auto fits = [&view, beyond](const Flow& flow) {
+    const std::int32_t position = flow.plan.work->position_of(view.psn()) - beyond;
+    if (position + beyond < 0 || position >= static_cast<std::int32_t>(flow.left.size())) return false;
+    return flow.requester == nullptr || position < static_cast<std::int32_t>(flow.requester->sent_top());
   };
   for (const auto& life : flows_ | std::views::reverse)
     if ((answer ? life->plan.requester_qpn : life->plan.responder_qpn) == view.qpn() && fits(*life)) return life.get();

@@ -276,6 +276,21 @@ TEST_CASE("a doubt lets go of custody while a DREQ waits for it: it does not fol
   CHECK(world.rig.count(Counter::connections_closed) == 0);
 }
 
+TEST_CASE("an answer beyond all that custody's life has sent proves nothing", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 10);
+  world.owe(pair, 111, 12, 2);
+  world.rig.wait(seconds(1));
+  world.rig.at_wan();
+  world.passes(writes(pair, 30000, 3));
+  REQUIRE(world.heard.doubted == 1);
+  world.reaches({pair.ack(20000, 13)});  // another responder's: between the two
+  CHECK(world.heard.resumed == 0);
+  CHECK(world.heard.packets == 2);
+}
+
 TEST_CASE("custody is never sent where the newcomer's responder expects its next request", "[engine][identity]") {
   World world;
   const Pair pair;
