@@ -96,7 +96,7 @@ bool TrafficLearner::leap(Candidate& candidate, std::uint32_t psn, bool countabl
     }
     return false;
   }
-  // A host's link loses so many packets at most of a life that goes on.
+  // In a life that goes on, a host's link loses no more packets than this at once.
   constexpr std::int32_t kLostAtOnce = 256;
   if (ahead < 0 || ahead > kLostAtOnce) candidate.began = now;
   // Answers for what it had there may still come. An uncounted candidate counts as meant by any ACK nearby.
