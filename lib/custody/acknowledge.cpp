@@ -50,10 +50,10 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
 
   if (flow.repair_nak_wanted && flow.silent == 0) {
     flow.repair_nak_wanted = false;
-    if (psn_lt(flow.h, flow.sent_top))  // all may be answered by now
+    if (psn_lt(flow.h, flow.sent_top) && !may_be_elsewhere(flow, now))  // all may be answered by now
       send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::repair_naks);
   }
-  if (std::exchange(flow.reacknowledge, false) && flow.silent == 0)
+  if (std::exchange(flow.reacknowledge, false) && flow.silent == 0 && !may_be_elsewhere(flow, now))
     send_made(flow, psn_add(flow.h, -1), flow.msn_h, ack_syndrome(flow), Counter::pseudo_acks_repeated);
 }
 
@@ -62,9 +62,21 @@ bool NearPart::may_acknowledge(const NearFlow& flow) const {
          flow.msn_known && flow.silent == 0;
 }
 
+// Its requester asked for nothing just now, so an answer makes the box speak, which may be another connection's that
+// has begun since. That requester would take what is said for its own.
+bool NearPart::may_be_elsewhere(const NearFlow& flow, Time now) const {
+  const Time taken = flow.queue.empty() ? 0 : held_in(flow.queue.newest()).received_at;
+  const Time asked = std::max(taken, flow.repeated_at);
+  return asked != now && outlet_.may_have_moved(flow, psn_add(flow.una, -1), asked);
+}
+
 // Goes through custody as far as it may be acknowledged.
 void NearPart::examine(NearFlow& flow, Time now) {
-  while (rte_mbuf* mbuf = flow.queue.to_acknowledge()) {
+  rte_mbuf* mbuf = flow.queue.to_acknowledge();
+  if (mbuf == nullptr) return;
+  if (held_in(mbuf).received_at != now && !held_in(mbuf).wants_response && may_be_elsewhere(flow, now)) [[unlikely]]
+    return;
+  for (; mbuf != nullptr; mbuf = flow.queue.to_acknowledge()) {
     const Held& held = held_in(mbuf);
     if (!held.sent) break;
     if (held.wants_response || is_withheld(flow, held, now)) {

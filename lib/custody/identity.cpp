@@ -122,7 +122,7 @@ bool NearPart::begin_doubt(NearFlow& flow, Time now) {
   if (!flow.doubted()) {
     ++counters_[Counter::flows_doubted];
     flow.silent |= kDoubted;
-    flow.doubted_at = now;
+    flow.asked_at = flow.queue.empty() ? flow.answered_at : held_in(flow.queue.newest()).received_at;
     flow.contradicted_at = 0;
     flow.newcomer.clear();
     flow.newcomer_answered = 0;
@@ -298,7 +298,7 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
     note_unasked(flow, frame, now);
     // Nothing is owed: READs in custody would stay there for ever if nobody saw their responses.
     if (flow.phase != Phase::failed && !flow.owes()) return true;
-    if (!response_proves(flow, frame) || outlet_.may_have_moved(flow, frame.psn())) {
+    if (!response_proves(flow, frame) || outlet_.may_have_moved(flow, frame.psn(), flow.asked_at)) {
       note_newcomer_next(flow, psn_add(frame.psn(), 1), now);
       return false;
     }
@@ -325,7 +325,7 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
       flow.phase == Phase::failed && (flow.refused || flow.told_enough() || (ack && end == flow.una) ||
                                       now - flow.newcomer.last_at() > patience_of(flow));
   const bool proof = !of_another && proves(flow, frame, end);
-  if (proof && !outlet_.may_have_moved(flow, frame.psn())) {
+  if (proof && !outlet_.may_have_moved(flow, frame.psn(), flow.asked_at)) {
     resume(flow, now);
     return flow.phase != Phase::failed;
   }

@@ -42,8 +42,9 @@ class Outlet {
   virtual void wait_to_send(NearFlow& flow) = 0;
   /// An ACK for `psn` that came for `flow` may answer another connection between its hosts, which is not known yet.
   virtual bool may_be_anothers(const NearFlow& /*flow*/, std::uint32_t /*psn*/) { return false; }
-  /// The same, and that connection has begun since custody of `flow` last moved: its requester may be with it now.
-  virtual bool may_have_moved(const NearFlow& /*flow*/, std::uint32_t /*psn*/) { return false; }
+  /// The same, and that connection has begun after `since`, when the requester of `flow` was still with it: it may be
+  /// with that connection now.
+  virtual bool may_have_moved(const NearFlow& /*flow*/, std::uint32_t /*psn*/, Time /*since*/) { return false; }
   /// The requests that name the responder of `flow` are its own again.
   virtual void uncontested(const NearFlow& /*flow*/) {}
   /// The QPs of `flow` live another life, and custody of the one before has ended.
@@ -284,6 +285,7 @@ class NearPart {
 
   // acknowledge.cpp
   bool may_acknowledge(const NearFlow& flow) const;
+  bool may_be_elsewhere(const NearFlow& flow, Time now) const;
   void examine(NearFlow& flow, Time now);
   bool is_withheld(NearFlow& flow, const Held& held, Time now);
   void pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause, Time now);

@@ -200,12 +200,12 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
 }
 
 // A request that leaves out others: they were lost before the box, or another life has begun. Where nothing is owed,
-// which requester and which responder live together then is to be shown, as of one that has begun again. One that was
-// never confirmed has to show that all the same.
+// which requester and which responder live together then is to be shown, as of one that has begun again. Also of one
+// that will never be acknowledged for: its neighbours in step must see its requests.
 void NearPart::note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
   if (!psn_lt(first_unused(flow), span.psn)) return;
   if (flow.owes()) return doubt(flow, frame, span, now);
-  if (flow.phase != Phase::plain || flow.policy == flow::Policy::off || !flow.trusted) return;
+  if (flow.policy == flow::Policy::off) return;
   flow.silent |= kUnproven;
   let_go(flow);  // it would be overtaken by what passes
 }

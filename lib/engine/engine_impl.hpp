@@ -154,7 +154,7 @@ struct Engine::Impl final : custody::Outlet {
 
   // custody::Outlet
   bool may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) override;
-  bool may_have_moved(const custody::NearFlow& flow, std::uint32_t psn) override;
+  bool may_have_moved(const custody::NearFlow& flow, std::uint32_t psn, Time since) override;
   void uncontested(const custody::NearFlow& flow) override;
   void began_again(const custody::NearFlow& flow) override;
   void rejoins(const custody::NearFlow& flow, const wire::Frame& frame) override { show_request(flow, frame); }

@@ -250,9 +250,9 @@ bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t 
 }
 
 // A connection in step that was there before is another requester's.
-bool Engine::Impl::may_have_moved(const custody::NearFlow& flow, std::uint32_t psn) {
+bool Engine::Impl::may_have_moved(const custody::NearFlow& flow, std::uint32_t psn, Time since) {
   const flow::ConnectionInfo& info = table[index_of(flow)];
-  return learner.may_be_meant(info, psn, now, flow.answered_at) || elsewhere_seen(info, psn);
+  return learner.may_be_meant(info, psn, now, since) || elsewhere_seen(info, psn);
 }
 
 // Neither a DREQ of the life before nor its RDMA-CM exchange concerns this one.

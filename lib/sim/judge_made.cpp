@@ -115,7 +115,7 @@ void Judge::check_made(Flow& flow, const View& view, bool excused, Time now) {
     if (!answers_mingle(flow)) check_syndrome(flow, view, acknowledged, now);
     return;
   }
-  if (began_unseen(flow) || answers_mingle(flow)) {
+  if (began_unseen(flow)) {
     flow.told = std::max(flow.told, acknowledged);
     return;
   }

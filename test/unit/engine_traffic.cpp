@@ -388,6 +388,89 @@ TEST_CASE("an answer that continues custody's life may be from the responder of 
   CHECK(rig.count(Counter::flows_resumed) == 0);
 }
 
+TEST_CASE("answers to a requester that may be with another responder make the box say nothing to it",
+          "[engine][traffic][identity]") {
+  engine::Settings settings = small_settings();
+  const bool moved = GENERATE(true, false);
+  const Pair pair;
+  std::vector<Bytes> asked;
+  std::vector<Bytes> answers;
+  Lines passes;  // the answer itself, where it is the requester's
+  Lines says;
+  bool drained = false;
+  SECTION("more credits") {
+    asked = {pair.request("send_only", 102), pair.request("send_only", 103)};
+    answers = {pair.ack(102, 3, 5)};
+    says = {"ack-credits4 103 msn 4"};
+  }
+  SECTION("credits for what was withheld") {
+    for (std::uint32_t psn = 102; psn < 106; ++psn) asked.push_back(pair.request("send_only", psn));
+    answers = {pair.ack(102, 3, 5)};
+    says = {"ack-credits4 104 msn 5", "ack-credits3 105 msn 6"};
+  }
+  SECTION("policy window: the next message comes to its turn") {
+    settings.policies.fallback = flow::Policy::window;
+    for (const char* opcode : {"write_first", "write_last", "write_first", "write_last"})
+      asked.push_back(pair.request(opcode, 102 + static_cast<std::uint32_t>(asked.size())));
+    answers = {pair.ack(103, 3)};
+    passes = {"ack 103 msn 3"};
+    says = {"ack 103 msn 3", "ack 104 msn 3"};
+  }
+  SECTION("a NAK, and there are requests that custody does not have") {
+    asked = {pair.write(102), pair.write(103)};
+    answers = {pair.nak(103, 3)};
+    says = {"nak0 104 msn 4"};
+    drained = true;
+  }
+  REQUIRE(!asked.empty());
+  Looking rig(settings);
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.request("send_only", 101));
+  rig.wan_sends(pair.ack(101, 2, 3));
+  rig.host_sends(asked);
+  if (drained) {
+    rig.engine->set_draining(true);
+    rig.host_sends(pair.write(104));
+  }
+  rig.wait(milliseconds(10));
+  Pair newcomer = pair;
+  newcomer.b_qpn = 0x99;
+  if (moved)
+    for (std::uint32_t psn = 101; psn < 106; ++psn) rig.host_sends(newcomer.write(psn));
+  rig.at_host();
+  rig.wan_sends(answers);
+  CHECK(rig.at_host() == (moved ? passes : says));
+}
+
+TEST_CASE("a connection that lost its trust comes back crosswise: its neighbour in step is not acknowledged for",
+          "[engine][traffic][identity]") {
+  Crosswise rig;
+  rig.send(rig.two, 121, 1);
+  rig.wan_sends(rig.two.ack(121, 23));  // one more than was counted
+  REQUIRE(rig.count(Counter::msn_disagreed) == 1);
+  rig.swap(seconds(2));
+  const std::uint32_t first = 30100;
+  for (const Pair& pair : {rig.one, rig.two}) rig.send(pair, first, 8);
+  rig.wait(milliseconds(10));
+  // From the QP whose requests are never acknowledged again.
+  for (std::uint32_t psn = first; psn < first + 8; ++psn) rig.wan_sends(rig.one.ack(psn, psn - first + 1));
+  rig.send(rig.two, first + 8, 2);
+  CHECK(rig.says_nothing());
+}
+
+TEST_CASE("an answer that fits both lives moves custody: a neighbour that began before it may still be meant",
+          "[engine][traffic][identity]") {
+  Crosswise rig;
+  rig.send(rig.one, 121, 20);  // and all are lost
+  rig.swap(seconds(2));
+  rig.send(rig.two, 100, 26);  // to the QP that custody is for
+  rig.send(rig.one, 100, 34);  // its requester, to the other
+  rig.wan_sends(rig.one.ack(125, 26));
+  REQUIRE(rig.count(Counter::unconfirmed_in_doubt_packets) == 5);
+  rig.wan_sends(rig.one.ack(130, 31));  // outside of what named custody's QP
+  CHECK(rig.count(Counter::flows_resumed) == 0);
+}
+
 TEST_CASE("a neighbour that was there before custody last moved is no reason to doubt on",
           "[engine][traffic][identity]") {
   Crosswise rig;
