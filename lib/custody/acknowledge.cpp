@@ -50,10 +50,11 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
 
   if (flow.repair_nak_wanted && flow.silent == 0) {
     flow.repair_nak_wanted = false;
-    if (psn_lt(flow.h, flow.sent_top) && !may_be_elsewhere(flow, now))  // all may be answered by now
+    if (psn_lt(flow.h, flow.sent_top) && !may_have_left(flow, now))  // all may be answered by now
       send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::repair_naks);
   }
-  if (std::exchange(flow.reacknowledge, false) && flow.silent == 0 && !may_be_elsewhere(flow, now))
+  // With custody empty it is what the responder said itself just now.
+  if (std::exchange(flow.reacknowledge, false) && flow.silent == 0 && (flow.queue.empty() || !may_have_left(flow, now)))
     send_made(flow, psn_add(flow.h, -1), flow.msn_h, ack_syndrome(flow), Counter::pseudo_acks_repeated);
 }
 
@@ -62,19 +63,19 @@ bool NearPart::may_acknowledge(const NearFlow& flow) const {
          flow.msn_known && flow.silent == 0;
 }
 
-// Its requester asked for nothing just now, so an answer makes the box speak, which may be another connection's that
-// has begun since. That requester would take what is said for its own.
-bool NearPart::may_be_elsewhere(const NearFlow& flow, Time now) const {
-  const Time taken = flow.queue.empty() ? 0 : held_in(flow.queue.newest()).received_at;
-  const Time asked = std::max(taken, flow.repeated_at);
-  return asked != now && outlet_.may_have_moved(flow, psn_add(flow.una, -1), asked);
+// The box would speak though the requester sent nothing new in this burst: over an answer, a timer, a port. Where
+// another connection, which that answer may be meant for, has begun since custody last took a request, the requester
+// may be with that one, and would believe what it hears.
+bool NearPart::may_have_left(const NearFlow& flow, Time now) const {
+  const Time asked = flow.queue.empty() ? 0 : held_in(flow.queue.newest()).received_at;
+  return asked != now && outlet_.may_listen_elsewhere(flow, psn_add(flow.una, -1), asked);
 }
 
 // Goes through custody as far as it may be acknowledged.
 void NearPart::examine(NearFlow& flow, Time now) {
   rte_mbuf* mbuf = flow.queue.to_acknowledge();
   if (mbuf == nullptr) return;
-  if (held_in(mbuf).received_at != now && !held_in(mbuf).wants_response && may_be_elsewhere(flow, now)) [[unlikely]]
+  if (held_in(mbuf).received_at != now && !held_in(mbuf).wants_response && may_have_left(flow, now)) [[unlikely]]
     return;
   for (; mbuf != nullptr; mbuf = flow.queue.to_acknowledge()) {
     const Held& held = held_in(mbuf);

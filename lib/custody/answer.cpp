@@ -162,7 +162,7 @@ Verdict NearPart::ack_below(NearFlow& flow, const wire::Frame& frame, Time now) 
   const wire::Aeth& aeth = frame.aeth();
   const std::uint64_t receives = flow.receive_limit;
   const bool last = is_last_ack(flow, frame);
-  if (last) note_credits(flow, aeth.syndrome, Verdict::forward);
+  if (last) note_credits(flow, aeth, Verdict::forward);
   if (flow.receive_limit == receives) note_stray(flow, !last, now);
   if (last) lives(flow, now);
   return stale();
@@ -198,7 +198,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
   learn_msn(flow, aeth.msn);
   const bool absorbed = psn_lt(psn, h) && !ends_wait && !((flow.behind || flow.silent != 0) && is_behind(flow));
   const Verdict verdict = absorbed ? Verdict::drop : Verdict::forward;
-  note_credits(flow, aeth.syndrome, verdict);
+  note_credits(flow, aeth, verdict);
   if (psn_lt(psn, h)) {
     if (verdict == Verdict::drop) ++counters_[Counter::absorbed_acks];
     return verdict;
@@ -216,15 +216,18 @@ bool NearPart::comes_late(NearFlow& flow, std::uint32_t psn, Time now) const {
 }
 
 // Credits count from the message that the answer acknowledges, so custody must be released up to it.
-void NearPart::note_credits(NearFlow& flow, std::uint8_t syndrome, Verdict verdict) {
-  if (wire::aeth_kind(syndrome) != wire::AethKind::ack) return;
-  const std::uint8_t code = wire::aeth_value(syndrome);
+void NearPart::note_credits(NearFlow& flow, const wire::Aeth& aeth, Verdict verdict) {
+  if (wire::aeth_kind(aeth.syndrome) != wire::AethKind::ack) return;
+  const std::uint8_t code = wire::aeth_value(aeth.syndrome);
   flow.credits_used = code != wire::kAckNoCredits;
   if (!flow.credits_used) return;
   ++counters_[Counter::credits_seen];
   const std::uint64_t limit = flow.receives_released + wire::credits_of(code);
   // The requester may be waiting for more, and does not see an answer that is absorbed.
-  if (limit > flow.receive_limit && verdict == Verdict::drop) flow.reacknowledge = true;
+  if (limit > flow.receive_limit && verdict == Verdict::drop) {
+    flow.reacknowledge = true;
+    if (flow.una == flow.h) flow.msn_h = aeth.msn;
+  }
   flow.receive_limit = limit;
 }
 
@@ -270,6 +273,10 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       }
       return;
     case Phase::plain:
+      // It is not acknowledged for any more, so this is all that there is to show.
+      if (!flow.trusted && flow.contested() && !outlet_.may_be_anothers(flow, psn_add(flow.una, -1)))
+        end_contest(flow, kUnproven);
+      return;
     case Phase::failed:
     case Phase::ended:
       return;
@@ -411,7 +418,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
     if (outlet_.may_be_anothers(flow, psn)) let_go(flow);
   }
   flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
-  if (frame.opcode->has(wire::kHasAeth)) note_credits(flow, frame.aeth().syndrome, Verdict::forward);
+  if (frame.opcode->has(wire::kHasAeth)) note_credits(flow, frame.aeth(), Verdict::forward);
   return Verdict::forward;
 }
 

@@ -122,7 +122,7 @@ bool NearPart::begin_doubt(NearFlow& flow, Time now) {
   if (!flow.doubted()) {
     ++counters_[Counter::flows_doubted];
     flow.silent |= kDoubted;
-    flow.asked_at = flow.queue.empty() ? flow.answered_at : held_in(flow.queue.newest()).received_at;
+    note_asked(flow);
     flow.contradicted_at = 0;
     flow.newcomer.clear();
     flow.newcomer_answered = 0;
@@ -132,6 +132,11 @@ bool NearPart::begin_doubt(NearFlow& flow, Time now) {
   // Each new sign may be of a life of its own, which has not sent what an earlier one did.
   if (++flow.doubt_number == 0) ++flow.doubt_number;
   return true;
+}
+
+// A failed flow has no custody any more: what was last taken then counts.
+void NearPart::note_asked(NearFlow& flow) {
+  if (!flow.queue.empty()) flow.asked_at = held_in(flow.queue.newest()).received_at;
 }
 
 void NearPart::hold_back(NearFlow& flow) {

@@ -45,6 +45,8 @@ class Outlet {
   /// The same, and that connection has begun after `since`, when the requester of `flow` was still with it: it may be
   /// with that connection now.
   virtual bool may_have_moved(const NearFlow& /*flow*/, std::uint32_t /*psn*/, Time /*since*/) { return false; }
+  /// The same, or nothing would show it: what is said to the requester of `flow` may reach that connection.
+  virtual bool may_listen_elsewhere(const NearFlow& /*flow*/, std::uint32_t /*psn*/, Time /*since*/) { return false; }
   /// The requests that name the responder of `flow` are its own again.
   virtual void uncontested(const NearFlow& /*flow*/) {}
   /// The QPs of `flow` live another life, and custody of the one before has ended.
@@ -226,7 +228,7 @@ class NearPart {
   Verdict nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict response(NearFlow& flow, const wire::Frame& frame, Time now);
   [[gnu::noinline]] bool comes_late(NearFlow& flow, std::uint32_t psn, Time now) const;
-  void note_credits(NearFlow& flow, std::uint8_t syndrome, Verdict verdict);
+  void note_credits(NearFlow& flow, const wire::Aeth& aeth, Verdict verdict);
   bool release_before(NearFlow& flow, std::uint32_t psn, Time now);
   void progressed(NearFlow& flow, Time now);
   void advance_h(NearFlow& flow, std::uint32_t psn);
@@ -259,6 +261,7 @@ class NearPart {
   static bool is_behind(NearFlow& flow);
   static void fall_behind(NearFlow& flow, Time now);
   bool begin_doubt(NearFlow& flow, Time now);
+  static void note_asked(NearFlow& flow);
   void hold_back(NearFlow& flow);
   static void widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now);
   static void widen_doubt(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
@@ -285,7 +288,7 @@ class NearPart {
 
   // acknowledge.cpp
   bool may_acknowledge(const NearFlow& flow) const;
-  bool may_be_elsewhere(const NearFlow& flow, Time now) const;
+  bool may_have_left(const NearFlow& flow, Time now) const;
   void examine(NearFlow& flow, Time now);
   bool is_withheld(NearFlow& flow, const Held& held, Time now);
   void pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause, Time now);

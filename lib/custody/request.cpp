@@ -186,7 +186,7 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
   const bool first = !flow.gap_nak_wanted && !flow.gap_nak_sent;
   // A requester that is asked for the gap fills it. One that only repeats what is beyond has nothing before it.
   if (may_nak_gap(flow) && !first && psn_lt(span.psn, flow.gap_top)) doubt(flow, frame, span, now);
-  if (may_nak_gap(flow) && amid_traffic(flow, now)) {
+  if (may_nak_gap(flow) && amid_traffic(flow, now) && !may_have_left(flow, now)) {
     // All before the gap is in custody, and the responder would discard what is beyond: ask for the rest from here.
     ++counters_[Counter::dropped_beyond_gap];
     flow.gap_top = psn_add(span.last_psn, 1);
@@ -201,7 +201,7 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
 
 // A request that leaves out others: they were lost before the box, or another life has begun. Where nothing is owed,
 // which requester and which responder live together then is to be shown, as of one that has begun again. Also of one
-// that will never be acknowledged for: its neighbours in step must see its requests.
+// that is never acknowledged for: otherwise its answers could confirm a neighbour in step.
 void NearPart::note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
   if (!psn_lt(first_unused(flow), span.psn)) return;
   if (flow.owes()) return doubt(flow, frame, span, now);

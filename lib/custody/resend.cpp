@@ -219,12 +219,13 @@ void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Ti
   if (flow.record != nullptr) flow.record->answered(flow.bytes_answered);
   if (observer_ != nullptr) observer_->on_flow_failed(flow.identity, why, bytes, now);
   // A requester with requests under way listens now; an idle one would ignore a NAK until its next request.
-  flow.fatal_nak_wanted = psn_lt(flow.h, flow.sent_top) || psn_lt(flow.h, flow.tail);
+  flow.fatal_nak_wanted = (psn_lt(flow.h, flow.sent_top) || psn_lt(flow.h, flow.tail)) && !may_have_left(flow, now);
   flow.fatal_code = code;
   flow.fatal_psn = flow.h;
   flow.phase = Phase::failed;
   // What the responder's answers say of it from here on is counted from una.
   const std::uint32_t msn = psn_add(flow.msn_base, flow.msn_released);
+  note_asked(flow);
   release_all(flow);
   flow.msn_base = msn;
   flow.msn_released = 0;

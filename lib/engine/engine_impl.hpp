@@ -121,8 +121,10 @@ struct Engine::Impl final : custody::Outlet {
   void exchange_repeated(flow::ConnectionIndex index);
   void learn_from_traffic(Side side, const wire::Frame& frame, bool unknown);
   bool knows(const flow::ConnectionInfo& info, std::uint32_t psn) const;
-  bool elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn) const;
-  bool contested_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn) const;
+  bool elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn,
+                      std::optional<Time> since = std::nullopt) const;
+  bool contested_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn,
+                           std::optional<Time> since = std::nullopt) const;
   [[gnu::noinline]] bool fits_presumed(const UnknownRequests::Hosts& hosts, std::uint32_t psn);
   static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);
   void make_room();
@@ -155,6 +157,7 @@ struct Engine::Impl final : custody::Outlet {
   // custody::Outlet
   bool may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) override;
   bool may_have_moved(const custody::NearFlow& flow, std::uint32_t psn, Time since) override;
+  bool may_listen_elsewhere(const custody::NearFlow& flow, std::uint32_t psn, Time since) override;
   void uncontested(const custody::NearFlow& flow) override;
   void began_again(const custody::NearFlow& flow) override;
   void rejoins(const custody::NearFlow& flow, const wire::Frame& frame) override { show_request(flow, frame); }

@@ -245,14 +245,19 @@ bool Engine::Impl::knows(const flow::ConnectionInfo& info, std::uint32_t psn) co
 // contested flow's neighbours the learner may know nothing: it had no room, or is not to learn.
 bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) {
   const flow::ConnectionInfo& info = table[index_of(flow)];
-  if (flow.contested() && (learner.is_blind(now) || !settings.learn_from_traffic)) return true;
+  const bool unseen = learner.is_blind(now) || (flow.was_confirmed && !settings.learn_from_traffic);
+  if (flow.contested() && unseen) return true;
   return learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);
 }
 
 // A connection in step that was there before is another requester's.
 bool Engine::Impl::may_have_moved(const custody::NearFlow& flow, std::uint32_t psn, Time since) {
   const flow::ConnectionInfo& info = table[index_of(flow)];
-  return learner.may_be_meant(info, psn, now, since) || elsewhere_seen(info, psn);
+  return learner.may_be_meant(info, psn, now, since) || elsewhere_seen(info, psn, since);
+}
+
+bool Engine::Impl::may_listen_elsewhere(const custody::NearFlow& flow, std::uint32_t psn, Time since) {
+  return learner.is_blind(table[index_of(flow)], now) || may_have_moved(flow, psn, since);
 }
 
 // Neither a DREQ of the life before nor its RDMA-CM exchange concerns this one.
@@ -268,17 +273,19 @@ void Engine::Impl::began_again(const custody::NearFlow& flow) {
 void Engine::Impl::uncontested(const custody::NearFlow& flow) { learner.forget(table[index_of(flow)]); }
 
 // Of several workers one sees the requests of all unknown connections between two hosts.
-bool Engine::Impl::elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn) const {
+bool Engine::Impl::elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn,
+                                  std::optional<Time> since) const {
   const UnknownRequests::Hosts hosts{info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan};
   return shared != nullptr &&
-         (shared->unknown_requests.may_be_meant(hosts, psn, now) || contested_elsewhere(hosts, psn));
+         (shared->unknown_requests.may_be_meant(hosts, psn, now, since) || contested_elsewhere(hosts, psn, since));
 }
 
 // An ACK for `psn` may answer contested requests that another worker has seen. Only where `shared` is set.
-bool Engine::Impl::contested_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn) const {
+bool Engine::Impl::contested_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn,
+                                       std::optional<Time> since) const {
   auto& all = shared->contested_requests;
   return std::any_of(all.begin(), all.end(), [&](UnknownRequests& requests) {
-    return &requests != contested_requests && requests.may_be_meant(hosts, psn, now);
+    return &requests != contested_requests && requests.may_be_meant(hosts, psn, now, since);
   });
 }
 

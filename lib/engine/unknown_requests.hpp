@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 #include "flow/time.hpp"
 #include "flow/traffic_learner.hpp"
@@ -36,11 +37,14 @@ class UnknownRequests {
     for (std::atomic<Time>* end : {&slots_[slot_of(hosts, stretch_of(psn, 0))], &last_})
       if (end->load(std::memory_order_relaxed) < until) end->store(until, std::memory_order_relaxed);
   }
-  /// An ACK for `psn` may answer one of them.
-  bool may_be_meant(const Hosts& hosts, std::uint32_t psn, Time now) {
+  /// An ACK for `psn` may answer one of them. With `since`: one that passed then or later, of those noted with the
+  /// usual `life`.
+  bool may_be_meant(const Hosts& hosts, std::uint32_t psn, Time now, std::optional<Time> since = std::nullopt) {
+    if (!any()) return false;
     now = newest(now);
     const auto lately = [&](std::int32_t ahead) {
-      return now < slots_[slot_of(hosts, stretch_of(psn, ahead))].load(std::memory_order_relaxed);
+      const Time until = slots_[slot_of(hosts, stretch_of(psn, ahead))].load(std::memory_order_relaxed);
+      return now < until && (!since || until - Learner::kCandidateLife >= *since);
     };
     if (Time last = last_.load(std::memory_order_relaxed); now >= last) {
       last_.compare_exchange_strong(last, 0);

@@ -90,10 +90,11 @@ bool TrafficLearner::leap(Candidate& candidate, std::uint32_t psn, bool countabl
   const bool near = ahead >= -kMaxOutstanding && ahead <= kMaxOutstanding;
   if (countable && candidate.counting && near && ahead < 0) {
     // Of what was answered: its requester missed that, or another life has begun, whose answers may go to another QPN.
-    if (psn_lt(psn, candidate.low)) {
-      conceal(candidate);
-      candidate.began = now;
-    }
+    // So may a repeat of what was not answered, after a pause: no QP is made anew sooner.
+    constexpr Duration kPause = milliseconds(5);
+    const bool answered = psn_lt(psn, candidate.low);
+    if (answered) conceal(candidate);
+    if (answered || now - candidate.last_request > kPause) candidate.began = now;
     return false;
   }
   // In a life that goes on, a host's link loses no more packets than this at once.
@@ -141,8 +142,8 @@ bool TrafficLearner::request(const wire::Frame& frame, Time now) {
     blind_until_ = now + kBlind;
     return false;
   }
-  candidate->last_request = now;
   follow(*candidate, frame, now);
+  candidate->last_request = now;
   place(*candidate);
   return true;
 }
@@ -337,6 +338,12 @@ bool TrafficLearner::may_be_meant(const ConnectionInfo& info, std::uint32_t psn,
            (!candidate.revealed || candidate.requester_qpn == requester.qpn);
   };
   return fit_of({requester.ip, responder.ip, info.vlan, 0u}, psn, now, !since, may_have_it).count != 0;
+}
+
+bool TrafficLearner::is_blind(const ConnectionInfo& info, Time now) const {
+  if (is_blind(now)) return true;
+  const auto pair = by_pair_.find({info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan, 0u});
+  return pair && now < pairs_[*pair].blind_until;
 }
 
 TrafficOutcome TrafficLearner::answer(const wire::Frame& frame, Time now) {

@@ -72,6 +72,9 @@ class TrafficLearner {
 
   /// Some candidate found no place lately: an ACK may answer what is not known here.
   bool is_blind(Time now) const { return now < blind_until_; }
+  /// The same, or a candidate between the hosts of `info` is far from where it was a moment ago: an answer may be meant
+  /// for what it had there.
+  bool is_blind(const ConnectionInfo& info, Time now) const;
 
   /// Forgets all candidates: frames passed that it was not shown.
   void start_anew(Time now);

@@ -83,6 +83,9 @@ void Judge::Observer::on_resumed(const custody::FlowIdentity& identity, Time) {
 // told, and asks.
 void Judge::Observer::on_began_again(const custody::FlowIdentity& identity, Time now) {
   judge_.by_serial_.erase({box_, identity.serial});
+  // A DREQ that waits may be of the life before, and is dropped. Who means it still repeats it.
+  std::erase_if(judge_.ports_[box_].dreqs,
+                [&identity](const auto& dreq) { return dreq.first >> 8 == identity.requester_qpn; });
   on_flow_learned(identity, now);
   Flow* flow = find(identity);
   if (flow != nullptr && flow->requester != nullptr)

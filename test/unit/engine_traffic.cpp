@@ -391,21 +391,26 @@ TEST_CASE("an answer that continues custody's life may be from the responder of 
 TEST_CASE("answers to a requester that may be with another responder make the box say nothing to it",
           "[engine][traffic][identity]") {
   engine::Settings settings = small_settings();
-  const bool moved = GENERATE(true, false);
+  enum class Requester { here, moved, moved_far, moved_and_other_asks };
+  const auto requester =
+      GENERATE(Requester::here, Requester::moved, Requester::moved_far, Requester::moved_and_other_asks);
+  const bool moved = requester != Requester::here;
   const Pair pair;
   std::vector<Bytes> asked;
   std::vector<Bytes> answers;
-  Lines passes;  // the answer itself, where it is the requester's
+  std::string itself;  // the answer, where it is the requester's
   Lines says;
   bool drained = false;
   SECTION("more credits") {
     asked = {pair.request("send_only", 102), pair.request("send_only", 103)};
     answers = {pair.ack(102, 3, 5)};
+    itself = "ack-credits5 102 msn 3";
     says = {"ack-credits4 103 msn 4"};
   }
   SECTION("credits for what was withheld") {
     for (std::uint32_t psn = 102; psn < 106; ++psn) asked.push_back(pair.request("send_only", psn));
     answers = {pair.ack(102, 3, 5)};
+    itself = "ack-credits5 102 msn 3";
     says = {"ack-credits4 104 msn 5", "ack-credits3 105 msn 6"};
   }
   SECTION("policy window: the next message comes to its turn") {
@@ -413,12 +418,13 @@ TEST_CASE("answers to a requester that may be with another responder make the bo
     for (const char* opcode : {"write_first", "write_last", "write_first", "write_last"})
       asked.push_back(pair.request(opcode, 102 + static_cast<std::uint32_t>(asked.size())));
     answers = {pair.ack(103, 3)};
-    passes = {"ack 103 msn 3"};
+    itself = "ack 103 msn 3";
     says = {"ack 103 msn 3", "ack 104 msn 3"};
   }
   SECTION("a NAK, and there are requests that custody does not have") {
     asked = {pair.write(102), pair.write(103)};
     answers = {pair.nak(103, 3)};
+    itself = "nak0 103 msn 3";
     says = {"nak0 104 msn 4"};
     drained = true;
   }
@@ -437,9 +443,46 @@ TEST_CASE("answers to a requester that may be with another responder make the bo
   newcomer.b_qpn = 0x99;
   if (moved)
     for (std::uint32_t psn = 101; psn < 106; ++psn) rig.host_sends(newcomer.write(psn));
+  if (requester == Requester::moved_far) rig.host_sends(newcomer.write(500000));
+  if (requester == Requester::moved_and_other_asks) rig.host_sends(asked.front());
   rig.at_host();
   rig.wan_sends(answers);
-  CHECK(rig.at_host() == (moved ? passes : says));
+  const Lines heard = rig.at_host();
+  if (moved)
+    CHECK(std::all_of(heard.begin(), heard.end(), [&](const std::string& line) { return line == itself; }));
+  else
+    CHECK(heard == says);
+}
+
+TEST_CASE("a requester that may be with another responder is asked for no gap", "[engine][traffic][identity]") {
+  Looking rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  for (std::uint32_t psn = 101; psn < 106; ++psn) rig.host_sends(pair.write(psn));
+  rig.wait(milliseconds(10));
+  Pair newcomer = pair;
+  newcomer.b_qpn = 0x99;
+  for (std::uint32_t psn = 101; psn < 109; ++psn) rig.host_sends(newcomer.write(psn));
+  rig.at_host();
+  rig.wan_sends(newcomer.ack(102, 3));
+  rig.host_sends(pair.write(108));
+  CHECK(rig.at_host().empty());
+}
+
+TEST_CASE("an unknown QP that begins again where it was is a newcomer", "[engine][traffic][identity]") {
+  Looking rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  Pair other = pair;
+  other.b_qpn = 0x99;
+  for (std::uint32_t psn = 101; psn < 106; ++psn) rig.host_sends(other.write(psn));
+  rig.wan_sends(pair.ack(100, 1, 2));
+  rig.host_sends({pair.request("send_only", 101), pair.request("send_only", 102)});
+  rig.wait(milliseconds(10));
+  for (std::uint32_t psn = 101; psn < 106; ++psn) rig.host_sends(other.write(psn));
+  rig.at_host();
+  rig.wan_sends(other.ack(101, 2, 5));
+  CHECK(rig.at_host().empty());
 }
 
 TEST_CASE("a connection that lost its trust comes back crosswise: its neighbour in step is not acknowledged for",
@@ -456,6 +499,20 @@ TEST_CASE("a connection that lost its trust comes back crosswise: its neighbour 
   for (std::uint32_t psn = first; psn < first + 8; ++psn) rig.wan_sends(rig.one.ack(psn, psn - first + 1));
   rig.send(rig.two, first + 8, 2);
   CHECK(rig.says_nothing());
+}
+
+TEST_CASE("a connection that lost its trust is no neighbour in step any more once it is answered alone",
+          "[engine][traffic][identity]") {
+  Crosswise rig;
+  rig.send(rig.two, 121, 1);
+  rig.wan_sends(rig.two.ack(121, 23));
+  rig.wait(seconds(1));
+  rig.host_sends(rig.two.write(130));
+  rig.wan_sends(rig.two.ack(130, 24));
+  rig.wait(seconds(601));
+  rig.host_sends({rig.two.write(131), rig.one.write(121)});
+  rig.wan_sends(rig.one.ack(121, 22));
+  CHECK(rig.count(Counter::flows_rejoined) == 1);
 }
 
 TEST_CASE("an answer that fits both lives moves custody: a neighbour that began before it may still be meant",
