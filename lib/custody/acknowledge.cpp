@@ -65,10 +65,11 @@ bool NearPart::may_acknowledge(const NearFlow& flow) const {
 
 // The box would speak though the requester sent nothing new in this burst: over an answer, a timer, a port. Where
 // another connection, which that answer may be meant for, has begun since custody last took a request, the requester
-// may be with that one, and would believe what it hears.
+// may be with that one, and would believe what it hears. With policy off nothing shows one.
 bool NearPart::may_have_left(const NearFlow& flow, Time now) const {
   const Time asked = flow.queue.empty() ? 0 : held_in(flow.queue.newest()).received_at;
-  return asked != now && outlet_.may_listen_elsewhere(flow, psn_add(flow.una, -1), asked);
+  if (asked == now) return false;
+  return flow.next_policy == flow::Policy::off || outlet_.may_listen_elsewhere(flow, psn_add(flow.una, -1), asked);
 }
 
 // Goes through custody as far as it may be acknowledged.
