@@ -10,13 +10,13 @@ const engine::Pools& sim_pools() {
     drivers::EalOptions options;
     options.program = "sim";
     options.hugepages = false;
-    options.memory_bytes = 512ull << 20;
+    options.memory_bytes = 1024ull << 20;
     // As long as the process: pools may outlive nothing else.
     static const drivers::Eal eal(options);
     engine::PoolPlan plan;
     plan.name = "sim";
     plan.frame_bytes = 4400;
-    plan.frames = 40960;
+    plan.frames = 81920;
     plan.small_frames = 16384;
     return engine::Pools::create(plan);
   }();

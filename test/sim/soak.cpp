@@ -90,6 +90,15 @@ std::size_t kind_index(std::string_view kind) {
   throw std::logic_error("a kind of case without a name here: " + std::string(kind));
 }
 
+// What ends the whole run says in which world.
+sim::Result run_named(const sim::Case& c) {
+  try {
+    return run(c);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(fmt::format("seed {}: {}", c.seed, error.what()));
+  }
+}
+
 void work(const Options& options, unsigned job, int pipe) {
   Report report;
   const auto send = [&] {
@@ -98,7 +107,7 @@ void work(const Options& options, unsigned job, int pipe) {
   for (std::uint64_t i = job; i < options.cases; i += options.jobs) {
     const std::uint64_t seed = options.seed + i;
     const sim::Case c = draw(options, seed);
-    const sim::Result result = run(c);
+    const sim::Result result = run_named(c);
     ++report.cases;
     report.totals.add(result.totals);
     report.virtual_ms += result.lasted / 1000000;
