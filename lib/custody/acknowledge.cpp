@@ -67,7 +67,7 @@ bool NearPart::may_acknowledge(const NearFlow& flow) const {
 // another connection, which that answer may be meant for, has begun since custody last took a request, the requester
 // may be with that one, and would believe what it hears. With policy off nothing shows one.
 bool NearPart::may_have_left(const NearFlow& flow, Time now) const {
-  const Time asked = flow.queue.empty() ? 0 : held_in(flow.queue.newest()).received_at;
+  const Time asked = last_taken(flow);
   if (asked == now) return false;
   return flow.next_policy == flow::Policy::off || outlet_.may_listen_elsewhere(flow, psn_add(flow.una, -1), asked);
 }

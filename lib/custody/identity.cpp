@@ -134,9 +134,14 @@ bool NearPart::begin_doubt(NearFlow& flow, Time now) {
   return true;
 }
 
+// When the newest request in custody came; 0: custody is empty.
+Time NearPart::last_taken(const NearFlow& flow) {
+  return flow.queue.empty() ? 0 : held_in(flow.queue.newest()).received_at;
+}
+
 // A failed flow has no custody any more: what was last taken then counts.
 void NearPart::note_asked(NearFlow& flow) {
-  if (!flow.queue.empty()) flow.asked_at = held_in(flow.queue.newest()).received_at;
+  if (!flow.queue.empty()) flow.asked_at = last_taken(flow);
 }
 
 void NearPart::hold_back(NearFlow& flow) {

@@ -261,6 +261,7 @@ class NearPart {
   static bool is_behind(NearFlow& flow);
   static void fall_behind(NearFlow& flow, Time now);
   bool begin_doubt(NearFlow& flow, Time now);
+  static Time last_taken(const NearFlow& flow);
   static void note_asked(NearFlow& flow);
   void hold_back(NearFlow& flow);
   static void widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now);

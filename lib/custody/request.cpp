@@ -163,8 +163,7 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
 // the same life, and whom a NAK would meet is known. (It acknowledges all before the gap.)
 bool NearPart::amid_traffic(const NearFlow& flow, Time now) {
   constexpr Duration kJustNow = milliseconds(5);
-  const Time taken = flow.queue.empty() ? 0 : held_in(flow.queue.newest()).received_at;
-  return now - std::max(flow.answered_at, taken) <= kJustNow;
+  return now - std::max(flow.answered_at, last_taken(flow)) <= kJustNow;
 }
 
 bool NearPart::may_nak_gap(const NearFlow& flow) const {

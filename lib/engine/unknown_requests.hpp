@@ -40,16 +40,17 @@ class UnknownRequests {
   /// An ACK for `psn` may answer one of them. With `since`: one that passed then or later, of those noted with the
   /// usual `life`.
   bool may_be_meant(const Hosts& hosts, std::uint32_t psn, Time now, std::optional<Time> since = std::nullopt) {
-    if (!any()) return false;
+    Time last = last_.load(std::memory_order_relaxed);
+    if (last == 0) return false;
     now = newest(now);
+    if (now >= last) {
+      last_.compare_exchange_strong(last, 0);
+      return false;
+    }
     const auto lately = [&](std::int32_t ahead) {
       const Time until = slots_[slot_of(hosts, stretch_of(psn, ahead))].load(std::memory_order_relaxed);
       return now < until && (!since || until - Learner::kCandidateLife >= *since);
     };
-    if (Time last = last_.load(std::memory_order_relaxed); now >= last) {
-      last_.compare_exchange_strong(last, 0);
-      return false;
-    }
     return lately(Learner::kMeantFrom) || lately(Learner::kMeantTo);
   }
   /// False: may_be_meant() is. Costs next to nothing.

@@ -16,6 +16,9 @@ struct Looking : Rig {
     engine->poll(now);  // it has begun, though nothing came yet
     wait(seconds(1));
   }
+  void send(const Pair& pair, std::uint32_t psn, unsigned count) {
+    for (unsigned i = 0; i < count; ++i) host_sends(pair.write(psn + i));
+  }
 };
 
 /// One write out, its ACK back.
@@ -38,6 +41,12 @@ void learn(Rig& rig, const Pair& pair) {
 Pair neighbour_of(Pair pair) {
   pair.a_qpn += 2;
   pair.b_qpn += 2;
+  return pair;
+}
+
+/// Its requester, with another responder.
+Pair elsewhere(Pair pair) {
+  pair.b_qpn = 0x99;
   return pair;
 }
 
@@ -303,8 +312,12 @@ struct Crosswise : Looking {
       wan_sends(pair.ack(120, 21));
     }
   }
-  void send(const Pair& pair, std::uint32_t psn, unsigned count) {
-    for (unsigned i = 0; i < count; ++i) host_sends(pair.write(psn + i));
+  /// One has lost `lost` packets when both live again. Then two sends to the QP that custody is for, one to the other.
+  void live_again_over_custody(unsigned lost, unsigned from_two, unsigned from_one) {
+    send(one, 121, lost);
+    swap(seconds(2));
+    send(two, 100, from_two);
+    send(one, 100, from_one);
   }
   void swap(Duration later) {
     wait(later);
@@ -379,10 +392,7 @@ TEST_CASE("crosswise in no time: no NAK asks the old requester for a gap", "[eng
 TEST_CASE("an answer that continues custody's life may be from the responder of another connection that came back",
           "[engine][traffic][identity]") {
   Crosswise rig;
-  rig.send(rig.one, 121, 2);  // and both are lost
-  rig.swap(seconds(2));
-  rig.send(rig.two, 100, 5);   // to the QP that custody is for
-  rig.send(rig.one, 100, 23);  // its requester, to the other
+  rig.live_again_over_custody(2, 5, 23);
   REQUIRE(rig.count(Counter::flows_doubted) == 2);
   rig.wan_sends(rig.one.ack(120, 21));  // the old life's PSN and MSN
   CHECK(rig.count(Counter::flows_resumed) == 0);
@@ -439,10 +449,8 @@ TEST_CASE("answers to a requester that may be with another responder make the bo
     rig.host_sends(pair.write(104));
   }
   rig.wait(milliseconds(10));
-  Pair newcomer = pair;
-  newcomer.b_qpn = 0x99;
-  if (moved)
-    for (std::uint32_t psn = 101; psn < 106; ++psn) rig.host_sends(newcomer.write(psn));
+  const Pair newcomer = elsewhere(pair);
+  if (moved) rig.send(newcomer, 101, 5);
   if (requester == Requester::moved_far) rig.host_sends(newcomer.write(500000));
   if (requester == Requester::moved_and_other_asks) rig.host_sends(asked.front());
   rig.at_host();
@@ -458,11 +466,10 @@ TEST_CASE("a requester that may be with another responder is asked for no gap", 
   Looking rig;
   const Pair pair;
   rig.connect_confirmed(pair);
-  for (std::uint32_t psn = 101; psn < 106; ++psn) rig.host_sends(pair.write(psn));
+  rig.send(pair, 101, 5);
   rig.wait(milliseconds(10));
-  Pair newcomer = pair;
-  newcomer.b_qpn = 0x99;
-  for (std::uint32_t psn = 101; psn < 109; ++psn) rig.host_sends(newcomer.write(psn));
+  const Pair newcomer = elsewhere(pair);
+  rig.send(newcomer, 101, 8);
   rig.at_host();
   rig.wan_sends(newcomer.ack(102, 3));
   rig.host_sends(pair.write(108));
@@ -473,13 +480,12 @@ TEST_CASE("an unknown QP that begins again where it was is a newcomer", "[engine
   Looking rig;
   const Pair pair;
   rig.connect_confirmed(pair);
-  Pair other = pair;
-  other.b_qpn = 0x99;
-  for (std::uint32_t psn = 101; psn < 106; ++psn) rig.host_sends(other.write(psn));
+  const Pair other = elsewhere(pair);
+  rig.send(other, 101, 5);
   rig.wan_sends(pair.ack(100, 1, 2));
   rig.host_sends({pair.request("send_only", 101), pair.request("send_only", 102)});
   rig.wait(milliseconds(10));
-  for (std::uint32_t psn = 101; psn < 106; ++psn) rig.host_sends(other.write(psn));
+  rig.send(other, 101, 5);
   rig.at_host();
   rig.wan_sends(other.ack(101, 2, 5));
   CHECK(rig.at_host().empty());
@@ -518,10 +524,7 @@ TEST_CASE("a connection that lost its trust is no neighbour in step any more onc
 TEST_CASE("an answer that fits both lives moves custody: a neighbour that began before it may still be meant",
           "[engine][traffic][identity]") {
   Crosswise rig;
-  rig.send(rig.one, 121, 20);  // and all are lost
-  rig.swap(seconds(2));
-  rig.send(rig.two, 100, 26);  // to the QP that custody is for
-  rig.send(rig.one, 100, 34);  // its requester, to the other
+  rig.live_again_over_custody(20, 26, 34);
   rig.wan_sends(rig.one.ack(125, 26));
   REQUIRE(rig.count(Counter::unconfirmed_in_doubt_packets) == 5);
   rig.wan_sends(rig.one.ack(130, 31));  // outside of what named custody's QP
@@ -550,8 +553,7 @@ TEST_CASE("one idle for long wakes beside a newcomer in step: the newcomer's ans
           "[engine][traffic][identity]") {
   Crosswise rig;
   rig.wait(seconds(601));
-  Pair newcomer = rig.one;
-  newcomer.b_qpn = 0x99;
+  const Pair newcomer = elsewhere(rig.one);
   rig.host_sends({rig.one.write(121), newcomer.write(121)});
   rig.wan_sends(newcomer.ack(121, 22));
   rig.acknowledged = rig.count(Counter::pseudo_acks);

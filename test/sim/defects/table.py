@@ -209,7 +209,7 @@ DEFECTS = [
            'if (answered || now - candidate.last_request > kPause)', 'if (answered)', 1,
            unit='an unknown QP that begins again*'),
     Defect('what lost its trust stays a neighbour in step', 'lib/custody/answer.cpp',
-           'if (!flow.trusted && flow.contested() && !outlet_', 'if (flow.msn_known && !flow.msn_known && !outlet_', 8,
+           'if (!flow.trusted && flow.contested() && !outlet_', 'if (false && !outlet_', 8,
            unit='a connection that lost its trust is no*'),
     Defect('an answer that fits both lives shows where the requester is', 'lib/custody/identity.cpp',
            '    release_before(flow, end, now);\n    if (flow.record', '    release_before(flow, end, now);\n    flow.asked_at = now;\n    if (flow.record', 1,
