@@ -191,8 +191,10 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
 
   const std::uint32_t h = flow.h;
   if (!release_before(flow, psn_add(psn, 1), now)) {
-    // Beyond an unfinished READ: the responder's way to say that the response is lost. The requester must know.
+    // Beyond an unfinished READ: the responder's way to say that the response is lost. The requester must know. It asks
+    // for all from there again, and a NAK would ask for what this ACK covers.
     ++counters_[Counter::responses_lost];
+    flow.repair_nak_wanted = false;
     return Verdict::forward;
   }
   learn_msn(flow, aeth.msn);

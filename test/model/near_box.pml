@@ -494,7 +494,7 @@ inline answer_ack(psn, msn) {
      :: else -> release_before(psn + 1)
      fi;
      if
-     :: bx_blocked -> bx_forward = true
+     :: bx_blocked -> bx_forward = true; repair_nak_wanted = false
      :: else ->
         if :: !(DEFECT == any_ack_releases && phase == CONFIRMED) -> learn_msn(msn) :: else fi;
         is_behind();
