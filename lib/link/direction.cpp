@@ -16,8 +16,6 @@ __extension__ typedef unsigned __int128 Wide;
 
 constexpr std::uint64_t kNanosecondsPerSecond = 1'000'000'000;
 
-enum Kind : std::uint64_t { kLoss, kDuplicate, kCorrupt, kCorruptBit, kReorder, kJitter };
-
 Duration time_on_wire(std::uint64_t bytes, std::uint64_t rate_bps) {
   return static_cast<Duration>(static_cast<Wide>(bytes) * 8 * kNanosecondsPerSecond / rate_bps);
 }
@@ -35,14 +33,7 @@ rte_mbuf* copy_of(const rte_mbuf* frame) { return rte_pktmbuf_copy(frame, frame-
 }  // namespace
 
 Direction::Direction(const Settings& settings, Way way, std::size_t max_frames)
-    : settings_(settings.directions[static_cast<std::size_t>(way)]),
-      max_frames_(max_frames),
-      loss_(settings.seed, static_cast<std::uint64_t>(way), kLoss),
-      duplicate_(settings.seed, static_cast<std::uint64_t>(way), kDuplicate),
-      corrupt_(settings.seed, static_cast<std::uint64_t>(way), kCorrupt),
-      corrupt_bit_(settings.seed, static_cast<std::uint64_t>(way), kCorruptBit),
-      reorder_(settings.seed, static_cast<std::uint64_t>(way), kReorder),
-      jitter_(settings.seed, static_cast<std::uint64_t>(way), kJitter) {
+    : settings_(settings.directions[static_cast<std::size_t>(way)]), max_frames_(max_frames), fates_(settings, way) {
   for (const Event& event : settings.events) {
     if (event.way == way) script_.push_back({event});
   }
@@ -51,20 +42,6 @@ Direction::Direction(const Settings& settings, Way way, std::size_t max_frames)
 Direction::~Direction() {
   for (const Travelling& t : in_order_) rte_pktmbuf_free(t.frame);
   for (; !late_.empty(); late_.pop()) rte_pktmbuf_free(late_.top().frame);
-}
-
-// Every stream draws once per frame, whatever becomes of the frame: that makes the nth frame's fate a
-// function of seed and n alone, even where timing decides about queue drops.
-Direction::Fate Direction::draw() {
-  Fate fate;
-  fate.lost = loss_.chance(settings_.loss);
-  fate.duplicate = duplicate_.chance(settings_.duplicate);
-  fate.corrupt = corrupt_.chance(settings_.corrupt);
-  fate.corrupt_bit = corrupt_bit_.next();
-  fate.late = reorder_.chance(settings_.reorder);
-  if (fate.late) fate.extra = settings_.reorder_extra;
-  fate.jitter = static_cast<Duration>(jitter_.fraction() * static_cast<double>(settings_.jitter));
-  return fate;
 }
 
 void Direction::consult_script(const rte_mbuf* frame, Fate& fate) {
@@ -126,8 +103,9 @@ void Direction::travel(rte_mbuf* frame, Time arrival, bool late) {
 
 void Direction::offer(rte_mbuf* frame, Time now) {
   ++counters_.received;
-  Fate fate = draw();
+  Fate fate{fates_.draw(frame)};
   const bool reordered = fate.late;
+  if (reordered) fate.extra = settings_.reorder_extra;
   if (!script_.empty()) consult_script(frame, fate);
 
   const auto drop = [frame](std::uint64_t& counter) {

@@ -11,7 +11,7 @@
 
 #include "flow/time.hpp"
 #include "link/counters.hpp"
-#include "link/random.hpp"
+#include "link/fates.hpp"
 #include "link/settings.hpp"
 
 struct rte_mbuf;
@@ -54,23 +54,16 @@ class Direction {
     Event event;
     std::uint64_t matched = 0;
   };
-  /// What is going to happen to one frame; the events' part and the random part.
-  struct Fate {
-    bool lost = false;
+  /// What is going to happen to one frame: by chance, and by the events.
+  struct Fate : Chances {
     bool event_drop = false;
-    bool duplicate = false;
     bool event_duplicate = false;
-    bool corrupt = false;
     bool event_corrupt = false;
     bool ecn = false;
     bool event_delay = false;
-    bool late = false;  ///< may be overtaken
     Duration extra = 0;
-    std::uint64_t corrupt_bit = 0;
-    Duration jitter = 0;
   };
 
-  Fate draw();
   void consult_script(const rte_mbuf* frame, Fate& fate);
   rte_mbuf* own(rte_mbuf* frame);
   void travel(rte_mbuf* frame, Time arrival, bool late);
@@ -78,7 +71,7 @@ class Direction {
   DirectionSettings settings_;
   std::size_t max_frames_;
   std::vector<Script> script_;
-  RandomStream loss_, duplicate_, corrupt_, corrupt_bit_, reorder_, jitter_;
+  Fates fates_;
 
   Time transmitter_free_ = 0;  ///< when the last frame in the queue will have left
   Time last_arrival_ = 0;      ///< of the frames in order

@@ -44,8 +44,15 @@ struct Event {
   Duration delay = 0;  ///< for Action::delay, on top of the link's; others overtake the frame
 };
 
+/// To what chance does the same with the same seed, whatever the timing.
+enum class FatesBy : std::uint8_t {
+  number,  ///< the nth frame of a direction
+  packet   ///< the nth copy of a packet
+};
+
 struct Settings {
-  std::uint64_t seed = 1;  ///< the same seed does the same to the nth frame of a direction, whatever the timing
+  std::uint64_t seed = 1;
+  FatesBy fates_by = FatesBy::number;
   std::array<DirectionSettings, 2> directions{};  ///< indexed by Way
   std::vector<Event> events;
 };

@@ -40,6 +40,7 @@ struct HostPlan {
   Number ack_habit = 0;
   Number selective = 0;
   Number ack_timeout_us = 20000;
+  Number timeout_spread = 25;  ///< percent: a timeout takes up to so much longer
   Number patient = 1;
   Number retry_count = 7;
   Number rnr_retry = 7;
@@ -67,8 +68,12 @@ struct HostPlan {
   Number odd_nak_at = 0;  ///< a NAK of a code that IBTA does not define comes with this message's answer; 0: none
   Number dead_at = 0;
 
-  Number foreign_us = 0;    ///< a frame of no concern to anybody each so often; 0: none
-  Number forged_us = 0;     ///< a forged frame each so often; 0: none
+  Number foreign_us = 0;  ///< a frame of no concern to anybody each so often; 0: none
+  Number forged_us = 0;   ///< a forged frame each so often; 0: none
+  Number load_mbps = 0;   ///< steady traffic beside its connections
+  Number load_bytes = 1024;
+  Number load_at_us = 0;
+  Number load_us = 0;       ///< for so long; 0: until all connections have ended
   Number forged_reads = 0;  ///< among them READs below what its requester sends, as long as can be
 };
 
@@ -119,6 +124,7 @@ struct ScriptedEvent {
 
 struct Case {
   Number seed = 1;
+  Number by_packet = 0;  ///< what befalls frames belongs to the nth copy of a packet, not to the nth frame of a way
   Number connected = 0;  ///< QPs stand from the start: no RDMA-CM is seen
   Number connections = 1;
   Number apart_us = 300;     ///< between the starts of two connections
@@ -189,6 +195,9 @@ Case parse_case(std::string_view text, Case c = {});
 
 /// A random case: calm in most respects, harmed in a few, so that failures say something.
 Case draw_case(std::uint64_t seed);
+
+/// A random case to be run with boxes and without; deterministic but where `by_chance`.
+Case draw_pair(std::uint64_t seed, bool by_chance);
 
 /// Cases that are simpler than `c` by one step each, the boldest first.
 std::vector<Case> simpler(const Case& c);

@@ -89,6 +89,8 @@ class Judge final : public BoxWatch {
   const std::optional<Violation>& violation() const { return violation_; }
 
   std::uint64_t made_frames() const { return made_frames_; }
+  /// When the responder has accepted all that was posted; kNever: not yet.
+  Time accepted_all_at(std::size_t flow) const { return flows_[flow]->accepted_all_at; }
   bool flow_failed(std::size_t flow) const { return flows_[flow]->failed_at != kNever; }
   /// Its near box has given up custody in a doubt that it could not resolve, and said so (docs/design.md, section 4): a
   /// life that began unseen, or with `forgers`, who can lead requests to another worker.
@@ -115,6 +117,7 @@ class Judge final : public BoxWatch {
     std::unique_ptr<Watch> watch;
     const Requester* requester = nullptr;
     std::uint32_t accepted = 0;        ///< first position the responder has not accepted
+    Time accepted_all_at = kNever;     ///< when it accepted the last
     std::uint32_t delivered = 0;       ///< messages
     std::vector<bool> left;            ///< by position: the near box's WAN port accepted it, intact
     std::uint32_t contiguous = 0;      ///< all before it left the near box or was accepted

@@ -19,6 +19,7 @@ void Judge::Watch::on_accepted(std::uint32_t first_psn, std::uint32_t psns, Time
   if (position != static_cast<std::int32_t>(flow_.accepted))
     say(fmt::format("psn {} was accepted, position {} was next", first_psn, flow_.accepted), now);
   flow_.accepted += psns;
+  if (flow_.accepted >= flow_.plan.work->positions()) flow_.accepted_all_at = std::min(flow_.accepted_all_at, now);
 }
 
 void Judge::Watch::on_delivered(const Delivered& got, Time now) {

@@ -49,6 +49,7 @@ engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
 link::Settings segment_settings(const Case& c, unsigned segment) {
   link::Settings settings;
   settings.seed = c.seed * 3 + segment;
+  if (c.by_packet != 0) settings.fates_by = link::FatesBy::packet;
   const bool wan = segment == 1;
   for (std::size_t way = 0; way < 2; ++way) {
     const Harm& harm = c.harm[segment][way];
@@ -165,6 +166,7 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   r.ack_habit = static_cast<std::uint32_t>(plan.ack_habit);
   r.selective = plan.selective != 0;
   r.ack_timeout = microseconds(plan.ack_timeout_us);
+  r.timeout_spread = static_cast<std::uint32_t>(plan.timeout_spread);
   r.retry_count = static_cast<std::uint8_t>(plan.retry_count);
   // A responder that is gone for good, a fatal NAK for what another path has acknowledged, or a flow given up over a
   // pseudo-ACK that was lost, and a requester that never gives up: they would not end.

@@ -142,6 +142,7 @@ void Requester::send_at(std::uint32_t position, Time now) {
   if (position < top_) ++resent_;
   if (follows > top_) {
     top_ = follows;
+    first_sent_ = std::min(first_sent_, now);
     last_new_sent_ = now;
     if (m.number == plan_.warm_up && position == m.begin) measured_from_ = now;
   }
@@ -370,7 +371,9 @@ void Requester::go_back(std::uint32_t position, Time now) {
 
 // Between one and four times the value set, IBTA vol. 1, 9.7.6.1.3; a clock like every other's would meet the box's
 // own.
-Time Requester::timeout_from(Time now) { return now + plan_.ack_timeout + random_.below(plan_.ack_timeout / 4 + 1); }
+Time Requester::timeout_from(Time now) {
+  return now + plan_.ack_timeout + random_.below(plan_.ack_timeout * plan_.timeout_spread / 100 + 1);
+}
 
 bool Requester::use_up_retry() {
   if (plan_.patient) return true;

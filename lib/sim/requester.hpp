@@ -25,6 +25,7 @@ struct RequesterPlan {
   std::uint32_t ack_habit = 0;  ///< AckReq on the last packet of each message; n: on every nth packet too; kAckLast
   bool selective = false;       ///< sends again only what was asked for, not all behind it
   Duration ack_timeout = milliseconds(67);
+  std::uint32_t timeout_spread = 25;  ///< percent: a timeout takes up to so much longer
   std::uint8_t retry_count = 7;
   bool patient = true;         ///< retries do not count
   std::uint8_t rnr_retry = 7;  ///< 7: for ever
@@ -76,6 +77,7 @@ class Requester {
   std::uint32_t succeeded() const { return first_; }  ///< messages completed with success
   std::uint32_t unacknowledged() const { return una_; }
   std::uint32_t sent_top() const { return top_; }  ///< first position never sent
+  Time first_sent() const { return first_sent_; }  ///< kNever before
   Time last_new_sent() const { return last_new_sent_; }
   /// From now on retries count.
   void lose_patience() { plan_.patient = false; }
@@ -130,6 +132,7 @@ class Requester {
   Time hold_until_ = 0;  ///< RNR wait
   Time next_burst_ = 0;
   Time next_message_ = 0;
+  Time first_sent_ = kNever;
   Time last_new_sent_ = 0;
   struct Completions {
     Time at;

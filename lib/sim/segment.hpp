@@ -47,7 +47,11 @@ class Segment {
   std::array<std::uint64_t, 2> left_{};  ///< frames still to be lost
   std::array<Time, 2> burst_ends_{};
   Outage outage_;
+  bool by_packet_;
+  std::uint64_t seed_;
+  std::uint64_t number_;
   Random random_;
+  std::array<link::PacketCopies, 2> copies_;
   std::uint64_t burst_lost_ = 0;
   std::uint64_t outage_lost_ = 0;
 };

@@ -175,6 +175,12 @@ void World::make_strays() {
     const StrayPlan strays{microseconds(plan.foreign_us), microseconds(plan.forged_us), plan.forged_reads != 0};
     strays_[h] = std::make_unique<Strays>(strays, frame_from(case_, h), targets_of(h), case_.seed, h, *ports_[h],
                                           start_ + microseconds(case_.starts_us));
+    LoadPlan load;
+    load.mbps = plan.load_mbps;
+    load.payload = static_cast<std::uint32_t>(plan.load_bytes);
+    load.from = start_ + microseconds(plan.load_at_us);
+    if (plan.load_us != 0) load.until = load.from + microseconds(plan.load_us);
+    loads_[h] = std::make_unique<Load>(load, frame_from(case_, h), *ports_[h]);
   }
 }
 
@@ -385,7 +391,8 @@ Time World::next_event() const {
   for (const auto& segment : segments_)
     next = std::min({next, segment->next_deadline(link::Way::a_to_b), segment->next_deadline(link::Way::b_to_a)});
   for (unsigned i = 0; i < 2; ++i)
-    next = std::min({next, hosts_[i]->next_deadline(), boxes_[i]->next_deadline(), strays_[i]->next_deadline()});
+    next = std::min({next, hosts_[i]->next_deadline(), boxes_[i]->next_deadline(), strays_[i]->next_deadline(),
+                     loads_[i]->next_deadline()});
   if (!timeline_.empty()) next = std::min(next, timeline_.front().at);
   return next;
 }
@@ -404,6 +411,7 @@ void World::step() {
     if (hosts_[i]->next_deadline() <= now_) hosts_[i]->poll(now_);
     if (boxes_[i]->next_deadline() <= now_) boxes_[i]->poll(now_);
     if (strays_[i]->next_deadline() <= now_) strays_[i]->poll(now_);
+    if (loads_[i]->next_deadline() <= now_) loads_[i]->poll(now_);
   }
   check_boxes();
 }
@@ -447,6 +455,9 @@ Result World::run(std::uint64_t max_events) {
   }
   if (!judge_.violation()) check_end();
   result.lasted = now_ - start_;
+  result.deliveries = deliveries();
+  for (const link::Way way : {link::Way::a_to_b, link::Way::b_to_a})
+    result.wan_frames[static_cast<std::size_t>(way)] = segments_[1]->counters(way).received;
   for (unsigned b = 0; b < 2; ++b) {
     if (boxes_[b]->running()) count_engine(b);
     boxes_[b]->crash();
@@ -577,6 +588,7 @@ void World::leave(Connection& c) {
 bool World::quiet() const {
   for (unsigned i = 0; i < 2; ++i) {
     strays_[i]->stop();
+    loads_[i]->stop();
     if (!boxes_[i]->running()) continue;
     if (boxes_[i]->custody_packets() != 0 || boxes_[i]->waiting_frames() != 0) return false;
   }
@@ -629,6 +641,27 @@ void World::check_end() {
                     now_);
     if (ran_whole_[b]) judge_.check_end(b, now_);
   }
+}
+
+std::vector<Delivery> World::deliveries() const {
+  std::vector<Delivery> all;
+  for (const auto* list : {&old_, &connections_}) {
+    for (const auto& c : *list) {
+      for (unsigned h = 0; h < 2; ++h) {
+        const Requester& requester = c->qp[h]->requester();
+        if (c->work[h]->messages().empty()) continue;
+        Delivery delivery;
+        delivery.flow = fmt::format("{}{}.{}", h == 0 ? "A>B " : "B>A ", c->number, c->generation);
+        delivery.began = requester.first_sent() != kNever;
+        delivery.died = requester.failed();
+        const Time accepted = judge_.accepted_all_at(c->flow[h]);
+        delivery.accepted = accepted != kNever;
+        if (delivery.accepted) delivery.took = accepted - requester.first_sent();
+        all.push_back(std::move(delivery));
+      }
+    }
+  }
+  return all;
 }
 
 void World::count_engine(unsigned box) {

@@ -14,16 +14,28 @@
 #include "sim/case.hpp"
 #include "sim/host.hpp"
 #include "sim/judge.hpp"
+#include "sim/load.hpp"
 #include "sim/segment.hpp"
 #include "sim/strays.hpp"
 #include "sim/totals.hpp"
 
 namespace longhaul::sim {
 
+/// What became of all that one requester posted.
+struct Delivery {
+  std::string flow;
+  bool began = false;     ///< it has sent something
+  bool died = false;      ///< its queue pair went into error
+  bool accepted = false;  ///< its responder has accepted all
+  Duration took = 0;      ///< from its first packet until then
+};
+
 struct Result {
   std::optional<Violation> violation;
   Totals totals;
-  Duration lasted = 0;  ///< virtual
+  Duration lasted = 0;                        ///< virtual
+  std::vector<Delivery> deliveries;           ///< of all that posted something
+  std::array<std::uint64_t, 2> wan_frames{};  ///< that entered the long link, by link::Way
 };
 
 /// Hears of each frame: when, where, what.
@@ -77,6 +89,7 @@ class World {
   void appoint(Time when, std::function<void()> what);
   void check_boxes();
   void check_end();
+  std::vector<Delivery> deliveries() const;
   void count_engine(unsigned box);
   void tell(const char* where, const rte_mbuf* frame) const;
   std::uint64_t buffers_in_use() const;
@@ -94,6 +107,7 @@ class World {
   std::array<std::unique_ptr<Host>, 2> hosts_;
   std::array<std::unique_ptr<Box>, 2> boxes_;
   std::array<std::unique_ptr<Strays>, 2> strays_;
+  std::array<std::unique_ptr<Load>, 2> loads_;
   std::vector<std::unique_ptr<Connection>> connections_;  ///< the newest generation of each
   std::vector<std::unique_ptr<Connection>> old_;
   struct Appointment {

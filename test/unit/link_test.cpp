@@ -162,6 +162,41 @@ TEST_CASE("the same seed loses the same frames whatever the timing") {
   CHECK(a != b);
 }
 
+TEST_CASE("fates of packets are the same whatever is sent beside them, and in whatever order") {
+  DirectionSettings s;
+  s.loss = 0.3;
+  Settings settings = one(s);
+  settings.fates_by = FatesBy::packet;
+  constexpr std::uint32_t kPackets = 500;
+  /// By PSN: which copies arrived.
+  const auto arrived = [&](bool backwards, bool ack_req, std::uint32_t others) {
+    MbufPool pool;
+    Direction direction(settings, Way::a_to_b);
+    std::vector<unsigned> copies(kPackets, 0);
+    for (unsigned copy = 0; copy < 3; ++copy) {
+      for (std::uint32_t i = 0; i < kPackets; ++i) {
+        const std::uint32_t psn = backwards ? kPackets - 1 - i : i;
+        for (std::uint32_t other = 0; other < others; ++other)
+          direction.offer(pool.make(numbered(i * others + other)), 0);
+        wire::PacketBuilder packet;
+        direction.offer(pool.make(packet.opcode(wire::kRcSendOnly).qpn(7).psn(psn).ack_req(ack_req).build()), 0);
+        for (const Arrival& a : drain(direction)) {
+          wire::Frame frame;
+          if (wire::parse(a.bytes, frame) == wire::ParseStatus::roce) copies[frame.psn()] |= 1u << copy;
+        }
+      }
+    }
+    return copies;
+  };
+  const auto forwards = arrived(false, false, 0);
+  CHECK(std::ranges::count(forwards, 7u) > 100);  // 0.7 cubed
+  CHECK(std::ranges::count(forwards, 7u) < 250);
+  CHECK(arrived(true, false, 0) == forwards);
+  CHECK(arrived(false, true, 3) == forwards);
+  settings.seed = 2;
+  CHECK(arrived(false, false, 0) != forwards);
+}
+
 TEST_CASE("jitter keeps the order, reordering does not") {
   DirectionSettings s;
   s.delay = 1000;

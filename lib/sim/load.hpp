@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Steady traffic beside the connections, of no concern to any box: it takes its part of the link and heeds nobody.
+#pragma once
+
+#include "flow/time.hpp"
+#include "sim/frames.hpp"
+#include "wire/builder.hpp"
+
+namespace longhaul::sim {
+
+struct LoadPlan {
+  std::uint64_t mbps = 0;        ///< of frames without line overhead; 0: none
+  std::uint32_t payload = 1024;  ///< bytes
+  Time from = 0;
+  Time until = kNever;
+};
+
+class Load {
+ public:
+  /// `frame` has the addresses set.
+  Load(const LoadPlan& plan, const wire::PacketBuilder& frame, Outlet& outlet);
+
+  Time next_deadline() const { return next_; }
+  void poll(Time now);
+  void stop() { next_ = kNever; }
+
+ private:
+  LoadPlan plan_;
+  wire::PacketBuilder frame_;
+  Outlet& outlet_;
+  Time next_;
+  std::uint64_t rest_ = 0;  ///< of a nanosecond, in 1 / mbps
+  std::uint32_t number_ = 0;
+};
+
+}  // namespace longhaul::sim

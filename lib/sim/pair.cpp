@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/pair.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/plans.hpp"
+#include "wire/cm.hpp"
+
+namespace longhaul::sim {
+
+namespace {
+
+constexpr double kMost = 1.05;
+
+Duration round_trip(const Case& c) { return 2 * (microseconds(c.wan_delay_us) + c.wan_delay_ns + 2 * c.local_ns); }
+
+bool goes_wrong(const Case& c) { return !c.events.empty() || c.outage_us != 0; }
+
+/// Requests and responses as if all went one way: more than the fair share, never less.
+double seconds_on_wan(const Case& c, const Work& work) {
+  if (c.wan_mbps == 0) return 0;
+  constexpr std::uint64_t kHeaders = 78;
+  const std::uint64_t frame = kHeaders + c.line_overhead;
+  std::uint64_t bytes = 0;
+  for (const Message& m : work.messages()) bytes += m.bytes + (m.end - m.begin + (m.wants_response() ? 1 : 0)) * frame;
+  return static_cast<double>(bytes) * 8 / static_cast<double>(c.wan_mbps * 1'000'000);
+}
+
+bool is_paced_below_link(const BoxPlan& box, const Case& c) {
+  return box.wan_mbps != 0 && (c.wan_mbps == 0 || box.wan_mbps < c.wan_mbps);
+}
+
+bool is_slower_than_link(const BoxPlan& box, const Case& c) { return box.frame_ns > least_frame_time(c); }
+
+bool either(const Case& c, bool (*is)(const BoxPlan&, const Case&)) { return is(c.box_a, c) || is(c.box_b, c); }
+
+struct Exception {
+  std::string_view name;
+  bool (*holds)(const Case&);
+};
+
+constexpr Exception kExceptions[] = {
+    {"a box crashes, and is dark", [](const Case& c) { return loses_a_box(c); }},
+    {"a box stands still", [](const Case& c) { return c.box_a.pause_us != 0 || c.box_b.pause_us != 0; }},
+    {"wan_rate below the real rate", [](const Case& c) { return either(c, is_paced_below_link); }},
+    {"a worker slower than the link", [](const Case& c) { return either(c, is_slower_than_link); }},
+    {"a give_up shorter than the host's patience",
+     [](const Case& c) {
+       const auto patience = [](const HostPlan& h) { return h.ack_timeout_us * (h.retry_count + 1) * 5 / 4; };
+       return c.give_up_ms * 1000 < std::max(patience(c.a), patience(c.b));
+     }},
+    // With policy full a requester has completed all before its responder has all.
+    {"an application closes early", [](const Case& c) { return c.close != 0; }},
+    {"a fatal NAK after acknowledgement", [](const Case& c) { return c.a.fatal_at != 0 || c.b.fatal_at != 0; }},
+};
+
+double seconds(Duration time) { return static_cast<double>(time) / 1e9; }
+
+/// Time that a connection needs for its fair share of the link, beside all others and the load.
+double fair_time(const Case& c) {
+  double together = 0;
+  for (unsigned h = 0; h < 2; ++h)
+    for (unsigned n = 0; n < c.connections; ++n) together += seconds_on_wan(c, Work(work_plan(c, h, n, 0)));
+  const auto load = static_cast<double>(std::max(c.a.load_mbps, c.b.load_mbps));
+  return load == 0 || c.wan_mbps == 0 ? together : together / std::max(0.5, 1 - load / static_cast<double>(c.wan_mbps));
+}
+
+double allowance(const Case& c, const HostPlan& host) {
+  double more = seconds(round_trip(c));
+  if (goes_wrong(c)) more += static_cast<double>(host.ack_timeout_us) / 1e6;
+  // Whether the load has filled the link's queue before or after it.
+  if (c.a.load_mbps + c.b.load_mbps != 0 && c.wan_mbps != 0)
+    more += static_cast<double>(c.wan_queue * 8) / static_cast<double>(c.wan_mbps * 1'000'000);
+  return more;
+}
+
+/// Where nothing is lost for want of room, each connection is to be as well off.
+std::vector<Worse> worse_each(const Case& c, const Pair& pair) {
+  std::vector<Worse> all;
+  const bool shared = c.connections > 1 || c.b.messages != 0 || c.a.load_mbps + c.b.load_mbps != 0;
+  const double fair = shared ? fair_time(c) : 0;
+  for (std::size_t i = 0; i < pair.without.deliveries.size() && i < pair.with.deliveries.size(); ++i) {
+    const Delivery& without = pair.without.deliveries[i];
+    const Delivery& with = pair.with.deliveries[i];
+    if (!without.accepted) continue;
+    if (with.died && !without.died) {
+      all.push_back({fmt::format("{} dies with boxes only", with.flow), true, 0});
+      continue;
+    }
+    if (!with.accepted) {
+      if (!without.died) all.push_back({fmt::format("{} is never delivered with boxes", with.flow), true, 0});
+      continue;
+    }
+    const HostPlan& host = host_plan(c, with.flow.starts_with("A") ? 0 : 1);
+    const double most = kMost * std::max(seconds(without.took), fair) + allowance(c, host);
+    if (seconds(with.took) <= most) continue;
+    all.push_back({fmt::format("{} took {:.6f} s with boxes, {:.6f} s without; {:.6f} s at most", with.flow,
+                               seconds(with.took), seconds(without.took), most),
+                   false, seconds(with.took) / seconds(without.took)});
+  }
+  return all;
+}
+
+/// Which of several connections finds room in a full queue is luck, and so is which of them dies: as many are to live,
+/// and the last of them is to be done as early.
+std::vector<Worse> worse_together(const Case& c, const Pair& pair) {
+  struct Sum {
+    std::size_t dead = 0;
+    std::size_t delivered = 0;
+    double last = 0;
+  };
+  const auto sum_of = [](const Result& result) {
+    Sum sum;
+    for (const Delivery& d : result.deliveries) {
+      if (d.died) ++sum.dead;
+      if (!d.accepted) continue;
+      ++sum.delivered;
+      sum.last = std::max(sum.last, seconds(d.took));
+    }
+    return sum;
+  };
+  const Sum without = sum_of(pair.without), with = sum_of(pair.with);
+  if (with.dead > without.dead)
+    return {{fmt::format("{} connections die with boxes, {} without", with.dead, without.dead), true, 0}};
+  if (with.delivered < without.delivered)
+    return {{fmt::format("{} are delivered with boxes, {} without", with.delivered, without.delivered), true, 0}};
+  double more = 0;
+  for (const HostPlan* host : {&c.a, &c.b}) more = std::max(more, allowance(c, *host));
+  const double most = kMost * std::max(without.last, fair_time(c)) + more;
+  if (with.delivered > without.delivered || with.last <= most) return {};
+  return {{fmt::format("the last took {:.6f} s with boxes, {:.6f} s without; {:.6f} s at most", with.last, without.last,
+                       most),
+           false, with.last / without.last}};
+}
+
+}  // namespace
+
+Duration least_frame_time(const Case& c) {
+  constexpr Number kHeaders = 64;
+  if (c.wan_mbps == 0) return 0;
+  const Number mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu));
+  Number bytes = mtu;
+  for (const HostPlan* host : {&c.a, &c.b}) {
+    if (host->messages != 0) bytes = std::min(bytes, host->uniform != 0 ? (host->max_bytes - 1) % mtu + 1 : 1);
+    if (host->load_mbps != 0) bytes = std::min(bytes, host->load_bytes);
+  }
+  return (bytes + kHeaders) * 8000 / c.wan_mbps;
+}
+
+std::string_view excepted(const Case& c) {
+  const auto* found = std::ranges::find_if(kExceptions, [&](const Exception& e) { return e.holds(c); });
+  return found == std::end(kExceptions) ? std::string_view{} : found->name;
+}
+
+Case plain(Case c) {
+  c.box_a = c.box_b = BoxPlan{};
+  c.box_a.present = c.box_b.present = 0;
+  return c;
+}
+
+Pair run_pair(const Case& c, const engine::Pools& pools) {
+  Pair pair;
+  pair.without = World(plain(c), pools).run();
+  pair.with = World(c, pools).run();
+  return pair;
+}
+
+std::vector<Worse> worse_off(const Case& c, const Pair& pair) {
+  if (!excepted(c).empty()) return {};
+  return pair.without.totals.queue_dropped == 0 ? worse_each(c, pair) : worse_together(c, pair);
+}
+
+}  // namespace longhaul::sim

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One world twice: with its boxes and without. What lives without boxes is to live with them, and to take about as long
+// at most.
+//
+// Time counts from a connection's first packet until its responder has accepted the last byte, not until completion,
+// which a box brings forward. A connection is worse off when it needs more than 1.05 times what it needs without boxes
+// and one round trip, and one timeout of its requester where the case says that something goes wrong. Its fair share of
+// the link is all that it may ask for: without boxes chance gives one of several hosts that flood a link nearly all of
+// it. Where the link drops frames for want of room, chance also chooses who lives; then as many are to live, and the
+// last of them is to be done as early.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "sim/case.hpp"
+#include "sim/world.hpp"
+
+namespace longhaul::sim {
+
+struct Pair {
+  Result without;
+  Result with;
+};
+
+/// `c` without its boxes.
+Case plain(Case c);
+Pair run_pair(const Case& c, const engine::Pools& pools);
+
+/// The time that the smallest frame of this world takes on the long link, without line overhead; 0: none.
+Duration least_frame_time(const Case& c);
+
+/// The exception to rule 8 that this world is, in words; empty: none.
+std::string_view excepted(const Case& c);
+
+/// One connection and direction that is worse off with boxes, in words.
+struct Worse {
+  std::string text;
+  bool died = false;
+  double ratio = 0;  ///< of the times
+};
+
+/// By the rule for worlds without chance.
+std::vector<Worse> worse_off(const Case& c, const Pair& pair);
+
+}  // namespace longhaul::sim

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Random worlds, each with its boxes and without: see --help.
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <iostream>
+
+#include "pools.hpp"
+#include "sim/pair.hpp"
+
+namespace {
+
+using namespace longhaul;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::uint64_t cases = 1000;
+  std::uint64_t seed = 1;
+  unsigned jobs = 1;
+  std::string text;
+  std::string given;
+  bool by_chance = false;
+  bool shrink = true;
+};
+
+sim::Case draw(const Options& options, std::uint64_t seed) {
+  return sim::parse_case(options.given, sim::draw_pair(seed, options.by_chance));
+}
+
+bool is_worse(const sim::Case& c) {
+  const sim::Pair pair = sim::run_pair(c, test::sim_pools());
+  return pair.with.violation || !sim::worse_off(c, pair).empty();
+}
+
+sim::Case shrink(sim::Case c, std::chrono::seconds patience) {
+  const auto until = Clock::now() + patience;
+  for (bool simpler = true; simpler && Clock::now() < until;) {
+    simpler = false;
+    for (const sim::Case& candidate : sim::simpler(c)) {
+      if (Clock::now() >= until) break;
+      if (!is_worse(candidate)) continue;
+      c = candidate;
+      simpler = true;
+      break;
+    }
+  }
+  return c;
+}
+
+void show(const sim::Case& c) {
+  const sim::Pair pair = sim::run_pair(c, test::sim_pools());
+  fmt::print("{:<10} {:>14} {:>14}\n", "flow", "without, s", "with, s");
+  const auto time = [](const sim::Delivery& d) {
+    return fmt::format("{}{}", d.accepted ? fmt::format("{:.6f}", static_cast<double>(d.took) / 1e9) : "never",
+                       d.died ? " died" : "");
+  };
+  for (std::size_t i = 0; i < pair.without.deliveries.size() && i < pair.with.deliveries.size(); ++i)
+    fmt::print("{:<10} {:>14} {:>14}\n", pair.without.deliveries[i].flow, time(pair.without.deliveries[i]),
+               time(pair.with.deliveries[i]));
+  fmt::print("frames on the WAN: {} and {} without, {} and {} with\n", pair.without.wan_frames[0],
+             pair.without.wan_frames[1], pair.with.wan_frames[0], pair.with.wan_frames[1]);
+  for (const auto* result : {&pair.without, &pair.with})
+    if (result->violation) fmt::print("{}\n", result->violation->text);
+  for (const sim::Worse& worse : sim::worse_off(c, pair)) fmt::print("{}\n", worse.text);
+}
+
+/// The number of worlds that are worse.
+std::uint64_t work(const Options& options, unsigned job) {
+  std::uint64_t worse_worlds = 0;
+  for (std::uint64_t i = job; i < options.cases; i += options.jobs) {
+    const sim::Case c = draw(options, options.seed + i);
+    const sim::Pair pair = sim::run_pair(c, test::sim_pools());
+    for (const auto* result : {&pair.without, &pair.with})
+      if (result->violation) fmt::print("seed {}: {}\n", c.seed, result->violation->text);
+    const auto worse = sim::worse_off(c, pair);
+    if (worse.empty() && !pair.with.violation) continue;
+    ++worse_worlds;
+    if (!worse.empty()) fmt::print("seed {}: {} ({} worse)\n", c.seed, worse[0].text, worse.size());
+    std::fflush(stdout);
+  }
+  return worse_worlds;
+}
+
+int run(const Options& options) {
+  std::vector<pid_t> children;
+  std::vector<int> pipes;
+  for (unsigned job = 0; job < options.jobs; ++job) {
+    int ends[2];
+    if (pipe(ends) != 0) throw std::runtime_error("no pipe");
+    const pid_t child = fork();
+    if (child == 0) {
+      std::uint64_t count = 0;
+      try {
+        count = work(options, job);
+      } catch (const std::exception& error) {
+        std::cerr << "job " << job << ": " << error.what() << "\n";
+        std::_Exit(3);
+      }
+      std::_Exit(write(ends[1], &count, sizeof(count)) == sizeof(count) ? 0 : 3);
+    }
+    close(ends[1]);
+    pipes.push_back(ends[0]);
+    children.push_back(child);
+  }
+  std::uint64_t worse = 0;
+  bool died = false;
+  for (unsigned job = 0; job < options.jobs; ++job) {
+    std::uint64_t count = 0;
+    if (read(pipes[job], &count, sizeof(count)) == sizeof(count)) worse += count;
+    int status = 0;
+    waitpid(children[job], &status, 0);
+    if (status != 0) died = true;
+  }
+  fmt::print("{} worlds, {} worse with boxes\n", options.cases, worse);
+  return died || worse != 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Runs random worlds in virtual time, each with its boxes and without, and says which connections are worse off\n"
+      "with them (docs/design.md, section 3, rule 8).\n"
+      "Exit status: 0 none is, 1 some are, 2 wrong arguments.\n");
+  Options options;
+  app.add_option("--cases", options.cases, "how many worlds");
+  app.add_option("--seed", options.seed, "of the first world; the next has the next seed");
+  app.add_option("--jobs", options.jobs, "processes side by side")->check(CLI::Range(1, 256));
+  app.add_option("--case", options.text, "show this one world, as text");
+  app.add_option("--given", options.given, "what each world has, as text, whatever is drawn");
+  app.add_flag("--chance", options.by_chance, "worlds with losses and the like by chance");
+  bool print = false, simplify = false;
+  app.add_flag("--draw", print, "print the text of the world with --seed, and stop");
+  app.add_flag("--simplify", simplify, "make the world with --seed as simple as it can be and still be worse");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  try {
+    if (print) {
+      fmt::print("{}\n", sim::to_text(draw(options, options.seed)));
+      return 0;
+    }
+    if (simplify) {
+      const sim::Case c = shrink(options.text.empty() ? draw(options, options.seed) : sim::parse_case(options.text),
+                                 std::chrono::seconds(60));
+      fmt::print("{}\n", sim::to_text(c));
+      show(c);
+      return 0;
+    }
+    if (!options.text.empty()) {
+      show(sim::parse_case(options.text));
+      return 0;
+    }
+    return run(options);
+  } catch (const std::invalid_argument& error) {
+    std::cerr << error.what() << "\n";
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+}
