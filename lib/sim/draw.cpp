@@ -9,10 +9,6 @@ namespace longhaul::sim {
 
 namespace {
 
-Number pick(Random& random, std::initializer_list<Number> values) {
-  return *(values.begin() + static_cast<std::ptrdiff_t>(random.below(values.size())));
-}
-
 void draw_harm(Case& c, Random& random) {
   const bool wild = random.chance(1, 3);
   for (std::size_t segment = 0; segment < 3; ++segment) {
@@ -34,20 +30,20 @@ void draw_harm(Case& c, Random& random) {
 void draw_requester(HostPlan& host, Random& random) {
   host.messages = random.between(1, random.chance(1, 6) ? 60 : 20);
   host.mix = random.below(6);
-  host.max_bytes = pick(random, {64, 700, 3000, 3000, 9000, 20000});
-  host.depth = pick(random, {1, 2, 4, 16, 64, 256});
-  host.window = pick(random, {2, 8, 24, 64, 256});
-  host.burst = pick(random, {1, 2, 5, 16, 64});
-  host.pace_us = pick(random, {0, 0, 1, 20, 300});
-  host.ack_habit = pick(random, {0, 0, 1, 3, 16, 255});
+  host.max_bytes = random.pick({64, 700, 3000, 3000, 9000, 20000});
+  host.depth = random.pick({1, 2, 4, 16, 64, 256});
+  host.window = random.pick({2, 8, 24, 64, 256});
+  host.burst = random.pick({1, 2, 5, 16, 64});
+  host.pace_us = random.pick({0, 0, 1, 20, 300});
+  host.ack_habit = random.pick({0, 0, 1, 3, 16, 255});
   host.selective = random.chance(1, 5);
-  host.ack_timeout_us = pick(random, {4000, 20000, 67000, 250000});
+  host.ack_timeout_us = random.pick({4000, 20000, 67000, 250000});
   if (random.chance(1, 8)) {
     host.patient = 0;
     host.retry_count = random.below(8);
   }
   if (random.chance(1, 12)) host.rnr_retry = random.below(8);
-  host.initiator_depth = pick(random, {1, 2, 4, 16});
+  host.initiator_depth = random.pick({1, 2, 4, 16});
   host.tail_repeat = random.chance(7, 8);
   const Number near_the_end = 0x1000000 - random.between(1, 40);
   host.psn = random.chance(1, 3) ? near_the_end : random.below(0x1000000);
@@ -83,7 +79,7 @@ void draw_box(BoxPlan& box, const HostPlan& requester, Random& random) {
   if (random.chance(1, 10)) box.box_bytes = random.between(0, 30000);
   if (random.chance(1, 10)) box.mbufs = random.below(12);
   if (random.chance(1, 6)) box.window_bytes = random.between(200, 12000);
-  if (random.chance(1, 6)) box.wan_mbps = pick(random, {10, 50, 1000});
+  if (random.chance(1, 6)) box.wan_mbps = random.pick({10, 50, 1000});
   if (random.chance(1, 6)) box.port_full = random.between(1, 1500);
   const Number span = 20000 + requester.messages * 1000;
   if (random.chance(1, 12)) {
@@ -109,9 +105,9 @@ void draw_lives(Case& c, Random& random) {
   c.starts_us = c.connected != 0 && random.chance(5, 6) ? 1'100'000 : 0;
   c.come_back = random.between(1, 4);
   constexpr Number kMonth = Number{30} * 24 * 3600 * 1'000'000;
-  c.come_back_us = pick(random, {0, 50, 1000, 20000, 300000, 5'000'000, kMonth});
-  c.come_back_qpns = pick(random, {0, 0, 0, 1, 2, 3});
-  c.come_back_psn = pick(random, {0, 0, 0, 0x8000, 0x240000});
+  c.come_back_us = random.pick({0, 50, 1000, 20000, 300000, 5'000'000, kMonth});
+  c.come_back_qpns = random.pick({0, 0, 0, 1, 2, 3});
+  c.come_back_psn = random.pick({0, 0, 0, 0x8000, 0x240000});
   c.come_back_same = random.below(3);
   c.reject = c.same_exchange = 0;
   // RDMA-CM draws PSNs at random: a life without it does not begin where one that was not answered yet did.
@@ -129,7 +125,7 @@ void draw_lives(Case& c, Random& random) {
       if (*at != 0) *at += c.starts_us;
   // Custody fails, its QPs live again, and what they are told then is written down as before.
   if (random.chance(1, 8)) {
-    c.give_up_ms = pick(random, {50, 300});
+    c.give_up_ms = random.pick({50, 300});
     c.outage_segment = 1;
     c.outage_at_us = c.starts_us + random.between(1, 60'000);
     c.outage_us = c.give_up_ms * 1000 * random.between(1, 4);
@@ -146,8 +142,8 @@ void draw_lives(Case& c, Random& random) {
 void draw_crosswise(Case& c, Random& random) {
   c.connections = std::max<Number>(c.connections, random.between(2, 3));
   c.come_back_crosswise = 1;
-  c.apart_us = pick(random, {0, 300, 4000, 100000});
-  const Number apart = pick(random, {0, 1, 40, 4096});
+  c.apart_us = random.pick({0, 300, 4000, 100000});
+  const Number apart = random.pick({0, 1, 40, 4096});
   c.psns_apart = c.connected != 0 ? apart : 4096;
   // A forged READ from below where one connection begins would be its neighbour's first request.
   if (c.psns_apart == 1 || c.psns_apart == 40) c.a.forged_reads = c.b.forged_reads = 0;
@@ -160,8 +156,8 @@ void draw_pause(Case& c, BoxPlan& box, Random& random) {
   if (c.give_up_ms > 30000 && random.chance(1, 2)) c.give_up_ms = 30000;
   const Number give_up_us = c.give_up_ms * 1000;
   box.pause_us = random.chance(1, 2) ? random.between(give_up_us, 2 * give_up_us)
-                                     : random.between(1000, pick(random, {10000, 100000, 1000000, 2 * give_up_us}));
-  box.ring = pick(random, {8, 64, 512, 1024, 4096});
+                                     : random.between(1000, random.pick({10000, 100000, 1000000, 2 * give_up_us}));
+  box.ring = random.pick({8, 64, 512, 1024, 4096});
   // Patient hosts ask again all the while: a few hundred times say as much as many thousands.
   for (HostPlan* host : {&c.a, &c.b}) host->ack_timeout_us = std::max(host->ack_timeout_us, box.pause_us / 400);
 }
@@ -183,7 +179,7 @@ Case draw_case(std::uint64_t seed) {
   Random random(seed, 0, 0);
   Case c;
   c.seed = seed;
-  c.mtu = pick(random, {1, 2, 3, 3, 3, 4, 5});
+  c.mtu = random.pick({1, 2, 3, 3, 3, 4, 5});
   c.ipv6 = random.chance(1, 5);
   if (random.chance(1, 5)) c.vlans = random.between(1, 2);
   if (random.chance(1, 8)) c.p_key = 0x8001;
@@ -194,26 +190,26 @@ Case draw_case(std::uint64_t seed) {
   if (random.chance(1, 50)) c.reject = 1;
   c.active_b = random.chance(1, 4);
   if (random.chance(1, 10)) c.connected = 1;
-  c.close = pick(random, {0, 1, 1, 1, 2, 3});
+  c.close = random.pick({0, 1, 1, 1, 2, 3});
   if (random.chance(1, 12)) {
     c.close = random.between(4, 5);
     c.close_at_us = random.between(100, 60000);
   }
   if (c.close != 0 && c.connected == 0 && random.chance(1, 8)) c.reconnect = random.between(1, 2);
-  c.cm_timeout_us = pick(random, {50000, 500000, 4300000});
-  c.wan_delay_us = pick(random, {20, 200, 1000, 5000, 20000});
+  c.cm_timeout_us = random.pick({50000, 500000, 4300000});
+  c.wan_delay_us = random.pick({20, 200, 1000, 5000, 20000});
   if (random.chance(1, 4)) {
-    c.wan_mbps = pick(random, {10, 100, 1000});
+    c.wan_mbps = random.pick({10, 100, 1000});
     // Less than what one READ brings would starve plain RoCE for ever.
     if (random.chance(1, 2)) c.wan_queue = random.between(40000, 200000);
   }
   if (random.chance(1, 15)) {
     c.outage_at_us = random.between(1, 60000);
-    c.outage_us = pick(random, {1000, 30000, 300000, 3000000});
+    c.outage_us = random.pick({1000, 30000, 300000, 3000000});
     c.outage_segment = random.below(3);
   }
-  if (random.chance(1, 20)) c.give_up_ms = pick(random, {50, 500, 3000});
-  c.dreq_hold_ms = pick(random, {3000, 3000, 300, 20});
+  if (random.chance(1, 20)) c.give_up_ms = random.pick({50, 500, 3000});
+  c.dreq_hold_ms = random.pick({3000, 3000, 300, 20});
   draw_requester(c.a, random);
   draw_requester(c.b, random);
   if (random.chance(1, 2)) c.b.messages = 0;
@@ -250,7 +246,7 @@ Case draw_case(std::uint64_t seed) {
     box->workers = random.between(2, 4);
     // What is not RoCE stays with whom it comes to, and nothing orders it with frames that have another home.
     if (!foreign && random.chance(1, 2)) box->receiver = random.between(1, box->workers - 1);
-    box->hand_over_us = pick(random, {0, 0, 3, 100});
+    box->hand_over_us = random.pick({0, 0, 3, 100});
   }
   // A box that sees nothing of what comes back sees neither the end of the one nor the beginning of the other.
   const bool one_way = c.box_a.answers_pass_by_at_us != 0 || c.box_b.answers_pass_by_at_us != 0;

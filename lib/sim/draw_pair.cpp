@@ -13,10 +13,6 @@ namespace {
 
 constexpr Number kHeaders = 74;  // of a frame, about
 
-Number pick(Random& random, std::initializer_list<Number> values) {
-  return *(values.begin() + static_cast<std::ptrdiff_t>(random.below(values.size())));
-}
-
 struct Size {
   Number frames;  ///< of one connection and direction
   Number bytes;
@@ -28,28 +24,28 @@ Size size_of(const Case& c, const HostPlan& host) {
   return {frames, host.messages * host.max_bytes + frames * kHeaders};
 }
 
-void draw_posted(Case& c, HostPlan& host, Random& random, Number most_frames) {
+void draw_posted(const Case& c, HostPlan& host, Random& random, Number most_frames) {
   const Number mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu));
-  host.mix = pick(random, {0, 1, 2, 2, 5, 6, 6, 7, 8});
-  host.max_bytes = pick(random, {64, 700, 4096, 9000, 65536});
+  host.mix = random.pick({0, 1, 2, 2, 5, 6, 6, 7, 8});
+  host.max_bytes = random.pick({64, 700, 4096, 9000, 65536});
   host.uniform = random.chance(2, 3);
   const Number each = (host.max_bytes + mtu - 1) / mtu;
   host.messages = random.between(1, std::clamp<Number>(most_frames / each, 1, 200));
-  host.depth = pick(random, {1, 16, 256, 256});
+  host.depth = random.pick({1, 16, 256, 256});
   host.window = 65536;
-  host.burst = pick(random, {1, 8, 64});
-  host.ack_habit = pick(random, {0, 0, 16, 255});
-  host.initiator_depth = pick(random, {1, 4, 16});
+  host.burst = random.pick({1, 8, 64});
+  host.ack_habit = random.pick({0, 0, 16, 255});
+  host.initiator_depth = random.pick({1, 4, 16});
   host.patient = 0;
-  host.retry_count = pick(random, {1, 2, 3, 7, 7, 7});
-  host.ack_timeout_us = pick(random, {4000, 17000, 67000, 67000, 500000, 4000000});
+  host.retry_count = random.pick({1, 2, 3, 7, 7, 7});
+  host.ack_timeout_us = random.pick({4000, 17000, 67000, 67000, 500000, 4000000});
   host.psn = random.below(0x1000000);
 }
 
 void draw_custody(const Case& c, BoxPlan& box, const HostPlan& host, Random& random) {
   const Size one = size_of(c, host);
   const Size all{one.frames * c.connections, one.bytes * c.connections};
-  const auto part = [&](Number of) { return std::max<Number>(1, of * pick(random, {5, 10, 25, 50, 90, 120}) / 100); };
+  const auto part = [&](Number of) { return std::max<Number>(1, of * random.pick({5, 10, 25, 50, 90, 120}) / 100); };
   if (random.chance(1, 2)) box.mbufs = std::clamp<Number>(part(all.frames), 2, 8192);
   if (random.chance(1, 4)) box.box_bytes = part(all.bytes);
   if (random.chance(1, 4)) box.flow_bytes = part(one.bytes);
@@ -71,14 +67,14 @@ void draw_script(Case& c, Random& random) {
       event.connection = random.below(c.connections);
       event.of_answers = random.chance(1, 2);
       event.position = random.below(40);
-      event.action = pick(random, {0, 0, 1, 2});
+      event.action = random.pick({0, 0, 1, 2});
       event.delay_us = random.between(1, 3000);
       c.events.push_back(event);
     }
   }
   if (random.chance(1, 10)) {
     c.outage_at_us = c.starts_us + random.between(1, 60000);
-    c.outage_us = pick(random, {1000, 30000, 300000});
+    c.outage_us = random.pick({1000, 30000, 300000});
     c.outage_segment = random.below(3);
   }
 }
@@ -87,7 +83,7 @@ void draw_chance(Case& c, Random& random) {
   for (std::size_t segment = 0; segment < 3; ++segment) {
     for (Harm& harm : c.harm[segment]) {
       if (!random.chance(segment == 1 ? 3 : 1, 6)) continue;
-      if (random.chance(1, 2)) harm.loss_ppm = pick(random, {100, 1000, 10000, 30000});
+      if (random.chance(1, 2)) harm.loss_ppm = random.pick({100, 1000, 10000, 30000});
       if (random.chance(1, 5)) harm.duplicate = random.between(1, 200);
       if (random.chance(1, 5)) harm.reorder = random.between(1, 200);
       if (harm.reorder != 0) harm.reorder_us = random.between(1, 2000);
@@ -109,30 +105,30 @@ Case draw_pair(std::uint64_t seed, bool by_chance) {
   c.seed = seed;
   c.by_packet = 1;
   c.close = 0;
-  c.mtu = pick(random, {1, 3, 3, 5});
-  c.connections = pick(random, {1, 1, 2, 4, 8, 16});
-  c.apart_us = pick(random, {0, 0, 1, 300, 5000});
+  c.mtu = random.pick({1, 3, 3, 5});
+  c.connections = random.pick({1, 1, 2, 4, 8, 16});
+  c.apart_us = random.pick({0, 0, 1, 300, 5000});
   // Nothing is learned from traffic in a box's first second.
   c.connected = random.chance(1, 3);
   if (c.connected != 0) c.starts_us = 1'100'000;
-  c.wan_delay_us = pick(random, {20, 200, 1000, 5000, 20000});
-  c.wan_mbps = pick(random, {10, 100, 1000});
-  c.line_overhead = pick(random, {0, 24});
+  c.wan_delay_us = random.pick({20, 200, 1000, 5000, 20000});
+  c.wan_mbps = random.pick({10, 100, 1000});
+  c.line_overhead = random.pick({0, 24});
   const Number most_frames = std::max<Number>(8, 1500 / c.connections);
   draw_posted(c, c.a, random, most_frames);
   if (random.chance(1, 3)) draw_posted(c, c.b, random, most_frames);
   const Number posted = size_of(c, c.a).bytes * c.connections;
   // Less than what one READ brings would starve plain RoCE for ever.
-  c.wan_queue = std::max<Number>(80000, pick(random, {0, posted / 20, posted / 4, posted}));
+  c.wan_queue = std::max<Number>(80000, random.pick({0, posted / 20, posted / 4, posted}));
   for (HostPlan* host : {&c.a, &c.b}) {
-    host->port_mbps = c.wan_mbps * pick(random, {1, 2, 10, 100});
+    host->port_mbps = c.wan_mbps * random.pick({1, 2, 10, 100});
     if (!by_chance) host->timeout_spread = 0;
   }
   if (random.chance(1, 4)) {
     HostPlan& host = random.chance(3, 4) ? c.a : c.b;
-    host.load_mbps = std::max<Number>(1, c.wan_mbps * pick(random, {30, 70, 90, 100, 120, 300}) / 100);
+    host.load_mbps = std::max<Number>(1, c.wan_mbps * random.pick({30, 70, 90, 100, 120, 300}) / 100);
     host.port_mbps = std::max(host.port_mbps, 2 * host.load_mbps);
-    host.load_bytes = pick(random, {200, 1024, 4000});
+    host.load_bytes = random.pick({200, 1024, 4000});
     host.load_at_us = random.chance(1, 2) ? c.starts_us : c.starts_us + random.below(20000);
     // Longer than most hosts are patient.
     host.load_us = random.between(1000, 30'000'000 / host.load_mbps * host.load_bytes / 1024);

@@ -4,7 +4,7 @@
 namespace longhaul::sim {
 
 Load::Load(const LoadPlan& plan, const wire::PacketBuilder& frame, Outlet& outlet)
-    : plan_(plan), frame_(frame), outlet_(outlet), next_(plan.mbps == 0 ? kNever : plan.from) {
+    : plan_(plan), frame_(frame), outlet_(outlet), next_(plan.mbps == 0 ? kNever : plan.from), line_(plan.mbps) {
   constexpr std::uint32_t kNobody = 0x99;
   frame_.opcode(wire::kUdSendOnly).qpn(kNobody).payload_size(plan.payload);
 }
@@ -14,9 +14,7 @@ void Load::poll(Time now) {
     if (next_ >= plan_.until) return stop();
     const auto bytes = frame_.psn(++number_ & 0xffffff).build();
     outlet_.put(bytes);
-    const std::uint64_t time = bytes.size() * 8 * 1000 + rest_;
-    next_ += time / plan_.mbps;
-    rest_ = time % plan_.mbps;
+    next_ += line_.next(bytes.size() * 8);
   }
 }
 

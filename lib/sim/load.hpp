@@ -4,6 +4,7 @@
 
 #include "flow/time.hpp"
 #include "sim/frames.hpp"
+#include "sim/line_time.hpp"
 #include "wire/builder.hpp"
 
 namespace longhaul::sim {
@@ -29,7 +30,7 @@ class Load {
   wire::PacketBuilder frame_;
   Outlet& outlet_;
   Time next_;
-  std::uint64_t rest_ = 0;  ///< of a nanosecond, in 1 / mbps
+  LineTime line_;
   std::uint32_t number_ = 0;
 };
 

@@ -16,6 +16,8 @@ constexpr double kMost = 1.05;
 
 Duration round_trip(const Case& c) { return 2 * (microseconds(c.wan_delay_us) + c.wan_delay_ns + 2 * c.local_ns); }
 
+bool is_loaded(const Case& c) { return c.a.load_mbps != 0 || c.b.load_mbps != 0; }
+
 bool goes_wrong(const Case& c) { return !c.events.empty() || c.outage_us != 0; }
 
 /// Requests and responses as if all went one way: more than the fair share, never less.
@@ -71,41 +73,40 @@ double allowance(const Case& c, const HostPlan& host) {
   double more = seconds(round_trip(c));
   if (goes_wrong(c)) more += static_cast<double>(host.ack_timeout_us) / 1e6;
   // Whether the load has filled the link's queue before or after it.
-  if (c.a.load_mbps + c.b.load_mbps != 0 && c.wan_mbps != 0)
+  if (is_loaded(c) && c.wan_mbps != 0)
     more += static_cast<double>(c.wan_queue * 8) / static_cast<double>(c.wan_mbps * 1'000'000);
   return more;
 }
 
 /// Where nothing is lost for want of room, each connection is to be as well off.
-std::vector<Worse> worse_each(const Case& c, const Pair& pair) {
-  std::vector<Worse> all;
-  const bool shared = c.connections > 1 || c.b.messages != 0 || c.a.load_mbps + c.b.load_mbps != 0;
+std::vector<std::string> worse_each(const Case& c, const Pair& pair) {
+  std::vector<std::string> all;
+  const bool shared = c.connections > 1 || c.b.messages != 0 || is_loaded(c);
   const double fair = shared ? fair_time(c) : 0;
   for (std::size_t i = 0; i < pair.without.deliveries.size() && i < pair.with.deliveries.size(); ++i) {
     const Delivery& without = pair.without.deliveries[i];
     const Delivery& with = pair.with.deliveries[i];
     if (!without.accepted) continue;
     if (with.died && !without.died) {
-      all.push_back({fmt::format("{} dies with boxes only", with.flow), true, 0});
+      all.push_back(fmt::format("{} dies with boxes only", with.flow));
       continue;
     }
     if (!with.accepted) {
-      if (!without.died) all.push_back({fmt::format("{} is never delivered with boxes", with.flow), true, 0});
+      if (!without.died) all.push_back(fmt::format("{} is never delivered with boxes", with.flow));
       continue;
     }
-    const HostPlan& host = host_plan(c, with.flow.starts_with("A") ? 0 : 1);
+    const HostPlan& host = host_plan(c, with.host);
     const double most = kMost * std::max(seconds(without.took), fair) + allowance(c, host);
     if (seconds(with.took) <= most) continue;
-    all.push_back({fmt::format("{} took {:.6f} s with boxes, {:.6f} s without; {:.6f} s at most", with.flow,
-                               seconds(with.took), seconds(without.took), most),
-                   false, seconds(with.took) / seconds(without.took)});
+    all.push_back(fmt::format("{} took {:.6f} s with boxes, {:.6f} s without; {:.6f} s at most", with.flow,
+                              seconds(with.took), seconds(without.took), most));
   }
   return all;
 }
 
 /// Which of several connections finds room in a full queue is luck, and so is which of them dies: as many are to live,
 /// and the last of them is to be done as early.
-std::vector<Worse> worse_together(const Case& c, const Pair& pair) {
+std::vector<std::string> worse_together(const Case& c, const Pair& pair) {
   struct Sum {
     std::size_t dead = 0;
     std::size_t delivered = 0;
@@ -123,16 +124,15 @@ std::vector<Worse> worse_together(const Case& c, const Pair& pair) {
   };
   const Sum without = sum_of(pair.without), with = sum_of(pair.with);
   if (with.dead > without.dead)
-    return {{fmt::format("{} connections die with boxes, {} without", with.dead, without.dead), true, 0}};
+    return {fmt::format("{} connections die with boxes, {} without", with.dead, without.dead)};
   if (with.delivered < without.delivered)
-    return {{fmt::format("{} are delivered with boxes, {} without", with.delivered, without.delivered), true, 0}};
+    return {fmt::format("{} are delivered with boxes, {} without", with.delivered, without.delivered)};
   double more = 0;
   for (const HostPlan* host : {&c.a, &c.b}) more = std::max(more, allowance(c, *host));
   const double most = kMost * std::max(without.last, fair_time(c)) + more;
   if (with.delivered > without.delivered || with.last <= most) return {};
-  return {{fmt::format("the last took {:.6f} s with boxes, {:.6f} s without; {:.6f} s at most", with.last, without.last,
-                       most),
-           false, with.last / without.last}};
+  return {fmt::format("the last took {:.6f} s with boxes, {:.6f} s without; {:.6f} s at most", with.last, without.last,
+                      most)};
 }
 
 }  // namespace
@@ -167,7 +167,7 @@ Pair run_pair(const Case& c, const engine::Pools& pools) {
   return pair;
 }
 
-std::vector<Worse> worse_off(const Case& c, const Pair& pair) {
+std::vector<std::string> worse_off(const Case& c, const Pair& pair) {
   if (!excepted(c).empty()) return {};
   return pair.without.totals.queue_dropped == 0 ? worse_each(c, pair) : worse_together(c, pair);
 }

@@ -32,17 +32,10 @@ Pair run_pair(const Case& c, const engine::Pools& pools);
 /// The time that the smallest frame of this world takes on the long link, without line overhead; 0: none.
 Duration least_frame_time(const Case& c);
 
-/// The exception to rule 8 that this world is, in words; empty: none.
+/// Why this world may be worse with boxes, in words; empty: it may not.
 std::string_view excepted(const Case& c);
 
-/// One connection and direction that is worse off with boxes, in words.
-struct Worse {
-  std::string text;
-  bool died = false;
-  double ratio = 0;  ///< of the times
-};
-
-/// By the rule for worlds without chance.
-std::vector<Worse> worse_off(const Case& c, const Pair& pair);
+/// What is worse off with boxes, in words, by the rule for worlds without chance: a connection and direction, or all.
+std::vector<std::string> worse_off(const Case& c, const Pair& pair);
 
 }  // namespace longhaul::sim

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "link/random.hpp"
 
@@ -17,6 +18,10 @@ class Random {
   std::uint64_t below(std::uint64_t end) noexcept { return end == 0 ? 0 : stream_.next() % end; }
   /// From `first` to `last`, both included.
   std::uint64_t between(std::uint64_t first, std::uint64_t last) noexcept { return first + below(last - first + 1); }
+  /// One of `values`, of which there is one at least; what stands there twice comes twice as often.
+  std::uint64_t pick(std::initializer_list<std::uint64_t> values) noexcept {
+    return values.begin()[below(values.size())];
+  }
   /// True `times` out of `of`.
   bool chance(std::uint64_t times, std::uint64_t of) noexcept { return below(of) < times; }
 

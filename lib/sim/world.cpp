@@ -33,14 +33,18 @@ Duration dreq_limit(const Case& c) {
   return forged ? kNever : milliseconds(c.dreq_hold_ms) + pauses(c) + kMargin;
 }
 
+std::string flow_name(unsigned requester_host, unsigned connection, unsigned generation) {
+  return fmt::format("{}{}.{}", requester_host == 0 ? "A>B " : "B>A ", connection, generation);
+}
+
 }  // namespace
 
 /// A host's way onto its segment.
 struct World::Port final : Outlet {
   Port(World& its_world, unsigned its_host)
-      : world(its_world), host(its_host), mbps(host_plan(its_world.case_, its_host).port_mbps) {}
+      : world(its_world), host(its_host), line(host_plan(its_world.case_, its_host).port_mbps) {}
   void put(std::span<const std::uint8_t> frame) override {
-    if (mbps != 0) send((frame.size() + world.case_.line_overhead) * 8);
+    if (line.limited()) send((frame.size() + world.case_.line_overhead) * 8);
     // ACKs are many.
     const bool small = frame.size() <= engine::Pools::kSmallBytes[0];
     rte_mbuf* mbuf = to_mbuf(small ? world.pools_.small[0] : world.pools_.frames, frame);
@@ -49,21 +53,17 @@ struct World::Port final : Outlet {
     world.offer(host == 0 ? 0 : 2, host == 0 ? link::Way::a_to_b : link::Way::b_to_a, mbuf);
   }
   Time free_at() const override { return free; }
-  // A small frame takes a few nanoseconds: what is rounded off counts.
   void send(std::uint64_t bits) {
     if (free < world.now_) {
       free = world.now_;
-      rest = 0;
+      line.begin();
     }
-    const std::uint64_t time = bits * 1000 + rest;  // in 1 / mbps nanoseconds
-    free += time / mbps;
-    rest = time % mbps;
+    free += line.next(bits);
   }
   World& world;
   unsigned host;
-  Number mbps;
+  LineTime line;
   Time free = 0;  ///< when what was put has left
-  std::uint64_t rest = 0;
 };
 
 /// One generation of a connection: a QP at each host, what each posts, a flow in each direction.
@@ -132,7 +132,7 @@ void World::connect(unsigned number, unsigned generation, Time when) {
     connection->work[h] = std::make_unique<Work>(work_plan(case_, h, number, generation));
   for (unsigned h = 0; h < 2; ++h) {
     FlowPlan flow;
-    flow.name = fmt::format("{}{}.{}", h == 0 ? "A>B " : "B>A ", number, generation);
+    flow.name = flow_name(h, number, generation);
     flow.requester_host = h;
     flow.work = connection->work[h].get();
     flow.requester = address_of(case_, h);
@@ -651,7 +651,8 @@ std::vector<Delivery> World::deliveries() const {
         const Requester& requester = c->qp[h]->requester();
         if (c->work[h]->messages().empty()) continue;
         Delivery delivery;
-        delivery.flow = fmt::format("{}{}.{}", h == 0 ? "A>B " : "B>A ", c->number, c->generation);
+        delivery.flow = flow_name(h, c->number, c->generation);
+        delivery.host = h;
         delivery.began = requester.first_sent() != kNever;
         delivery.died = requester.failed();
         const Time accepted = judge_.accepted_all_at(c->flow[h]);

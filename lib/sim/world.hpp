@@ -24,6 +24,7 @@ namespace longhaul::sim {
 /// What became of all that one requester posted.
 struct Delivery {
   std::string flow;
+  unsigned host = 0;      ///< of the requester
   bool began = false;     ///< it has sent something
   bool died = false;      ///< its queue pair went into error
   bool accepted = false;  ///< its responder has accepted all

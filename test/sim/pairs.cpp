@@ -9,12 +9,12 @@
 #include <iostream>
 
 #include "pools.hpp"
+#include "program.hpp"
 #include "sim/pair.hpp"
 
 namespace {
 
 using namespace longhaul;
-using Clock = std::chrono::steady_clock;
 
 struct Options {
   std::uint64_t cases = 1000;
@@ -23,7 +23,6 @@ struct Options {
   std::string text;
   std::string given;
   bool by_chance = false;
-  bool shrink = true;
 };
 
 sim::Case draw(const Options& options, std::uint64_t seed) {
@@ -33,21 +32,6 @@ sim::Case draw(const Options& options, std::uint64_t seed) {
 bool is_worse(const sim::Case& c) {
   const sim::Pair pair = sim::run_pair(c, test::sim_pools());
   return pair.with.violation || !sim::worse_off(c, pair).empty();
-}
-
-sim::Case shrink(sim::Case c, std::chrono::seconds patience) {
-  const auto until = Clock::now() + patience;
-  for (bool simpler = true; simpler && Clock::now() < until;) {
-    simpler = false;
-    for (const sim::Case& candidate : sim::simpler(c)) {
-      if (Clock::now() >= until) break;
-      if (!is_worse(candidate)) continue;
-      c = candidate;
-      simpler = true;
-      break;
-    }
-  }
-  return c;
 }
 
 void show(const sim::Case& c) {
@@ -64,7 +48,7 @@ void show(const sim::Case& c) {
              pair.without.wan_frames[1], pair.with.wan_frames[0], pair.with.wan_frames[1]);
   for (const auto* result : {&pair.without, &pair.with})
     if (result->violation) fmt::print("{}\n", result->violation->text);
-  for (const sim::Worse& worse : sim::worse_off(c, pair)) fmt::print("{}\n", worse.text);
+  for (const std::string& worse : sim::worse_off(c, pair)) fmt::print("{}\n", worse);
 }
 
 /// The number of worlds that are worse.
@@ -78,40 +62,24 @@ std::uint64_t work(const Options& options, unsigned job) {
     const auto worse = sim::worse_off(c, pair);
     if (worse.empty() && !pair.with.violation) continue;
     ++worse_worlds;
-    if (!worse.empty()) fmt::print("seed {}: {} ({} worse)\n", c.seed, worse[0].text, worse.size());
+    if (!worse.empty()) fmt::print("seed {}: {} ({} worse)\n", c.seed, worse[0], worse.size());
     std::fflush(stdout);
   }
   return worse_worlds;
 }
 
 int run(const Options& options) {
-  std::vector<pid_t> children;
-  std::vector<int> pipes;
-  for (unsigned job = 0; job < options.jobs; ++job) {
-    int ends[2];
-    if (pipe(ends) != 0) throw std::runtime_error("no pipe");
-    const pid_t child = fork();
-    if (child == 0) {
-      std::uint64_t count = 0;
-      try {
-        count = work(options, job);
-      } catch (const std::exception& error) {
-        std::cerr << "job " << job << ": " << error.what() << "\n";
-        std::_Exit(3);
-      }
-      std::_Exit(write(ends[1], &count, sizeof(count)) == sizeof(count) ? 0 : 3);
-    }
-    close(ends[1]);
-    pipes.push_back(ends[0]);
-    children.push_back(child);
-  }
+  const auto jobs = test::start_jobs(options.jobs, [&](unsigned job, int pipe) {
+    const std::uint64_t count = work(options, job);
+    if (write(pipe, &count, sizeof(count)) != sizeof(count)) std::_Exit(3);
+  });
   std::uint64_t worse = 0;
   bool died = false;
-  for (unsigned job = 0; job < options.jobs; ++job) {
+  for (const test::Job& job : jobs) {
     std::uint64_t count = 0;
-    if (read(pipes[job], &count, sizeof(count)) == sizeof(count)) worse += count;
+    if (read(job.pipe, &count, sizeof(count)) == sizeof(count)) worse += count;
     int status = 0;
-    waitpid(children[job], &status, 0);
+    waitpid(job.process, &status, 0);
     if (status != 0) died = true;
   }
   fmt::print("{} worlds, {} worse with boxes\n", options.cases, worse);
@@ -123,7 +91,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app(
       "Runs random worlds in virtual time, each with its boxes and without, and says which connections are worse off\n"
-      "with them (docs/design.md, section 3, rule 8).\n"
+      "with them: they die, or take longer by more than a twentieth and a round trip.\n"
       "Exit status: 0 none is, 1 some are, 2 wrong arguments.\n");
   Options options;
   app.add_option("--cases", options.cases, "how many worlds");
@@ -135,33 +103,18 @@ int main(int argc, char** argv) {
   bool print = false, simplify = false;
   app.add_flag("--draw", print, "print the text of the world with --seed, and stop");
   app.add_flag("--simplify", simplify, "make the world with --seed as simple as it can be and still be worse");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  try {
+  return test::run_program(app, argc, argv, [&] {
     if (print) {
       fmt::print("{}\n", sim::to_text(draw(options, options.seed)));
       return 0;
     }
+    if (!simplify && options.text.empty()) return run(options);
+    sim::Case c = options.text.empty() ? draw(options, options.seed) : sim::parse_case(options.text);
     if (simplify) {
-      const sim::Case c = shrink(options.text.empty() ? draw(options, options.seed) : sim::parse_case(options.text),
-                                 std::chrono::seconds(60));
+      c = test::shrink(c, is_worse, std::chrono::seconds(60));
       fmt::print("{}\n", sim::to_text(c));
-      show(c);
-      return 0;
     }
-    if (!options.text.empty()) {
-      show(sim::parse_case(options.text));
-      return 0;
-    }
-    return run(options);
-  } catch (const std::invalid_argument& error) {
-    std::cerr << error.what() << "\n";
-    return 2;
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << "\n";
-    return 1;
-  }
+    show(c);
+    return 0;
+  });
 }

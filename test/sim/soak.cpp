@@ -13,6 +13,7 @@
 #include <map>
 
 #include "pools.hpp"
+#include "program.hpp"
 #include "sim/case.hpp"
 #include "sim/world.hpp"
 
@@ -47,24 +48,6 @@ sim::Result run(const sim::Case& c, bool trace = false) {
     };
   sim::World world(c, test::sim_pools(), print);
   return world.run();
-}
-
-/// A case that fails in the same way and cannot be made simpler by one step.
-sim::Case shrink(sim::Case c, sim::Rule rule, std::chrono::seconds patience) {
-  const auto until = Clock::now() + patience;
-  for (bool simpler = true; simpler && Clock::now() < until;) {
-    simpler = false;
-    for (const sim::Case& candidate : sim::simpler(c)) {
-      if (Clock::now() >= until) break;
-      const auto result = run(candidate);
-      if (result.violation && result.violation->rule == rule) {
-        c = candidate;
-        simpler = true;
-        break;
-      }
-    }
-  }
-  return c;
 }
 
 constexpr std::string_view kKinds[] = {"lossy",      "rejected",         "box crash",      "box starts in the middle",
@@ -160,7 +143,11 @@ int explain(const Options& options, std::uint64_t seed) {
   }
   std::cout << result.violation->text << "\n";
   if (options.shrink) {
-    c = shrink(c, result.violation->rule, std::chrono::seconds(20));
+    const auto fails_alike = [rule = result.violation->rule](const sim::Case& candidate) {
+      const auto again = run(candidate);
+      return again.violation && again.violation->rule == rule;
+    };
+    c = test::shrink(c, fails_alike, std::chrono::seconds(20));
     result = run(c);
     std::cout << "shrunk: " << sim::to_text(c) << "\n" << (result.violation ? result.violation->text : "?") << "\n";
   }
@@ -188,26 +175,9 @@ int expect(const Options& options) {
 
 int soak(const Options& options, const std::string& command) {
   const auto begin = Clock::now();
+  const auto jobs = test::start_jobs(options.jobs, [&](unsigned job, int pipe) { work(options, job, pipe); });
   std::vector<pollfd> pipes;
-  std::vector<pid_t> children;
-  for (unsigned job = 0; job < options.jobs; ++job) {
-    int ends[2];
-    if (pipe(ends) != 0) throw std::runtime_error("no pipe");
-    const pid_t child = fork();
-    if (child == 0) {
-      close(ends[0]);
-      try {
-        work(options, job, ends[1]);
-      } catch (const std::exception& error) {
-        std::cerr << "job " << job << ": " << error.what() << "\n";
-        std::_Exit(3);
-      }
-      std::_Exit(0);
-    }
-    close(ends[1]);
-    pipes.push_back({ends[0], POLLIN, 0});
-    children.push_back(child);
-  }
+  for (const test::Job& job : jobs) pipes.push_back({job.pipe, POLLIN, 0});
   std::vector<Report> latest(options.jobs);
   Report sum;
   auto told = begin;
@@ -243,7 +213,7 @@ int soak(const Options& options, const std::string& command) {
     const double took = std::chrono::duration<double>(Clock::now() - begin).count();
     if (options.seconds != 0 && took > options.seconds) stop = true;
     if (stop)
-      for (const pid_t child : children) kill(child, SIGTERM);
+      for (const test::Job& job : jobs) kill(job.process, SIGTERM);
     if (Clock::now() - told > std::chrono::seconds(terminal ? 1 : 15)) {
       told = Clock::now();
       const double rate = static_cast<double>(sum.cases) / took;
@@ -253,9 +223,9 @@ int soak(const Options& options, const std::string& command) {
     }
   }
   bool died = false;
-  for (const pid_t child : children) {
+  for (const test::Job& job : jobs) {
     int status = 0;
-    waitpid(child, &status, 0);
+    waitpid(job.process, &status, 0);
     if (!stop && status != 0) died = true;
   }
   const double took = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -296,12 +266,7 @@ int main(int argc, char** argv) {
   app.add_option("--expect", options.expect, "succeed as soon as a case breaks this rule, fail when none does");
   bool print = false;
   app.add_flag("--draw", print, "print the text of the case with --seed, and stop");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  try {
+  return test::run_program(app, argc, argv, [&] {
     if (print) {
       std::cout << sim::to_text(draw(options, options.seed)) << "\n";
       return 0;
@@ -316,11 +281,5 @@ int main(int argc, char** argv) {
     std::string command;
     for (int i = 0; i < argc; ++i) command += std::string(i == 0 ? "" : " ") + argv[i];
     return soak(options, command);
-  } catch (const std::invalid_argument& error) {
-    std::cerr << error.what() << "\n";
-    return 2;
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << "\n";
-    return 1;
-  }
+  });
 }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the programs that run random worlds have in common: how they begin and end, their jobs, and how they make a case
+// simpler.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <vector>
+
+#include "sim/case.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace longhaul::test {
+
+/// What `body` returns; 2 for a wrong command line or an std::invalid_argument, 1 after any other exception, whose
+/// words are printed.
+int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
+
+/// A process that works beside others, and the end of the pipe that it writes to.
+struct Job {
+  pid_t process;
+  int pipe;
+};
+/// Each does `work` with its number and its own end of the pipe, and ends: with 3 after an exception, whose words are
+/// printed, else with 0. Throws std::runtime_error when there is no pipe.
+std::vector<Job> start_jobs(unsigned count, const std::function<void(unsigned number, int pipe)>& work);
+
+/// A case that `fails` as well and cannot be made simpler by one step; when `patience` ends, the simplest found so far.
+sim::Case shrink(sim::Case c, const std::function<bool(const sim::Case&)>& fails, std::chrono::seconds patience);
+
+}  // namespace longhaul::test
