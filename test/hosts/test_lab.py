@@ -10,12 +10,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import hurt  # noqa: E402
 import jobs  # noqa: E402
 from lab import jobs as rc_jobs  # noqa: E402
-from lab import perftest, speed  # noqa: E402
+from lab import perftest, speed, stall  # noqa: E402
 from lab.path import Conditions  # noqa: E402
 from lab.process import LabError, run, spawn, stop  # noqa: E402
 from lab.session import Session  # noqa: E402
 from lab.table import render  # noqa: E402
 from lab.tools import PERFTEST_CLOCK  # noqa: E402
+from lab.transfer import HUNG  # noqa: E402
 from lab.traffic import FAMILIES, TRAFFIC, WRONG_DATA  # noqa: E402
 
 BANDWIDTH = """\
@@ -176,11 +177,26 @@ class Jobs(unittest.TestCase):
         self.assertLessEqual(set(jobs.BY_DEFAULT), set(jobs.SCENARIOS))
 
 
+class Path:
+    """Stands in for two boxes of which one no longer forwards."""
+    boxes = ("near", "far")
+
+    def __init__(self):
+        self.frames = 0
+
+    def snapshot(self, name):
+        self.frames += 3
+        zero = dict.fromkeys(("forwarded_wan", "frames_wan", "forwarded_host", "custody_packets", "waiting_frames"), 0)
+        return {**zero, "frames_host": self.frames} if name == "near" else {**zero, "frames_host": 0}
+
+
 class End:
     """Stands in for a command on a host, and for that host."""
 
+    ip, ended_at = "10.9.0.1", 0.0
+
     def __init__(self, rc, output):
-        self.rc, self.output = rc, output
+        self.rc, self.output, self.name = rc, output, "host-a"
         self.running, self.killed, self.seconds = False, False, 1.0
 
     def start(self, _argv, _timeout):
@@ -192,6 +208,9 @@ class End:
     def wait(self):
         return self
 
+    def ended(self, _seconds):
+        return self.killed or self.rc != HUNG
+
     def kill(self):
         self.killed = True
 
@@ -201,8 +220,12 @@ class Pair(unittest.TestCase):
 
     def rping(self, client):
         server = End(0, "")
-        Session((client, server), "", None, lambda _: None).rping("10.9.0.1", 2)
+        Session((client, server), Conditions(), None, lambda _: None).rping("10.9.0.1", 2, timeout=0)
         return server
+
+    def write(self, client, server_rc=0, policy="off"):
+        Session((client, End(server_rc, "")), Conditions(policy=policy), Path(), lambda _: None).perftest(
+            "ib_write_bw", 512, 20000, timeout=0)
 
     def test_a_server_is_left_alone_whose_client_lost_its_own_race(self):
         race = "rdma_get_cm_event: Bad file descriptor\n"
@@ -211,6 +234,31 @@ class Pair(unittest.TestCase):
     def test_a_failed_client_fails(self):
         with self.assertRaises(LabError):
             self.rping(End(255, "ping data: 0\nping data: 1\n"))
+
+
+    def test_a_client_with_its_figures_that_its_server_left_is_done(self):
+        client = End(HUNG, BANDWIDTH)
+        self.write(client)
+        self.assertTrue(client.killed)
+
+    def test_no_other_hung_client_is(self):
+        for client, more in ((End(HUNG, ""), {}), (End(HUNG, BANDWIDTH), {"server_rc": 1}),
+                             (End(HUNG, BANDWIDTH), {"policy": "full"}), (End(1, BANDWIDTH), {})):
+            with self.assertRaises(LabError):
+                self.write(client, **more)
+
+    def test_a_hung_client_says_who_still_moves(self):
+        host = End(HUNG, "/sys/class/net/vec0/statistics/tx_packets:7\n")
+        with self.assertRaisesRegex(LabError, r"hung; .*\n  host-a: tx_packets 7 \(\+0\)\n  near: frames_host 9 \(\+6\)\n"):
+            Session((host, host), Conditions(), Path(), lambda _: None).rping("10.9.0.1", 2, timeout=0)
+
+    def test_a_hang_that_cannot_be_looked_at_is_still_one(self):
+        class Gone(Path):
+            def snapshot(self, name):
+                raise LabError(f"{name} is gone")
+        host = End(HUNG, "")
+        with self.assertRaisesRegex(LabError, "exit code 124.*\nhung, and nobody can say why: near is gone"):
+            Session((host, host), Conditions(), Gone(), lambda _: None).rping("10.9.0.1", 2, timeout=0)
 
 
 class Speed(unittest.TestCase):

@@ -92,6 +92,8 @@ events: []
 class Boxes:
     """host A - near box - link - far box - host B; the cables stay, the three processes come and go."""
 
+    # Those that snapshot() can be asked about while they run.
+    boxes = ("near", "far")
     # Where a capture says most: what each host sees, and what is on the long link.
     capture_points = (("host-a", HOST_INTERFACE), ("near", "wan0"), ("far", "wan0"), ("host-b", HOST_INTERFACE))
 
@@ -218,6 +220,7 @@ class Boxes:
 class Bridge:
     """The reference: the same hosts on a plain Linux bridge. Distance, loss and policy do not apply."""
 
+    boxes = ()
     capture_points = (("host-a", HOST_INTERFACE), ("host-b", HOST_INTERFACE))
 
     def __init__(self, network):

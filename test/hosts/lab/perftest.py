@@ -40,6 +40,14 @@ def parse(text):
     raise LabError("perftest printed no result line")
 
 
+def has_result(text):
+    """Whether a perftest has printed its figures, which it does when its last measured message is complete."""
+    try:
+        return parse(text) is not None
+    except LabError:
+        return False
+
+
 def exit_code(rc, text):
     """What an end's exit code `rc` means, given what it printed."""
     lost_race = rc == 255 and RPING_RACE.search(text) and not RPING_FAILED.search(text)
