@@ -89,6 +89,7 @@ constexpr Field kBox[] = {
 
 constexpr Field kCase[] = {
     FIELD(Case, seed, 0, kAny),
+    FIELD(Case, luck, 0, kMuch),
     FIELD(Case, by_packet, 0, 1),
     FIELD(Case, connected, 0, 1),
     FIELD(Case, connections, 1, 64),

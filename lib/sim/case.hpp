@@ -124,6 +124,7 @@ struct ScriptedEvent {
 
 struct Case {
   Number seed = 1;
+  Number luck = 0;       ///< another draw of what chance does to frames, ports and timers; 0: the seed's own
   Number by_packet = 0;  ///< what befalls frames belongs to the nth copy of a packet, not to the nth frame of a way
   Number connected = 0;  ///< QPs stand from the start: no RDMA-CM is seen
   Number connections = 1;

@@ -12,8 +12,6 @@ namespace longhaul::sim {
 
 namespace {
 
-constexpr double kMost = 1.05;
-
 Duration round_trip(const Case& c) { return 2 * (microseconds(c.wan_delay_us) + c.wan_delay_ns + 2 * c.local_ns); }
 
 bool is_loaded(const Case& c) { return c.a.load_mbps != 0 || c.b.load_mbps != 0; }
@@ -60,15 +58,6 @@ constexpr Exception kExceptions[] = {
 
 double seconds(Duration time) { return static_cast<double>(time) / 1e9; }
 
-/// Time that a connection needs for its fair share of the link, beside all others and the load.
-double fair_time(const Case& c) {
-  double together = 0;
-  for (unsigned h = 0; h < 2; ++h)
-    for (unsigned n = 0; n < c.connections; ++n) together += seconds_on_wan(c, Work(work_plan(c, h, n, 0)));
-  const auto load = static_cast<double>(std::max(c.a.load_mbps, c.b.load_mbps));
-  return load == 0 || c.wan_mbps == 0 ? together : together / std::max(0.5, 1 - load / static_cast<double>(c.wan_mbps));
-}
-
 double allowance(const Case& c, const HostPlan& host) {
   double more = seconds(round_trip(c));
   if (goes_wrong(c)) more += static_cast<double>(host.ack_timeout_us) / 1e6;
@@ -81,8 +70,7 @@ double allowance(const Case& c, const HostPlan& host) {
 /// Where nothing is lost for want of room, each connection is to be as well off.
 std::vector<std::string> worse_each(const Case& c, const Pair& pair) {
   std::vector<std::string> all;
-  const bool shared = c.connections > 1 || c.b.messages != 0 || is_loaded(c);
-  const double fair = shared ? fair_time(c) : 0;
+  const double fair = fair_time(c);
   for (std::size_t i = 0; i < pair.without.deliveries.size() && i < pair.with.deliveries.size(); ++i) {
     const Delivery& without = pair.without.deliveries[i];
     const Delivery& with = pair.with.deliveries[i];
@@ -107,31 +95,14 @@ std::vector<std::string> worse_each(const Case& c, const Pair& pair) {
 /// Which of several connections finds room in a full queue is luck, and so is which of them dies: as many are to live,
 /// and the last of them is to be done as early.
 std::vector<std::string> worse_together(const Case& c, const Pair& pair) {
-  struct Sum {
-    std::size_t dead = 0;
-    std::size_t delivered = 0;
-    double last = 0;
-  };
-  const auto sum_of = [](const Result& result) {
-    Sum sum;
-    for (const Delivery& d : result.deliveries) {
-      if (d.died) ++sum.dead;
-      if (!d.accepted) continue;
-      ++sum.delivered;
-      sum.last = std::max(sum.last, seconds(d.took));
-    }
-    return sum;
-  };
-  const Sum without = sum_of(pair.without), with = sum_of(pair.with);
-  if (with.dead > without.dead)
-    return {fmt::format("{} connections die with boxes, {} without", with.dead, without.dead)};
+  const Fate without = fates_of(pair.without, true)[0], with = fates_of(pair.with, true)[0];
+  if (with.lost > without.lost)
+    return {fmt::format("{} connections are lost with boxes, {} without", with.lost, without.lost)};
   if (with.delivered < without.delivered)
     return {fmt::format("{} are delivered with boxes, {} without", with.delivered, without.delivered)};
-  double more = 0;
-  for (const HostPlan* host : {&c.a, &c.b}) more = std::max(more, allowance(c, *host));
-  const double most = kMost * std::max(without.last, fair_time(c)) + more;
-  if (with.delivered > without.delivered || with.last <= most) return {};
-  return {fmt::format("the last took {:.6f} s with boxes, {:.6f} s without; {:.6f} s at most", with.last, without.last,
+  const double most = kMost * std::max(without.took, fair_time(c)) + allowance(c);
+  if (with.delivered > without.delivered || with.took <= most) return {};
+  return {fmt::format("the last took {:.6f} s with boxes, {:.6f} s without; {:.6f} s at most", with.took, without.took,
                       most)};
 }
 
@@ -154,6 +125,33 @@ std::string_view excepted(const Case& c) {
   return found == std::end(kExceptions) ? std::string_view{} : found->name;
 }
 
+double fair_time(const Case& c) {
+  if (c.connections == 1 && c.b.messages == 0 && !is_loaded(c)) return 0;
+  double together = 0;
+  for (unsigned h = 0; h < 2; ++h)
+    for (unsigned n = 0; n < c.connections; ++n) together += seconds_on_wan(c, Work(work_plan(c, h, n, 0)));
+  const auto load = static_cast<double>(std::max(c.a.load_mbps, c.b.load_mbps));
+  return load == 0 || c.wan_mbps == 0 ? together : together / std::max(0.5, 1 - load / static_cast<double>(c.wan_mbps));
+}
+
+double allowance(const Case& c) { return std::max(allowance(c, c.a), allowance(c, c.b)); }
+
+bool is_contested(const Pair& pair) { return pair.without.totals.queue_dropped != 0; }
+
+std::vector<Fate> fates_of(const Result& result, bool together) {
+  std::vector<Fate> fates(together ? 1 : result.deliveries.size());
+  for (std::size_t i = 0; i < result.deliveries.size(); ++i) {
+    const Delivery& delivery = result.deliveries[i];
+    Fate& fate = fates[together ? 0 : i];
+    fate.of = together ? "all" : delivery.flow;
+    if (delivery.died || !delivery.accepted) ++fate.lost;
+    if (!delivery.accepted) continue;
+    ++fate.delivered;
+    fate.took = std::max(fate.took, seconds(delivery.took));
+  }
+  return fates;
+}
+
 Case plain(Case c) {
   c.box_a = c.box_b = BoxPlan{};
   c.box_a.present = c.box_b.present = 0;
@@ -169,7 +167,7 @@ Pair run_pair(const Case& c, const engine::Pools& pools) {
 
 std::vector<std::string> worse_off(const Case& c, const Pair& pair) {
   if (!excepted(c).empty()) return {};
-  return pair.without.totals.queue_dropped == 0 ? worse_each(c, pair) : worse_together(c, pair);
+  return is_contested(pair) ? worse_together(c, pair) : worse_each(c, pair);
 }
 
 }  // namespace longhaul::sim

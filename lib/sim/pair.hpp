@@ -7,7 +7,7 @@
 // and one round trip, and one timeout of its requester where the case says that something goes wrong. Its fair share of
 // the link is all that it may ask for: without boxes chance gives one of several hosts that flood a link nearly all of
 // it. Where the link drops frames for want of room, chance also chooses who lives; then as many are to live, and the
-// last of them is to be done as early.
+// last of them is to be done as early. Worlds with chance are compared with others (sim/pair_chance.hpp).
 #pragma once
 
 #include <string>
@@ -19,6 +19,8 @@
 #include "sim/world.hpp"
 
 namespace longhaul::sim {
+
+inline constexpr double kMost = 1.05;
 
 struct Pair {
   Result without;
@@ -34,6 +36,23 @@ Duration least_frame_time(const Case& c);
 
 /// Why this world may be worse with boxes, in words; empty: it may not.
 std::string_view excepted(const Case& c);
+
+/// Without boxes something is lost for want of room: then all connections have one fate.
+bool is_contested(const Pair& pair);
+
+/// What became of one connection and direction, or of all.
+struct Fate {
+  std::string of;
+  std::size_t lost = 0;       ///< connections that died or were never delivered
+  std::size_t delivered = 0;  ///< connections whose responder has accepted all
+  double took = 0;            ///< seconds until the last of these was
+};
+std::vector<Fate> fates_of(const Result& result, bool together);
+
+/// Seconds that a connection needs for its fair share of the link, beside all others and the load; 0: it shares none.
+double fair_time(const Case& c);
+/// Seconds on top of 1.05 times what it takes without boxes.
+double allowance(const Case& c);
 
 /// What is worse off with boxes, in words, by the rule for worlds without chance: a connection and direction, or all.
 std::vector<std::string> worse_off(const Case& c, const Pair& pair);

@@ -48,7 +48,7 @@ engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
 
 link::Settings segment_settings(const Case& c, unsigned segment) {
   link::Settings settings;
-  settings.seed = c.seed * 3 + segment;
+  settings.seed = luck_of(c) * 3 + segment;
   if (c.by_packet != 0) settings.fates_by = link::FatesBy::packet;
   const bool wan = segment == 1;
   for (std::size_t way = 0; way < 2; ++way) {
@@ -159,6 +159,7 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   qp.active = (host == 1) == (c.active_b != 0);
   qp.starts_at = when;
   RequesterPlan& r = qp.requester;
+  r.luck = c.luck;
   r.depth = static_cast<std::uint32_t>(plan.depth);
   r.window = static_cast<std::uint32_t>(plan.window);
   r.burst = static_cast<std::uint32_t>(plan.burst);

@@ -19,6 +19,9 @@ inline constexpr unsigned kCmTries = 15;
 inline const BoxPlan& box_plan(const Case& c, unsigned box) { return box == 0 ? c.box_a : c.box_b; }
 inline const HostPlan& host_plan(const Case& c, unsigned host) { return host == 0 ? c.a : c.b; }
 
+/// Seeds what chance does in a world.
+inline std::uint64_t luck_of(const Case& c) { return c.seed + c.luck * 0x9e3779b97f4a7c15; }
+
 /// Of the first QP that `host` has for a connection.
 inline std::uint32_t qpn_of(unsigned host, unsigned connection) { return 0x100 * (host + 1) + connection; }
 /// Of a later generation's: the same, or another where the case says so.

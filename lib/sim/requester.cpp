@@ -48,7 +48,7 @@ Requester::Requester(const RequesterPlan& plan, const Work& work, const wire::Pa
       frame_(frame),
       outlet_(outlet),
       complain_(std::move(complain)),
-      random_(work.plan().key, 0, 2),
+      random_(work.plan().key, plan.luck, 2),
       retries_(plan.retry_count),
       rnr_retries_(plan.rnr_retry) {}
 

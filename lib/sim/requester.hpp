@@ -18,6 +18,7 @@
 namespace longhaul::sim {
 
 struct RequesterPlan {
+  std::uint64_t luck = 0;       ///< of its timers
   std::uint32_t depth = 16;     ///< messages that may be incomplete at once
   std::uint32_t window = 64;    ///< packets that may be unacknowledged at once
   std::uint32_t burst = 8;      ///< packets sent in one go

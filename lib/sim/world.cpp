@@ -110,8 +110,9 @@ World::World(const Case& c, const engine::Pools& pools, Trace trace)
     ports_[h] = std::make_unique<Port>(*this, h);
     hosts_[h] = std::make_unique<Host>(address_of(c, h).ip, vlan_of(c), *ports_[h],
                                        Listener(listener_plan(c, h), frame_from(c, h), *ports_[h]));
-    boxes_[h] = std::make_unique<Box>(h, box_plan(case_, h), engine_settings(c, h), pools_, pair_hash, c.seed, judge_,
-                                      judge_.observer(h), [this, h](Side out, rte_mbuf* f) { from_box(h, out, f); });
+    boxes_[h] =
+        std::make_unique<Box>(h, box_plan(case_, h), engine_settings(c, h), pools_, pair_hash, luck_of(c), judge_,
+                              judge_.observer(h), [this, h](Side out, rte_mbuf* f) { from_box(h, out, f); });
   }
   for (unsigned n = 0; n < c.connections; ++n) {
     connections_.push_back(nullptr);

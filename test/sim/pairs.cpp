@@ -8,6 +8,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "pairs_chance.hpp"
 #include "pools.hpp"
 #include "program.hpp"
 #include "sim/pair.hpp"
@@ -91,7 +92,9 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app(
       "Runs random worlds in virtual time, each with its boxes and without, and says which connections are worse off\n"
-      "with them: they die, or take longer by more than a twentieth and a round trip.\n"
+      "with them: they die, or take longer by more than a twentieth and a round trip. With --chance each runs once\n"
+      "more without boxes and with other luck: the ratios of times are to be distributed as these are, and a world\n"
+      "beyond nearly all of them is run 64 times more both ways.\n"
       "Exit status: 0 none is, 1 some are, 2 wrong arguments.\n");
   Options options;
   app.add_option("--cases", options.cases, "how many worlds");
@@ -99,7 +102,7 @@ int main(int argc, char** argv) {
   app.add_option("--jobs", options.jobs, "processes side by side")->check(CLI::Range(1, 256));
   app.add_option("--case", options.text, "show this one world, as text");
   app.add_option("--given", options.given, "what each world has, as text, whatever is drawn");
-  app.add_flag("--chance", options.by_chance, "worlds with losses and the like by chance");
+  app.add_flag("--chance", options.by_chance, "worlds with losses and the like by chance, judged together");
   bool print = false, simplify = false;
   app.add_flag("--draw", print, "print the text of the world with --seed, and stop");
   app.add_flag("--simplify", simplify, "make the world with --seed as simple as it can be and still be worse");
@@ -108,13 +111,18 @@ int main(int argc, char** argv) {
       fmt::print("{}\n", sim::to_text(draw(options, options.seed)));
       return 0;
     }
-    if (!simplify && options.text.empty()) return run(options);
+    if (!simplify && options.text.empty()) {
+      if (!options.by_chance) return run(options);
+      const auto drawn = [&](std::uint64_t seed) { return draw(options, seed); };
+      return test::judge_by_chance({options.cases, options.seed, options.jobs, drawn}) ? 0 : 1;
+    }
     sim::Case c = options.text.empty() ? draw(options, options.seed) : sim::parse_case(options.text);
     if (simplify) {
       c = test::shrink(c, is_worse, std::chrono::seconds(60));
       fmt::print("{}\n", sim::to_text(c));
     }
     show(c);
+    if (options.by_chance) test::show_by_chance(c);
     return 0;
   });
 }

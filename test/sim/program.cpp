@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <stdexcept>
@@ -29,6 +30,7 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
 
 std::vector<Job> start_jobs(unsigned count, const std::function<void(unsigned number, int pipe)>& work) {
   std::vector<Job> jobs;
+  std::fflush(nullptr);  // else each job prints what waits there as well
   for (unsigned number = 0; number < count; ++number) {
     int ends[2];
     if (pipe(ends) != 0) throw std::runtime_error("no pipe");

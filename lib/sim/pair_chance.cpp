@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/pair_chance.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace longhaul::sim {
+
+namespace {
+
+struct Samples {
+  Sample lost;
+  Sample took;
+  Sample fair;  ///< what it took, or its fair share if that is more
+};
+
+void add(std::vector<Samples>& all, const std::vector<Fate>& fates, double fair) {
+  for (std::size_t i = 0; i < all.size() && i < fates.size(); ++i) {
+    all[i].lost.add(static_cast<double>(fates[i].lost));
+    if (fates[i].delivered == 0) continue;
+    all[i].took.add(fates[i].took);
+    all[i].fair.add(std::max(fates[i].took, fair));
+  }
+}
+
+}  // namespace
+
+std::optional<double> ratio(const Fate& fate, const Fate& other) {
+  if (fate.lost != other.lost || fate.delivered == 0 || other.delivered == 0) return std::nullopt;
+  return fate.took / other.took;
+}
+
+ChancePair run_chance_pair(const Case& c, const Run& run) {
+  Case other = c;
+  other.luck = c.luck + 1;
+  const Pair pair{run(c, false), run(c, true)};
+  const bool together = is_contested(pair);
+  const auto without = fates_of(pair.without, together);
+  const auto compare = [&](const Result& result) {
+    Comparison comparison;
+    const auto fates = fates_of(result, together);
+    for (std::size_t i = 0; i < fates.size() && i < without.size(); ++i) {
+      if (fates[i].lost > without[i].lost) ++comparison.lost_more;
+      if (const auto found = ratio(fates[i], without[i])) comparison.ratios.push_back(*found);
+    }
+    return comparison;
+  };
+  return {compare(pair.with), compare(run(other, false))};
+}
+
+std::vector<std::string> worse_by_chance(const Case& c, const Run& run, unsigned draws) {
+  if (!excepted(c).empty()) return {};
+  std::vector<Pair> pairs;
+  for (unsigned n = 0; n < draws; ++n) {
+    Case drawn = c;
+    drawn.luck = c.luck + 2 + n;
+    pairs.push_back({run(drawn, false), run(drawn, true)});
+  }
+  const bool together = std::ranges::any_of(pairs, is_contested);
+  const auto names = fates_of(pairs[0].without, together);
+  const double fair = fair_time(c), more = allowance(c);
+  std::vector<Samples> without(names.size()), with(names.size());
+  for (const Pair& pair : pairs) {
+    add(without, fates_of(pair.without, together), fair);
+    add(with, fates_of(pair.with, together), fair);
+  }
+  std::vector<std::string> worse;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (is_greater(with[i].lost, without[i].lost, 1, 0))
+      worse.push_back(fmt::format("{}: {:.2f} lost of {} with boxes, {:.2f} without, on average", names[i].of,
+                                  with[i].lost.mean(), together ? c.connections : 1, without[i].lost.mean()));
+    else if (is_greater(with[i].took, without[i].fair, kMost, more))
+      worse.push_back(fmt::format("{} took {:.6f} s with boxes, {:.6f} s without, on average of {}", names[i].of,
+                                  with[i].took.mean(), without[i].took.mean(), draws));
+  }
+  return worse;
+}
+
+bool is_bound_by_window(const Case& c) {
+  if (c.wan_mbps == 0) return true;
+  const auto bits_under_way = [](const HostPlan& host) {
+    return static_cast<double>(std::min(host.depth, host.messages) * host.max_bytes * 8);
+  };
+  const double bits = static_cast<double>(c.connections) * std::max(bits_under_way(c.a), bits_under_way(c.b));
+  // With mixed sizes a message has half of max_bytes on average, and a READ or the answers take their time as well.
+  return bits < static_cast<double>(c.wan_mbps) * static_cast<double>(2 * c.wan_delay_us) / 2 &&
+         std::max(c.a.messages / c.a.depth, c.b.messages / std::max<Number>(1, c.b.depth)) >= 4;
+}
+
+}  // namespace longhaul::sim

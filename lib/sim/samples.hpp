@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What many runs of worlds with chance say together.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace longhaul::sim {
+
+/// How often a ratio was how large, in steps of a thousandth. It has no pointers: a job may write it to a pipe.
+class Ratios {
+ public:
+  /// Those beyond e^12 or below e^-12 are taken for these.
+  void add(double ratio);
+  void add(const Ratios& others);
+  std::uint64_t count() const;
+  /// The least ratio that `part` (0 to 1) of all do not exceed; 0 of none.
+  double quantile(double part) const;
+
+ private:
+  static constexpr int kMiddle = 12000;  // the ratio 1
+  static constexpr double kStep = 0.001;
+
+  std::array<std::uint64_t, 2 * kMiddle + 1> counts_{};
+};
+
+/// Of one quantity.
+class Sample {
+ public:
+  void add(double value);
+  std::size_t count() const { return count_; }
+  double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
+  /// Of the mean, squared.
+  double variance_of_mean() const;
+
+ private:
+  std::size_t count_ = 0;
+  double sum_ = 0;
+  double squares_ = 0;
+};
+
+/// The mean that `large` is drawn from is greater than `factor` times that of `small`, and `more`, by Welch's test: if it
+/// were not, this would be said less than once in a million times.
+bool is_greater(const Sample& large, const Sample& small, double factor, double more);
+
+}  // namespace longhaul::sim

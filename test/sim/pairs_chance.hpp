@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `pairs --chance`: many worlds with chance, judged together.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "sim/case.hpp"
+
+namespace longhaul::test {
+
+struct ChanceOptions {
+  std::uint64_t cases;
+  std::uint64_t seed;
+  unsigned jobs;
+  std::function<sim::Case(std::uint64_t seed)> draw;
+};
+
+/// Prints what it finds, and how far it is on standard error; true if nothing is worse with boxes.
+bool judge_by_chance(const ChanceOptions& options);
+
+/// Prints one world's verdict over many draws of luck.
+void show_by_chance(const sim::Case& c);
+
+}  // namespace longhaul::test
