@@ -40,8 +40,8 @@ class Sample {
   double squares_ = 0;
 };
 
-/// The mean that `large` is drawn from is greater than `factor` times that of `small`, and `more`, by Welch's test: if it
-/// were not, this would be said less than once in a million times.
+/// The mean that `large` is drawn from is greater than `factor` times that of `small`, and `more`, by Welch's test: if
+/// it were not, this would be said less than once in a million times.
 bool is_greater(const Sample& large, const Sample& small, double factor, double more);
 
 }  // namespace longhaul::sim

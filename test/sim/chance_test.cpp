@@ -14,7 +14,8 @@ namespace {
 
 // 1 % loss both ways, a host that repeats after 20 ms: some runs take several timeouts, some none.
 const Case kLossy = sim::parse_case(
-    "seed=3 by_packet=1 connected=1 starts_us=1100000 close=0 a.messages=30 a.patient=0 a.timeout_spread=0 ab1.loss=100 "
+    "seed=3 by_packet=1 connected=1 starts_us=1100000 close=0 a.messages=30 a.patient=0 a.timeout_spread=0 "
+    "ab1.loss=100 "
     "ba1.loss=100");
 
 Result run_plain(const Case& c) { return sim::World(sim::plain(c), test::sim_pools()).run(); }
@@ -119,7 +120,8 @@ TEST_CASE("over many draws: as good is not worse, slower is, and so is dead") {
 }
 
 TEST_CASE("the window binds where the link could take more than a connection may have under way") {
-  CHECK(sim::is_bound_by_window(sim::parse_case("wan_mbps=100 wan_delay_us=5000 a.messages=64 a.depth=4 a.max_bytes=4096")));
-  CHECK_FALSE(
-      sim::is_bound_by_window(sim::parse_case("wan_mbps=100 wan_delay_us=5000 a.messages=64 a.depth=16 a.max_bytes=9000")));
+  CHECK(sim::is_bound_by_window(
+      sim::parse_case("wan_mbps=100 wan_delay_us=5000 a.messages=64 a.depth=4 a.max_bytes=4096")));
+  CHECK_FALSE(sim::is_bound_by_window(
+      sim::parse_case("wan_mbps=100 wan_delay_us=5000 a.messages=64 a.depth=16 a.max_bytes=9000")));
 }
