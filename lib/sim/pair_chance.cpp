@@ -80,12 +80,11 @@ std::vector<std::string> worse_by_chance(const Case& c, const Run& run, unsigned
 bool is_bound_by_window(const Case& c) {
   if (c.wan_mbps == 0) return true;
   const auto bits_under_way = [](const HostPlan& host) {
-    return static_cast<double>(std::min(host.depth, host.messages) * host.max_bytes * 8);
+    return std::min(host.depth, host.messages) * host.max_bytes * 8;
   };
-  const double bits = static_cast<double>(c.connections) * std::max(bits_under_way(c.a), bits_under_way(c.b));
-  // With mixed sizes a message has half of max_bytes on average, and a READ or the answers take their time as well.
-  return bits < static_cast<double>(c.wan_mbps) * static_cast<double>(2 * c.wan_delay_us) / 2 &&
-         std::max(c.a.messages / c.a.depth, c.b.messages / std::max<Number>(1, c.b.depth)) >= 4;
+  const Number bits = c.connections * std::max(bits_under_way(c.a), bits_under_way(c.b));
+  // Half of what a round trip has room for: responses and answers take their time as well.
+  return bits < c.wan_mbps * c.wan_delay_us && std::max(c.a.messages / c.a.depth, c.b.messages / c.b.depth) >= 4;
 }
 
 }  // namespace longhaul::sim

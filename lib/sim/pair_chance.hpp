@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Worlds with chance, with their boxes and without: what one pair shows may be luck.
+// Worlds with chance, with their boxes and without. A single pair of runs proves nothing: the difference may be luck.
 //
-// So many pairs are judged together. Each world runs with boxes, without, and once more without, with other luck: this
-// third run is the control. How much longer the first takes than the second is to be distributed as how much longer the
-// third does. A pair beyond what nearly all controls show is run again, many times both ways with fresh luck, and is
-// worse off only if the means tell so beyond doubt.
+// So pairs are judged in large numbers. Each world runs three times: with boxes, without boxes, and without boxes again
+// but with different luck. The third run is the control. Times with boxes, relative to the second run, should be
+// distributed like those of the control. A pair beyond nearly all controls is run again many times, with fresh luck,
+// both with boxes and without. It counts as worse off only if the means differ beyond doubt.
 #pragma once
 
 #include <functional>

@@ -15,7 +15,7 @@ class Ratios {
   void add(double ratio);
   void add(const Ratios& others);
   std::uint64_t count() const;
-  /// The least ratio that `part` (0 to 1) of all do not exceed; 0 of none.
+  /// The smallest ratio that is at least as large as `part` (0 to 1) of all ratios; 0 if there are none.
   double quantile(double part) const;
 
  private:

@@ -16,8 +16,8 @@ from lab.process import LabError, run, spawn, stop  # noqa: E402
 from lab.session import Session  # noqa: E402
 from lab.table import render  # noqa: E402
 from lab.tools import PERFTEST_CLOCK  # noqa: E402
-from lab.transfer import HUNG  # noqa: E402
 from lab.traffic import FAMILIES, TRAFFIC, WRONG_DATA  # noqa: E402
+from lab.transfer import HUNG  # noqa: E402
 
 BANDWIDTH = """\
  remote address: LID 0000 QPN 0x0012 PSN 0x46a1c6
@@ -186,8 +186,7 @@ class Path:
 
     def snapshot(self, name):
         self.frames += 3
-        zero = dict.fromkeys(("forwarded_wan", "frames_wan", "forwarded_host", "custody_packets", "waiting_frames"), 0)
-        return {**zero, "frames_host": self.frames} if name == "near" else {**zero, "frames_host": 0}
+        return dict.fromkeys(stall.BOX_COUNTERS, 0) | ({"frames_host": self.frames} if name == "near" else {})
 
 
 class End:
@@ -234,7 +233,6 @@ class Pair(unittest.TestCase):
     def test_a_failed_client_fails(self):
         with self.assertRaises(LabError):
             self.rping(End(255, "ping data: 0\nping data: 1\n"))
-
 
     def test_a_client_with_its_figures_that_its_server_left_is_done(self):
         client = End(HUNG, BANDWIDTH)

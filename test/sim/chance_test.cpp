@@ -15,8 +15,7 @@ namespace {
 // 1 % loss both ways, a host that repeats after 20 ms: some runs take several timeouts, some none.
 const Case kLossy = sim::parse_case(
     "seed=3 by_packet=1 connected=1 starts_us=1100000 close=0 a.messages=30 a.patient=0 a.timeout_spread=0 "
-    "ab1.loss=100 "
-    "ba1.loss=100");
+    "ab1.loss=100 ba1.loss=100");
 
 Result run_plain(const Case& c) { return sim::World(sim::plain(c), test::sim_pools()).run(); }
 
@@ -31,7 +30,7 @@ sim::Run instead(void (*change)(Case&)) {
 
 }  // namespace
 
-TEST_CASE("ratios: so many are not beyond a quantile") {
+TEST_CASE("ratios: a quantile is at least as large as its part of all ratios") {
   sim::Ratios ratios;
   CHECK(ratios.quantile(0.5) == 0);
   for (int i = 1; i <= 1000; ++i) ratios.add(i / 100.0);

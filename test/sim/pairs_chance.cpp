@@ -2,14 +2,10 @@
 #include "pairs_chance.hpp"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
-#include <stdexcept>
 
 #include "pools.hpp"
 #include "program.hpp"
@@ -74,26 +70,6 @@ struct Slower {
   bool lost_more;
 };
 
-void write_all(int pipe, const void* data, std::size_t bytes) {
-  const auto* at = static_cast<const char*>(data);
-  while (bytes != 0) {
-    const ssize_t done = write(pipe, at, bytes);
-    if (done <= 0) throw std::runtime_error("nobody reads what this job has found");
-    at += done;
-    bytes -= static_cast<std::size_t>(done);
-  }
-}
-
-void read_all(int pipe, void* data, std::size_t bytes) {
-  auto* at = static_cast<char*>(data);
-  while (bytes != 0) {
-    const ssize_t done = read(pipe, at, bytes);
-    if (done <= 0) throw std::runtime_error("a job ended early");
-    at += done;
-    bytes -= static_cast<std::size_t>(done);
-  }
-}
-
 /// Now and then, for the first of several jobs.
 class Progress {
  public:
@@ -149,19 +125,6 @@ void look(const ChanceOptions& options, unsigned job, int pipe) {
   write_all(pipe, slower.data(), slower.size() * sizeof(Slower));
 }
 
-/// Runs `work` in jobs and has `take` read what each writes.
-void in_jobs(unsigned count, const std::function<void(unsigned, int)>& work, const std::function<void(int)>& take) {
-  bool well = true;
-  for (const Job& job : start_jobs(count, work)) {
-    take(job.pipe);
-    close(job.pipe);
-    int status = 0;
-    waitpid(job.process, &status, 0);
-    well = well && status == 0;
-  }
-  if (!well) throw std::runtime_error("a job failed");
-}
-
 /// Prints the table; true if no quantile is beyond the control's.
 bool print_quantiles(const char* title, const Both& both) {
   fmt::print("{:<36} {:>10} {:>10}\n", title, "with boxes", "control");
@@ -179,28 +142,19 @@ bool print_quantiles(const char* title, const Both& both) {
 }
 
 std::uint64_t run_again(const ChanceOptions& options, const std::vector<std::uint64_t>& seeds) {
-  std::uint64_t worse = 0;
-  in_jobs(
-      options.jobs,
-      [&](unsigned job, int pipe) {
-        std::uint64_t found = 0;
-        Progress progress(job, seeds.size(), "worlds run again");
-        for (std::size_t i = job; i < seeds.size(); i += options.jobs) {
-          progress.at(i);
-          const auto words = sim::worse_by_chance(options.draw(seeds[i]), run_world);
-          if (words.empty()) continue;
-          ++found;
-          fmt::print("seed {}: {} ({} worse)\n", seeds[i], words[0], words.size());
-          std::fflush(stdout);
-        }
-        write_all(pipe, &found, sizeof(found));
-      },
-      [&](int pipe) {
-        std::uint64_t found = 0;
-        read_all(pipe, &found, sizeof(found));
-        worse += found;
-      });
-  return worse;
+  return sum_of_jobs(options.jobs, [&](unsigned job) {
+    std::uint64_t worse = 0;
+    Progress progress(job, seeds.size(), "worlds run again");
+    for (std::size_t i = job; i < seeds.size(); i += options.jobs) {
+      progress.at(i);
+      const auto words = sim::worse_by_chance(options.draw(seeds[i]), run_world);
+      if (words.empty()) continue;
+      ++worse;
+      fmt::print("seed {}: {} ({} worse)\n", seeds[i], words[0], words.size());
+      std::fflush(stdout);
+    }
+    return worse;
+  });
 }
 
 }  // namespace
@@ -208,7 +162,7 @@ std::uint64_t run_again(const ChanceOptions& options, const std::vector<std::uin
 bool judge_by_chance(const ChanceOptions& options) {
   const auto all = std::make_unique<Seen>();
   std::vector<Slower> slower;
-  in_jobs(
+  run_jobs(
       options.jobs, [&](unsigned job, int pipe) { look(options, job, pipe); },
       [&](int pipe) {
         const auto seen = std::make_unique<Seen>();

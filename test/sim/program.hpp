@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -29,6 +30,17 @@ struct Job {
 /// Each does `work` with its number and its own end of the pipe, and ends: with 3 after an exception, whose words are
 /// printed, else with 0. Throws std::runtime_error when there is no pipe.
 std::vector<Job> start_jobs(unsigned count, const std::function<void(unsigned number, int pipe)>& work);
+
+/// Writes or reads so many bytes, whole. Throws std::runtime_error when the other end is gone.
+void write_all(int pipe, const void* data, std::size_t bytes);
+void read_all(int pipe, void* data, std::size_t bytes);
+
+/// Starts jobs, has `take` read what each writes, and waits for them. Throws std::runtime_error when one failed.
+void run_jobs(unsigned count, const std::function<void(unsigned number, int pipe)>& work,
+              const std::function<void(int pipe)>& take);
+
+/// The sum of what `work` returns in each job.
+std::uint64_t sum_of_jobs(unsigned count, const std::function<std::uint64_t(unsigned number)>& work);
 
 /// A case that `fails` as well and cannot be made simpler by one step; when `patience` ends, the simplest found so far.
 sim::Case shrink(sim::Case c, const std::function<bool(const sim::Case&)>& fails, std::chrono::seconds patience);

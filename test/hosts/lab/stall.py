@@ -11,7 +11,7 @@ BEFORE_LIMIT_SECONDS = 20
 
 _HOST_COUNTERS = "grep -H . /sys/class/net/vec0/statistics/[rt]x_packets " \
                  "/sys/class/infiniband/rxe0/ports/1/hw_counters/* 2>/dev/null"
-_BOX_COUNTERS = ("frames_host", "forwarded_wan", "frames_wan", "forwarded_host", "custody_packets", "waiting_frames")
+BOX_COUNTERS = ("frames_host", "forwarded_wan", "frames_wan", "forwarded_host", "custody_packets", "waiting_frames")
 
 
 def watch(command, hosts, path):
@@ -30,8 +30,8 @@ def describe(before, after):
     """A line for each host and box: its counters other than 0, and by how much they grew while watched."""
     lines = [f"hung; what moved in {WATCH_SECONDS} s:"]
     for name, counters in after.items():
-        grown = {key: value - before[name].get(key, 0) for key, value in counters.items()}
-        lines.append(f"  {name}: " + ", ".join(f"{key} {value} ({grown[key]:+})" for key, value in counters.items() if value))
+        lines.append(f"  {name}: " + ", ".join(f"{key} {value} ({value - before[name].get(key, 0):+})"
+                                               for key, value in counters.items() if value))
     return "\n".join(lines) + "\n"
 
 
@@ -39,7 +39,7 @@ def _look(hosts, path):
     seen = {host.name: _host(host) for host in hosts}
     for name in path.boxes:
         counters = path.snapshot(name)
-        seen[name] = {key: counters[key] for key in _BOX_COUNTERS}
+        seen[name] = {key: counters[key] for key in BOX_COUNTERS}
     return seen
 
 
