@@ -259,6 +259,27 @@ class Pair(unittest.TestCase):
             Session((host, host), Conditions(), Gone(), lambda _: None).rping("10.9.0.1", 2, timeout=0)
 
 
+class Transfers(unittest.TestCase):
+    """One that something else is done beside: it begins again when it was refused, and is missed when it is over."""
+
+    def begin(self, *clients):
+        server = End(0, "state LISTEN")
+        host = End(0, "")
+        host.start = lambda _argv, _timeout, ends=iter(clients): next(ends)
+        return Session((host, server), Conditions(), None, lambda _: None).begin(TRAFFIC["write-cm-ipv4"], 100)
+
+    def test_a_refused_one_begins_again(self):
+        refused, second = End(1, "Unexpected CM event bl blka 8\n"), End(0, "")
+        second.running = True
+        transfer = self.begin(refused, second)
+        transfer.wait_until(lambda: transfer.running, "nothing", seconds=0)
+
+    def test_one_that_is_over_is_not_waited_for(self):
+        for client in (End(0, "done"), End(1, "Failed to modify QP")):
+            with self.assertRaisesRegex(LabError, f"over before 9 flows, exit code {client.rc}\n{client.output}"):
+                self.begin(client).wait_until(lambda: False, "9 flows")
+
+
 class Speed(unittest.TestCase):
     """How long measurements last."""
 

@@ -147,7 +147,7 @@ def two_workers(bench):
         extra = ("-q", QPS)
         writes = session.begin(COUNTED, MESSAGES // QPS, server_extra=extra, client_extra=extra)
         # perftest has one more, for what its ends tell each other. The pings alone are counted as under way.
-        wait_until(lambda: len(ctl.json("flows")["flows"]) >= 1 + QPS, PATIENCE, f"{1 + QPS} flows")
+        writes.wait_until(lambda: len(ctl.json("flows")["flows"]) >= 1 + QPS, f"{1 + QPS} flows", PATIENCE)
         writes.wait_under_way(500)
         flows = ctl.json("flows")["flows"]
         expect(len({flow["id"] for flow in flows}) == len(flows) >= 1 + QPS, f"{len(flows)} flows, or one twice")

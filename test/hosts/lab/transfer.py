@@ -85,21 +85,25 @@ class Transfer:
     def running(self):
         return self._client.running
 
+    def wait_until(self, condition, what, seconds=180):
+        """Until condition() is true, with the transfer still running; one that was refused is begun again meanwhile."""
+        def seen():
+            if self.running or self._again_if_refused():
+                return condition()
+            raise LabError(f"{self._client}: over before {what}, exit code "
+                           f"{self._client.rc}\n{self._client.output[-1000:]}")
+        return wait_until(seen, seconds, what)
+
     def wait_under_way(self, count=50, of=None, seconds=180):
         """Until these counters of the near box (by default its pseudo-ACKs, or requests where it may make none) have
         reached `count`, with the transfer still running."""
         unaccelerated = self._traffic.operation in UNACCELERATED
         of = of or (("requests", "requests_unlearned") if unaccelerated else ("pseudo_acks",))
 
-        def seen():
-            if not self.running and self._again_if_refused():
-                return False
-            if not self.running:
-                raise LabError(f"{self._client}: over before anything could be done to it, exit code "
-                               f"{self._client.rc}\n{self._client.output[-1000:]}")
+        def reached():
             counters = self._session.path.snapshot("near")
             return sum(counters[name] for name in of) >= count
-        wait_until(seen, seconds, f"{count} {' + '.join(of)} of {self._client}")
+        self.wait_until(reached, f"{count} {' + '.join(of)} of {self._client}", seconds)
 
     def _end_who_cannot_know(self):
         """While the client runs: an end whose QP has been in error for a while is ended, which its peer then hears of;
