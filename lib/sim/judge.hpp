@@ -95,6 +95,9 @@ class Judge final : public BoxWatch {
   /// Its near box has given up custody in a doubt that it could not resolve, and said so (docs/design.md, section 4): a
   /// life that began unseen, or with `forgers`, who can lead requests to another worker.
   bool ended_unconfirmed(std::size_t flow, bool forgers) const;
+  /// Its responder has had a request of the life before, and took it for its own or for an error (docs/design.md,
+  /// section 4: what nobody can tell).
+  bool haunted(std::size_t flow) const { return flows_[flow]->haunted; }
 
  private:
   static constexpr std::int32_t kNobody = std::numeric_limits<std::int32_t>::max();

@@ -59,9 +59,10 @@ void Responder::accept(const View& view, Time now) {
     odd_nak_said_ = true;
     send_ack(expected_, 0x60 | kUndefined, now);
   }
-  if (begins == in_message_) {
-    watch_.on_malformed(describe(view) + (begins ? ": inside another message" : ": of a message that did not begin"),
-                        now);
+  if (const auto wrong = wrong_with(view, begins)) {
+    watch_.on_malformed(describe(view) + ": " + wrong->what, now);
+    failed_ = true;
+    send_ack(expected_, wire::nak_syndrome(wrong->code), now);
     return;
   }
   const bool send = opcode != nullptr && opcode->operation == wire::Operation::send;
@@ -86,7 +87,6 @@ void Responder::accept(const View& view, Time now) {
   if (opcode != nullptr && opcode->operation == wire::Operation::atomic_request) {
     const wire::AtomicEth& request = view.frame.atomic_eth();
     const std::uint64_t index = (request.virtual_address - kAtomicRegion) / 8;
-    if (index >= words_.size()) return watch_.on_malformed(describe(view) + ": outside of its memory", now);
     const std::uint64_t original = words_[index];
     const bool add = opcode->code == wire::kRcFetchAdd;
     if (add)
@@ -104,6 +104,33 @@ void Responder::accept(const View& view, Time now) {
   }
   execute_payload(view, now);
   if (view.frame.ack_req()) acknowledge(now);
+}
+
+// IBTA vol. 1, 9.7.4.1, and the responder's error table of 9.9.3; rxe_resp.c answers the same.
+std::optional<Responder::Wrong> Responder::wrong_with(const View& view, bool begins) const {
+  const auto invalid = [](const char* what) { return Wrong{what, wire::NakCode::invalid_request}; };
+  const auto refused = [](const char* what) { return Wrong{what, wire::NakCode::remote_access_error}; };
+  if (begins && in_message_) return invalid("inside another message");
+  if (!begins && !in_message_) return invalid("of a message that did not begin");
+  const wire::OpcodeInfo* opcode = view.frame.opcode;
+  if (opcode == nullptr || opcode->operation == wire::Operation::read_request) return std::nullopt;
+  if (opcode->operation == wire::Operation::atomic_request) {
+    const std::uint64_t index = (view.frame.atomic_eth().virtual_address - kAtomicRegion) / 8;
+    return index < words_.size() ? std::nullopt : std::optional(refused("outside of its memory"));
+  }
+  const bool write = opcode->operation == wire::Operation::write;
+  if (!begins && write != (current_.kind == Kind::write)) return invalid("of another kind");
+  const std::size_t size = view.frame.payload().size();
+  if (!opcode->ends_message() && size != plan_.path_mtu) return invalid("not as long as the path MTU");
+  if (!write) return std::nullopt;
+  const std::size_t before = begins ? 0 : current_.bytes.size();
+  const std::uint64_t address = begins ? std::uint64_t{view.frame.reth().virtual_address} : current_.address;
+  const std::uint32_t length = begins ? std::uint32_t{view.frame.reth().dma_length} : current_.size;
+  const std::uint64_t at = address - kWriteRegion;
+  if (size != 0 && (at > memory_.size() || before + size > memory_.size() - at))
+    return refused("outside of its memory");
+  if (opcode->ends_message() && before + size != length) return invalid("the WRITE is not as long as it said");
+  return std::nullopt;
 }
 
 void Responder::read(const View& view, std::uint64_t address, std::uint32_t bytes, std::uint32_t psns, Time now) {
@@ -134,21 +161,13 @@ void Responder::execute_payload(const View& view, Time now) {
     }
     in_message_ = true;
   }
-  if (write != (current_.kind == Kind::write)) return watch_.on_malformed(describe(view) + ": of another kind", now);
   const auto payload = view.frame.payload();
-  if (write) {
+  if (write && !payload.empty()) {
     const std::uint64_t at = current_.address + current_.bytes.size() - kWriteRegion;
-    if (at + payload.size() > memory_.size())
-      return watch_.on_malformed(describe(view) + ": outside of its memory", now);
     std::ranges::copy(payload, memory_.begin() + static_cast<std::ptrdiff_t>(at));
   }
   current_.bytes.insert(current_.bytes.end(), payload.begin(), payload.end());
-  if (!opcode->ends_message()) {
-    if (payload.size() != plan_.path_mtu) watch_.on_malformed(describe(view) + ": shorter than the path MTU", now);
-    return;
-  }
-  if (write && current_.bytes.size() != current_.size)
-    return watch_.on_malformed(describe(view) + ": the WRITE is not as long as it said", now);
+  if (!opcode->ends_message()) return;
   current_.size = static_cast<std::uint32_t>(current_.bytes.size());
   if (opcode->has(wire::kHasImmDt)) {
     current_.kind = write ? Kind::write_imm : Kind::send_imm;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "flow/time.hpp"
@@ -47,7 +48,8 @@ struct Delivered {
   std::vector<std::uint8_t> bytes{};  ///< SEND and WRITE
 };
 
-/// Hears of each packet and message that the responder accepts, and of requests no requester may send.
+/// Hears of each packet and message that the responder accepts, and of requests no requester may send, which it refuses
+/// as real ones do: with a fatal NAK.
 class ResponderWatch {
  public:
   virtual ~ResponderWatch() = default;
@@ -86,7 +88,14 @@ class Responder {
     std::uint64_t original;
   };
 
+  /// Why a request is not accepted though its PSN is next, and what the NAK says.
+  struct Wrong {
+    const char* what;
+    wire::NakCode code;
+  };
+
   void accept(const View& view, Time now);
+  std::optional<Wrong> wrong_with(const View& view, bool begins) const;
   void repeated(const View& view, Time now);
   bool take_receive(Time now);
   std::uint32_t available(Time now) const;

@@ -613,6 +613,7 @@ void World::check_end() {
     for (const auto& c : *list) {
       // A requester that ends takes both directions with it.
       const bool unconfirmed = ended_unconfirmed(c->flow[0]) || ended_unconfirmed(c->flow[1]);
+      const bool haunted = judge_.haunted(c->flow[0]) || judge_.haunted(c->flow[1]);
       for (unsigned h = 0; h < 2; ++h) {
         const Requester& requester = c->qp[h]->requester();
         const std::size_t posted = c->work[h]->messages().size();
@@ -626,7 +627,7 @@ void World::check_end() {
                                     requester.succeeded(), posted),
                         now_);
         const bool cut = c->left && !c->done;
-        const bool must = must_complete(case_) && !unconfirmed;
+        const bool must = must_complete(case_) && !unconfirmed && !haunted;
         if (started && !cut && c->qp[1 - h]->open() && must && requester.succeeded() != posted)
           judge_.report(Rule::live,
                         fmt::format("{}{}: {} of {} messages completed, status {}", h == 0 ? "A>B " : "B>A ", c->number,
