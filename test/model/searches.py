@@ -9,17 +9,18 @@ class Search:
     name: str
     why: str
     defines: dict = field(default_factory=dict)
-    long: bool = False    # worth an optimizing compiler, and not for tools/test
+    long: bool = False    # not for tools/test
     quick: bool = True    # short, and for tools/test when not long
     cycles: bool = False  # looks for endless runs instead of dead ends: every cycle without progress is an error
+    large: bool = False   # more than eight million transitions: worth an optimizing compiler
 
 
 def open_fault(name, why, cycles=False, **defines):
     return Search("open", name, why, defines, cycles=cycles)
 
 
-def hold(name, why, long=False, cycles=False, **defines):
-    return Search("hold", name, why, defines, long, not long, cycles)
+def hold(name, why, long=False, cycles=False, large=False, **defines):
+    return Search("hold", name, why, defines, long, not long, cycles, large or long)
 
 
 ALL = "FREE"
@@ -34,18 +35,19 @@ LIFE = dict(READS=0, GIVE_UP=1, LOSSES=0, DUPS=0)
 
 HOLD = [
     hold("two-any", "any two requests; losses and duplicates without limit, timers at any moment", N=2),
-    hold("two-host-loss", "the same with losses between requester and box", N=2, HOST_LOSSES=ALL, DUPS=0),
-    hold("two-burst", "the end of a burst as a step of its own", N=2, DUPS=0, BURST=1),
-    hold("two-reordered", "two packets of a direction change places", N=2, REORDERS=1, DUPS=0),
+    hold("two-host-loss", "the same with losses between requester and box", N=2, HOST_LOSSES=ALL, DUPS=0, large=True),
+    hold("two-burst", "the end of a burst as a step of its own", N=2, DUPS=0, BURST=1, large=True),
+    hold("two-reordered", "two packets of a direction change places", N=2, REORDERS=1, DUPS=0, large=True),
     hold("two-crash", "the box dies and starts again, also between record and pseudo-ACK", N=2, CRASHES=1, DUPS=0),
-    hold("two-custody-limit", "custody of one packet: plain, rejoining", N=2, CUSTODY=1, DUPS=0, HOST_LOSSES=1),
+    hold("two-custody-limit", "custody of one packet: plain, rejoining", N=2, CUSTODY=1, DUPS=0, HOST_LOSSES=1,
+         large=True),
     hold("two-window", "pseudo-ACKs withheld beyond one unanswered packet", N=2, WINDOW=1, DUPS=0),
-    hold("two-rnr-fatal", "RNR and fatal NAKs", N=2, RNRS=1, FATALS=1, DUPS=0, LOSSES=1),
+    hold("two-rnr-fatal", "RNR and fatal NAKs", N=2, RNRS=1, FATALS=1, DUPS=0, LOSSES=1, large=True),
     hold("two-closing", "the responder closes, the box gives up, the requester gives up", N=2, READS=0, CLOSES=1,
          GIVE_UP=1, EXHAUSTS=1, LOSSES=0, DUPS=0),
     hold("two-closing-lossy", "the same with a loss", True, N=2, READS=0, CLOSES=1, GIVE_UP=1, EXHAUSTS=1, LOSSES=1,
          DUPS=0),
-    hold("two-drain", "drain begins at any moment", N=2, DRAINS=1, DUPS=0),
+    hold("two-drain", "drain begins at any moment", N=2, DRAINS=1, DUPS=0, large=True),
     hold("clean-three", "a repeat that crosses the responder's ACK, and losses: all arrives", N=3, CLEAN=1, LOSSES=2,
          DUPS=0, **ORDERED),
     hold("clean-three-arrives", "the same where a close waits", N=3, CLEAN=1, LOSSES=2, DUPS=0, PATIENT=1, **ORDERED),
@@ -66,7 +68,7 @@ HOLD = [
          N=3, CRASHES=1, LOSSES=1, DUPS=0, RETRY_COUNT=2, **ORDERED),
     hold("two-credits", "an absorbed ACK may announce receives, which are passed on", N=2, CREDITS=1, LOSSES=1,
          DUPS=0),
-    hold("two-strays", "answers below una may be another connection's", N=2, STRAYS=1, LOSSES=1, DUPS=1),
+    hold("two-strays", "answers below una may be another connection's", N=2, STRAYS=1, LOSSES=1, DUPS=1, large=True),
     hold("two-strangers", "an ACK of another connection comes to the same QPN", N=2, STRANGERS=1, LOSSES=1, READS=0, DUPS=0),
     hold("two-idle", "the flow may be confirmed again whenever it is idle", N=2, IDLES=1, LOSSES=1, DUPS=0),
     hold("clean-unknown-nak", "a NAK of an unknown code, a loss: all arrives", N=2, CLEAN=1, UNKNOWNS=1, LOSSES=1,
@@ -81,11 +83,11 @@ HOLD = [
     hold("lives-two-same", "the same bytes", N=2, LIVES=1, SAME=255, **LIFE),
     hold("lives-two-idle", "after a long silence", N=2, LIVES=1, IDLES=1, **LIFE),
     hold("lives-first-same", "the first packet is that of the life before, the others are not", N=3, LIVES=1, SAME=1,
-         K0="WRITE", K1="WRITE", K2="WRITE", **LIFE),
+         K0="WRITE", K1="WRITE", K2="WRITE", large=True, **LIFE),
     hold("lives-held-back", "packets that were never sent wait behind a probe or an RNR wait", N=3, LIVES=1, HELD_BACK=1,
-         SAME=1, K0="WRITE", K1="WRITE", K2="WRITE", **LIFE),
+         SAME=1, K0="WRITE", K1="WRITE", K2="WRITE", large=True, **LIFE),
     hold("lives-first-lost", "the first packet is lost before the box, the second is the same, the third is not", N=3, LIVES=1,
-         SAME=2, HOST_LOSSES=1, K0="WRITE", K1="WRITE", K2="WRITE", **LIFE),
+         SAME=2, HOST_LOSSES=1, K0="WRITE", K1="WRITE", K2="WRITE", large=True, **LIFE),
     hold("lives-two-reads", "READs and atomics in both lives", N=2, LIVES=1, **{**LIFE, "READS": 1}),
     hold("lives-two-crash", "the box restarts, before or in the second life", N=2, LIVES=1, CRASHES=1, **LIFE),
     hold("lives-two-credits", "an absorbed ACK announces receives: the box acknowledges again", N=2, LIVES=1, CREDITS=1,
@@ -105,8 +107,8 @@ HOLD = [
 ]
 
 
-def defect(name, why, cycles=False, **defines):
-    return Search("defect", name.replace("_", "-"), why, dict(DEFECT=name, **defines), cycles=cycles)
+def defect(name, why, cycles=False, large=False, **defines):
+    return Search("defect", name.replace("_", "-"), why, dict(DEFECT=name, **defines), cycles=cycles, large=large)
 
 
 DEFECTS = [
@@ -139,7 +141,7 @@ DEFECTS = [
          K1="SILENT",
            K2="WRITE", K3="WRITE", LOSSES=1, HOST_LOSSES=1, DUPS=0, CLEAN=1, **ORDERED),
     defect("ack_after_end", "a repeated pseudo-ACK after the connection's end", N=3, READS=0, BURST=1, CREDITS=1, CLOSES=1,
-           LOSSES=1, DUPS=0, K0="WRITE", K1="WRITE", K2="WRITE"),
+           LOSSES=1, DUPS=0, K0="WRITE", K1="WRITE", K2="WRITE", large=True),
     defect("reack_repeats", "any repeat below h is acknowledged by h - 1", N=2, LIVES=1, **LIFE),
     defect("resend_in_doubt", "custody is resent in doubt", N=2, LIVES=1, **LIFE),
     defect("first_send_in_doubt", "what was never sent goes on in doubt", N=3, LIVES=1, HELD_BACK=1, SAME=1, K0="WRITE",
@@ -147,9 +149,9 @@ DEFECTS = [
     defect("old_voucher", "what was vouched for stays so at another sign of another life", N=2, LIVES=1, MID_DOUBT=1,
            **LIFE),
     defect("keeps_unconfirmed", "a repeat before the first answer leaves custody as it is", N=3, LIVES=1, SAME=1,
-           K0="WRITE", K1="WRITE", K2="WRITE", **LIFE),
+           K0="WRITE", K1="WRITE", K2="WRITE", large=True, **LIFE),
     defect("speaks_after_repeat", "a repeat of what custody holds stops no pseudo-ACK", N=3, LIVES=1, SAME=2, HOST_LOSSES=1,
-           K0="WRITE", K1="WRITE", K2="WRITE", **LIFE),
+           K0="WRITE", K1="WRITE", K2="WRITE", large=True, **LIFE),
     defect("any_answer_resumes", "any answer ends a doubt", N=2, LIVES=1, **LIFE),
     defect("answer_without_msn", "an answer releases custody whatever its MSN", N=2, STRANGERS=1, LOSSES=1, READS=0,
            DUPS=0),
