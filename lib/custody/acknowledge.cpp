@@ -43,14 +43,17 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
   if (may_acknowledge(flow)) {
     examine(flow, now);
     if (flow.policy == flow::Policy::window) acknowledge_within_message(flow, now);
-    if (flow.gap_nak_wanted && flow.phase == Phase::confirmed && flow.queue.to_acknowledge() == nullptr) nak_gap(flow);
+    if (flow.gap_nak_wanted && flow.phase == Phase::confirmed && flow.queue.to_acknowledge() == nullptr &&
+        !may_have_left(flow, now))
+      nak_gap(flow);
   } else {
     flow.late_end = flow.tail;
   }
 
   if (flow.repair_nak_wanted && flow.silent == 0) {
     flow.repair_nak_wanted = false;
-    if (psn_lt(flow.h, flow.sent_top) && !may_have_left(flow, now))  // all may be answered by now
+    // All may be answered by now.
+    if (psn_lt(flow.h, flow.sent_top) && !answered_unseen(flow, flow.h) && !may_have_left(flow, now))
       send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::repair_naks);
   }
   // With custody empty it is what the responder said itself just now.
@@ -152,10 +155,17 @@ void NearPart::acknowledge_within_message(NearFlow& flow, Time now) {
   pseudo_ack(flow, psn_add(flow.examined_end, -1), flow.msn_released, flow.examined_bytes, kNever, now);
 }
 
+// The responder has acknowledged it to the requester, which ignores a NAK for it. Of a gap it repeats what is beyond,
+// and that passes.
+bool NearPart::answered_unseen(const NearFlow& flow, std::uint32_t psn) {
+  return flow.unseen_end && psn_lt(psn, *flow.unseen_end);
+}
+
 // A NAK acknowledges what precedes it, so it comes when all of that may be acknowledged.
 void NearPart::nak_gap(NearFlow& flow) {
   flow.gap_nak_wanted = false;
   flow.gap_nak_sent = true;
+  if (answered_unseen(flow, flow.tail)) return;
   flow.examined_end = flow.tail;
   promise(flow, flow.tail, psn_add(flow.msn_base, flow.msn_tail), flow.bytes_taken);
   send_made(flow, flow.tail, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::pseudo_naks);

@@ -209,7 +209,6 @@ class NearPart {
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
   bool may_nak_gap(const NearFlow& flow) const;
   static bool amid_traffic(const NearFlow& flow, Time now);
-  static bool gap_is_answered(const NearFlow& flow, const Span& span);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   [[gnu::always_inline]] inline bool sends_newest(const NearFlow& flow, Time now) const;
   [[gnu::always_inline]] inline bool sends_at_once(const NearFlow& flow, Time now) const;
@@ -295,6 +294,7 @@ class NearPart {
   void pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause, Time now);
   void acknowledge_within_message(NearFlow& flow, Time now);
   void nak_gap(NearFlow& flow);
+  static bool answered_unseen(const NearFlow& flow, std::uint32_t psn);
   static std::uint8_t ack_syndrome(const NearFlow& flow);
   static void promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h, std::uint64_t bytes);
   bool send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter,

@@ -175,12 +175,6 @@ void NearPart::strange_request(NearFlow& flow, const wire::Frame& frame, Time no
   if (!flow.queue.empty()) doubt(flow, frame, span_of(flow, frame), now);
 }
 
-// The responder has acknowledged something of it to the requester, which ignores a NAK for that. It repeats what is
-// beyond, and that passes.
-bool NearPart::gap_is_answered(const NearFlow& flow, const Span& span) {
-  return flow.unseen_end && psn_lt(flow.tail, *flow.unseen_end) && psn_le(*flow.unseen_end, span.psn);
-}
-
 Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
   const bool first = !flow.gap_nak_wanted && !flow.gap_nak_sent;
   // A requester that is asked for the gap fills it. One that only repeats what is beyond has nothing before it.
@@ -189,7 +183,6 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
     // All before the gap is in custody, and the responder would discard what is beyond: ask for the rest from here.
     ++counters_[Counter::dropped_beyond_gap];
     flow.gap_top = psn_add(span.last_psn, 1);
-    if (gap_is_answered(flow, span)) flow.gap_nak_sent = true;
     if (!flow.gap_nak_sent) flow.gap_nak_wanted = true;
     return Verdict::drop;
   }

@@ -306,6 +306,42 @@ TEST_CASE("a gap that the responder has answered is not asked for", "[engine][ac
   CHECK(rig.at_wan() == Lines{"write_only 102!"});
 }
 
+TEST_CASE("a gap of which the responder has answered more than was seen is not asked for", "[engine][acknowledge]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  SECTION("repeats of what it has answered leave one out") {
+    rig.wan_sends(pair.ack(104, 5));
+    rig.host_sends({pair.write(101), pair.write(103)});
+    CHECK(rig.at_host() == Lines{"ack 104 msn 5", "ack 101 msn 2"});
+  }
+  SECTION("the NAK has waited for a READ") {
+    rig.host_sends({pair.read(101), pair.write(103)});
+    rig.wan_sends({pair.answer("read_only", 101, 2), pair.ack(104, 5)});
+    CHECK(rig.at_host() == Lines{"read_only 101", "ack 104 msn 5"});
+  }
+}
+
+TEST_CASE("requests that the responder has answered unseen are not asked for when custody goes again",
+          "[engine][acknowledge]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.write(102)});
+  rig.at_host();
+  rig.engine->set_draining(true);
+  rig.host_sends(pair.write(103));
+  rig.engine->set_draining(false);
+  SECTION("it has not") {
+    rig.wan_sends(pair.nak(102, 2));
+    CHECK(rig.at_host() == Lines{"nak0 103 msn 3"});
+  }
+  SECTION("it has") {
+    rig.wan_sends({pair.nak(102, 2), pair.ack(105, 6)});
+    CHECK(rig.at_host() == Lines{"ack 105 msn 6"});
+  }
+}
+
 TEST_CASE("the gap's NAK waits for unfinished READs", "[engine][acknowledge]") {
   Rig rig;
   const Pair pair;

@@ -438,6 +438,12 @@ TEST_CASE("answers to a requester that may be with another responder make the bo
     says = {"nak0 104 msn 4"};
     drained = true;
   }
+  SECTION("the NAK of a gap has waited for a READ") {
+    asked = {pair.read(102), pair.write(104)};
+    answers = {pair.answer("read_only", 102, 3)};
+    itself = "read_only 102";
+    says = {"read_only 102", "nak0 103 msn 3"};
+  }
   REQUIRE(!asked.empty());
   Looking rig(settings);
   rig.connect_confirmed(pair);
@@ -472,8 +478,10 @@ TEST_CASE("a requester that may be with another responder is asked for no gap", 
   rig.send(newcomer, 101, 8);
   rig.at_host();
   rig.wan_sends(newcomer.ack(102, 3));
+  rig.at_wan();
   rig.host_sends(pair.write(108));
   CHECK(rig.at_host().empty());
+  CHECK(rig.at_wan() == Lines{"write_only 108!"});
 }
 
 TEST_CASE("an unknown QP that begins again where it was is a newcomer", "[engine][traffic][identity]") {
