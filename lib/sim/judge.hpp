@@ -64,6 +64,9 @@ class Judge final : public BoxWatch {
   void on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) override;
   void on_dropped(unsigned box, std::uint64_t frames) override;
 
+  /// A host is about to receive it.
+  void at_host(const rte_mbuf* frame);
+
   /// Call before its engines are made.
   void box_starts(unsigned box, Time now);
   /// Frames of different QPs then may overtake each other in it.
