@@ -220,6 +220,7 @@ REACHES.append(Search("reach", "failed-by-retries", "a requester without a retry
 
 # A defect's error must be the defect's: the same search without it finds nothing.
 WITHOUT = [Search("hold", "without-" + s.name, "the same without the defect",
-                  {k: v for k, v in s.defines.items() if k != "DEFECT"}, quick=False, cycles=s.cycles) for s in DEFECTS]
+                  {k: v for k, v in s.defines.items() if k != "DEFECT"}, quick=False, cycles=s.cycles, large=s.large)
+           for s in DEFECTS]
 
 SEARCHES = HOLD + DEFECTS + WITHOUT + REACHES

@@ -31,7 +31,7 @@ struct Job {
 /// printed, else with 0. Throws std::runtime_error when there is no pipe.
 std::vector<Job> start_jobs(unsigned count, const std::function<void(unsigned number, int pipe)>& work);
 
-/// Writes or reads so many bytes, whole. Throws std::runtime_error when the other end is gone.
+/// Writes or reads exactly `bytes` bytes. Throws std::runtime_error if the other end of the pipe is closed.
 void write_all(int pipe, const void* data, std::size_t bytes);
 void read_all(int pipe, void* data, std::size_t bytes);
 
