@@ -44,7 +44,7 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
     examine(flow, now);
     if (flow.policy == flow::Policy::window) acknowledge_within_message(flow, now);
     if (flow.gap_nak_wanted && flow.phase == Phase::confirmed && flow.queue.to_acknowledge() == nullptr &&
-        !may_have_left(flow, now))
+        may_ask_for(flow, flow.tail, now))
       nak_gap(flow);
   } else {
     flow.late_end = flow.tail;
@@ -52,8 +52,7 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
 
   if (flow.repair_nak_wanted && flow.silent == 0) {
     flow.repair_nak_wanted = false;
-    // All may be answered by now.
-    if (psn_lt(flow.h, flow.sent_top) && !answered_unseen(flow, flow.h) && !may_have_left(flow, now))
+    if (psn_lt(flow.h, flow.sent_top) && may_ask_for(flow, flow.h, now))  // all may be answered by now
       send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::repair_naks);
   }
   // With custody empty it is what the responder said itself just now.
@@ -155,17 +154,17 @@ void NearPart::acknowledge_within_message(NearFlow& flow, Time now) {
   pseudo_ack(flow, psn_add(flow.examined_end, -1), flow.msn_released, flow.examined_bytes, kNever, now);
 }
 
-// The responder has acknowledged it to the requester, which ignores a NAK for it. Of a gap it repeats what is beyond,
-// and that passes.
-bool NearPart::answered_unseen(const NearFlow& flow, std::uint32_t psn) {
-  return flow.unseen_end && psn_lt(psn, *flow.unseen_end);
+// A NAK for `psn` is for a requester that is still here, and waits for an answer to it. It ignores a NAK for what the
+// responder has acknowledged, repeats what is beyond, and that passes.
+bool NearPart::may_ask_for(const NearFlow& flow, std::uint32_t psn, Time now) const {
+  const bool answered_unseen = flow.unseen_end && psn_lt(psn, *flow.unseen_end);
+  return !answered_unseen && !may_have_left(flow, now);
 }
 
 // A NAK acknowledges what precedes it, so it comes when all of that may be acknowledged.
 void NearPart::nak_gap(NearFlow& flow) {
   flow.gap_nak_wanted = false;
   flow.gap_nak_sent = true;
-  if (answered_unseen(flow, flow.tail)) return;
   flow.examined_end = flow.tail;
   promise(flow, flow.tail, psn_add(flow.msn_base, flow.msn_tail), flow.bytes_taken);
   send_made(flow, flow.tail, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::pseudo_naks);

@@ -294,7 +294,7 @@ class NearPart {
   void pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause, Time now);
   void acknowledge_within_message(NearFlow& flow, Time now);
   void nak_gap(NearFlow& flow);
-  static bool answered_unseen(const NearFlow& flow, std::uint32_t psn);
+  bool may_ask_for(const NearFlow& flow, std::uint32_t psn, Time now) const;
   static std::uint8_t ack_syndrome(const NearFlow& flow);
   static void promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h, std::uint64_t bytes);
   bool send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter,

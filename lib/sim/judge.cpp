@@ -320,15 +320,6 @@ void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View
   report(Rule::transparent, fmt::format("out of order, or one before it was kept back: {}", describe(view)), now);
 }
 
-void Judge::at_host(const rte_mbuf* frame) {
-  const View view(frame);
-  if (!view.intact || !view.reliable() || is_answer(view)) return;
-  // Whosever it is, the newest life takes it.
-  const auto found = by_responder_.find(view.qpn());
-  if (found != by_responder_.end() && found->second->seen_at != kNever)
-    note_arrived(*found->second, fingerprint(view.bytes));
-}
-
 void Judge::note_seen(Flow& flow, const View& view, Time now) {
   const std::int32_t position = flow.plan.work->position_of(view.psn());
   if (position < 0 || static_cast<std::uint32_t>(position) >= flow.left.size()) return;
@@ -341,6 +332,7 @@ void Judge::note_seen(Flow& flow, const View& view, Time now) {
 // life's. Where the way has let it be overtaken by that first one, or no RDMA-CM announces a life, nobody can tell:
 // plain RoCE has such ghosts too, of whatever was under way (docs/design.md, section 4: what nobody can tell).
 void Judge::note_arrived(Flow& flow, std::uint64_t print) const {
+  if (flow.seen_at == kNever) return;
   const auto& left = ports_[flow.plan.requester_host].left;
   const auto found = left.find(print);
   if (found == left.end()) return;

@@ -64,9 +64,6 @@ class Judge final : public BoxWatch {
   void on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) override;
   void on_dropped(unsigned box, std::uint64_t frames) override;
 
-  /// A host is about to receive it.
-  void at_host(const rte_mbuf* frame);
-
   /// Call before its engines are made.
   void box_starts(unsigned box, Time now);
   /// Frames of different QPs then may overtake each other in it.
@@ -109,6 +106,7 @@ class Judge final : public BoxWatch {
   class Watch final : public ResponderWatch {
    public:
     Watch(Judge& judge, Flow& flow) : judge_(judge), flow_(flow) {}
+    void on_received(const View& view) override;
     void on_accepted(std::uint32_t first_psn, std::uint32_t psns, Time now) override;
     void on_delivered(const Delivered& message, Time now) override;
     void on_malformed(const std::string& what, Time now) override;

@@ -24,6 +24,7 @@ Responder::Responder(const ResponderPlan& plan, const wire::PacketBuilder& frame
 
 void Responder::receive(const View& view, Time now) {
   if (dead_ || failed_) return;
+  watch_.on_received(view);
   const std::int32_t ahead = psn_diff(view.psn(), expected_);
   if (ahead > 0) {
     nak_gap(now);

@@ -337,7 +337,6 @@ void World::deliver(unsigned segment, link::Way way) {
   if (segment == (to_b ? 2u : 0u)) {
     for (rte_mbuf* frame : burst) {
       tell(host == 0 ? "> A " : "> B ", frame);
-      judge_.at_host(frame);
       hosts_[host]->receive(frame, now_);
       rte_pktmbuf_free(frame);
     }
