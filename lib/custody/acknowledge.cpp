@@ -69,7 +69,7 @@ bool NearPart::may_acknowledge(const NearFlow& flow) const {
 // another connection, which that answer may be meant for, has begun since custody last took a request, the requester
 // may be with that one, and would believe what it hears. With policy off nothing shows one.
 bool NearPart::may_have_left(const NearFlow& flow, Time now) const {
-  const Time asked = last_taken(flow);
+  const Time asked = std::max(last_taken(flow), flow.asked_at);
   if (asked == now) return false;
   return flow.next_policy == flow::Policy::off || outlet_.may_listen_elsewhere(flow, psn_add(flow.una, -1), asked);
 }
@@ -155,10 +155,9 @@ void NearPart::acknowledge_within_message(NearFlow& flow, Time now) {
 }
 
 // A NAK for `psn` is for a requester that is still here, and waits for an answer to it. It ignores a NAK for what the
-// responder has acknowledged, repeats what is beyond, and that passes.
+// responder has acknowledged.
 bool NearPart::may_ask_for(const NearFlow& flow, std::uint32_t psn, Time now) const {
-  const bool answered_unseen = flow.unseen_end && psn_lt(psn, *flow.unseen_end);
-  return !answered_unseen && !may_have_left(flow, now);
+  return !answered_unseen(flow, psn) && !may_have_left(flow, now);
 }
 
 // A NAK acknowledges what precedes it, so it comes when all of that may be acknowledged.

@@ -51,7 +51,7 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (flow.path_mtu == 0) flow.path_mtu = wire::path_mtu_shown_by(frame);
   if (psn_le(flow.sent_top, psn)) {
     ++counters_[Counter::answers_not_sent];
-    flow.unseen_end = psn_add(psn, 1);
+    note_unseen(flow, frame);
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
   }
@@ -96,6 +96,19 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (flow.record != nullptr && flow.phase != Phase::failed) flow.record->answered(flow.bytes_answered);
   if (armed_late(flow, now)) arm(flow, now);
   return verdict;
+}
+
+// It answers requests that were not seen here; a NAK, those before it. Answers may come in another order.
+void NearPart::note_unseen(NearFlow& flow, const wire::Frame& frame) {
+  const bool nak = frame.opcode->operation == wire::Operation::acknowledge &&
+                   wire::aeth_kind(frame.aeth().syndrome) != wire::AethKind::ack;
+  const std::uint32_t end = nak ? frame.psn() : psn_add(frame.psn(), 1);
+  if (!answered_unseen(flow, end)) flow.unseen_end = end;
+}
+
+// What was noted stays, and on the circle of PSNs what is long past comes to lie ahead again.
+bool NearPart::answered_unseen(const NearFlow& flow, std::uint32_t psn) {
+  return flow.unseen_end && psn_lt(psn, *flow.unseen_end) && plausible(flow, *flow.unseen_end);
 }
 
 // A requester that heard the responder itself (while no box was there, or over an answer that was under way) ignores a

@@ -139,7 +139,7 @@ Time NearPart::last_taken(const NearFlow& flow) {
   return flow.queue.empty() ? 0 : held_in(flow.queue.newest()).received_at;
 }
 
-// A failed flow has no custody any more: what was last taken then counts.
+// For when custody is empty: what was last taken then counts.
 void NearPart::note_asked(NearFlow& flow) {
   if (!flow.queue.empty()) flow.asked_at = last_taken(flow);
 }

@@ -144,7 +144,7 @@ struct alignas(64) NearFlow {
   std::uint32_t first_psn = 0;  ///< where the flow began: while una is there, the responder has answered nothing
   Duration confirm_again = 0;   ///< idle for longer, the flow is confirmed by an answer again
   // Of a doubt (identity.cpp).
-  Time asked_at = 0;                        ///< when custody last took a request before it, or before the flow failed
+  Time asked_at = 0;                        ///< when custody last took a request before it, a gap, or the failure
   Time contradicted_at = 0;                 ///< when an answer first did not continue custody's life; 0: none did
   std::uint32_t doubt_number = 0;           ///< of the last sign of another life; 0: there was none
   RecentRequests newcomer;                  ///< since then, that may be another life's

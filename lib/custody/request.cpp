@@ -179,10 +179,11 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
   const bool first = !flow.gap_nak_wanted && !flow.gap_nak_sent;
   // A requester that is asked for the gap fills it. One that only repeats what is beyond has nothing before it.
   if (may_nak_gap(flow) && !first && psn_lt(span.psn, flow.gap_top)) doubt(flow, frame, span, now);
-  if (may_nak_gap(flow) && amid_traffic(flow, now) && !may_have_left(flow, now)) {
+  if (may_nak_gap(flow) && amid_traffic(flow, now) && may_ask_for(flow, flow.tail, now)) {
     // All before the gap is in custody, and the responder would discard what is beyond: ask for the rest from here.
     ++counters_[Counter::dropped_beyond_gap];
     flow.gap_top = psn_add(span.last_psn, 1);
+    note_asked(flow);
     if (!flow.gap_nak_sent) flow.gap_nak_wanted = true;
     return Verdict::drop;
   }

@@ -328,10 +328,11 @@ void Judge::note_seen(Flow& flow, const View& view, Time now) {
   if (flow.seen_at == kNever) flow.seen_at = now;
 }
 
-// A request reaches the responder. One that left the near box before this life's first came there is the former
-// life's. Where the way has let it be overtaken by that first one, or no RDMA-CM announces a life, nobody can tell:
-// plain RoCE has such ghosts too, of whatever was under way (docs/design.md, section 4: what nobody can tell).
-void Judge::note_arrived(Flow& flow, std::uint64_t print) const {
+// A request reaches the responder, which takes it if its PSN fits. One that left the near box before this life's first
+// came there is the former life's. Where the way has let it be overtaken by that first one, or no RDMA-CM announces a
+// life, nobody can tell: plain RoCE has such ghosts too, of whatever was under way (docs/design.md, section 4: what
+// nobody can tell).
+void Judge::note_arrived(Flow& flow, std::uint64_t print, bool fits) const {
   if (flow.seen_at == kNever) return;
   const auto& left = ports_[flow.plan.requester_host].left;
   const auto found = left.find(print);
@@ -339,7 +340,7 @@ void Judge::note_arrived(Flow& flow, std::uint64_t print) const {
   const bool its_own = found->second >= flow.seen_at;
   if (its_own)
     flow.reached = true;
-  else if (flow.reached || flow.plan.comm_ids == std::array<std::uint32_t, 2>{})
+  else if (fits && (flow.reached || flow.plan.comm_ids == std::array<std::uint32_t, 2>{}))
     flow.haunted = true;
 }
 

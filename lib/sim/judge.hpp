@@ -106,7 +106,7 @@ class Judge final : public BoxWatch {
   class Watch final : public ResponderWatch {
    public:
     Watch(Judge& judge, Flow& flow) : judge_(judge), flow_(flow) {}
-    void on_received(const View& view) override;
+    void on_received(const View& view, bool fits) override;
     void on_accepted(std::uint32_t first_psn, std::uint32_t psns, Time now) override;
     void on_delivered(const Delivered& message, Time now) override;
     void on_malformed(const std::string& what, Time now) override;
@@ -225,7 +225,7 @@ class Judge final : public BoxWatch {
   bool is_of_record_for_another(const Flow& flow) const;
   bool answers_mingle(const Flow& flow) const;
   static void note_seen(Flow& flow, const View& view, Time now);
-  void note_arrived(Flow& flow, std::uint64_t print) const;
+  void note_arrived(Flow& flow, std::uint64_t print, bool fits) const;
   static void note_asked(Flow& flow, std::int32_t position, Time now);
   void note_unheard(Flow& flow, Time now);
   static void note_addresses(Ports& ports, Side side, const View& view);

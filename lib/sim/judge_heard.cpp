@@ -14,7 +14,9 @@ void Judge::Watch::say(const std::string& what, Time now) {
   if (!flow_.haunted) judge_.report(Rule::exact, fmt::format("flow {}: {}", flow_.plan.name, what), now);
 }
 
-void Judge::Watch::on_received(const View& view) { judge_.note_arrived(flow_, fingerprint(view.bytes)); }
+void Judge::Watch::on_received(const View& view, bool fits) {
+  judge_.note_arrived(flow_, fingerprint(view.bytes), fits);
+}
 
 void Judge::Watch::on_accepted(std::uint32_t first_psn, std::uint32_t psns, Time now) {
   const std::int32_t position = flow_.plan.work->position_of(first_psn);

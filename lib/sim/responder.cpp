@@ -24,8 +24,8 @@ Responder::Responder(const ResponderPlan& plan, const wire::PacketBuilder& frame
 
 void Responder::receive(const View& view, Time now) {
   if (dead_ || failed_) return;
-  watch_.on_received(view);
   const std::int32_t ahead = psn_diff(view.psn(), expected_);
+  watch_.on_received(view, ahead == 0);
   if (ahead > 0) {
     nak_gap(now);
   } else if (ahead < 0) {

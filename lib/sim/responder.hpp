@@ -48,12 +48,12 @@ struct Delivered {
   std::vector<std::uint8_t> bytes{};  ///< SEND and WRITE
 };
 
-/// Hears of each request that comes, of each packet and message that the responder accepts, and of requests no
-/// requester may send. The responder refuses these with a fatal NAK, as real ones do.
+/// Hears of each request that comes, and whether it is the one expected next; of each packet and message that the
+/// responder accepts, and of requests no requester may send. It refuses these with a fatal NAK, as real ones do.
 class ResponderWatch {
  public:
   virtual ~ResponderWatch() = default;
-  virtual void on_received(const View& view) = 0;
+  virtual void on_received(const View& view, bool fits) = 0;
   virtual void on_accepted(std::uint32_t first_psn, std::uint32_t psns, Time now) = 0;
   virtual void on_delivered(const Delivered& message, Time now) = 0;
   virtual void on_malformed(const std::string& what, Time now) = 0;

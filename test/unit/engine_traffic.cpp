@@ -484,6 +484,21 @@ TEST_CASE("a requester that may be with another responder is asked for no gap", 
   CHECK(rig.at_wan() == Lines{"write_only 108!"});
 }
 
+TEST_CASE("the NAK of a gap that has waited for a READ is no matter of connections that began before",
+          "[engine][traffic][identity]") {
+  Looking rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.send(elsewhere(pair), 99, 3);
+  rig.wait(milliseconds(10));
+  rig.host_sends(pair.read(101));
+  rig.wait(milliseconds(1));
+  rig.host_sends(pair.write(103));
+  rig.at_host();
+  rig.wan_sends(pair.answer("read_only", 101, 2));
+  CHECK(rig.at_host() == Lines{"read_only 101", "nak0 102 msn 2"});
+}
+
 TEST_CASE("an unknown QP that begins again where it was is a newcomer", "[engine][traffic][identity]") {
   Looking rig;
   const Pair pair;
