@@ -219,7 +219,7 @@ class NearPart {
   void start_rejoining(NearFlow& flow, const Span& span);
 
   // answer.cpp
-  static void note_unseen(NearFlow& flow, const wire::Frame& frame);
+  [[gnu::cold, gnu::noinline]] static void note_unseen(NearFlow& flow, const wire::Frame& frame);
   static bool answered_unseen(const NearFlow& flow, std::uint32_t psn);
   static void follow_failed(NearFlow& flow, const wire::Frame& frame);
   Verdict ack(NearFlow& flow, const wire::Frame& frame, Time now);
