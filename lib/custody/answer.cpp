@@ -28,6 +28,12 @@ bool fits(const wire::OpcodeInfo& response, std::uint32_t psn, const Held& held)
   return !held.is_atomic && ends == (psn == held.last_psn) && (begins == (psn == held.psn) || held.shortened);
 }
 
+// An ACK: neither a response nor a NAK of any kind.
+[[gnu::always_inline]] inline bool is_ack(const wire::Frame& frame) {
+  return frame.opcode->operation == wire::Operation::acknowledge &&
+         wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack;
+}
+
 // An ACK of the oldest packet in custody alone, with the MSN that was counted: what agrees() says of most.
 bool answers_head(const NearFlow& flow, std::uint32_t psn, std::uint32_t msn) {
   const rte_mbuf* head = flow.queue.head();
@@ -100,8 +106,7 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
 
 // It answers requests that were not seen here; a NAK, those before it. Answers may come in another order.
 void NearPart::note_unseen(NearFlow& flow, const wire::Frame& frame) {
-  const bool nak = frame.opcode->operation == wire::Operation::acknowledge &&
-                   wire::aeth_kind(frame.aeth().syndrome) != wire::AethKind::ack;
+  const bool nak = frame.opcode->operation == wire::Operation::acknowledge && !is_ack(frame);
   const std::uint32_t end = nak ? frame.psn() : psn_add(frame.psn(), 1);
   if (!answered_unseen(flow, end)) flow.unseen_end = end;
 }
@@ -115,9 +120,7 @@ bool NearPart::answered_unseen(const NearFlow& flow, std::uint32_t psn) {
 // fatal NAK for what that has acknowledged. An ACK for what it has not sent, as far as was seen here, is ignored by it,
 // and would be believed if a fatal NAK repeated it later.
 void NearPart::follow_failed(NearFlow& flow, const wire::Frame& frame) {
-  if (frame.opcode->operation != wire::Operation::acknowledge) return;
-  if (psn_lt(frame.psn(), flow.h) || psn_le(flow.sent_top, frame.psn())) return;
-  if (wire::aeth_kind(frame.aeth().syndrome) != wire::AethKind::ack) return;
+  if (!is_ack(frame) || psn_lt(frame.psn(), flow.h) || psn_le(flow.sent_top, frame.psn())) return;
   flow.h = flow.fatal_psn = psn_add(frame.psn(), 1);
   flow.msn_h = frame.aeth().msn;
   if (psn_lt(flow.tail, flow.h)) flow.tail = flow.h;
@@ -166,8 +169,7 @@ void NearPart::lives(NearFlow& flow, Time now) { flow.unanswered_since = now; }
 
 // A responder may repeat its last ACK, to announce receives (IBTA vol. 1, 9.7.7.2.4), or send it after a NAK.
 bool NearPart::is_last_ack(const NearFlow& flow, const wire::Frame& frame) {
-  return frame.opcode != nullptr && frame.opcode->operation == wire::Operation::acknowledge &&
-         wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack && psn_add(frame.psn(), 1) == flow.una &&
+  return frame.opcode != nullptr && is_ack(frame) && psn_add(frame.psn(), 1) == flow.una &&
          agrees(flow, flow.una, frame.aeth().msn);
 }
 
