@@ -110,11 +110,16 @@ Engine::Impl::~Impl() {
 
 // ---- frames -----------------------------------------------------------------------------------
 
-void Engine::Impl::receive(Side side, std::span<rte_mbuf* const> frames, Time time) {
+void Engine::Impl::begin_call(Time time) {
   now = time;
+  pacer.advance(now);
   learner.began(now);
   wan_full = false;
   if (shared != nullptr && shared->next_hops.posted() != news_read) read_news();
+}
+
+void Engine::Impl::receive(Side side, std::span<rte_mbuf* const> frames, Time time) {
+  begin_call(time);
   for (; !frames.empty(); frames = frames.subspan(std::min(frames.size(), kBurst)))
     burst(side, frames.first(std::min(frames.size(), kBurst)));
   end_of_burst();
@@ -132,7 +137,7 @@ void Engine::Impl::burst(Side side, std::span<rte_mbuf* const> frames) {
   }
   const std::uint64_t bytes_before = counters[bytes_from(side)];
   if (!take_apart(side, frames)) {
-    if (side == Side::host) pacer.charge(counters[bytes_from(side)] - bytes_before, now);
+    if (side == Side::host) pacer.charge(counters[bytes_from(side)] - bytes_before);
     out(other(side)).forward(frames);
     return;
   }
@@ -377,7 +382,7 @@ bool Engine::Impl::intact(const wire::Frame& frame) {
 }
 
 void Engine::Impl::forward(Side to, rte_mbuf* mbuf) {
-  if (to == Side::wan) pacer.charge(mbuf->pkt_len, now);
+  if (to == Side::wan) pacer.charge(mbuf->pkt_len);
   out(to).forward(mbuf);
 }
 
@@ -435,10 +440,7 @@ void Engine::Impl::set_timer(flow::ConnectionIndex index, Time deadline) {
 // ---- time -------------------------------------------------------------------------------------
 
 void Engine::Impl::poll(Time time, Time read_until) {
-  now = time;
-  learner.began(now);
-  wan_full = false;
-  if (shared != nullptr && shared->next_hops.posted() != news_read) read_news();
+  begin_call(time);
   run_timers(std::max(read_until, now - std::min(now, kTimerPatience)));
   end_of_burst();
 }
@@ -485,7 +487,7 @@ flow::ConnectionIndex Engine::Impl::index_of(const custody::NearFlow& flow) cons
 }
 
 void Engine::Impl::send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) {
-  pacer.charge(frame->pkt_len, now);
+  pacer.charge_held(frame->pkt_len);
   out(Side::wan).send_held(flow, held, frame);
 }
 

@@ -70,6 +70,7 @@ struct Engine::Impl final : custody::Outlet {
   ~Impl() override;
 
   // engine.cpp
+  void begin_call(Time time);
   void receive(Side side, std::span<rte_mbuf* const> frames, Time time);
   void poll(Time time, Time read_until);
   void paused(Duration lasted, Time time);
@@ -161,7 +162,7 @@ struct Engine::Impl final : custody::Outlet {
   void uncontested(const custody::NearFlow& flow) override;
   void began_again(const custody::NearFlow& flow) override;
   void rejoins(const custody::NearFlow& flow, const wire::Frame& frame) override { show_request(flow, frame); }
-  bool may_send() override { return !wan_full && pacer.may_send(now); }
+  bool may_send() override { return !wan_full && pacer.may_send(); }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
   void settle() override { out(Side::wan).flush(); }
   void send_to_requester(custody::NearFlow& flow, rte_mbuf* frame, Time cause) override {

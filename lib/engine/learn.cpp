@@ -199,15 +199,16 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool 
   const auto& requester = is_answer ? frame.destination : frame.source;
   const auto& responder = is_answer ? frame.source : frame.destination;
   if (settings.policies.lookup(requester, responder) == flow::Policy::off || !intact(frame)) return;
-  const UnknownRequests::Hosts hosts{requester, responder, frame.vlan};
+  // Made where it is needed: an answer rarely needs it.
+  const auto hosts = [&] { return UnknownRequests::Hosts{requester, responder, frame.vlan}; };
   if (!is_answer) {
     note_next_hop(frame);
-    if (shared != nullptr) (unknown ? shared->unknown_requests : *contested_requests).note(hosts, frame.psn(), now);
+    if (shared != nullptr) (unknown ? shared->unknown_requests : *contested_requests).note(hosts(), frame.psn(), now);
     if (!learner.request(frame, now)) ++counters[Counter::traffic_table_full];
     return;
   }
-  if ((presumed_requests->any() && fits_presumed(hosts, frame.psn())) ||
-      (shared != nullptr && contested_elsewhere(hosts, frame.psn()))) {
+  if ((presumed_requests->any() && fits_presumed(hosts(), frame.psn())) ||
+      (shared != nullptr && contested_elsewhere(hosts(), frame.psn()))) {
     ++counters[Counter::traffic_ambiguous];
     return;
   }
