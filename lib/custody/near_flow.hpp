@@ -121,7 +121,8 @@ struct alignas(64) NearFlow {
   Duration give_up = 0;
   Time read_stall_since = 0;  ///< requests wait behind an unfinished READ or atomic to be acknowledged; 0: none do
   flow::Policy next_policy = flow::Policy::off;  ///< what rejoining will make `policy`
-  std::uint32_t read_next = 0;                   ///< next response expected of the oldest READ in custody
+  bool probe_settled = false;   ///< the last probe's answer came too early to be its own, and nothing followed it
+  std::uint32_t read_next = 0;  ///< next response expected of the oldest READ in custody
 
   // End-to-end credits (IBTA vol. 1, 9.7.7.2). Receives are counted as messages are: from where custody began.
   std::uint64_t receive_limit = 0;      ///< receives that the responder has announced

@@ -26,8 +26,10 @@ namespace longhaul::custody {
 class Outlet {
  public:
   virtual ~Outlet() = default;
-  /// The WAN's pace allows another frame now.
+  /// The WAN's pace allows another frame now, and its port takes it.
   virtual bool may_send() = 0;
+  /// Its port takes another frame now.
+  virtual bool takes() { return may_send(); }
   /// Sends `frame` (a reference of its own) for `held` of `flow`; the outcome comes back as on_sent() or on_refused().
   virtual void send_held(NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) = 0;
   /// Hands over what was sent so far: afterwards each of it is accepted or refused.
@@ -210,6 +212,7 @@ class NearPart {
   bool may_nak_gap(const NearFlow& flow) const;
   static bool amid_traffic(const NearFlow& flow, Time now);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
+  bool send_waiting(NearFlow& flow, std::uint64_t most, Time now);
   [[gnu::always_inline]] inline bool sends_newest(const NearFlow& flow, Time now) const;
   [[gnu::always_inline]] inline bool sends_at_once(const NearFlow& flow, Time now) const;
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;

@@ -27,6 +27,9 @@ constexpr std::int32_t kMaxSpan = 1 << 22;
 // announced.
 constexpr std::int32_t kPlausible = 1 << 16;
 
+// So little that waits for the pace may go at once: custody is refused where it is full, and its end is near.
+constexpr std::uint64_t kLittle = 1 << 16;  // bytes
+
 // IBTA vol. 1, 9.7.1 lets half the circle be under way. With all that is plausible on both sides it must stay below
 // that, or before and after can no longer be told.
 constexpr std::int32_t kMaxUnderWay = (1 << 23) - 4 * kPlausible;
@@ -134,9 +137,10 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
   // While draining, what queues behind a resend still goes through custody: it would overtake otherwise.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
   if (off || drained || !span.known || !take(flow, frame, span, mbuf, now)) {
-    if (may_nak_gap(flow)) {
+    if (!flow.queue.empty()) {
       outlet_.settle();
-      if (flow.queue.unsent() != nullptr) {
+      const bool may_ask = may_nak_gap(flow);
+      if (!send_waiting(flow, may_ask ? kLittle : UINT64_MAX, now) && may_ask) {
         // It would overtake what still waits to be sent, and the responder would discard it.
         ++counters_[Counter::dropped_behind_backlog];
         flow.gap_nak_wanted = true;
@@ -157,6 +161,22 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
   }
   try_send(flow, now);
   return Verdict::taken;
+}
+
+// Sends what waits for the pace, where that is `most` bytes or less. False: something waits still.
+bool NearPart::send_waiting(NearFlow& flow, std::uint64_t most, Time now) {
+  rte_mbuf* first = flow.queue.unsent();
+  if (first == nullptr) return true;
+  const std::uint64_t bytes = held_in(flow.queue.newest()).end_bytes - held_in(first).end_bytes + first->pkt_len;
+  if (bytes > most || flow.doubted() || flow.resending || flow.one_probe || now < flow.hold_until) return false;
+  while (rte_mbuf* mbuf = flow.queue.unsent()) {
+    if (flow.queue.under_way() >= flow.loss_window.packets()) return false;
+    flow.queue.mark_sent();
+    rte_mbuf_refcnt_update(mbuf, 1);
+    outlet_.send_held(flow, mbuf, mbuf);
+  }
+  outlet_.settle();
+  return flow.queue.unsent() == nullptr;
 }
 
 // What custody has came just now, or was answered just now. A QP is not made anew so soon: what leaves out others is of
@@ -222,7 +242,12 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
     // The same packet, of the same life or of another that has lost all before it.
     if (told) flow.silent |= kRepeated;
     const Held& held = held_in(held_mbuf);
-    if (!held.sent) {
+    // Without a box it would have been under way since it came, and all that came after it: the requester, who has been
+    // told of none, has waited for its answer long enough.
+    const bool waited = !held.sent;
+    if (!told) send_waiting(flow, UINT64_MAX, now);
+    const bool goes_now = !told && held.sent_at == now && held.received_at != now;
+    if (waited || goes_now) {
       ++counters_[Counter::absorbed_queued_duplicates];
       return Verdict::drop;
     }

@@ -3,6 +3,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "custody/near_part.hpp"
 #include "wire/icrc.hpp"
@@ -18,7 +19,8 @@ void NearPart::try_send(NearFlow& flow, Time now) {
   while (rte_mbuf* mbuf = flow.queue.unsent()) {
     if (now < flow.hold_until || (flow.one_probe && flow.probe_out)) break;
     if (flow.queue.under_way() >= flow.loss_window.packets()) break;  // goes on with the next answer
-    if (!outlet_.may_send()) {
+    // Until an answer agrees a box is a wire: nobody has told the requester that it may wait for this packet.
+    if (!outlet_.may_send() && (flow.phase != Phase::unconfirmed || !outlet_.takes())) {
       outlet_.wait_to_send(flow);
       break;
     }
@@ -100,21 +102,30 @@ void NearPart::resend_for_nak(NearFlow& flow, Counter why, Time now) {
 // one, and its answer to it lets the rest follow. Sending everything at once would bury a slow path.
 void NearPart::probe(NearFlow& flow, Time now) {
   const rte_mbuf* unsent = flow.queue.unsent();
-  if (!flow.one_probe) flow.resume_psn = unsent == nullptr ? flow.tail : held_in(unsent).psn;
+  if (!flow.one_probe) {
+    flow.resume_psn = unsent == nullptr ? flow.tail : held_in(unsent).psn;
+    flow.probe_settled = flow.probe_settled && flow.una == flow.probe_end;
+  }
   flow.one_probe = true;
   flow.probe_end = psn_add(held_in(flow.queue.head()).last_psn, 1);
   rewind(flow, Counter::resends_timer, now);
 }
 
-// The responder answered while a probe was out. An answer that comes before the probe could be answered, or that covers
-// more than it, shows that nothing was lost here: sending goes on where it stood.
+// The responder answered while a probe was out. An answer that covers more than the probe shows that nothing was lost
+// here: sending goes on where it stood. So does one that comes before the probe could be answered, unless none followed
+// the last such: then it was the probe's own, and the path is shorter than was known.
 void NearPart::settle_probe(NearFlow& flow, Time now) {
   if (!flow.one_probe) return;
   flow.one_probe = flow.probe_out = false;
-  const bool probe_was_missed = flow.una == flow.probe_end && now - flow.rewound_at >= flow.rtt.minimum();
-  if (probe_was_missed) {
-    flow.loss_window.on_loss();
-    return;
+  const bool none_followed = std::exchange(flow.probe_settled, false);
+  if (flow.una == flow.probe_end) {
+    const Duration took = now - flow.rewound_at;
+    if (none_followed) flow.rtt.sample(took, now);
+    if (took >= flow.rtt.minimum()) {
+      flow.loss_window.on_loss();
+      return;
+    }
+    flow.probe_settled = true;
   }
   flow.queue.skip_to(flow.resume_psn);
   if (psn_le(flow.resend_end, flow.resume_psn)) flow.resending = false;

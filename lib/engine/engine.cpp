@@ -487,7 +487,10 @@ flow::ConnectionIndex Engine::Impl::index_of(const custody::NearFlow& flow) cons
 }
 
 void Engine::Impl::send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) {
-  pacer.charge_held(frame->pkt_len);
+  if (flow.phase == custody::Phase::unconfirmed) [[unlikely]]
+    pacer.charge(frame->pkt_len);  // it would have passed in any case
+  else
+    pacer.charge_held(frame->pkt_len);
   out(Side::wan).send_held(flow, held, frame);
 }
 

@@ -13,6 +13,10 @@ LONG, LOSSY = {"distance": "1000km"}, {"distance": "1534km", "loss": "1%", "seed
 SHORT = {"distance": "10km", "policy": "full"}
 SIZES = (64, 512, 4096, 65536)
 DEPTH = 4
+# A link that a host can fill several times over, and how much of it UDP asks for.
+SLOW_MBPS = 20
+SLOW = {"distance": "10km", "rate": f"{SLOW_MBPS}Mbps", "queue": "256KiB"}
+LOADS = (0.9, 1.0, 1.2, 3.0)
 
 SCENARIOS = {}
 
@@ -143,6 +147,18 @@ def through_ip(trial):
         neighbour = session.run(session.client, ["ip", "neigh", "show", session.server.ip]).output
         trial.check(session.server.mac in neighbour, f"ARP: {neighbour.strip()}")
     no_pseudo_acks(trial, session)
+
+
+@scenario
+def overloaded(trial):
+    """Verified pings and WRITEs beside UDP that alone fills the link, and more: a box goes on sending."""
+    with trial.under(policy="full", **SLOW) as session:
+        for load in LOADS:
+            with session.load(load * SLOW_MBPS):
+                session.rping(session.server.ip, count=10)
+                session.perftest("ib_write_bw", 4096, 50, depth=4)
+    if trial.has_boxes:
+        accelerated(trial, session)
 
 
 @scenario

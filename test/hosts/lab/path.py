@@ -28,6 +28,8 @@ class Conditions:
     workers: int = 1  # of each box
     metrics: str = ""  # where each box shows its metrics, such as 0.0.0.0:9464
     control: bool = False  # boxes listen for `longhaul ctl`
+    rate: str = "100Gbps"  # of the link, and the boxes' wan_rate
+    queue: str = "64MiB"  # of the link
     give_up: str = ""  # how long boxes wait for an answer; by default as long as they do by themselves
 
     @property
@@ -67,7 +69,7 @@ ports:
   wan:  {{vdev: "{_vdev(1, 'wan0', workers)}"}}
 hugepages: false
 idle: sleep
-wan_rate: 100Gbps
+wan_rate: {conditions.rate}
 policy: {{default: {conditions.policy}, rules: []}}
 custody: {{box_limit: 256MiB, flow_limit: 64MiB, mbufs: 16384}}
 {record}{control}{cores}{metrics}{timers}"""
@@ -84,7 +86,7 @@ ports:
 hugepages: false
 idle: sleep
 seed: {conditions.seed}
-both: {{distance: {conditions.distance}, rate: 100Gbps, queue: 64MiB, {harm}}}
+both: {{distance: {conditions.distance}, rate: {conditions.rate}, queue: {conditions.queue}, {harm}}}
 events: []
 """
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Traffic between the two hosts under given conditions, and the record of it."""
+import contextlib
 import dataclasses
 import pathlib
 import time
@@ -9,6 +10,9 @@ from .process import LabError, wait_until
 from .transfer import RETRY_SECONDS, Transfer
 
 GUEST_TCP = pathlib.Path(__file__).resolve().parent.parent / "guest_tcp"
+GUEST_UDP = GUEST_TCP.with_name("guest_udp")
+DISCARD_PORT = 9
+LOAD_SECONDS = 300
 CONNECT_ATTEMPTS = 8
 POLL_SECONDS = 0.5
 
@@ -110,6 +114,21 @@ class Session:
         self._client_server([GUEST_TCP, "serve", port], [GUEST_TCP, "send", self.server.ip, port, megabytes],
                             lambda host: perftest.tcp_listening(host, port), timeout)
         self._progress(f"TCP: {megabytes} MiB identical")
+
+    @contextlib.contextmanager
+    def load(self, mbps, seconds=LOAD_SECONDS):
+        """UDP from the client to the server, at so many Mbit/s, while the block runs and for `seconds` at most."""
+        udp = self.client.start([GUEST_UDP, "send", self.server.ip, DISCARD_PORT, mbps, seconds], seconds + 60)
+        began = time.monotonic()
+        try:
+            yield
+            if not udp.running:
+                raise LabError(f"{udp}: exit code {udp.rc}, before the traffic beside it was over\n{udp.output}")
+        finally:
+            udp.kill()
+            sent = (udp.output.splitlines() or ["less than a second"])[-1]
+            self.steps.append({"command": str(udp), "seconds": time.monotonic() - began, "sent": sent})
+            self._progress(f"beside UDP: {sent}")
 
     def run(self, host, argv, timeout=180, check=True):
         """Any other command, in the record as well."""

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/pacer.hpp"
+
+#include <algorithm>
+
+namespace longhaul::engine {
+
+namespace {
+
+constexpr double kBurst = 20'000.0;  // nanoseconds ahead of the rate
+constexpr double kMostDebt = 1e8;    // nanoseconds that are made up for, about what a router queues
+constexpr double kShare = 0.5;
+// The frames of a slow link take long: the second is of so many bytes.
+constexpr Duration kStarved = milliseconds(10);
+constexpr double kStarvedBytes = 1 << 18;
+
+}  // namespace
+
+void Pacer::set_rate(std::uint64_t bits_per_second) {
+  per_ns_ = static_cast<double>(bits_per_second) / 8e9 * kByte;
+  most_ = static_cast<std::int64_t>(kBurst * per_ns_);
+  if (bits_per_second == 0) {
+    all_ = share_ = kUnlimited;
+  } else {
+    all_ = std::min(all_, most_);
+    share_ = std::min(share_, most_);
+  }
+}
+
+void Pacer::refill(Time now) {
+  // More would only fill what is full.
+  const double more = std::min(static_cast<double>(now - now_), (kMostDebt + kBurst) / kShare) * per_ns_;
+  const auto debt = static_cast<std::int64_t>(-kMostDebt * per_ns_);
+  now_ = now;
+  all_ = std::min(std::max(all_, debt) + static_cast<std::int64_t>(more), most_);
+  share_ = std::min(std::max(share_, debt) + static_cast<std::int64_t>(more * kShare), most_);
+  if (all_ >= 0) starved_at_ = now + std::max(kStarved, static_cast<Duration>(kStarvedBytes * kByte / per_ns_));
+}
+
+Time Pacer::ready_at() const {
+  if (may_send()) return now_;
+  const Time all_at = now_ + static_cast<Time>(static_cast<double>(-all_) / per_ns_) + 1;
+  const Time share_at = now_ + static_cast<Time>(std::max(0.0, static_cast<double>(-share_)) / kShare / per_ns_) + 1;
+  return std::min(all_at, std::max(share_at, starved_at_));
+}
+
+}  // namespace longhaul::engine
