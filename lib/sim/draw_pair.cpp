@@ -54,7 +54,7 @@ void draw_custody(const Case& c, BoxPlan& box, const HostPlan& host, Random& ran
   if (random.chance(1, 4)) box.confirm_cm = 1;
   if (random.chance(1, 4)) box.window_bytes = random.between(200, 200000);
   // A worker that is slower than the link is an operator's mistake.
-  if (random.chance(1, 4)) box.frame_ns = least_frame_time(c) * random.between(1, 9) / 10;
+  if (random.chance(1, 4)) box.frame_ns = least_frame_time(c) * random.between(1, 9) / 40;
 }
 
 // What a deterministic world has of misfortune is written down.

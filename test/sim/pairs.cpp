@@ -30,7 +30,7 @@ sim::Case draw(const Options& options, std::uint64_t seed) {
 
 bool is_worse(const sim::Case& c) {
   const sim::Pair pair = sim::run_pair(c, test::sim_pools());
-  return pair.with.violation || !sim::worse_off(c, pair).empty();
+  return (pair.with.violation && !pair.without.violation) || !sim::worse_off(c, pair).empty();
 }
 
 void show(const sim::Case& c) {

@@ -8,12 +8,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
+#include "case_files.hpp"
 #include "pools.hpp"
+#include "sim/pair.hpp"
 #include "sim/world.hpp"
 
 using namespace longhaul;
@@ -51,19 +50,25 @@ rc::Gen<sim::Case> any_case() {
 }  // namespace
 
 TEST_CASE("regressions: cases that broke an invariant once") {
-  unsigned count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(TEST_ROOT "/sim/cases")) {
-    if (entry.path().extension() != ".case") continue;
-    std::ifstream file(entry.path());
-    // Lines that begin with # say what it was; the rest is one case.
-    std::string text;
-    for (std::string line; std::getline(file, line);)
-      if (!line.starts_with('#')) text += line + " ";
-    ++count;
-    INFO(entry.path().filename().string() << ": " << text);
-    CHECK(broken(sim::parse_case(text)) == "");
+  const auto cases = test::cases_in("cases");
+  for (const auto& [name, c] : cases) {
+    INFO(name);
+    CHECK(broken(c) == "");
   }
-  CHECK(count > 0);
+  CHECK(!cases.empty());
+}
+
+TEST_CASE("never worse than no box: worlds that were worse once") {
+  const auto cases = test::cases_in("pair_cases");
+  for (const auto& [name, c] : cases) {
+    INFO(name << "\nsee it: build/test/sim/pairs --case '" << sim::to_text(c) << "'");
+    CHECK(sim::excepted(c).empty());
+    const sim::Pair pair = sim::run_pair(c, test::sim_pools());
+    CHECK_FALSE(pair.with.violation);
+    const auto worse = sim::worse_off(c, pair);
+    CHECK((worse.empty() ? "" : worse.front()) == "");
+  }
+  CHECK(!cases.empty());
 }
 
 TEST_CASE("at random: every invariant holds in every world") {
