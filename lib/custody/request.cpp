@@ -27,7 +27,8 @@ constexpr std::int32_t kMaxSpan = 1 << 22;
 // announced.
 constexpr std::int32_t kPlausible = 1 << 16;
 
-// So little that waits for the pace may go at once: custody is refused where it is full, and its end is near.
+// Where custody is full, so much of a flow that waits for the pace goes at once: to drop what comes behind it, and to ask
+// for that again, would cost more.
 constexpr std::uint64_t kLittle = 1 << 16;  // bytes
 
 // IBTA vol. 1, 9.7.1 lets half the circle be under way. With all that is plausible on both sides it must stay below
@@ -246,6 +247,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
     // told of none, has waited for its answer long enough.
     const bool waited = !held.sent;
     if (!told) send_waiting(flow, UINT64_MAX, now);
+    // A repeat before it in this burst has taken it out.
     const bool goes_now = !told && held.sent_at == now && held.received_at != now;
     if (waited || goes_now) {
       ++counters_[Counter::absorbed_queued_duplicates];
