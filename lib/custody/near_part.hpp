@@ -143,8 +143,9 @@ class NearPart {
   /// A congestion notification for the flow's requester passed.
   void congestion(NearFlow& flow, Time now);
 
+  enum class Pace : bool { kept, ignored };
   /// Sends what waits, as far as pace, RNR wait and port allow.
-  void try_send(NearFlow& flow, Time now);
+  void try_send(NearFlow& flow, Time now, Pace pace = Pace::kept);
   void on_sent(NearFlow& flow, rte_mbuf* held, Time now);
   void on_refused(NearFlow& flow, rte_mbuf* held);
 
@@ -212,7 +213,6 @@ class NearPart {
   bool may_nak_gap(const NearFlow& flow) const;
   static bool amid_traffic(const NearFlow& flow, Time now);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
-  bool send_waiting(NearFlow& flow, std::uint64_t most, Time now);
   [[gnu::always_inline]] inline bool sends_newest(const NearFlow& flow, Time now) const;
   [[gnu::always_inline]] inline bool sends_at_once(const NearFlow& flow, Time now) const;
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
@@ -307,6 +307,7 @@ class NearPart {
   std::uint64_t window_of(const NearFlow& flow, Time now) const;
 
   // resend.cpp
+  bool send_waiting(NearFlow& flow, std::uint64_t most, Time now);
   void rewind(NearFlow& flow, Counter why, Time now);
   void resend_for_nak(NearFlow& flow, Counter why, Time now);
   void probe(NearFlow& flow, Time now);

@@ -27,8 +27,8 @@ constexpr std::int32_t kMaxSpan = 1 << 22;
 // announced.
 constexpr std::int32_t kPlausible = 1 << 16;
 
-// Where custody is full, so much of a flow that waits for the pace goes at once: to drop what comes behind it, and to ask
-// for that again, would cost more.
+// Where custody is full, so much of a flow that waits for the pace goes at once: to drop what comes behind it, and to
+// ask for that again, would cost more.
 constexpr std::uint64_t kLittle = 1 << 16;  // bytes
 
 // IBTA vol. 1, 9.7.1 lets half the circle be under way. With all that is plausible on both sides it must stay below
@@ -162,22 +162,6 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
   }
   try_send(flow, now);
   return Verdict::taken;
-}
-
-// Sends what waits for the pace, where that is `most` bytes or less. False: something waits still.
-bool NearPart::send_waiting(NearFlow& flow, std::uint64_t most, Time now) {
-  rte_mbuf* first = flow.queue.unsent();
-  if (first == nullptr) return true;
-  const std::uint64_t bytes = held_in(flow.queue.newest()).end_bytes - held_in(first).end_bytes + first->pkt_len;
-  if (bytes > most || flow.doubted() || flow.resending || flow.one_probe || now < flow.hold_until) return false;
-  while (rte_mbuf* mbuf = flow.queue.unsent()) {
-    if (flow.queue.under_way() >= flow.loss_window.packets()) return false;
-    flow.queue.mark_sent();
-    rte_mbuf_refcnt_update(mbuf, 1);
-    outlet_.send_held(flow, mbuf, mbuf);
-  }
-  outlet_.settle();
-  return flow.queue.unsent() == nullptr;
 }
 
 // What custody has came just now, or was answered just now. A QP is not made anew so soon: what leaves out others is of

@@ -15,12 +15,13 @@ using wire::psn_add;
 using wire::psn_le;
 using wire::psn_lt;
 
-void NearPart::try_send(NearFlow& flow, Time now) {
+void NearPart::try_send(NearFlow& flow, Time now, Pace pace) {
   while (rte_mbuf* mbuf = flow.queue.unsent()) {
     if (now < flow.hold_until || (flow.one_probe && flow.probe_out)) break;
     if (flow.queue.under_way() >= flow.loss_window.packets()) break;  // goes on with the next answer
     // Until an answer agrees a box is a wire: nobody has told the requester that it may wait for this packet.
-    if (!outlet_.may_send() && (flow.phase != Phase::unconfirmed || !outlet_.takes())) {
+    const bool paced = pace == Pace::kept && flow.phase != Phase::unconfirmed;
+    if (!outlet_.may_send() && (paced || !outlet_.takes())) {
       outlet_.wait_to_send(flow);
       break;
     }
@@ -50,6 +51,18 @@ void NearPart::try_send(NearFlow& flow, Time now) {
     if (flow.one_probe) flow.probe_out = true;
     outlet_.send_held(flow, mbuf, frame);
   }
+}
+
+// Sends what waits for the pace, where that is `most` bytes or less. False: something waits still.
+bool NearPart::send_waiting(NearFlow& flow, std::uint64_t most, Time now) {
+  const rte_mbuf* first = flow.queue.unsent();
+  if (first == nullptr) return true;
+  const std::uint64_t bytes = held_in(flow.queue.newest()).end_bytes - held_in(first).end_bytes + first->pkt_len;
+  // In these states it waits for more than the pace.
+  if (bytes > most || flow.doubted() || flow.resending || flow.one_probe) return false;
+  try_send(flow, now, Pace::ignored);
+  outlet_.settle();
+  return flow.queue.unsent() == nullptr;
 }
 
 void NearPart::on_sent(NearFlow& flow, rte_mbuf* mbuf, Time now) {

@@ -10,7 +10,8 @@ namespace {
 constexpr double kBurst = 20'000.0;  // nanoseconds ahead of the rate
 constexpr double kMostDebt = 1e8;    // nanoseconds that are made up for, about what a router queues
 constexpr double kShare = 0.5;
-// The frames of a slow link take long: the second is of so many bytes.
+// Custody starves when it may send nothing for 10 ms. On a slow link one frame may take that long, so it also takes at
+// least the time of 256 KiB.
 constexpr Duration kStarved = milliseconds(10);
 constexpr double kStarvedBytes = 1 << 18;
 
@@ -18,23 +19,24 @@ constexpr double kStarvedBytes = 1 << 18;
 
 void Pacer::set_rate(std::uint64_t bits_per_second) {
   per_ns_ = static_cast<double>(bits_per_second) / 8e9 * kByte;
-  most_ = static_cast<std::int64_t>(kBurst * per_ns_);
   if (bits_per_second == 0) {
     all_ = share_ = kUnlimited;
-  } else {
-    all_ = std::min(all_, most_);
-    share_ = std::min(share_, most_);
+    return;
   }
+  most_ = static_cast<std::int64_t>(kBurst * per_ns_);
+  least_ = static_cast<std::int64_t>(-kMostDebt * per_ns_);
+  starves_after_ = std::max(kStarved, static_cast<Duration>(kStarvedBytes * kByte / per_ns_));
+  all_ = std::min(all_, most_);
+  share_ = std::min(share_, most_);
 }
 
 void Pacer::refill(Time now) {
   // More would only fill what is full.
   const double more = std::min(static_cast<double>(now - now_), (kMostDebt + kBurst) / kShare) * per_ns_;
-  const auto debt = static_cast<std::int64_t>(-kMostDebt * per_ns_);
   now_ = now;
-  all_ = std::min(std::max(all_, debt) + static_cast<std::int64_t>(more), most_);
-  share_ = std::min(std::max(share_, debt) + static_cast<std::int64_t>(more * kShare), most_);
-  if (all_ >= 0) starved_at_ = now + std::max(kStarved, static_cast<Duration>(kStarvedBytes * kByte / per_ns_));
+  all_ = std::min(std::max(all_, least_) + static_cast<std::int64_t>(more), most_);
+  share_ = std::min(std::max(share_, least_) + static_cast<std::int64_t>(more * kShare), most_);
+  if (all_ >= 0) starved_at_ = now + starves_after_;
 }
 
 Time Pacer::ready_at() const {

@@ -33,7 +33,8 @@ class Pacer {
 
   /// What passes through.
   void charge(std::uint64_t bytes) { all_ -= static_cast<std::int64_t>(bytes) * kByte; }
-  /// What was in custody. Out of its share it leaves the rate to others, so that it shows when they leave some of it.
+  /// What was in custody. What it sends out of its share is not charged to the whole rate: otherwise that would stay in
+  /// debt when the others slow down.
   void charge_held(std::uint64_t bytes) {
     if (all_ >= 0) charge(bytes);
     share_ -= static_cast<std::int64_t>(bytes) * kByte;
@@ -45,16 +46,20 @@ class Pacer {
  private:
   void refill(Time now);
 
-  static constexpr std::int64_t kByte = 1 << 20;  // integers, as cheap as they are, and slow rates with short calls
+  // Buckets count this many units to a byte. Integers are cheap, and at a slow rate a call brings less than a byte.
+  static constexpr std::int64_t kByte = 1 << 20;
   static constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max() / 2;
 
-  double per_ns_ = 0.0;  // rate
-  // What may go now, in bytes / kByte; below 0: so much went too early.
-  std::int64_t most_ = 0;
+  // What the rate decides, in units where nothing else is said.
+  double per_ns_ = 0.0;
+  std::int64_t most_ = 0;   // a bucket holds
+  std::int64_t least_ = 0;  // a bucket's largest debt
+  Duration starves_after_ = 0;
+  // What may go now, in units. A negative bucket is in debt.
   std::int64_t all_ = kUnlimited;
   std::int64_t share_ = kUnlimited;
   Time now_ = 0;
-  Time starved_at_ = 0;  // unless all_ is not below 0 before
+  Time starved_at_ = 0;  // moves on while all_ is not in debt
 };
 
 }  // namespace longhaul::engine

@@ -27,7 +27,7 @@ struct Pair {
   Result with;
 };
 
-/// `c` without its boxes.
+/// `c` without its boxes, but with the delay that their workers add to each frame.
 Case plain(Case c);
 Pair run_pair(const Case& c, const engine::Pools& pools);
 

@@ -28,6 +28,7 @@ sim::Case draw(const Options& options, std::uint64_t seed) {
   return sim::parse_case(options.given, sim::draw_pair(seed, options.by_chance));
 }
 
+/// For shrinking: it must not drift to a world that breaks a rule without boxes too.
 bool is_worse(const sim::Case& c) {
   const sim::Pair pair = sim::run_pair(c, test::sim_pools());
   return (pair.with.violation && !pair.without.violation) || !sim::worse_off(c, pair).empty();

@@ -52,7 +52,7 @@ rc::Gen<sim::Case> any_case() {
 TEST_CASE("regressions: cases that broke an invariant once") {
   const auto cases = test::cases_in("cases");
   for (const auto& [name, c] : cases) {
-    INFO(name);
+    INFO(name << ": " << sim::to_text(c));
     CHECK(broken(c) == "");
   }
   CHECK(!cases.empty());

@@ -116,12 +116,6 @@ Bytes other_payload(Bytes frame) {
 
 bool sent(Lines lines, const std::string& line) { return std::find(lines.begin(), lines.end(), line) != lines.end(); }
 
-std::vector<Bytes> writes(const Pair& pair, std::uint32_t psn, unsigned count) {
-  std::vector<Bytes> frames;
-  for (unsigned i = 0; i < count; ++i) frames.push_back(pair.write(psn + i));
-  return frames;
-}
-
 /// The requester's process ended, its device gave the QPN to the next, which talks to another QP. Of the old connection
 /// six packets are owed.
 void another_takes_the_qpn(World& world, const Pair& old) {
@@ -156,7 +150,7 @@ TEST_CASE(
   world.deliver(pair, 101, 2, 20);
   world.rig.wait(between);
   // The server is started again. All that follows lies below the old h.
-  world.passes(writes(pair, 100, 3));
+  world.passes(pair.writes(100, 3));
   CHECK(world.heard.doubted == 1);
   world.reaches({pair.ack(100, 1)});
   CHECK(world.heard.began_again == 1);
@@ -179,9 +173,9 @@ TEST_CASE("the new life's answers go on below the old h though some are lost", "
   world.rig.connect_confirmed(pair);
   world.deliver(pair, 101, 2, 20);
   world.rig.wait(seconds(1));
-  world.passes(writes(pair, 100, 5));
+  world.passes(pair.writes(100, 5));
   world.reaches({pair.nak(102, 2)});  // it lost the third
-  world.passes(writes(pair, 102, 3));
+  world.passes(pair.writes(102, 3));
   world.reaches({pair.ack(104, 5)});
   CHECK(world.heard.began_again == 1);
   world.passes({pair.write(105)});
@@ -197,7 +191,7 @@ TEST_CASE("both QPNs come back while custody is owed: nothing of it goes into th
   world.deliver(pair, 101, 2, 10);  // una is 111
   world.owe(pair, 111, 12, 2);      // and 111 and 112 are lost
   SECTION("the new responder never answers: at give_up") {
-    world.passes(writes(pair, 100, 11));  // it expects 111 next, or any before
+    world.passes(pair.writes(100, 11));  // it expects 111 next, or any before
     world.rig.wait(seconds(59));
     CHECK_FALSE(sent(world.rig.at_wan(), "write_only 111!"));
     CHECK(world.heard.packets == 0);
@@ -206,14 +200,14 @@ TEST_CASE("both QPNs come back while custody is owed: nothing of it goes into th
     CHECK_FALSE(sent(world.rig.at_wan(), "write_only 111!"));
   }
   SECTION("it has answered all, and the next request would be 111: at give_up") {
-    world.passes(writes(pair, 100, 11));
+    world.passes(pair.writes(100, 11));
     world.reaches({pair.ack(110, 11)});  // PSN and MSN are those of the old life
     CHECK(world.heard.resumed == 0);
     world.rig.wait(seconds(64));
     CHECK_FALSE(sent(world.rig.at_wan(), "write_only 111!"));
   }
   SECTION("it answers below the old una, again and again: then") {
-    world.passes(writes(pair, 100, 4));
+    world.passes(pair.writes(100, 4));
     world.reaches({pair.ack(100, 1)});
     CHECK(world.heard.packets == 0);  // the network may have kept this one back
     CHECK(world.rig.engine->custody_packets() == 2);
@@ -243,7 +237,7 @@ TEST_CASE("both QPNs come back while a DREQ waits for custody: it does not reach
   world.deliver(pair, 101, 2, 10);
   world.owe(pair, 111, 12, 2);
   world.rig.host_sends(pair.dreq(Side::host));
-  world.passes(writes(pair, 100, 4));
+  world.passes(pair.writes(100, 4));
   world.reaches({pair.ack(100, 1)});
   world.rig.wait(milliseconds(150));
   world.reaches({pair.ack(103, 4)});
@@ -284,7 +278,7 @@ TEST_CASE("an answer beyond all that custody's life has sent proves nothing", "[
   world.owe(pair, 111, 12, 2);
   world.rig.wait(seconds(1));
   world.rig.at_wan();
-  world.passes(writes(pair, 30000, 3));
+  world.passes(pair.writes(30000, 3));
   REQUIRE(world.heard.doubted == 1);
   world.reaches({pair.ack(20000, 13)});  // another responder's: between the two
   CHECK(world.heard.resumed == 0);
@@ -297,7 +291,7 @@ TEST_CASE("custody is never sent where the newcomer's responder expects its next
   world.rig.connect_confirmed(pair);
   world.deliver(pair, 101, 2, 10);
   world.owe(pair, 111, 12, 3);
-  world.passes(writes(pair, 100, 11));
+  world.passes(pair.writes(100, 11));
   world.reaches({pair.ack(110, 11)});
   // The new responder says that it misses what custody has: its own requester lost it.
   world.reaches({pair.nak(111, 11)});
@@ -319,7 +313,7 @@ TEST_CASE("what the newcomer's responder expects next is remembered while forged
   world.rig.connect_confirmed(pair);
   world.deliver(pair, 101, 2, 10);
   world.owe(pair, 111, 12, 1);
-  world.passes(writes(pair, 100, 11));
+  world.passes(pair.writes(100, 11));
   world.reaches({pair.ack(110, 11)});
   for (std::uint32_t psn = 50; psn < 100; ++psn) {
     world.rig.wait(seconds(1));
@@ -357,7 +351,7 @@ TEST_CASE("a request that waits for its turn comes again in doubt: it passes, an
   world.deliver(pair, 101, 2, 1);
   world.passes({pair.write(101)});  // a late copy: from here on it doubts
   REQUIRE(world.heard.doubted == 1);
-  const std::vector<Bytes> burst = writes(pair, 102, 16);
+  const std::vector<Bytes> burst = pair.writes(102, 16);
   world.rig.host_sends(burst);
   REQUIRE(world.rig.at_wan().size() < burst.size());
   world.rig.host_sends(burst);
@@ -665,7 +659,7 @@ TEST_CASE("before the first real ACK a NAK comes: custody that nobody was told o
   World world;
   const Pair pair;
   world.rig.connect(pair);
-  world.rig.host_sends(writes(pair, 100, 3));
+  world.rig.host_sends(pair.writes(100, 3));
   REQUIRE(world.rig.engine->custody_packets() == 3);
   world.reaches({pair.nak(100, 0)});
   CHECK(world.rig.engine->custody_packets() == 0);
@@ -678,7 +672,7 @@ TEST_CASE("the first real ACK may answer another connection that begins at the s
   World world;
   const Pair pair;
   world.rig.connect(pair);
-  world.rig.host_sends(writes(pair, 100, 3));
+  world.rig.host_sends(pair.writes(100, 3));
   world.rig.wait(milliseconds(100));
   const Pair newcomer = to_another_responder(pair);
   world.lets_go({newcomer.write(100), newcomer.write(101)}, newcomer.ack(100, 1));
@@ -692,7 +686,7 @@ TEST_CASE("a flow's own requests, which the learner was shown, keep no ACK from 
   pair.active = Side::wan;
   world.rig.active_sends(pair, pair.req());
   world.rig.passive_sends(pair, pair.rep());
-  world.rig.host_sends(writes(pair, 100, 3));  // before its RTU
+  world.rig.host_sends(pair.writes(100, 3));  // before its RTU
   world.rig.wan_sends(pair.ack(100, 1));
   CHECK(sent(world.rig.at_host(), "ack 102 msn 3"));
 }
@@ -726,7 +720,7 @@ TEST_CASE("an ACK that may be another connection's is not one that a flow rejoin
   world.rig.connect_confirmed(pair);
   world.deliver(pair, 101, 2, 1);
   world.rig.wait(seconds(601));
-  world.rig.host_sends(writes(pair, 102, 3));  // idle for so long: it must be confirmed again
+  world.rig.host_sends(pair.writes(102, 3));  // idle for so long: it must be confirmed again
   REQUIRE(world.rig.at_host().empty());
   const Pair newcomer = to_another_responder(pair);
   world.lets_go({newcomer.write(102), newcomer.write(103)}, newcomer.ack(102, 3));
@@ -739,7 +733,7 @@ TEST_CASE("with several workers the requests of unknown connections come to anot
   const Pair pair;
   world.rig.engine->share(shared);
   world.rig.connect(pair);
-  world.rig.host_sends(writes(pair, 100, 3));
+  world.rig.host_sends(pair.writes(100, 3));
   if (unknown)
     shared.unknown_requests.note({wire::IpAddress::parse(pair.a_ip), wire::IpAddress::parse(pair.b_ip), {}}, 100,
                                  world.rig.now);
@@ -792,7 +786,7 @@ TEST_CASE("a flow's own last ACK teaches no other connection", "[engine][identit
   const Pair other = to_another_responder(pair);
   world.owe(pair, 101, 2, 4);
   // Its own requests are answered, and those answers are lost: to the learner they could be any.
-  world.passes(writes(other, 101, 4));
+  world.passes(other.writes(101, 4));
   for (std::uint32_t psn = 101; psn < 104; ++psn) {
     world.rig.wan_sends(pair.rnr(psn + 1, psn - 99, 1));
     world.rig.wan_sends(pair.ack(psn, psn - 99));
@@ -805,7 +799,7 @@ TEST_CASE("the first real ACK comes long after its request: it confirms nothing"
   World world;
   const Pair pair;
   world.rig.connect(pair);
-  world.rig.host_sends(writes(pair, 100, 3));
+  world.rig.host_sends(pair.writes(100, 3));
   world.rig.wait(seconds(5));
   world.reaches({pair.ack(100, 1)});
   CHECK(world.rig.engine->custody_packets() == 0);
@@ -882,11 +876,11 @@ TEST_CASE("another life lost its first requests: the rest is what custody holds,
   world.owe(pair, 105, 6, 4);
   world.rig.wait(milliseconds(5));
   world.rig.at_wan();
-  world.rig.host_sends(writes(pair, 107, 8));
+  world.rig.host_sends(pair.writes(107, 8));
   CHECK(world.rig.at_host().empty());
   // Its responder asks for the first.
   world.reaches({pair.nak(101, 1)});
-  world.passes(writes(pair, 101, 4));
+  world.passes(pair.writes(101, 4));
   CHECK(world.heard.doubted == 1);
 }
 

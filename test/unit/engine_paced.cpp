@@ -10,7 +10,7 @@ using namespace longhaul::test;
 
 namespace {
 
-constexpr std::size_t kLarge = 4000;  // bytes: 32 ms at the rate
+constexpr Pair::Extra kLarge{true, 4000};  // 32 ms at the rate
 
 engine::Settings slow() {
   auto settings = small_settings();
@@ -19,10 +19,12 @@ engine::Settings slow() {
   return settings;
 }
 
-std::vector<Bytes> large_writes(const Pair& pair, std::uint32_t first, std::uint32_t count) {
-  std::vector<Bytes> burst;
-  for (std::uint32_t i = 0; i < count; ++i) burst.push_back(pair.write(first + i, {true, kLarge}));
-  return burst;
+/// Confirmed, and the pace allows the next frame.
+void connect_rested(Rig& rig, const Pair& pair) {
+  rig.connect_confirmed(pair);
+  rig.wait(milliseconds(100));
+  rig.at_wan();
+  rig.at_host();
 }
 
 }  // namespace
@@ -32,7 +34,7 @@ TEST_CASE("until an answer agrees nothing waits for the pace", "[engine][paced]"
   const Pair pair;
   rig.connect(pair);
   rig.at_wan();
-  rig.host_sends(large_writes(pair, 100, 3));
+  rig.host_sends(pair.writes(100, 3, kLarge));
   CHECK(rig.at_wan() == Lines{"write_only 100!", "write_only 101!", "write_only 102!"});
   CHECK(rig.at_host().empty());
 }
@@ -40,15 +42,12 @@ TEST_CASE("until an answer agrees nothing waits for the pace", "[engine][paced]"
 TEST_CASE("a repeat of what waits takes it out, and all that came after it, once", "[engine][paced]") {
   Rig rig(slow());
   const Pair pair;
-  rig.connect_confirmed(pair);
-  rig.wait(milliseconds(100));
-  rig.at_wan();
-  rig.at_host();
-  rig.host_sends(large_writes(pair, 101, 4));
+  connect_rested(rig, pair);
+  rig.host_sends(pair.writes(101, 4, kLarge));
   CHECK(rig.at_wan() == Lines{"write_only 101!"});
   CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
   rig.wait(milliseconds(1));
-  rig.host_sends(large_writes(pair, 102, 3));
+  rig.host_sends(pair.writes(102, 3, kLarge));
   CHECK(rig.at_wan() == Lines{"write_only 102!", "write_only 103!", "write_only 104!"});
   CHECK(rig.at_host() == Lines{"ack 102 msn 3", "ack 103 msn 4", "ack 104 msn 5"});
   CHECK(rig.count(Counter::absorbed_queued_duplicates) == 3);
@@ -61,9 +60,7 @@ TEST_CASE("a little that waits goes ahead of what custody refuses", "[engine][pa
   settings.custody_flow_bytes = 2 * Pair{}.write(0).size();
   Rig rig(settings);
   const Pair pair;
-  rig.connect_confirmed(pair);
-  rig.wait(milliseconds(100));
-  rig.at_wan();
+  connect_rested(rig, pair);
   rig.host_sends({pair.write(101), pair.write(102), pair.write(103)});
   CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102!", "write_only 103!"});
   CHECK(rig.count(Counter::dropped_behind_backlog) == 0);
@@ -72,13 +69,11 @@ TEST_CASE("a little that waits goes ahead of what custody refuses", "[engine][pa
 TEST_CASE("much that waits keeps its pace: what custody refuses is asked for again behind it", "[engine][paced]") {
   constexpr std::uint32_t kHeld = 20;  // 19 of which wait: more than 64 KiB
   auto settings = slow();
-  settings.custody_flow_bytes = kHeld * Pair{}.write(0, {true, kLarge}).size();
+  settings.custody_flow_bytes = kHeld * Pair{}.write(0, kLarge).size();
   Rig rig(settings);
   const Pair pair;
-  rig.connect_confirmed(pair);
-  rig.wait(milliseconds(100));
-  rig.at_wan();
-  rig.host_sends(large_writes(pair, 101, kHeld + 2));
+  connect_rested(rig, pair);
+  rig.host_sends(pair.writes(101, kHeld + 2, kLarge));
   CHECK(rig.at_wan() == Lines{"write_only 101!"});
   CHECK(rig.count(Counter::dropped_behind_backlog) == 1);
   CHECK(rig.count(Counter::dropped_beyond_gap) == 1);

@@ -142,9 +142,7 @@ TEST_CASE("a burst longer than the box's own is one burst all the same", "[engin
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);
-  std::vector<Bytes> burst;
-  for (std::uint32_t i = 0; i < 300; ++i) burst.push_back(pair.write(101 + i));
-  rig.host_sends(burst);
+  rig.host_sends(pair.writes(101, 300));
   CHECK(rig.wan_out.size() == 300);
   CHECK(rig.host_out.size() == 300);
   CHECK(rig.at_host().back() == "ack 400 msn 301");

@@ -60,7 +60,7 @@ TEST_CASE("probes that are answered sooner than anything before: the second such
   rig.host_sends(pair.write(100));
   rig.wait(kQueued);
   rig.wan_sends(pair.ack(100, 1));
-  rig.host_sends({pair.write(101), pair.write(102), pair.write(103), pair.write(104)});  // all are lost
+  rig.host_sends(pair.writes(101, 4));  // all are lost
   rig.at_wan();
   const auto probed = [&](std::uint32_t psn) {
     for (int i = 0; rig.wan_out.empty() && i < 1000; ++i) rig.wait(milliseconds(1));
@@ -173,9 +173,7 @@ TEST_CASE("frames leave at the WAN's rate, in order, and none is taken as lost w
   const Pair pair;
   rig.connect_confirmed(pair);
   rig.wait(milliseconds(100));
-  std::vector<Bytes> burst;
-  for (std::uint32_t i = 0; i < 10; ++i) burst.push_back(pair.write(101 + i, {true, 4000}));
-  rig.host_sends(burst);
+  rig.host_sends(pair.writes(101, 10, {true, 4000}));
   CHECK(rig.wan_out.size() == 1);
   for (std::uint32_t i = 0; i < 10; ++i) {
     rig.wait(milliseconds(33));

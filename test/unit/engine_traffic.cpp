@@ -628,9 +628,7 @@ TEST_CASE("QPNs used again without RDMA-CM are learned anew once custody of thei
 TEST_CASE("hundreds of unanswered requests under way: the samples thin out and still agree", "[engine][traffic]") {
   Looking rig;
   const Pair pair;
-  std::vector<Bytes> burst;
-  for (std::uint32_t i = 0; i < 500; ++i) burst.push_back(pair.write(100 + i));
-  rig.host_sends(burst);
+  rig.host_sends(pair.writes(100, 500));
   for (std::uint32_t i = 0; i < 500; ++i) rig.wan_sends(pair.ack(100 + i, i + 1));
   CHECK(rig.count(Counter::connections_from_traffic) == 1);
 }

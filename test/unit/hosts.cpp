@@ -77,6 +77,12 @@ Bytes Pair::request(const std::string& opcode, std::uint32_t psn, Extra extra) c
   return request_by(requester, opcode, psn, extra).build();
 }
 
+std::vector<Bytes> Pair::writes(std::uint32_t psn, std::uint32_t count, Extra extra) const {
+  std::vector<Bytes> frames;
+  for (std::uint32_t i = 0; i < count; ++i) frames.push_back(write(psn + i, extra));
+  return frames;
+}
+
 Bytes Pair::write_again(std::uint32_t psn) const {
   wire::PacketBuilder requester = towards(*this, Side::host);
   requester.ipv4_id(77).udp_source_port(0xd123).tos(3);

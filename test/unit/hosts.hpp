@@ -45,6 +45,9 @@ struct Pair {
   Bytes request(const std::string& opcode, std::uint32_t psn) const { return request(opcode, psn, Extra{}); }
   Bytes write(std::uint32_t psn) const { return request("write_only", psn); }
   Bytes write(std::uint32_t psn, Extra extra) const { return request("write_only", psn, extra); }
+  /// So many, from `psn` on.
+  std::vector<Bytes> writes(std::uint32_t psn, std::uint32_t count, Extra extra) const;
+  std::vector<Bytes> writes(std::uint32_t psn, std::uint32_t count) const { return writes(psn, count, Extra{}); }
   /// write(psn) once more as the network shows it: rxe counts the IPv4 identification, a NIC may change the UDP source
   /// port, a switch marks ECN, and FECN is set.
   Bytes write_again(std::uint32_t psn) const;

@@ -275,8 +275,7 @@ TEST_CASE("frames that find no room are dropped by name, the others keep their o
   const Worker owner = 1 - home;
   REQUIRE(std::ranges::any_of(team.given[owner], &Given::shown));
   team.given[owner].clear();
-  std::vector<Bytes> burst;
-  for (std::uint32_t i = 0; i < 20; ++i) burst.push_back(pair.write(pair.a_psn + i));
+  const std::vector<Bytes> burst = pair.writes(pair.a_psn, 20);
   team.receive(home, Side::host, burst);
   team.hand_over();
   REQUIRE(team.given[owner].size() == kRoom);

@@ -116,9 +116,9 @@ class Session:
         self._progress(f"TCP: {megabytes} MiB identical")
 
     @contextlib.contextmanager
-    def load(self, mbps, seconds=LOAD_SECONDS):
-        """UDP from the client to the server, at so many Mbit/s, while the block runs and for `seconds` at most."""
-        udp = self.client.start([GUEST_UDP, "send", self.server.ip, DISCARD_PORT, mbps, seconds], seconds + 60)
+    def load(self, mbps):
+        """Sends UDP from the client to the server while the block runs. LabError when it ends before the block does."""
+        udp = self.client.start([GUEST_UDP, self.server.ip, DISCARD_PORT, mbps, LOAD_SECONDS], LOAD_SECONDS + 60)
         began = time.monotonic()
         try:
             yield
