@@ -92,6 +92,7 @@ std::shared_ptr<const expose::Snapshot> Gatherer::put_together() const {
   out->custody_packets = sum.custody_packets;
   out->custody_bytes = sum.custody_bytes;
   out->waiting_frames = sum.waiting_frames;
+  out->link = sum.link;
   out->bypass = sum.bypass;
   out->draining = sum.draining;
   for (const Side side : {Side::host, Side::wan}) out->ports[static_cast<std::size_t>(side)] = ports_(side);

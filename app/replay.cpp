@@ -108,6 +108,7 @@ int run_replay(const Arguments& arguments) {
   settings.policies.fallback = arguments.policy;
   settings.confirm = arguments.confirm;
   settings.wan_rate_bps = wan_rate;
+  settings.estimate_wan_rate = false;    // a capture's answers do not come later when requests do
   settings.custody_mbufs = kFrames / 2;  // the rest is for frames on their way through
   replay::Runner runner(settings, pools.get(), near, output);
 

@@ -63,6 +63,7 @@ BoxReport::BoxReport(const engine::Engine& engine, const steer::Spreader* spread
     : counters(engine.counters()),
       custody_packets(engine.custody_packets()),
       custody_bytes(engine.custody_bytes()),
+      link(engine.link_state()),
       bypass(engine.bypass()),
       draining(engine.draining()),
       activity(its),
@@ -82,6 +83,7 @@ BoxReport& BoxReport::operator+=(const BoxReport& more) {
   custody_packets += more.custody_packets;
   custody_bytes += more.custody_bytes;
   waiting_frames += more.waiting_frames;
+  link += more.link;
   bypass |= more.bypass;
   draining |= more.draining;
   activity.rounds += more.activity.rounds;

@@ -24,6 +24,7 @@ struct BoxReport {
   std::uint64_t custody_packets = 0;
   std::uint64_t custody_bytes = 0;
   std::uint64_t waiting_frames = 0;  ///< Engine::waiting_frames(), or while the worker runs not_gone()
+  engine::LinkState link;
   bool bypass = false;
   bool draining = false;
   Activity activity;

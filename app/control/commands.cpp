@@ -182,6 +182,11 @@ Json Commands::status() {
   out["custody"] = {{"packets", report.custody_packets},
                     {"bytes", report.custody_bytes},
                     {"limit_bytes", config.engine.custody_box_bytes}};
+  out["link"] = {{"wan_rate_bps", config.engine.wan_rate_bps},
+                 {"pace_bps", report.link.pace_bps},
+                 {"estimated_rate_bps", report.link.rate_bps},
+                 {"least_round_trip_seconds", static_cast<double>(report.link.round_trip) / 1e9},
+                 {"queued_seconds", static_cast<double>(report.link.queued) / 1e9}};
   std::uint64_t unconfirmed = 0;
   std::map<std::string_view, std::uint64_t> phases;
   for (const Flow& flow : *flows) {

@@ -43,6 +43,23 @@ std::string in_time(double nanoseconds) {
   return figures(nanoseconds / 1e9) + " s";
 }
 
+namespace {
+
+// What is believed of it beside what is configured.
+std::string link_text(const Json& link) {
+  const double configured = number(link, "wan_rate_bps"), pace = number(link, "pace_bps");
+  const double estimated = number(link, "estimated_rate_bps"), round_trip = number(link, "least_round_trip_seconds");
+  std::string out = configured != 0 ? "wan_rate " + scaled(configured, "bit/s") : "no wan_rate";
+  out += estimated != 0 ? ", carries " + scaled(estimated, "bit/s") : ", not full lately";
+  out += pace != 0 ? ", custody paced at " + scaled(pace, "bit/s") : ", custody not paced";
+  if (round_trip != 0)
+    out += fmt::format("; round trip {} at least, {} queued", in_time(1e9 * round_trip),
+                       in_time(1e9 * number(link, "queued_seconds")));
+  return out;
+}
+
+}  // namespace
+
 std::string status_text(const Json& status) {
   const Json& custody = status.at("custody");
   std::string state = status.value("state", "");
@@ -61,6 +78,7 @@ std::string status_text(const Json& status) {
   out += fmt::format("  {:<12} {} in {} packets, limit {}; {} of it acknowledged and not delivered yet\n", "custody",
                      in_bytes(number(custody, "bytes")), count(custody, "packets"),
                      in_bytes(number(custody, "limit_bytes")), in_bytes(number(status, "unconfirmed_bytes")));
+  out += fmt::format("  {:<12} {}\n", "link", link_text(status.at("link")));
   out += fmt::format("  {:<12} {}", "flows", count(status.at("flows"), "total"));
   for (const auto& [phase, flows] : status.at("flows").items())
     if (phase != "total") out += fmt::format(", {} {}", flows.get<std::uint64_t>(), phase);

@@ -213,7 +213,10 @@ BoxConfig read_box(const Value& top) {
   if (out.process.workers() > 1) out.pools.cache_reserve = out.process.workers() * engine::Pools::kKeptByWorker;
   if (const auto v = map.find("spread"))
     out.spread_connections = v->choice<bool>({{"connections", true}, {"pairs", false}});
-  if (const auto v = map.find("wan_rate")) out.engine.wan_rate_bps = v->rate();
+  if (const auto v = map.find("wan_rate")) {
+    out.engine.estimate_wan_rate = v->text() != "unlimited";
+    if (out.engine.estimate_wan_rate) out.engine.wan_rate_bps = v->rate();
+  }
   if (const auto v = map.find("policy")) out.engine.policies = read_policy(*v);
   if (const auto v = map.find("confirm")) {
     out.engine.confirm = v->choice<engine::Confirm>({{"answer", engine::Confirm::answer}, {"cm", engine::Confirm::cm}});

@@ -59,7 +59,8 @@ constexpr BoxKey kKeys[] = {
      [](const BoxConfig& c) { return c.process.mtu ? std::to_string(*c.process.mtu) : std::string("the ports'"); }},
     {"wan_rate", kLive,
      [](const BoxConfig& c) {
-       return c.engine.wan_rate_bps == 0 ? "unlimited" : fmt::format("{}bps", c.engine.wan_rate_bps);
+       if (c.engine.wan_rate_bps != 0) return fmt::format("{}bps", c.engine.wan_rate_bps);
+       return std::string(c.engine.estimate_wan_rate ? "estimated" : "unlimited");
      }},
     {"policy.default", kLive,
      [](const BoxConfig& c) { return std::string(flow::name_of(c.engine.policies.fallback)); }},

@@ -50,7 +50,8 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
     flow.late_end = flow.tail;
   }
 
-  if (flow.repair_nak_wanted && flow.silent == 0) {
+  // What it sends again then would overtake what custody is still to send, and be discarded.
+  if (flow.repair_nak_wanted && flow.silent == 0 && flow.queue.unsent() == nullptr) {
     flow.repair_nak_wanted = false;
     if (psn_lt(flow.h, flow.sent_top) && may_ask_for(flow, flow.h, now))  // all may be answered by now
       send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::repair_naks);
@@ -119,13 +120,20 @@ void NearPart::end_read_stall(NearFlow& flow, Time now) {
 // A limit on unanswered bytes, or the responder's receives used up: it waits for a real answer.
 bool NearPart::is_withheld(NearFlow& flow, const Held& held, Time now) {
   const std::uint64_t unanswered = held.end_bytes - flow.bytes_answered;
-  // No window is less than half the initial one.
-  const bool beyond_window = unanswered > least_window_ && unanswered > window_of(flow, now);
+  const bool beyond_window = unanswered > least_window_ && is_beyond_window(flow, unanswered, now);
   const bool no_receive = flow.credits_used && held.takes_receive && flow.receives_examined + 1 >= flow.receive_limit;
   if (beyond_window) flow.window.on_limited();
   const bool withheld = beyond_window || no_receive;
   if (withheld && !flow.withheld) ++counters_[Counter::pseudo_acks_withheld];
   return flow.withheld = withheld;
+}
+
+bool NearPart::is_beyond_window(const NearFlow& flow, std::uint64_t unanswered, Time now) {
+  if (link_.starting() && budget_.bytes > link_.room_bytes()) {
+    link_.on_limited();
+    return true;
+  }
+  return unanswered > window_of(flow, now);
 }
 
 // `msn` and `bytes` count from where custody began, as in Held.

@@ -313,6 +313,7 @@ Verdict NearPart::nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time n
 Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (psn_lt(psn, flow.una)) return stale();
+  link_.on_loss(now);
   if (!psn_lt(psn, flow.h)) return nak_forwarded(flow, frame, now);
   if (!agrees(flow, psn, frame.aeth().msn)) return disagreed();
   if (flow.shared()) return shared_nak(flow, psn, now);
@@ -460,6 +461,7 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
       const Duration rtt = now - held.sent_at;
       flow.rtt.sample(rtt, now);
       wan_rtt_.record(rtt);
+      link_.on_answer(held.sent_at, now);
     }
     release_head(flow);
     flow.loss_window.on_delivered();

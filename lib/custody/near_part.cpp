@@ -114,6 +114,13 @@ void NearPart::set_times(const NearSettings& times) {
   settings_.confirm_by_cm = times.confirm_by_cm;
 }
 
+void NearPart::follow_link(std::uint64_t sent, std::uint64_t received, Time now) {
+  link_.look(sent, received, now);
+  first_timeout_ = link_.rtt().timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
+  // No window is less than half the initial one, but at the start nothing goes unexamined.
+  least_window_ = link_.starting() ? 0 : std::min(settings_.initial_window_bytes / 2, budget_.flow_bytes_limit);
+}
+
 std::uint64_t NearPart::owed_bytes(const NearFlow& flow) {
   std::uint64_t bytes = 0;
   for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr && wire::psn_lt(held_in(mbuf).psn, flow.h);

@@ -11,6 +11,7 @@
 #include "custody/budget.hpp"
 #include "custody/buffers.hpp"
 #include "custody/held.hpp"
+#include "custody/link_estimate.hpp"
 #include "custody/near_flow.hpp"
 #include "custody/restart_record.hpp"
 #include "metrics/counter_set.hpp"
@@ -93,13 +94,13 @@ class NearPart {
   NearPart(const NearSettings& settings, const Budget& limits, const SmallPools& pools, Counters& counters,
            Outlet& outlet, Observer* observer)
       : settings_(settings),
-        least_window_(std::min(settings.initial_window_bytes / 2, limits.flow_bytes_limit)),
         budget_(limits),
         pools_(pools),
         made_(pools.pools.front()),
         counters_(counters),
         outlet_(outlet),
-        observer_(observer) {}
+        observer_(observer),
+        first_timeout_(settings.rto_initial) {}
 
   /// Prepares `flow`, whose identity, policy and path MTU are set, to begin at `starting_psn` with MSN 0. `proven`: it
   /// is no forger's, and none of its packets can have passed before; otherwise a real answer must agree first, whatever
@@ -188,6 +189,11 @@ class NearPart {
   bool draining() const { return draining_; }
   const Budget& budget() const { return budget_; }
   const metrics::Histogram& wan_rtt() const { return wan_rtt_; }
+  const LinkEstimate& link() const { return link_; }
+  /// The pace does not follow what the link is believed to carry.
+  void set_pace_given() { link_.skip_start(); }
+  /// LinkEstimate::look()
+  [[gnu::cold]] void follow_link(std::uint64_t sent, std::uint64_t received, Time now);
 
  private:
   // request.cpp
@@ -296,6 +302,7 @@ class NearPart {
   bool may_have_left(const NearFlow& flow, Time now) const;
   void examine(NearFlow& flow, Time now);
   bool is_withheld(NearFlow& flow, const Held& held, Time now);
+  [[gnu::noinline]] bool is_beyond_window(const NearFlow& flow, std::uint64_t unanswered, Time now);
   void pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause, Time now);
   void acknowledge_within_message(NearFlow& flow, Time now);
   void nak_gap(NearFlow& flow);
@@ -319,7 +326,7 @@ class NearPart {
   bool armed_late(const NearFlow& flow, Time now) const;
   /// Before backing off.
   Duration base_timeout_of(const NearFlow& flow) const {
-    return flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
+    return flow.rtt.timeout(first_timeout_, settings_.rto_min, settings_.rto_max);
   }
   [[gnu::cold]] Duration patience_of(const NearFlow& flow) const;
   Duration timeout_of(const NearFlow& flow) const;
@@ -328,7 +335,7 @@ class NearPart {
   rte_mbuf* to_next_hop(const NearFlow& flow, const rte_mbuf* held, rte_mbuf* copy) const;
 
   NearSettings settings_;
-  std::uint64_t least_window_;  ///< bytes that no flow's window goes below
+  std::uint64_t least_window_ = 0;  ///< bytes that no flow's window goes below, once the link's start is over
   Budget budget_;
   SmallPools pools_;
   BufferStash made_;  ///< for frames of the box's own
@@ -337,7 +344,9 @@ class NearPart {
   Outlet& outlet_;
   Observer* observer_;
   metrics::Histogram wan_rtt_;
-  Time rtt_from_ = 0;  ///< what was sent until then gives no sample of the round trip
+  LinkEstimate link_;
+  Duration first_timeout_;  ///< of a flow whose own round trip is not known: as that of all others
+  Time rtt_from_ = 0;       ///< what was sent until then gives no sample of the round trip
   bool draining_ = false;
 };
 

@@ -119,6 +119,7 @@ void NearPart::probe(NearFlow& flow, Time now) {
     flow.resume_psn = unsent == nullptr ? flow.tail : held_in(unsent).psn;
     flow.probe_settled = flow.probe_settled && flow.una == flow.probe_end;
   }
+  link_.on_loss(now);
   flow.one_probe = true;
   flow.probe_end = psn_add(held_in(flow.queue.head()).last_psn, 1);
   rewind(flow, Counter::resends_timer, now);
@@ -144,8 +145,11 @@ void NearPart::settle_probe(NearFlow& flow, Time now) {
   if (psn_le(flow.resend_end, flow.resume_psn)) flow.resending = false;
 }
 
-// An answer that comes later than this is not waited for any more.
-Duration NearPart::patience_of(const NearFlow& flow) const { return std::min(base_timeout_of(flow), flow.give_up); }
+// An answer that comes later than this is not waited for any more. What other flows have seen tells nothing of its
+// responder.
+Duration NearPart::patience_of(const NearFlow& flow) const {
+  return std::min(flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max), flow.give_up);
+}
 
 Duration NearPart::timeout_of(const NearFlow& flow) const {
   const Duration base = base_timeout_of(flow);

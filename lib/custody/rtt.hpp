@@ -12,27 +12,24 @@ namespace longhaul::custody {
 class RttEstimator {
  public:
   void sample(Duration rtt, Time now) {
-    if (srtt_ == 0) {
+    if (srtt_ == 0) [[unlikely]] {
       srtt_ = rtt;
       variation_ = rtt / 2;
-    } else {
-      const Duration error = rtt > srtt_ ? rtt - srtt_ : srtt_ - rtt;
-      variation_ = variation_ - variation_ / 4 + error / 4;
-      srtt_ = srtt_ - srtt_ / 8 + rtt / 8;
-    }
-    // The least of the last one to two windows: queues inflate the mean, the path itself may get longer.
-    if (now - window_start_ > kWindow) {
       window_start_ = now;
-      previous_minimum_ = minimum_;
-      minimum_ = rtt;
+      window_least_ = least_ = rtt;
+      return;
     }
-    minimum_ = minimum_ == 0 ? rtt : std::min(minimum_, rtt);
+    const Duration error = rtt > srtt_ ? rtt - srtt_ : srtt_ - rtt;
+    variation_ = variation_ - variation_ / 4 + error / 4;
+    srtt_ = srtt_ - srtt_ / 8 + rtt / 8;
+    if (rtt < window_least_ || now - window_start_ > kWindow) [[unlikely]]
+      note_least(rtt, now);
   }
 
   bool known() const { return srtt_ != 0; }
   Duration smoothed() const { return srtt_; }
   /// The path's own delay, without queues; 0 when unknown.
-  Duration minimum() const { return previous_minimum_ == 0 ? minimum_ : std::min(minimum_, previous_minimum_); }
+  Duration minimum() const { return least_; }
 
   /// Resend timeout before backing off. On a steady path the variation goes to nothing, and any hiccup of a host would
   /// look like a loss: a quarter of the round trip is the least margin.
@@ -44,10 +41,21 @@ class RttEstimator {
  private:
   static constexpr Duration kWindow = seconds(10);
 
+  // The least of the last one to two windows: queues inflate the mean, the path itself may get longer.
+  [[gnu::noinline]] void note_least(Duration rtt, Time now) {
+    if (now - window_start_ > kWindow) {
+      window_start_ = now;
+      least_ = window_least_;
+      window_least_ = rtt;
+    }
+    window_least_ = std::min(window_least_, rtt);
+    least_ = std::min(least_, rtt);
+  }
+
   Duration srtt_ = 0;
   Duration variation_ = 0;
-  Duration minimum_ = 0;
-  Duration previous_minimum_ = 0;
+  Duration least_ = 0;
+  Duration window_least_ = 0;
   Time window_start_ = 0;
 };
 

@@ -57,6 +57,7 @@ void Engine::Impl::reconfigure(const Settings& changed) {
   settings.policies = changed.policies;
   settings.confirm = changed.confirm;
   settings.wan_rate_bps = changed.wan_rate_bps;
+  settings.estimate_wan_rate = changed.estimate_wan_rate;
   settings.learn_from_traffic = changed.learn_from_traffic;
   settings.rto_initial = changed.rto_initial;
   settings.rto_min = changed.rto_min;
@@ -64,7 +65,7 @@ void Engine::Impl::reconfigure(const Settings& changed) {
   settings.give_up = changed.give_up;
   settings.confirm_again = changed.confirm_again;
   settings.dreq_hold = changed.dreq_hold;
-  pacer.set_rate(settings.wan_rate_bps);
+  configure_pace();
   near.set_times(near_settings(settings));
 }
 

@@ -89,6 +89,7 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
       observer(watcher),
       egress{{Side::host, sink, *this}, {Side::wan, sink, *this}},
       pacer(given.wan_rate_bps),
+      paced_bps(given.wan_rate_bps),
       near(near_settings(given), budget_of(given), small_pools(pools), counters, *this, watcher),
       table(given.max_connections),
       tracker(given.max_pending_cm),
@@ -96,6 +97,7 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
       next_hops(given.max_connections),
       connections(given.max_connections),
       timers(given.max_connections) {
+  configure_pace();
   touched.resize(given.max_connections);
   accepted.reserve(kMaxAccepted);
 }
@@ -393,6 +395,8 @@ void Engine::Impl::lengthen_touched() { touched.resize(2 * touched.size()); }
 
 void Engine::Impl::end_of_burst() {
   near.freed().flush();
+  if (now >= near.link().due_at()) [[unlikely]]
+    follow_link();
   service_backlog();
   // The WAN first: a request is acknowledged once its port has accepted it.
   out(Side::wan).flush();
@@ -412,6 +416,22 @@ void Engine::Impl::end_of_burst() {
   out(Side::host).flush();
   out(Side::wan).flush();
   near.freed().flush();
+}
+
+void Engine::Impl::configure_pace() {
+  if (!follows_link()) near.set_pace_given();
+  set_pace(settings.wan_rate_bps);
+}
+
+void Engine::Impl::follow_link() {
+  near.follow_link(pacer.charged_bytes(), counters[Counter::bytes_wan], now);
+  if (follows_link()) set_pace(near.link().pace_bps());
+}
+
+void Engine::Impl::set_pace(std::uint64_t bps) {
+  if (bps == paced_bps) return;
+  paced_bps = bps;
+  pacer.set_rate(bps);
 }
 
 void Engine::Impl::service_backlog() {
@@ -561,6 +581,10 @@ void Engine::set_draining(bool draining) { impl_->near.set_draining(draining); }
 bool Engine::draining() const { return impl_->near.draining(); }
 bool Engine::knows(const flow::ConnectionInfo& info, Side from) const {
   return impl_->table.holder(info, from).has_value();
+}
+LinkState Engine::link_state() const {
+  const custody::LinkEstimate& link = impl_->near.link();
+  return {link.rate_bps(), impl_->paced_bps, link.rtt().minimum(), link.queued()};
 }
 std::uint64_t Engine::custody_packets() const { return impl_->near.budget().packets; }
 std::uint64_t Engine::custody_bytes() const { return impl_->near.budget().bytes; }

@@ -13,6 +13,7 @@
 #include "custody/observer.hpp"
 #include "custody/restart_record.hpp"
 #include "engine/connection_state.hpp"
+#include "engine/link_state.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
 #include "engine/shared.hpp"
@@ -105,6 +106,7 @@ class Engine {
   bool knows(const flow::ConnectionInfo& info, Side from) const;
 
   std::uint64_t custody_packets() const;
+  LinkState link_state() const;
   std::uint64_t custody_bytes() const;
   /// Frame bytes acknowledged to requesters and not answered by responders yet. Walks custody: not for the hot path.
   std::uint64_t unconfirmed_bytes() const;

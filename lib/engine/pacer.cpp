@@ -18,24 +18,35 @@ constexpr double kStarvedBytes = 1 << 18;
 }  // namespace
 
 void Pacer::set_rate(std::uint64_t bits_per_second) {
+  charged_bytes();
   per_ns_ = static_cast<double>(bits_per_second) / 8e9 * kByte;
   if (bits_per_second == 0) {
-    all_ = share_ = kUnlimited;
+    all_ = all_before_ = share_ = kUnlimited;
+    starves_after_ = 0;
     return;
   }
   most_ = static_cast<std::int64_t>(kBurst * per_ns_);
   least_ = static_cast<std::int64_t>(-kMostDebt * per_ns_);
   starves_after_ = std::max(kStarved, static_cast<Duration>(kStarvedBytes * kByte / per_ns_));
-  all_ = std::min(all_, most_);
+  all_ = all_before_ = std::min(all_, most_);
   share_ = std::min(share_, most_);
 }
 
+std::uint64_t Pacer::charged_bytes() {
+  charged_bytes_ += static_cast<std::uint64_t>((all_before_ - all_) / kByte);
+  if (per_ns_ == 0.0) all_ = share_ = kUnlimited;
+  all_before_ = all_;
+  return charged_bytes_;
+}
+
 void Pacer::refill(Time now) {
+  charged_bytes();
   // More would only fill what is full.
   const double more = std::min(static_cast<double>(now - now_), (kMostDebt + kBurst) / kShare) * per_ns_;
   now_ = now;
   all_ = std::min(std::max(all_, least_) + static_cast<std::int64_t>(more), most_);
   share_ = std::min(std::max(share_, least_) + static_cast<std::int64_t>(more * kShare), most_);
+  all_before_ = all_;
   if (all_ >= 0) starved_at_ = now + starves_after_;
 }
 

@@ -23,28 +23,32 @@ class Pacer {
 
   /// It is `now`: gives what the rate allows since the last call. Once per burst, before it is charged.
   void advance(Time now) {
-    if (per_ns_ == 0.0)
-      all_ = share_ = kUnlimited;
-    else
-      refill(now);
+    if (starves_after_ != 0) refill(now);
   }
 
   bool may_send() const { return all_ >= 0 || (share_ >= 0 && now_ >= starved_at_); }
 
   /// What passes through.
-  void charge(std::uint64_t bytes) { all_ -= static_cast<std::int64_t>(bytes) * kByte; }
+  void charge(std::uint64_t bytes) { all_ -= to_units(bytes); }
   /// What was in custody. What it sends out of its share is not charged to the whole rate: otherwise that would stay in
   /// debt when the others slow down.
   void charge_held(std::uint64_t bytes) {
-    if (all_ >= 0) charge(bytes);
-    share_ -= static_cast<std::int64_t>(bytes) * kByte;
+    if (all_ >= 0)
+      charge(bytes);
+    else
+      charged_bytes_ += bytes;
+    share_ -= to_units(bytes);
   }
+
+  /// All that was charged so far. To be asked now and then: without a rate the buckets are filled here.
+  std::uint64_t charged_bytes();
 
   /// When may_send() becomes true if nothing is charged; now or before when it is.
   Time ready_at() const;
 
  private:
   void refill(Time now);
+  static std::int64_t to_units(std::uint64_t bytes) { return static_cast<std::int64_t>(bytes) * kByte; }
 
   // Buckets count this many units to a byte. Integers are cheap, and at a slow rate a call brings less than a byte.
   static constexpr std::int64_t kByte = 1 << 20;
@@ -52,13 +56,16 @@ class Pacer {
 
   // What the rate decides, in units where nothing else is said.
   double per_ns_ = 0.0;
-  std::int64_t most_ = 0;   // a bucket holds
-  std::int64_t least_ = 0;  // a bucket's largest debt
-  Duration starves_after_ = 0;
+  std::int64_t most_ = 0;       // a bucket holds
+  std::int64_t least_ = 0;      // a bucket's largest debt
+  Duration starves_after_ = 0;  // 0: there is no rate
   // What may go now, in units. A negative bucket is in debt.
   std::int64_t all_ = kUnlimited;
   std::int64_t share_ = kUnlimited;
   Time now_ = 0;
+  // How the first bucket has changed tells what was charged.
+  std::int64_t all_before_ = kUnlimited;
+  std::uint64_t charged_bytes_ = 0;
   Time starved_at_ = 0;  // moves on while all_ is not in debt
 };
 

@@ -21,8 +21,11 @@ struct Settings {
   Confirm confirm = Confirm::answer;
 
   /// Rate at which frames leave the WAN port, bits per second of frames as counted without preamble, gap and FCS;
-  /// 0 means unlimited.
+  /// 0 means that none is known.
   std::uint64_t wan_rate_bps = 0;
+  /// With no rate known: custody leaves as fast as answers say that the link carries it (custody/link_estimate.hpp).
+  /// Otherwise it leaves as fast as it comes.
+  bool estimate_wan_rate = true;
 
   std::uint64_t custody_box_bytes = 256ull << 20;  ///< frame bytes in custody, all flows
   std::uint64_t custody_flow_bytes = 64ull << 20;  ///< frame bytes in custody, one flow

@@ -167,8 +167,18 @@ void add_custody(Families& out, const Snapshot& its) {
             number(its.identity.custody_limit_bytes));
   out.gauge("longhaul_custody_flow_limit_bytes", "frame bytes that custody may hold of one flow",
             number(its.identity.custody_flow_limit_bytes));
-  out.gauge("longhaul_wan_rate_bytes_per_second", "rate at which frames leave for the WAN at most; 0: unlimited",
+  out.gauge("longhaul_wan_rate_bytes_per_second", "wan_rate as configured; 0: it is not",
             number(its.identity.wan_rate_bps) / 8);
+  out.gauge("longhaul_wan_pace_bytes_per_second", "rate at which custody leaves for the WAN at most; 0: unlimited",
+            number(its.link.pace_bps) / 8);
+  out.gauge("longhaul_wan_estimated_rate_bytes_per_second",
+            "frame bytes that the WAN carries, by its answers; 0: it was not full in the last 10 s",
+            number(its.link.rate_bps) / 8);
+  out.gauge("longhaul_wan_least_round_trip_seconds", "least round trip of the last 10 to 20 s; 0: unknown",
+            number(its.link.round_trip) / 1e9);
+  out.gauge("longhaul_wan_queueing_seconds",
+            "queueing on the WAN: what all answers of a round trip took longer than that",
+            number(its.link.queued) / 1e9);
   out.gauge("longhaul_waiting_frames", "frames that came in and have neither left nor been dropped yet",
             number(its.waiting_frames));
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/link_state.hpp"
 #include "expose/survey.hpp"
 #include "flow/side.hpp"
 #include "flow/time.hpp"
@@ -52,7 +53,7 @@ struct Identity {
   std::vector<std::pair<std::string, std::string>> configuration;
   std::uint64_t custody_limit_bytes = 0;
   std::uint64_t custody_flow_limit_bytes = 0;
-  std::uint64_t wan_rate_bps = 0;  ///< bits per second; 0: unlimited
+  std::uint64_t wan_rate_bps = 0;  ///< bits per second; 0: none is configured
   std::uint64_t connection_slots = 0;
 };
 
@@ -68,6 +69,7 @@ struct Snapshot {
   std::uint64_t custody_packets = 0;
   std::uint64_t custody_bytes = 0;
   std::uint64_t waiting_frames = 0;
+  engine::LinkState link;
   bool bypass = false;
   bool draining = false;
 

@@ -74,6 +74,11 @@ std::string status_json(const Snapshot& snapshot, const History& history) {
                     {"packets", snapshot.custody_packets},
                     {"limit_bytes", snapshot.identity.custody_limit_bytes},
                     {"oldest_seconds", static_cast<double>(snapshot.survey.oldest) / 1e9}};
+  out["link"] = {{"wan_rate_bps", snapshot.identity.wan_rate_bps},
+                 {"pace_bps", snapshot.link.pace_bps},
+                 {"estimated_rate_bps", snapshot.link.rate_bps},
+                 {"least_round_trip_seconds", static_cast<double>(snapshot.link.round_trip) / 1e9},
+                 {"queued_seconds", static_cast<double>(snapshot.link.queued) / 1e9}};
   out["unconfirmed_bytes"] = snapshot.survey.unconfirmed_bytes;
   out["connections"] = connections_of(snapshot.survey);
   out["connection_slots"] = snapshot.identity.connection_slots;

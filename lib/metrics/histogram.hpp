@@ -2,10 +2,12 @@
 // A histogram of durations with logarithmic buckets: fixed memory, no allocation, at most 1/16 relative error.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 namespace longhaul::metrics {
 
@@ -18,7 +20,6 @@ class Histogram {
   /// `value` came `times` times.
   void record(std::uint64_t value, std::uint64_t times = 1) noexcept {
     buckets_[index_of(value)] += times;
-    count_ += times;
     sum_ += value * times;
     if (value > max_) max_ = value;
   }
@@ -26,21 +27,20 @@ class Histogram {
   /// What several workers recorded together.
   Histogram& operator+=(const Histogram& more) noexcept {
     for (std::size_t i = 0; i < kBuckets; ++i) buckets_[i] += more.buckets_[i];
-    count_ += more.count_;
     sum_ += more.sum_;
     if (more.max_ > max_) max_ = more.max_;
     return *this;
   }
 
-  std::uint64_t count() const noexcept { return count_; }
+  std::uint64_t count() const noexcept { return std::accumulate(buckets_.begin(), buckets_.end(), std::uint64_t{0}); }
   std::uint64_t sum() const noexcept { return sum_; }
   std::uint64_t max() const noexcept { return max_; }
 
   /// The upper edge of the bucket that holds the `fraction` (0 to 1) quantile; 0 when empty.
   std::uint64_t quantile(double fraction) const noexcept {
-    if (count_ == 0) return 0;
-    auto rank = static_cast<std::uint64_t>(fraction * static_cast<double>(count_));
-    if (rank >= count_) rank = count_ - 1;
+    const std::uint64_t all = count();
+    if (all == 0) return 0;
+    const std::uint64_t rank = std::min(static_cast<std::uint64_t>(fraction * static_cast<double>(all)), all - 1);
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < kBuckets; ++i) {
       seen += buckets_[i];
@@ -70,7 +70,6 @@ class Histogram {
 
  private:
   std::array<std::uint64_t, kBuckets> buckets_{};
-  std::uint64_t count_ = 0;
   std::uint64_t sum_ = 0;
   std::uint64_t max_ = 0;
 };

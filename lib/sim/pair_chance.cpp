@@ -77,6 +77,18 @@ std::vector<std::string> worse_by_chance(const Case& c, const Run& run, unsigned
   return worse;
 }
 
+Case nudged(Case c, unsigned n) {
+  c.wan_delay_ns += n * (131 + c.wan_delay_us * 1000 / 3200);
+  for (HostPlan* host : {&c.a, &c.b}) host->load_at_us += n * 37;
+  return c;
+}
+
+std::vector<std::string> worse_when_nudged(const Case& c, const Run& run) {
+  return worse_by_chance(c, [&](const Case& drawn, bool with_boxes) {
+    return run(nudged(c, static_cast<unsigned>(drawn.luck - c.luck)), with_boxes);
+  });
+}
+
 bool is_bound_by_window(const Case& c) {
   if (c.wan_mbps == 0) return true;
   const auto bits_under_way = [](const HostPlan& host) {

@@ -5,6 +5,9 @@
 // but with different luck. The third run is the control. Times with boxes, relative to the second run, should be
 // distributed like those of the control. A pair beyond nearly all controls is run again many times, with fresh luck,
 // both with boxes and without. It counts as worse off only if the means differ beyond doubt.
+//
+// Where a link drops frames for want of room, a world without chance has luck of its own: a microsecond decides whose
+// frame finds room. Such a world is run many times as well, each time nudged a little.
 #pragma once
 
 #include <functional>
@@ -38,6 +41,13 @@ ChancePair run_chance_pair(const Case& c, const Run& run);
 
 /// What is worse off with boxes over this many draws of luck, in words.
 std::vector<std::string> worse_by_chance(const Case& c, const Run& run, unsigned draws = 64);
+
+/// A world without chance, its link up to a fiftieth of its delay and 9 us longer, foreign load up to 3 ms later:
+/// `n` of 64.
+Case nudged(Case c, unsigned n);
+
+/// The same as worse_by_chance() for a world without chance, nudged for each draw.
+std::vector<std::string> worse_when_nudged(const Case& c, const Run& run);
 
 /// One connection's depth, and not the link, is what its speed without boxes comes from.
 bool is_bound_by_window(const Case& c);

@@ -57,6 +57,7 @@ TEST_CASE("another spelling of the same value is no change", "[config]") {
 
 TEST_CASE("a change is named by its key, and whether a running box can take it over", "[config]") {
   CHECK(changed("", "wan_rate: 1Gbps\n") == Keys{"wan_rate"});
+  CHECK(changed("", "wan_rate: unlimited\n") == Keys{"wan_rate"});
   CHECK(changed("", "timers: {rto_min: 5ms, drain: 1s}\n") == Keys{"timers.rto_min", "timers.drain"});
   CHECK(changed("", "confirm: cm\nlearn_from_traffic: false\n") == Keys{"confirm", "learn_from_traffic"});
   CHECK(changed("policy: {rules: [{match: 10.0.0.0/8, policy: full}]}\n",

@@ -55,6 +55,7 @@ engine::Settings small_settings() {
   engine::Settings settings;
   settings.max_connections = 16;
   settings.max_pending_cm = 16;
+  settings.estimate_wan_rate = false;
   return settings;
 }
 

@@ -16,7 +16,7 @@
 
 namespace longhaul::test {
 
-/// Defaults of the box, with small tables.
+/// Defaults of the box, with small tables; custody leaves as fast as it comes.
 engine::Settings small_settings();
 
 class Rig : public engine::Sink {
