@@ -214,7 +214,7 @@ BoxConfig read_box(const Value& top) {
   if (const auto v = map.find("spread"))
     out.spread_connections = v->choice<bool>({{"connections", true}, {"pairs", false}});
   if (const auto v = map.find("wan_rate")) {
-    out.engine.estimate_wan_rate = v->text() != "unlimited";
+    out.engine.estimate_wan_rate = !v->is("unlimited");
     if (out.engine.estimate_wan_rate) out.engine.wan_rate_bps = v->rate();
   }
   if (const auto v = map.find("policy")) out.engine.policies = read_policy(*v);

@@ -226,6 +226,8 @@ Duration Value::distance(Duration most) const {
   return value;
 }
 
+bool Value::is(std::string_view word) const { return node_.IsScalar() && node_.Scalar() == word; }
+
 std::uint64_t Value::rate() const { return quantity(parse_rate); }
 double Value::fraction() const { return quantity(parse_fraction); }
 

@@ -33,8 +33,9 @@ class Value {
   Map map(std::initializer_list<std::string_view> keys) const;
   std::vector<Value> list() const;
 
-  std::string text() const;  ///< a scalar that is not empty
-  bool boolean() const;      ///< true or false, no other spellings
+  std::string text() const;              ///< a scalar that is not empty
+  bool is(std::string_view word) const;  ///< this scalar, and no other value
+  bool boolean() const;                  ///< true or false, no other spellings
   /// A whole decimal (or 0x) number.
   std::uint64_t integer(std::uint64_t least, std::uint64_t most) const;
   std::uint64_t size(std::uint64_t least, std::uint64_t most) const;  ///< bytes

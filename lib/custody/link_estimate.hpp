@@ -6,20 +6,21 @@
 // Delay. The least round trip of the last 10 to 20 seconds is the link's own. What an answer takes longer is queueing.
 //
 // Rate. A packet that came to the queue before another had left it was carried right behind it. So what was sent from
-// the one to the other, divided by the time between their two answers, is the rate of the link. Nothing else is known of
-// the responder or of other traffic, and answers for whole messages do no harm. What was lost in between makes the rate
-// too high: in rounds with losses no rate is believed that is greater than before. (A round lasts a round trip, 1 ms at
-// least.) A link that stood still for a moment makes it too low: the greatest of the last eight rounds counts. Two things look like a full link and are not. A slow responder delays the answers of its own flows: a round
-// counts only when its least delayed answer was delayed. A full way back delays all answers: the link is taken to carry
-// at least as much as comes from there.
+// the one to the other, divided by the time between their two answers, is the rate of the link. Nothing else is known
+// of the responder or of other traffic, and answers for whole messages do no harm. What was lost in between makes the
+// rate too high: in rounds with losses no rate is believed that is greater than before. (A round lasts a round trip, 1
+// ms at least.) A link that stood still for a moment makes it too low: the greatest of the last eight rounds counts.
+// Two things look like a full link and are not. A slow responder delays the answers of its own flows: a round counts
+// only when its least delayed answer was delayed. A full way back delays all answers: the link is taken to carry at
+// least as much as comes from there.
 //
 // Pace. One round a quarter faster than the rate, to see whether the link has become faster; one a quarter slower, to
 // empty the queue that this made; six at the rate. While a queue stands, a quarter slower. A rate that nothing has come
 // near to for 10 seconds is forgotten: then all goes as fast as it comes until there is a queue again.
 //
 // Start. Until the link was full once, nothing is acknowledged early while custody has more than `room` in all: about
-// what TCP begins with (RFC 6928), and twice as much after each round that was limited by it and lost nothing. Where the
-// pace is configured there is no such limit.
+// what TCP begins with (RFC 6928), and twice as much after each round that was limited by it and lost nothing. Where
+// the pace is configured there is no such limit.
 #pragma once
 
 #include <array>

@@ -13,14 +13,15 @@ namespace {
 
 constexpr std::uint64_t kFrame = 1250;
 
-/// Frames of one size are sent to it at a steady rate. Each answer comes when its frame has been carried there and back.
+/// Frames of one size are sent to it at a steady rate. Each answer comes when its frame has been carried there and
+/// back.
 class Link {
  public:
-  double rate = 1e9;                    ///< bits per second
+  double rate = 1e9;  ///< bits per second
   Duration round_trip = milliseconds(2);
-  std::uint64_t queue = 1 << 30;        ///< bytes; what finds it full is lost, and nobody hears of it
-  double back_bps = 0;                  ///< comes from the other side
-  Duration slow = 0;                    ///< each other answer comes so much later: its responder's fault
+  std::uint64_t queue = 1 << 30;  ///< bytes; what finds it full is lost, and nobody hears of it
+  double back_bps = 0;            ///< comes from the other side
+  Duration slow = 0;              ///< each other answer comes so much later: its responder's fault
   LinkEstimate estimate;
   Time now = seconds(1);
 
@@ -42,7 +43,9 @@ class Link {
     free_at_ = std::max(free_at_, static_cast<double>(now)) + static_cast<double>(time);
   }
 
-  double queued_seconds() const { return free_at_ <= static_cast<double>(now) ? 0 : (free_at_ - static_cast<double>(now)) / 1e9; }
+  double queued_seconds() const {
+    return free_at_ <= static_cast<double>(now) ? 0 : (free_at_ - static_cast<double>(now)) / 1e9;
+  }
 
  private:
   struct Frame {
