@@ -12,6 +12,7 @@
 
 #include "app/control/flow_query.hpp"
 #include "config/config_error.hpp"
+#include "expose/status.hpp"
 
 namespace longhaul::app {
 namespace {
@@ -182,11 +183,7 @@ Json Commands::status() {
   out["custody"] = {{"packets", report.custody_packets},
                     {"bytes", report.custody_bytes},
                     {"limit_bytes", config.engine.custody_box_bytes}};
-  out["link"] = {{"wan_rate_bps", config.engine.wan_rate_bps},
-                 {"pace_bps", report.link.pace_bps},
-                 {"estimated_rate_bps", report.link.rate_bps},
-                 {"least_round_trip_seconds", static_cast<double>(report.link.round_trip) / 1e9},
-                 {"queued_seconds", static_cast<double>(report.link.queued) / 1e9}};
+  out["link"] = expose::link_json(config.engine.wan_rate_bps, report.link);
   std::uint64_t unconfirmed = 0;
   std::map<std::string_view, std::uint64_t> phases;
   for (const Flow& flow : *flows) {

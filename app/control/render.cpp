@@ -31,20 +31,6 @@ std::string end_of(const Json& flow, const char* side) {
   return fmt::format("{}:{:#x}", flow.value(side, ""), count(flow, (std::string(side) + "_qpn").c_str()));
 }
 
-}  // namespace
-
-std::string in_bytes(double bytes) { return scaled(bytes, "B"); }
-
-std::string in_time(double nanoseconds) {
-  if (nanoseconds <= 0) return "-";
-  if (nanoseconds < 1e3) return fmt::format("{:g} ns", nanoseconds);
-  if (nanoseconds < 1e6) return figures(nanoseconds / 1e3) + " us";
-  if (nanoseconds < 1e9) return figures(nanoseconds / 1e6) + " ms";
-  return figures(nanoseconds / 1e9) + " s";
-}
-
-namespace {
-
 // What is believed of it beside what is configured.
 std::string link_text(const Json& link) {
   const double configured = number(link, "wan_rate_bps"), pace = number(link, "pace_bps");
@@ -59,6 +45,16 @@ std::string link_text(const Json& link) {
 }
 
 }  // namespace
+
+std::string in_bytes(double bytes) { return scaled(bytes, "B"); }
+
+std::string in_time(double nanoseconds) {
+  if (nanoseconds <= 0) return "-";
+  if (nanoseconds < 1e3) return fmt::format("{:g} ns", nanoseconds);
+  if (nanoseconds < 1e6) return figures(nanoseconds / 1e3) + " us";
+  if (nanoseconds < 1e9) return figures(nanoseconds / 1e6) + " ms";
+  return figures(nanoseconds / 1e9) + " s";
+}
 
 std::string status_text(const Json& status) {
   const Json& custody = status.at("custody");

@@ -128,6 +128,7 @@ bool NearPart::is_withheld(NearFlow& flow, const Held& held, Time now) {
   return flow.withheld = withheld;
 }
 
+// Of the flow, or at the start of all flows.
 bool NearPart::is_beyond_window(const NearFlow& flow, std::uint64_t unanswered, Time now) {
   if (link_.starting() && budget_.bytes > link_.room_bytes()) {
     link_.on_limited();

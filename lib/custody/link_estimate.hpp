@@ -55,7 +55,9 @@ class LinkEstimate {
   /// The queueing delay of the least delayed answer of the last round.
   Duration queued() const { return queued_; }
 
+  /// The link has not been full yet: room_bytes() is a limit.
   bool starting() const { return starting_; }
+  /// As much as custody may have in all while pseudo-ACKs go out.
   std::uint64_t room_bytes() const { return room_bytes_; }
   /// A pseudo-ACK had to wait since custody had more than room_bytes().
   void on_limited() { limited_ = true; }

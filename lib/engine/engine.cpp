@@ -89,7 +89,6 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
       observer(watcher),
       egress{{Side::host, sink, *this}, {Side::wan, sink, *this}},
       pacer(given.wan_rate_bps),
-      paced_bps(given.wan_rate_bps),
       near(near_settings(given), budget_of(given), small_pools(pools), counters, *this, watcher),
       table(given.max_connections),
       tracker(given.max_pending_cm),
@@ -420,18 +419,12 @@ void Engine::Impl::end_of_burst() {
 
 void Engine::Impl::configure_pace() {
   if (!follows_link()) near.set_pace_given();
-  set_pace(settings.wan_rate_bps);
+  pacer.set_rate(settings.wan_rate_bps);
 }
 
 void Engine::Impl::follow_link() {
   near.follow_link(pacer.charged_bytes(), counters[Counter::bytes_wan], now);
-  if (follows_link()) set_pace(near.link().pace_bps());
-}
-
-void Engine::Impl::set_pace(std::uint64_t bps) {
-  if (bps == paced_bps) return;
-  paced_bps = bps;
-  pacer.set_rate(bps);
+  if (follows_link()) pacer.set_rate(near.link().pace_bps());
 }
 
 void Engine::Impl::service_backlog() {
@@ -584,7 +577,7 @@ bool Engine::knows(const flow::ConnectionInfo& info, Side from) const {
 }
 LinkState Engine::link_state() const {
   const custody::LinkEstimate& link = impl_->near.link();
-  return {link.rate_bps(), impl_->paced_bps, link.rtt().minimum(), link.queued()};
+  return {link.rate_bps(), impl_->pacer.rate_bps(), link.rtt().minimum(), link.queued()};
 }
 std::uint64_t Engine::custody_packets() const { return impl_->near.budget().packets; }
 std::uint64_t Engine::custody_bytes() const { return impl_->near.budget().bytes; }

@@ -106,8 +106,9 @@ class Engine {
   bool knows(const flow::ConnectionInfo& info, Side from) const;
 
   std::uint64_t custody_packets() const;
-  LinkState link_state() const;
   std::uint64_t custody_bytes() const;
+  /// What is believed of the long link, and the pace of custody.
+  LinkState link_state() const;
   /// Frame bytes acknowledged to requesters and not answered by responders yet. Walks custody: not for the hot path.
   std::uint64_t unconfirmed_bytes() const;
   /// Frames taken in that neither went out nor were dropped: in custody's unsent part, held DREQs, refused by a port.

@@ -96,7 +96,6 @@ struct Engine::Impl final : custody::Outlet {
   bool follows_link() const { return settings.wan_rate_bps == 0 && settings.estimate_wan_rate; }
   void configure_pace();
   [[gnu::cold, gnu::noinline]] void follow_link();
-  void set_pace(std::uint64_t bps);
   void service_backlog();
   void run_timers(Time due);
   [[gnu::always_inline]] void touch(flow::ConnectionIndex index);
@@ -190,7 +189,6 @@ struct Engine::Impl final : custody::Outlet {
   custody::Observer* observer;
   Egress<Impl> egress[2];
   Pacer pacer;
-  std::uint64_t paced_bps;  ///< the rate that `pacer` has
   custody::NearPart near;
   flow::ConnectionTable table;
   flow::CmTracker tracker;

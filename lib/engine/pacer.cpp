@@ -18,7 +18,9 @@ constexpr double kStarvedBytes = 1 << 18;
 }  // namespace
 
 void Pacer::set_rate(std::uint64_t bits_per_second) {
+  if (bits_per_second == rate_bps_) return;
   charged_bytes();
+  rate_bps_ = bits_per_second;
   per_ns_ = static_cast<double>(bits_per_second) / 8e9 * kByte;
   if (bits_per_second == 0) {
     all_ = all_before_ = share_ = kUnlimited;

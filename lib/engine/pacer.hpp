@@ -20,6 +20,7 @@ class Pacer {
 
   /// What was charged before stays.
   void set_rate(std::uint64_t bits_per_second);
+  std::uint64_t rate_bps() const { return rate_bps_; }
 
   /// It is `now`: gives what the rate allows since the last call. Once per burst, before it is charged.
   void advance(Time now) {
@@ -55,6 +56,7 @@ class Pacer {
   static constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max() / 2;
 
   // What the rate decides, in units where nothing else is said.
+  std::uint64_t rate_bps_ = 0;
   double per_ns_ = 0.0;
   std::int64_t most_ = 0;       // a bucket holds
   std::int64_t least_ = 0;      // a bucket's largest debt

@@ -175,10 +175,9 @@ void add_custody(Families& out, const Snapshot& its) {
             "frame bytes that the WAN carries, by its answers; 0: it was not full in the last 10 s",
             number(its.link.rate_bps) / 8);
   out.gauge("longhaul_wan_least_round_trip_seconds", "least round trip of the last 10 to 20 s; 0: unknown",
-            number(its.link.round_trip) / 1e9);
+            in_seconds(its.link.round_trip));
   out.gauge("longhaul_wan_queueing_seconds",
-            "queueing on the WAN: what all answers of a round trip took longer than that",
-            number(its.link.queued) / 1e9);
+            "queueing on the WAN: what all answers of a round trip took longer than that", in_seconds(its.link.queued));
   out.gauge("longhaul_waiting_frames", "frames that came in and have neither left nor been dropped yet",
             number(its.waiting_frames));
 }

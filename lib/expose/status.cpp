@@ -59,6 +59,14 @@ std::string_view state_of(const Snapshot& snapshot) {
   return snapshot.draining ? "draining" : "running";
 }
 
+Json link_json(std::uint64_t wan_rate_bps, const engine::LinkState& link) {
+  return {{"wan_rate_bps", wan_rate_bps},
+          {"pace_bps", link.pace_bps},
+          {"estimated_rate_bps", link.rate_bps},
+          {"least_round_trip_seconds", static_cast<double>(link.round_trip) / 1e9},
+          {"queued_seconds", static_cast<double>(link.queued) / 1e9}};
+}
+
 std::string status_json(const Snapshot& snapshot, const History& history) {
   const Counters& counters = snapshot.counters;
   Json out;
@@ -74,11 +82,7 @@ std::string status_json(const Snapshot& snapshot, const History& history) {
                     {"packets", snapshot.custody_packets},
                     {"limit_bytes", snapshot.identity.custody_limit_bytes},
                     {"oldest_seconds", static_cast<double>(snapshot.survey.oldest) / 1e9}};
-  out["link"] = {{"wan_rate_bps", snapshot.identity.wan_rate_bps},
-                 {"pace_bps", snapshot.link.pace_bps},
-                 {"estimated_rate_bps", snapshot.link.rate_bps},
-                 {"least_round_trip_seconds", static_cast<double>(snapshot.link.round_trip) / 1e9},
-                 {"queued_seconds", static_cast<double>(snapshot.link.queued) / 1e9}};
+  out["link"] = link_json(snapshot.identity.wan_rate_bps, snapshot.link);
   out["unconfirmed_bytes"] = snapshot.survey.unconfirmed_bytes;
   out["connections"] = connections_of(snapshot.survey);
   out["connection_slots"] = snapshot.identity.connection_slots;

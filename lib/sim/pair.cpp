@@ -164,11 +164,12 @@ Case plain(Case c) {
   return c;
 }
 
+Result run_world(const Case& c, bool with_boxes, const engine::Pools& pools) {
+  return World(with_boxes ? c : plain(c), pools).run();
+}
+
 Pair run_pair(const Case& c, const engine::Pools& pools) {
-  Pair pair;
-  pair.without = World(plain(c), pools).run();
-  pair.with = World(c, pools).run();
-  return pair;
+  return {run_world(c, false, pools), run_world(c, true, pools)};
 }
 
 std::vector<std::string> worse_off(const Case& c, const Pair& pair) {

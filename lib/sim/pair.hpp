@@ -29,6 +29,7 @@ struct Pair {
 
 /// `c` without its boxes, but with the delay that their workers add to each frame.
 Case plain(Case c);
+Result run_world(const Case& c, bool with_boxes, const engine::Pools& pools);
 Pair run_pair(const Case& c, const engine::Pools& pools);
 
 /// The time that the smallest frame of this world takes on the long link, without line overhead; 0: none.

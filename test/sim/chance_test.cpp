@@ -17,7 +17,7 @@ const Case kLossy = sim::parse_case(
     "seed=3 by_packet=1 connected=1 starts_us=1100000 close=0 a.messages=30 a.patient=0 a.timeout_spread=0 "
     "ab1.loss=100 ba1.loss=100");
 
-Result run_plain(const Case& c) { return sim::World(sim::plain(c), test::sim_pools()).run(); }
+Result run_plain(const Case& c) { return sim::run_world(c, false, test::sim_pools()); }
 
 /// Instead of boxes, what `change` makes of the world without them.
 sim::Run instead(void (*change)(Case&)) {

@@ -31,10 +31,9 @@ sim::Case draw(const Options& options, std::uint64_t seed) {
 }
 
 sim::Result run_one(const Options& options, const sim::Case& c, bool with_boxes) {
-  if (with_boxes && !options.control) return sim::World(c, test::sim_pools()).run();
-  sim::Case plain = sim::plain(c);
-  if (with_boxes) plain.wan_delay_ns += 1000;
-  return sim::World(plain, test::sim_pools()).run();
+  sim::Case chosen = c;
+  if (with_boxes && options.control) chosen.wan_delay_ns += 1000;
+  return sim::run_world(chosen, with_boxes && !options.control, test::sim_pools());
 }
 
 /// In words; where the link's queue overflows, luck is told from boxes.

@@ -89,9 +89,7 @@ class Progress {
   Clock::time_point next_ = Clock::now() + std::chrono::seconds(10);
 };
 
-sim::Result run_world(const sim::Case& c, bool with_boxes) {
-  return sim::World(with_boxes ? c : sim::plain(c), sim_pools()).run();
-}
+sim::Result run_world(const sim::Case& c, bool with_boxes) { return sim::run_world(c, with_boxes, sim_pools()); }
 
 void look(const ChanceOptions& options, unsigned job, int pipe) {
   const auto seen = std::make_unique<Seen>();

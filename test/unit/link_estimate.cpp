@@ -43,6 +43,9 @@ class Link {
     free_at_ = std::max(free_at_, static_cast<double>(now)) + static_cast<double>(time);
   }
 
+  /// Bits per second.
+  double believed() const { return static_cast<double>(estimate.rate_bps()); }
+
   double queued_seconds() const {
     return free_at_ <= static_cast<double>(now) ? 0 : (free_at_ - static_cast<double>(now)) / 1e9;
   }
@@ -84,9 +87,9 @@ TEST_CASE("a full link's rate and round trip are found, and its queue is emptied
   SECTION("20 us") { link.round_trip = microseconds(20); }
   const Duration round = std::max(link.round_trip, milliseconds(1));
   link.send(1.5 * link.rate, 4 * round);
-  CHECK(static_cast<double>(link.estimate.rate_bps()) == Approx(link.rate).epsilon(0.03));
+  CHECK(link.believed() == Approx(link.rate).epsilon(0.03));
   link.send(2 * link.rate, 40 * round);
-  CHECK(static_cast<double>(link.estimate.rate_bps()) == Approx(link.rate).epsilon(0.05));
+  CHECK(link.believed() == Approx(link.rate).epsilon(0.05));
   // What a probe of a quarter more has left at most, and a little.
   CHECK(link.queued_seconds() * 1e9 < 0.6 * static_cast<double>(round));
   const double alone = static_cast<double>(link.round_trip) + kFrame * 8e9 / link.rate;
@@ -107,10 +110,10 @@ TEST_CASE("a link that becomes faster is followed, one that becomes slower at on
   link.send(2e9, milliseconds(100));
   link.rate = 2e9;
   link.send(4e9, milliseconds(400));
-  CHECK(static_cast<double>(link.estimate.rate_bps()) == Approx(2e9).epsilon(0.05));
+  CHECK(link.believed() == Approx(2e9).epsilon(0.05));
   link.rate = 5e8;
   link.send(4e9, milliseconds(60));
-  CHECK(static_cast<double>(link.estimate.rate_bps()) == Approx(5e8).epsilon(0.1));
+  CHECK(link.believed() == Approx(5e8).epsilon(0.1));
 }
 
 TEST_CASE("a link that stands still for a moment keeps its rate", "[custody][link]") {
@@ -118,7 +121,7 @@ TEST_CASE("a link that stands still for a moment keeps its rate", "[custody][lin
   link.send(2e9, milliseconds(100));
   link.stand_still(milliseconds(50));
   link.send(2e9, milliseconds(100));
-  CHECK(static_cast<double>(link.estimate.rate_bps()) == Approx(1e9).epsilon(0.05));
+  CHECK(link.believed() == Approx(1e9).epsilon(0.05));
 }
 
 TEST_CASE("a rate that nothing has come near to is forgotten after ten seconds", "[custody][link]") {
@@ -137,20 +140,20 @@ TEST_CASE("as much as comes back is carried there as well", "[custody][link]") {
   link.rate = 3e8;
   link.back_bps = 1e9;
   link.send(6e8, milliseconds(50));
-  CHECK(static_cast<double>(link.estimate.rate_bps()) == Approx(1e9).epsilon(0.05));
+  CHECK(link.believed() == Approx(1e9).epsilon(0.05));
 }
 
 TEST_CASE("where the link has lost something a rate that is too high is not believed", "[custody][link]") {
   Link link;
   link.send(1.2e9, milliseconds(20));
-  const auto before = static_cast<double>(link.estimate.rate_bps());
+  const double before = link.believed();
   CHECK(before == Approx(1e9).epsilon(0.03));
   link.queue = 100'000;  // what is lost was sent, too
   for (int i = 0; i < 20; ++i) {
     link.estimate.on_loss(link.now);
     link.send(1e10, milliseconds(1));
   }
-  CHECK(static_cast<double>(link.estimate.rate_bps()) <= 1.03 * before);
+  CHECK(link.believed() <= 1.03 * before);
 }
 
 TEST_CASE("at the start the room doubles with each round that it limits, until the link was full", "[custody][link]") {

@@ -324,7 +324,7 @@ DEFECTS = [
     Defect('a link that becomes faster is not noticed', 'lib/custody/link_estimate.cpp',
            'note_rate(round_.carried, now);', '{}', 8, unit='a link that becomes faster*'),
     Defect('no pace where none is configured', 'lib/engine/engine.cpp',
-           'set_pace(near.link().pace_bps());', '{}', 8, unit='with no rate known custody leaves*'),
+           'pacer.set_rate(near.link().pace_bps());', '{}', 8, unit='with no rate known custody leaves*'),
     Defect('all is acknowledged early before anything is known of the link', 'lib/custody/acknowledge.cpp',
            'link_.starting() && budget_.bytes', 'false && budget_.bytes', 8, unit='little is acknowledged early*'),
     Defect('each flow learns its first timeout alone', 'lib/custody/near_part.cpp',
