@@ -95,7 +95,10 @@ void LinkEstimate::end_round(Time now) {
   const bool lossy = lost_at_ != 0 && lost_at_ >= previous_began_;
   const bool full = queued_ > rtt_.minimum() / 8 && round_.longest_of >= kLeastQueue;
   if (full) {
-    const double rate = std::max(lossy ? round_.least : round_.longest, received);
+    // Real boxes and hosts stand still for milliseconds, and the answers that come at once then look fast: a whole
+    // round is not so easily mistaken.
+    const double seen = round_.carried == 0 ? round_.longest : std::min(round_.longest, round_.carried);
+    const double rate = std::max(lossy ? round_.least : seen, received);
     note_rate(lossy && rate_ != 0 ? std::min(rate, rate_) : rate, now);
   } else if (!lossy && rate_ != 0 && round_.carried > kNear * rate_) {
     note_rate(round_.carried, now);

@@ -7,12 +7,13 @@
 //
 // Rate. A packet that came to the queue before another had left it was carried right behind it. So what was sent from
 // the one to the other, divided by the time between their two answers, is the rate of the link. Nothing else is known
-// of the responder or of other traffic, and answers for whole messages do no harm. What was lost in between makes the
-// rate too high: in rounds with losses no rate is believed that is greater than before. (A round lasts a round trip, 1
-// ms at least.) A link that stood still for a moment makes it too low: the greatest of the last eight rounds counts.
-// Two things look like a full link and are not. A slow responder delays the answers of its own flows: a round counts
-// only when its least delayed answer was delayed. A full way back delays all answers: the link is taken to carry at
-// least as much as comes from there.
+// of the responder or of other traffic, and answers for whole messages do no harm. Answers that were held up somewhere
+// and come at once make it too high: it is not more than what was sent in a whole round. What was lost in between makes
+// the rate too high: in rounds with losses no rate is believed that is greater than before. (A round lasts a round
+// trip, 1 ms at least.) A link that stood still for a moment makes it too low: the greatest of the last eight rounds
+// counts. Two things look like a full link and are not. A slow responder delays the answers of its own flows: a round
+// counts only when its least delayed answer was delayed. A full way back delays all answers: the link is taken to carry
+// at least as much as comes from there.
 //
 // Pace. One round a quarter faster than the rate, to see whether the link has become faster; one a quarter slower, to
 // empty the queue that this made; six at the rate. While a queue stands, a quarter slower. A rate that nothing has come

@@ -6,9 +6,11 @@ A scenario gets a Trial: `with trial.under(distance=…, loss=…, policy=…) a
 """
 import math
 
+from lab.path import UNSET
 from lab.speed import fast_enough, measure
 
 # Ratios here only tell acceleration from none, on machines that may be busy; docs/records/ has the figures.
+UNTOLD = {"distance": "1000km", "rate": "50Mbps", "queue": "256KiB", "wan_rate": UNSET}
 LONG, LOSSY = {"distance": "1000km"}, {"distance": "1534km", "loss": "1%", "seed": 7}
 SHORT = {"distance": "10km", "policy": "full"}
 SIZES = (64, 512, 4096, 65536)
@@ -74,6 +76,16 @@ def long_write(trial):
 def long_send(trial):
     """SEND at 1000 km, depth 4."""
     faster(trial, "send", LONG, least=2)
+
+
+@scenario
+def unset_write(trial):
+    """WRITE at 1000 km over a slow link whose rate no box is told."""
+    session = faster(trial, "write", UNTOLD, least=2, sizes=(512, 4096))
+    if trial.has_boxes:
+        link = session.counters["link"]
+        dropped, received = link["a_to_b_queue_dropped"], link["a_to_b_received"]
+        trial.check(dropped <= 0.1 * received, f"the link's queue dropped {dropped} of {received} frames")
 
 
 @scenario

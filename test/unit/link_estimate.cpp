@@ -33,8 +33,10 @@ class Link {
       tokens_ += (pace != 0 ? std::min(pace, offered) : offered) / 8e9 * 1000;
       for (; tokens_ >= kFrame; tokens_ -= kFrame) send_one();
       received_ += back_bps / 8e9 * 1000;
-      for (; !under_way_.empty() && under_way_.front().answered_at <= now; under_way_.pop_front())
+      for (; hears() && !under_way_.empty() && under_way_.front().answered_at <= now; under_way_.pop_front()) {
         estimate.on_answer(under_way_.front().sent_at, now);
+        if (deaf_until_ != 0) hears_at_ = now + microseconds(2);
+      }
       if (now >= estimate.due_at()) estimate.look(sent_, static_cast<std::uint64_t>(received_), now);
     }
   }
@@ -42,6 +44,9 @@ class Link {
   void stand_still(Duration time) {
     free_at_ = std::max(free_at_, static_cast<double>(now)) + static_cast<double>(time);
   }
+
+  /// Answers that come meanwhile are heard at its end, one each 2 us.
+  void be_deaf(Duration time) { hears_at_ = deaf_until_ = now + time; }
 
   /// Bits per second.
   double believed() const { return static_cast<double>(estimate.rate_bps()); }
@@ -67,6 +72,10 @@ class Link {
                       frame);
   }
 
+  bool hears() const { return now >= hears_at_; }
+
+  Time deaf_until_ = 0;
+  Time hears_at_ = 0;
   double tokens_ = 0;
   double free_at_ = 0;
   double received_ = 0;
@@ -122,6 +131,17 @@ TEST_CASE("a link that stands still for a moment keeps its rate", "[custody][lin
   link.stand_still(milliseconds(50));
   link.send(2e9, milliseconds(100));
   CHECK(link.believed() == Approx(1e9).epsilon(0.05));
+}
+
+TEST_CASE("answers that were held up and come at once do not make the link look fast", "[custody][link]") {
+  Link link;
+  link.round_trip = milliseconds(10);
+  link.send(1.2e9, milliseconds(60));
+  for (int i = 0; i < 100; ++i) {
+    link.be_deaf(microseconds(500 + 37 * i));
+    link.send(1.2e9, milliseconds(7));
+    CHECK(link.believed() < 1.4 * link.rate);  // a round of 10 ms, held up for 4 ms
+  }
 }
 
 TEST_CASE("a rate that nothing has come near to is forgotten after ten seconds", "[custody][link]") {

@@ -13,6 +13,7 @@ START_SECONDS = 120
 # Draining waits for answers of the other end, at worst for a connection to be given up (60 s by default).
 STOP_SECONDS = 180
 REORDER_EXTRA = "1ms"
+UNSET = "unset"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Conditions:
     workers: int = 1  # of each box
     metrics: str = ""  # where each box shows its metrics, such as 0.0.0.0:9464
     control: bool = False  # boxes listen for `longhaul ctl`
-    rate: str = "100Gbps"  # of the link, and the boxes' wan_rate
+    rate: str = "100Gbps"  # of the link
+    wan_rate: str = ""  # of the boxes; by default the link's rate, and UNSET is what a box does by itself
     queue: str = "64MiB"  # of the link
     give_up: str = ""  # how long boxes wait for an answer; by default as long as they do by themselves
 
@@ -61,6 +63,7 @@ def _box_config(name, conditions, directory):
     record = f"restart_record: {directory / name}.record\n" if conditions.record else ""
     metrics = f"metrics: {{listen: \"{conditions.metrics}\"}}\n" if conditions.metrics else ""
     control = f"control: {{socket: {directory / name}.sock}}\n" if conditions.control else ""
+    wan_rate = "" if conditions.wan_rate == UNSET else f"wan_rate: {conditions.wan_rate or conditions.rate}\n"
     timers = f"timers: {{give_up: {conditions.give_up}}}\n" if conditions.give_up else ""
     return f"""\
 name: {name}
@@ -69,10 +72,9 @@ ports:
   wan:  {{vdev: "{_vdev(1, 'wan0', workers)}"}}
 hugepages: false
 idle: sleep
-wan_rate: {conditions.rate}
 policy: {{default: {conditions.policy}, rules: []}}
 custody: {{box_limit: 256MiB, flow_limit: 64MiB, mbufs: 16384}}
-{record}{control}{cores}{metrics}{timers}"""
+{wan_rate}{record}{control}{cores}{metrics}{timers}"""
 
 
 def _link_config(conditions):

@@ -323,6 +323,8 @@ DEFECTS = [
            'if (now - seen_at_ > kRemembered) {', 'if (false) {', 8, unit='a rate that nothing has come near*'),
     Defect('a link that becomes faster is not noticed', 'lib/custody/link_estimate.cpp',
            'note_rate(round_.carried, now);', '{}', 8, unit='a link that becomes faster*'),
+    Defect('answers that were held up make the link look fast', 'lib/custody/link_estimate.cpp',
+           'std::min(round_.longest, round_.carried)', 'round_.longest', 8, unit='answers that were held up*'),
     Defect('no pace where none is configured', 'lib/engine/engine.cpp',
            'pacer.set_rate(near.link().pace_bps());', '{}', 8, unit='with no rate known custody leaves*'),
     Defect('all is acknowledged early before anything is known of the link', 'lib/custody/acknowledge.cpp',
