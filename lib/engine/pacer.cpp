@@ -24,7 +24,6 @@ void Pacer::set_rate(std::uint64_t bits_per_second) {
   per_ns_ = static_cast<double>(bits_per_second) / 8e9 * kByte;
   if (bits_per_second == 0) {
     all_ = all_before_ = share_ = kUnlimited;
-    starves_after_ = 0;
     return;
   }
   most_ = static_cast<std::int64_t>(kBurst * per_ns_);
@@ -36,7 +35,7 @@ void Pacer::set_rate(std::uint64_t bits_per_second) {
 
 std::uint64_t Pacer::charged_bytes() {
   charged_bytes_ += static_cast<std::uint64_t>((all_before_ - all_) / kByte);
-  if (per_ns_ == 0.0) all_ = share_ = kUnlimited;
+  if (rate_bps_ == 0) all_ = share_ = kUnlimited;
   all_before_ = all_;
   return charged_bytes_;
 }

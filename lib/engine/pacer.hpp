@@ -24,7 +24,7 @@ class Pacer {
 
   /// It is `now`: gives what the rate allows since the last call. Once per burst, before it is charged.
   void advance(Time now) {
-    if (starves_after_ != 0) refill(now);
+    if (rate_bps_ != 0) refill(now);
   }
 
   bool may_send() const { return all_ >= 0 || (share_ >= 0 && now_ >= starved_at_); }
@@ -56,11 +56,11 @@ class Pacer {
   static constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max() / 2;
 
   // What the rate decides, in units where nothing else is said.
-  std::uint64_t rate_bps_ = 0;
+  std::uint64_t rate_bps_ = 0;  // 0: no limit
   double per_ns_ = 0.0;
-  std::int64_t most_ = 0;       // a bucket holds
-  std::int64_t least_ = 0;      // a bucket's largest debt
-  Duration starves_after_ = 0;  // 0: there is no rate
+  std::int64_t most_ = 0;   // a bucket holds
+  std::int64_t least_ = 0;  // a bucket's largest debt
+  Duration starves_after_ = 0;
   // What may go now, in units. A negative bucket is in debt.
   std::int64_t all_ = kUnlimited;
   std::int64_t share_ = kUnlimited;

@@ -25,7 +25,6 @@ using Labels = std::initializer_list<Label>;
 constexpr std::string_view kSideNames[] = {"host", "wan"};
 constexpr std::string_view kSourceNames[] = {"cm", "traffic"};
 
-double in_seconds(Duration duration) { return static_cast<double>(duration) / 1e9; }
 double number(std::uint64_t value) { return static_cast<double>(value); }
 double flag(bool value) { return value ? 1 : 0; }
 

@@ -17,6 +17,9 @@
 
 namespace longhaul::expose {
 
+/// As metrics and JSON show times.
+inline double in_seconds(Duration duration) { return static_cast<double>(duration) / 1e9; }
+
 /// A port by its own count; bytes are frame bytes as the NIC's driver counts them.
 struct PortState {
   std::string device;

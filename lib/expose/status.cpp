@@ -63,8 +63,8 @@ Json link_json(std::uint64_t wan_rate_bps, const engine::LinkState& link) {
   return {{"wan_rate_bps", wan_rate_bps},
           {"pace_bps", link.pace_bps},
           {"estimated_rate_bps", link.rate_bps},
-          {"least_round_trip_seconds", static_cast<double>(link.round_trip) / 1e9},
-          {"queued_seconds", static_cast<double>(link.queued) / 1e9}};
+          {"least_round_trip_seconds", in_seconds(link.round_trip)},
+          {"queued_seconds", in_seconds(link.queued)}};
 }
 
 std::string status_json(const Snapshot& snapshot, const History& history) {
@@ -77,11 +77,11 @@ std::string status_json(const Snapshot& snapshot, const History& history) {
   out["draining"] = snapshot.draining;
   out["time"] = snapshot.time;
   out["started"] = snapshot.identity.started;
-  out["snapshot_age_seconds"] = static_cast<double>(snapshot.age) / 1e9;
+  out["snapshot_age_seconds"] = in_seconds(snapshot.age);
   out["custody"] = {{"bytes", snapshot.custody_bytes},
                     {"packets", snapshot.custody_packets},
                     {"limit_bytes", snapshot.identity.custody_limit_bytes},
-                    {"oldest_seconds", static_cast<double>(snapshot.survey.oldest) / 1e9}};
+                    {"oldest_seconds", in_seconds(snapshot.survey.oldest)}};
   out["link"] = link_json(snapshot.identity.wan_rate_bps, snapshot.link);
   out["unconfirmed_bytes"] = snapshot.survey.unconfirmed_bytes;
   out["connections"] = connections_of(snapshot.survey);

@@ -33,9 +33,9 @@ class Link {
       tokens_ += (pace != 0 ? std::min(pace, offered) : offered) / 8e9 * 1000;
       for (; tokens_ >= kFrame; tokens_ -= kFrame) send_one();
       received_ += back_bps / 8e9 * 1000;
-      for (; hears() && !under_way_.empty() && under_way_.front().answered_at <= now; under_way_.pop_front()) {
+      for (; now >= hears_at_ && !under_way_.empty() && under_way_.front().answered_at <= now; under_way_.pop_front()) {
         estimate.on_answer(under_way_.front().sent_at, now);
-        if (deaf_until_ != 0) hears_at_ = now + microseconds(2);
+        if (hears_at_ != 0) hears_at_ = now + microseconds(2);
       }
       if (now >= estimate.due_at()) estimate.look(sent_, static_cast<std::uint64_t>(received_), now);
     }
@@ -46,7 +46,7 @@ class Link {
   }
 
   /// Answers that come meanwhile are heard at its end, one each 2 us.
-  void be_deaf(Duration time) { hears_at_ = deaf_until_ = now + time; }
+  void be_deaf(Duration time) { hears_at_ = now + time; }
 
   /// Bits per second.
   double believed() const { return static_cast<double>(estimate.rate_bps()); }
@@ -72,10 +72,7 @@ class Link {
                       frame);
   }
 
-  bool hears() const { return now >= hears_at_; }
-
-  Time deaf_until_ = 0;
-  Time hears_at_ = 0;
+  Time hears_at_ = 0;  // 0: it was never deaf
   double tokens_ = 0;
   double free_at_ = 0;
   double received_ = 0;
