@@ -22,12 +22,11 @@ std::uint16_t PortSink::transmit_tapped(Side out, rte_mbuf** frames, std::uint16
   return count;
 }
 
-BoxLoop::BoxLoop(engine::Engine& engine, drivers::Port& host, drivers::Port& wan, const drivers::Clock& clock,
+BoxLoop::BoxLoop(box::Worker& worker, drivers::Port& host, drivers::Port& wan, const drivers::Clock& clock,
                  BoxLoopOptions options)
-    : engine_(engine), ports_{&host, &wan}, clock_(clock), time_(engine, clock.now()), options_(std::move(options)) {}
+    : worker_(worker), engine_(worker.engine()), ports_{&host, &wan}, clock_(clock), options_(std::move(options)) {}
 
 void BoxLoop::to_engine(Side side, std::span<rte_mbuf* const> frames, Time received_at) {
-  if (frames.empty()) return;
   if (options_.sink != nullptr && options_.sink->tap() != nullptr) [[unlikely]]
     options_.sink->tap()->see(side, Tap::Way::in, frames);
   engine_.receive(side, frames, received_at);
@@ -39,27 +38,22 @@ std::uint16_t BoxLoop::receive(Side side) {
   const std::uint16_t count = ports_[static_cast<std::size_t>(side)]->receive(frames.data(), kBurst);
   if (count == 0) return 0;
   const Time received_at = now();
-  const std::uint16_t kept =
-      options_.spreader == nullptr ? count : options_.spreader->keep(side, frames.data(), count, received_at);
-  to_engine(side, {frames.data(), kept}, received_at);
+  worker_.take_in(side, {frames.data(), count}, received_at,
+                  [&](Side from, std::span<rte_mbuf* const> own) { to_engine(from, own, received_at); });
   return count;
 }
 
 // A burst from each other worker. Returns the largest.
 std::uint16_t BoxLoop::receive_from_workers() {
-  steer::Spreader& spreader = *options_.spreader;
+  const steer::Spreader* spreader = worker_.spreader();
+  if (spreader == nullptr) return 0;
   std::uint16_t largest = 0;
-  for (steer::Worker from = 0; from < spreader.workers(); ++from) {
-    if (from == spreader.self()) continue;
+  for (steer::Worker from = 0; from < spreader->workers(); ++from) {
+    if (from == spreader->self()) continue;
     const Time received_at = now();
-    steer::Received received;
-    largest = std::max(largest, spreader.take(from, received, received_at));
-    for (std::uint16_t i = 0; i < received.shown_count; ++i)
-      to_engine(received.shown[i].side, {&received.shown[i].frame, 1}, received_at);
-    for (const Side side : {Side::host, Side::wan}) {
-      const auto& burst = received.bursts[static_cast<std::size_t>(side)];
-      to_engine(side, {burst.frames.data(), burst.count}, received_at);
-    }
+    largest = std::max(largest, worker_.take_over(from, received_at, [&](Side side, std::span<rte_mbuf* const> frames) {
+      to_engine(side, frames, received_at);
+    }));
   }
   return largest;
 }
@@ -68,7 +62,8 @@ StopRecord BoxLoop::run(Requests& requests) {
   Idle idle(options_.sleep_when_idle);
   StopRecord record;
   const Time clock_started = clock_.now();
-  const Time started = time_.went_round(clock_started);
+  engine::LoopTime& time = worker_.time();
+  const Time started = time.went_round(clock_started);
   Time drain_until = kNever;
   Time now = started;
   Time last = started;
@@ -77,21 +72,20 @@ StopRecord BoxLoop::run(Requests& requests) {
   for (;;) {
     const std::uint16_t from_host = receive(Side::host);
     const std::uint16_t from_wan = receive(Side::wan);
-    const std::uint16_t from_workers = options_.spreader == nullptr ? 0 : receive_from_workers();
-    now = time_.poll(clock_.now(), from_wan == kBurst || from_workers == kBurst);
+    const std::uint16_t from_workers = receive_from_workers();
+    now = time.poll(clock_.now(), from_wan == kBurst || from_workers == kBurst);
     if (engine_.has_accepted_acks()) engine_.acks_accepted(this->now());
 
     const bool had_frames = from_host + from_wan + from_workers > 0;
     if (had_frames) busy += now - last;
     last = now;
     rounds_.store(rounds_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (time_.pauses() != pauses_.load(std::memory_order_relaxed)) [[unlikely]] {
-      paused_.store(time_.paused(), std::memory_order_relaxed);
-      pauses_.store(time_.pauses(), std::memory_order_release);
+    if (time.pauses() != pauses_.load(std::memory_order_relaxed)) [[unlikely]] {
+      paused_.store(time.paused(), std::memory_order_relaxed);
+      pauses_.store(time.pauses(), std::memory_order_release);
     }
     if (options_.orders != nullptr && options_.orders->waiting()) [[unlikely]] {
-      WorkerAccess access{engine_, options_.spreader, {rounds(), now - started, busy},
-                          now,     options_.drain,    options_.sink};
+      WorkerAccess access{worker_, {rounds(), now - started, busy}, now, options_.drain, options_.sink};
       options_.orders->carry_out(access);
     }
     const int stops = requests.stops.load(std::memory_order_relaxed);
@@ -109,7 +103,7 @@ StopRecord BoxLoop::run(Requests& requests) {
       const bool done = options_.together == nullptr ? drained : options_.together->all_drained();
       if (stops > 1 || now >= drain_until || done) break;
     }
-    if (idle.round(had_frames, now, std::min(engine_.next_deadline(), drain_until))) last = time_.idled(clock_.now());
+    if (idle.round(had_frames, now, std::min(engine_.next_deadline(), drain_until))) last = time.idled(clock_.now());
   }
   record.left_packets = engine_.custody_packets();
   record.left_bytes = engine_.custody_bytes();

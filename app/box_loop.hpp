@@ -9,11 +9,10 @@
 #include "app/idle.hpp"
 #include "app/orders.hpp"
 #include "app/stop_signals.hpp"
+#include "box/worker.hpp"
 #include "drivers/clock.hpp"
 #include "drivers/port.hpp"
 #include "engine/engine.hpp"
-#include "engine/loop_time.hpp"
-#include "steer/spreader.hpp"
 
 namespace longhaul::app {
 
@@ -53,12 +52,10 @@ class StopTogether {
 
 struct BoxLoopOptions {
   bool sleep_when_idle = false;
-  Duration drain = seconds(10);  ///< at most so long after the first stop, pauses not counted
-  Orders* orders = nullptr;      ///< may be null; must outlive the loop
-  PortSink* sink = nullptr;      ///< whose tap sees what comes in; may be null; must outlive the loop
-  /// When the box has several workers; both must outlive the loop.
-  steer::Spreader* spreader = nullptr;
-  StopTogether* together = nullptr;
+  Duration drain = seconds(10);      ///< at most so long after the first stop, pauses not counted
+  Orders* orders = nullptr;          ///< may be null; must outlive the loop
+  PortSink* sink = nullptr;          ///< whose tap sees what comes in; may be null; must outlive the loop
+  StopTogether* together = nullptr;  ///< when the box has several workers; must outlive the loop
 };
 
 /// What custody held when it was told to stop and when it did.
@@ -80,7 +77,8 @@ class BoxLoop {
  public:
   static constexpr std::uint16_t kBurst = 32;
 
-  BoxLoop(engine::Engine& engine, drivers::Port& host, drivers::Port& wan, const drivers::Clock& clock,
+  /// All must outlive it.
+  BoxLoop(box::Worker& worker, drivers::Port& host, drivers::Port& wan, const drivers::Clock& clock,
           BoxLoopOptions options);
 
   /// Runs until `requests` says stop and custody is empty, the drain time has passed, or a second stop came.
@@ -97,15 +95,15 @@ class BoxLoop {
 
  private:
   /// The engine's time: all that it and the spreader are given, and all that is compared with it.
-  Time now() { return time_.at(clock_.now()); }
+  Time now() { return worker_.time().at(clock_.now()); }
   std::uint16_t receive(Side side);
   std::uint16_t receive_from_workers();
   void to_engine(Side side, std::span<rte_mbuf* const> frames, Time received_at);
 
+  box::Worker& worker_;
   engine::Engine& engine_;
   drivers::Port* ports_[2];
   const drivers::Clock& clock_;
-  engine::LoopTime time_;
   BoxLoopOptions options_;
   std::atomic<std::uint64_t> rounds_{0};
   std::atomic<std::uint64_t> pauses_{0};

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "app/workers.hpp"
+#include "box/share.hpp"
 #include "drivers/system_memory.hpp"
 
 namespace longhaul::app {
@@ -36,10 +36,10 @@ unsigned sockets_of(const config::ProcessConfig& process, const std::string& roo
   return static_cast<unsigned>(sockets.size());
 }
 
-engine::MemoryPlan plan_box(const config::BoxConfig& config, const engine::PoolPlan& pools, const std::string& root) {
+box::MemoryPlan plan_box(const config::BoxConfig& config, const engine::PoolPlan& pools, const std::string& root) {
   const unsigned workers = config.process.workers();
-  return engine::plan_memory(share_of(config.engine, workers), pools, config.promise,
-                             {workers, sockets_of(config.process, root), config.engine.max_connections});
+  return box::plan_memory(box::share_of(config.engine, workers), pools, config.promise,
+                          {workers, sockets_of(config.process, root), config.engine.max_connections});
 }
 
 }  // namespace longhaul::app

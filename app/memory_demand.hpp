@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "box/memory_plan.hpp"
 #include "config/box_config.hpp"
-#include "engine/memory_plan.hpp"
 
 namespace longhaul::app {
 
@@ -34,7 +34,6 @@ MemoryDemand memory_demand(const config::ProcessConfig& process, const engine::P
 unsigned sockets_of(const config::ProcessConfig& process, const std::string& root = "");
 
 /// The whole box's, its workers' shares taken into account.
-engine::MemoryPlan plan_box(const config::BoxConfig& config, const engine::PoolPlan& pools,
-                            const std::string& root = "");
+box::MemoryPlan plan_box(const config::BoxConfig& config, const engine::PoolPlan& pools, const std::string& root = "");
 
 }  // namespace longhaul::app

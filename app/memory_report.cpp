@@ -10,14 +10,15 @@
 
 #include "app/memory_demand.hpp"
 #include "app/runtime.hpp"
-#include "app/workers.hpp"
+#include "box/memory_plan.hpp"
+#include "box/share.hpp"
 #include "drivers/mtu.hpp"
-#include "engine/memory_plan.hpp"
 
 namespace longhaul::app {
 namespace {
 
-using engine::MemoryPlan;
+using box::MemoryPlan;
+using box::share_of;
 
 // Ethernet, IPv4, UDP, BTH, ICRC.
 constexpr std::uint32_t kLeastFrame = 14 + 20 + 8 + 12 + 4;

@@ -24,7 +24,7 @@ struct BoxMemory {
 
   engine::PoolPlan pools;
   std::uint32_t mtu;
-  engine::MemoryPlan plan;
+  box::MemoryPlan plan;
   MemoryDemand demand;
 };
 

@@ -11,12 +11,8 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "engine/engine.hpp"
+#include "box/worker.hpp"
 #include "flow/time.hpp"
-
-namespace longhaul::steer {
-class Spreader;
-}
 
 namespace longhaul::app {
 
@@ -31,12 +27,12 @@ struct Activity {
 
 /// A worker as an order sees it.
 struct WorkerAccess {
-  engine::Engine& engine;
-  steer::Spreader* spreader;  ///< null when the box has one worker
+  box::Worker& worker;
   Activity activity;
   Time now;         ///< the engine's: pauses are left out, and no two workers' need be the same
   Duration& drain;  ///< how long the first stop waits for custody to empty
   PortSink* sink;   ///< may be null
+  engine::Engine& engine = worker.engine();
 };
 
 /// A portion of the work: true when that was the last. Frames wait for as long as it takes; some microseconds are fine.

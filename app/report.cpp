@@ -59,18 +59,16 @@ std::string histogram_table(std::string_view name, const metrics::Histogram& his
          bars(histogram);
 }
 
-BoxReport::BoxReport(const engine::Engine& engine, const steer::Spreader* spreader, const Activity& its)
-    : counters(engine.counters()),
-      custody_packets(engine.custody_packets()),
-      custody_bytes(engine.custody_bytes()),
-      link(engine.link_state()),
-      bypass(engine.bypass()),
-      draining(engine.draining()),
+BoxReport::BoxReport(const box::Worker& worker, const Activity& its)
+    : counters(worker.counters()),
+      custody_packets(worker.engine().custody_packets()),
+      custody_bytes(worker.engine().custody_bytes()),
+      link(worker.engine().link_state()),
+      bypass(worker.engine().bypass()),
+      draining(worker.engine().draining()),
       activity(its),
-      pseudo_ack_delay(engine.pseudo_ack_delay()),
-      wan_rtt(engine.wan_rtt()) {
-  if (spreader != nullptr) counters += spreader->counters();
-}
+      pseudo_ack_delay(worker.engine().pseudo_ack_delay()),
+      wan_rtt(worker.engine().wan_rtt()) {}
 
 std::uint64_t BoxReport::not_gone() const {
   std::uint64_t gone = counters[Counter::forwarded_host] + counters[Counter::forwarded_wan];

@@ -32,8 +32,8 @@ struct BoxReport {
   metrics::Histogram wan_rtt;
 
   BoxReport() = default;
-  /// `spreader` may be null. In the thread that runs the engine.
-  BoxReport(const engine::Engine& engine, const steer::Spreader* spreader, const Activity& activity);
+  /// In the thread that runs the worker.
+  BoxReport(const box::Worker& worker, const Activity& activity);
   BoxReport& operator+=(const BoxReport& more);
   /// Frames that came in and, by the counters, neither left nor were dropped. The engine itself would have to walk.
   std::uint64_t not_gone() const;

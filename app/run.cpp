@@ -23,6 +23,7 @@
 #include "app/runtime.hpp"
 #include "app/stop_signals.hpp"
 #include "app/workers.hpp"
+#include "box/share.hpp"
 #include "config/box_config.hpp"
 #include "drivers/record_file.hpp"
 #include "wire/icrc_routine.hpp"
@@ -57,7 +58,7 @@ std::unique_ptr<drivers::RecordFile> open_record(const config::BoxConfig& config
   }
   try {
     return std::make_unique<drivers::RecordFile>(config.restart_record,
-                                                 Workers::record_slots(config.engine, config.process.workers()));
+                                                 box::record_slots(config.engine, config.process.workers()));
   } catch (const std::runtime_error& error) {
     throw config::ConfigError(fmt::format("{}: {}", config.restart_record_position, error.what()));
   }
@@ -94,14 +95,13 @@ int run(const Options& options) {
   const auto record = open_record(config);
   Runtime runtime(config.process, config.pools, host, wan, plan_box(config, config.pools).dpdk_bytes_of_tables());
   WorkersOptions worker_options;
-  worker_options.engine = config.engine;
-  worker_options.spread_connections = config.spread_connections;
+  worker_options.box = {config.engine, config.spread_connections};
   worker_options.sleep_when_idle = config.process.sleep_when_idle;
   worker_options.drain = config.drain;
-  std::vector<WorkerPlace> places;
+  std::vector<WorkerPorts> ports;
   for (unsigned i = 0; i < runtime.workers(); ++i)
-    places.push_back({runtime.first().queue(i), runtime.second().queue(i), runtime.pools(i), runtime.socket_of(i)});
-  Workers workers(worker_options, std::move(places), runtime.clock());
+    ports.push_back({runtime.first().queue(i), runtime.second().queue(i), runtime.pools(i), runtime.socket_of(i)});
+  Workers workers(worker_options, ports, runtime.clock());
 
   if (record != nullptr) {
     workers.use_record(record->slots());

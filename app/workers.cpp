@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
-#include <rte_mbuf.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,15 +12,10 @@
 #include <utility>
 
 #include "engine/engine.hpp"
-#include "steer/restart.hpp"
-#include "steer/shown_sink.hpp"
-#include "steer/spreader.hpp"
 
 namespace longhaul::app {
 
 namespace {
-
-std::uint32_t divided(std::uint32_t whole, unsigned workers) { return (whole + workers - 1) / workers; }
 
 /// What the lcore has done before it set `done` is to be seen from here on. (DPDK promises as much; to say it again
 /// costs nothing, and the thread sanitizer, which does not see into DPDK, can follow.)
@@ -58,24 +52,11 @@ void on_lcore(unsigned lcore, const std::function<void()>& work) {
 }
 
 void fill(BoxReport& report, const WorkerAccess& access) {
-  report = BoxReport(access.engine, access.spreader, access.activity);
+  report = BoxReport(access.worker, access.activity);
   report.waiting_frames = report.not_gone();
 }
 
 }  // namespace
-
-engine::Settings share_of(const engine::Settings& box, unsigned workers) {
-  engine::Settings share = box;
-  // A share of 0 would mean unlimited.
-  if (box.wan_rate_bps > 0) share.wan_rate_bps = std::max<std::uint64_t>(box.wan_rate_bps / workers, 1);
-  share.custody_box_bytes = box.custody_box_bytes / workers;
-  share.custody_flow_bytes = std::min(box.custody_flow_bytes, share.custody_box_bytes);
-  share.initial_window_bytes = std::min(box.initial_window_bytes, share.custody_flow_bytes);
-  share.custody_mbufs = box.custody_mbufs / workers;
-  share.max_connections = divided(box.max_connections, workers);
-  share.max_candidates = divided(box.max_candidates, workers);
-  return share;
-}
 
 BoxReport total(std::span<const BoxReport> reports) {
   BoxReport sum;
@@ -84,14 +65,10 @@ BoxReport total(std::span<const BoxReport> reports) {
 }
 
 struct Workers::Worker {
-  explicit Worker(const WorkerPlace& place) : sink(place.host, place.wan) {}
+  explicit Worker(const WorkerPorts& ports) : sink(ports.host, ports.wan) {}
 
   PortSink sink;
   FlowLog log;
-  // These two only with several workers.
-  std::unique_ptr<steer::Spreader> spreader;
-  std::unique_ptr<steer::ShownSink> shown_sink;
-  std::unique_ptr<engine::Engine> engine;
   StopRecord stop;
   std::exception_ptr failure;
   std::atomic<bool> done{false};
@@ -99,76 +76,22 @@ struct Workers::Worker {
   std::unique_ptr<BoxLoop> loop;
 };
 
-Workers::Workers(const WorkersOptions& options, std::vector<WorkerPlace> places, const drivers::Clock& clock)
-    : options_(options),
-      share_(share_of(options.engine, static_cast<unsigned>(places.size()))),
-      places_(std::move(places)),
-      clock_(clock),
-      rings_(static_cast<unsigned>(places_.size())),
-      together_(static_cast<unsigned>(places_.size())) {
-  for (const WorkerPlace& place : places_) workers_.push_back(std::make_unique<Worker>(place));
-  if (count() > 1) shown_ = steer::make_shown_pool(places_.front().socket);
-  try {
-    for (unsigned i = 0; i < count(); ++i) on_lcore(i, [this, i] { make(i); });
-  } catch (...) {
-    workers_.clear();
-    rte_mempool_free(shown_);
-    throw;
+Workers::Workers(const WorkersOptions& options, const std::vector<WorkerPorts>& ports, const drivers::Clock& clock)
+    : options_(options), clock_(clock), together_(static_cast<unsigned>(ports.size())) {
+  std::vector<box::WorkerPlace> places;
+  for (const WorkerPorts& its : ports) {
+    workers_.push_back(std::make_unique<Worker>(its));
+    places.push_back({workers_.back()->sink, its.pools, &workers_.back()->log, its.socket});
   }
+  wiring_ = std::make_unique<box::Wiring>(options.box, std::move(places), clock.now(), on_lcore);
+  for (unsigned i = 0; i < count(); ++i)
+    on_lcore(i, [&, i] {
+      workers_[i]->loop =
+          std::make_unique<BoxLoop>(wiring_->worker(i), ports[i].host, ports[i].wan, clock_, loop_options(i));
+    });
 }
 
-Workers::~Workers() {
-  // Rings and engines hold frames of the pools.
-  rings_ = steer::HandOverRings(0);
-  workers_.clear();
-  rte_mempool_free(shown_);
-}
-
-void Workers::make(unsigned number) {
-  Worker& worker = *workers_[number];
-  const WorkerPlace& place = places_[number];
-  engine::Sink* sink = &worker.sink;
-  if (count() > 1) {
-    steer::SteeringSettings steering;
-    steering.self = static_cast<steer::Worker>(number);
-    for (unsigned i = 0; options_.spread_connections && i < count(); ++i)
-      if (places_[i].socket == place.socket) steering.owners.push_back(static_cast<steer::Worker>(i));
-    // One home may have them all.
-    steering.max_connections = options_.engine.max_connections;
-    steering.max_pending_cm = options_.engine.max_pending_cm;
-    steering.give_up = options_.engine.give_up;
-    steering.own_engine_knows = [&worker](const flow::ConnectionInfo& info, Side from) {
-      return worker.engine->knows(info, from);
-    };
-    worker.spreader = std::make_unique<steer::Spreader>(steering, rings_, shown_);
-    worker.shown_sink = std::make_unique<steer::ShownSink>(worker.sink, *worker.spreader);
-    sink = worker.shown_sink.get();
-  }
-  worker.engine = std::make_unique<engine::Engine>(share_, place.pools, *sink, &worker.log);
-  if (count() > 1) {
-    worker.engine->share(shared_);
-    worker.engine->ask_before_learning(
-        [&worker](const flow::ConnectionInfo& info, Time now) { return worker.spreader->sees_whole(info, now); });
-  }
-  worker.loop = std::make_unique<BoxLoop>(*worker.engine, place.host, place.wan, clock_, loop_options(number));
-}
-
-std::uint32_t Workers::record_slots(const engine::Settings& box, unsigned workers) {
-  return share_of(box, workers).max_connections * workers;
-}
-
-void Workers::use_record(std::span<custody::RecordSlot> record) {
-  const std::size_t part = share_.max_connections;
-  const Time now = clock_.now();
-  std::vector<steer::Steering*> steerings;
-  if (count() > 1)
-    for (const auto& worker : workers_) steerings.push_back(&worker->spreader->steering());
-  for (unsigned i = 0; i < count(); ++i) {
-    const auto slots = record.subspan(i * part, part);
-    if (count() > 1) steer::remember_owners(slots, static_cast<steer::Worker>(i), steerings, now);
-    workers_[i]->engine->use_record(slots, now);
-  }
-}
+Workers::~Workers() = default;
 
 BoxLoopOptions Workers::loop_options(unsigned number) {
   Worker& worker = *workers_[number];
@@ -177,10 +100,7 @@ BoxLoopOptions Workers::loop_options(unsigned number) {
   options.drain = options_.drain;
   options.orders = &worker.orders;
   options.sink = &worker.sink;
-  if (count() > 1) {
-    options.spreader = worker.spreader.get();
-    options.together = &together_;
-  }
+  if (count() > 1) options.together = &together_;
   return options;
 }
 
@@ -279,16 +199,17 @@ StopRecord Workers::run(Requests& requests) {
 
 std::vector<BoxReport> Workers::reports() const {
   std::vector<BoxReport> reports;
-  for (const auto& worker : workers_) {
-    reports.emplace_back(*worker->engine, worker->spreader.get(), Activity{});
-    reports.back().waiting_frames = worker->engine->waiting_frames();
+  for (unsigned i = 0; i < count(); ++i) {
+    const box::Worker& worker = wiring_->worker(i);
+    reports.emplace_back(worker, Activity{});
+    reports.back().waiting_frames = worker.engine().waiting_frames();
   }
   return reports;
 }
 
 std::uint64_t Workers::unconfirmed_bytes() const {
   std::uint64_t bytes = 0;
-  for (const auto& worker : workers_) bytes += worker->engine->unconfirmed_bytes();
+  for (unsigned i = 0; i < count(); ++i) bytes += wiring_->worker(i).engine().unconfirmed_bytes();
   return bytes;
 }
 

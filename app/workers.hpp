@@ -13,48 +13,37 @@
 #include "app/flow_log.hpp"
 #include "app/orders.hpp"
 #include "app/report.hpp"
+#include "box/wiring.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
-#include "engine/shared.hpp"
-#include "steer/hand_over.hpp"
-
-struct rte_mempool;
 
 namespace longhaul::app {
 
-/// What a worker gets of what the configuration grants the box: limits, rates and tables are divided evenly, what is
-/// for each flow stays.
-engine::Settings share_of(const engine::Settings& box, unsigned workers);
-
 struct WorkersOptions {
-  engine::Settings engine;         ///< of the whole box
-  bool spread_connections = true;  ///< false: all connections of two hosts stay with their home worker
+  box::Settings box;
   bool sleep_when_idle = false;
   Duration drain = seconds(10);
 };
 
 /// What a worker runs with. Worker i is lcore i; worker 0 is the calling thread.
-struct WorkerPlace {
+struct WorkerPorts {
   drivers::Port& host;
   drivers::Port& wan;
   const engine::Pools& pools;
-  int socket = -1;  ///< NUMA socket; connections are spread over workers of the same one only
+  int socket = -1;  ///< NUMA socket (box::WorkerPlace)
 };
 
 class Workers {
  public:
-  /// Makes each engine on its own lcore, so that its tables are in its own socket's memory. `places` and the clock must
-  /// outlive it. Throws what an engine throws.
-  Workers(const WorkersOptions& options, std::vector<WorkerPlace> places, const drivers::Clock& clock);
+  /// Makes each engine on its own lcore (box::Wiring). Ports, pools and the clock must outlive it. Throws what an
+  /// engine throws.
+  Workers(const WorkersOptions& options, const std::vector<WorkerPorts>& ports, const drivers::Clock& clock);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Slots that use_record() needs: each worker has its own part of them.
-  static std::uint32_t record_slots(const engine::Settings& box, unsigned workers);
-  /// As engine::Engine::use_record(). Flows that an earlier process left owing go to the worker whose part they are in,
-  /// however many workers that process had.
-  void use_record(std::span<custody::RecordSlot> record);
+  /// box::Wiring::use_record().
+  void use_record(std::span<custody::RecordSlot> record) { wiring_->use_record(record, clock_.now()); }
 
   /// Runs all of them; ends as BoxLoop::run() does.
   StopRecord run(Requests& requests);
@@ -80,24 +69,20 @@ class Workers {
   std::uint64_t unconfirmed_bytes() const;
 
   const drivers::Clock& clock() const { return clock_; }
+  const box::Wiring& wiring() const { return *wiring_; }
   unsigned count() const { return static_cast<unsigned>(workers_.size()); }
 
  private:
   struct Worker;
-  void make(unsigned number);
   BoxLoopOptions loop_options(unsigned number);
   void order_some(unsigned first, unsigned end, const std::function<Order(unsigned worker)>& make,
                   std::chrono::milliseconds patience);
 
   WorkersOptions options_;
-  engine::Settings share_;
-  std::vector<WorkerPlace> places_;
   const drivers::Clock& clock_;
-  steer::HandOverRings rings_;
-  engine::Shared shared_;
-  rte_mempool* shown_ = nullptr;  ///< only with several workers
   StopTogether together_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<box::Wiring> wiring_;  ///< goes before the workers' sinks and logs
 };
 
 /// The sum of all.

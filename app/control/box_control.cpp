@@ -10,7 +10,6 @@
 #include <spdlog/spdlog.h>
 
 #include "app/control/reply.hpp"
-#include "steer/spreader.hpp"
 
 namespace longhaul::app {
 namespace {
@@ -97,7 +96,7 @@ BoxControl::Flows BoxControl::flows() {
   if (flows_ != nullptr && std::chrono::steady_clock::now() - flows_at_ < kFreshness) return flows_;
   const auto parts = by_worker<std::vector<engine::ConnectionState>>(workers_);
   // Room for all, so that a worker need not move what is there already; pages that stay empty cost nothing.
-  const std::uint32_t slots = share_of(config().engine, workers_.count()).max_connections;
+  const std::uint32_t slots = workers_.wiring().connections_each();
   for (auto& part : *parts) part.reserve(slots);
   workers_.order_all(
       [&parts](unsigned worker) {
@@ -117,11 +116,10 @@ BoxControl::Flows BoxControl::flows() {
 // ---- policy and configuration -----------------------------------------------------------------
 
 std::uint64_t BoxControl::apply(const config::BoxConfig& config) {
-  const auto settings = std::make_shared<const engine::Settings>(share_of(config.engine, workers_.count()));
+  const auto settings = std::make_shared<const engine::Settings>(workers_.wiring().share_of(config.engine));
   workers_.order_all([&settings, &config](unsigned) -> Order {
     return [settings, drain = config.drain](WorkerAccess& access) {
-      access.engine.reconfigure(*settings);
-      if (access.spreader != nullptr) access.spreader->steering().set_give_up(settings->give_up);
+      access.worker.reconfigure(*settings);
       access.drain = drain;
       return true;
     };

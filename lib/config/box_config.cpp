@@ -58,7 +58,7 @@ std::optional<Promised> read_promise(const Map& map, const std::optional<Value>&
     const Duration time = round_trip->duration(microseconds(1), seconds(60));
     const std::uint64_t bits = rate ? rate->rate() : out.engine.wan_rate_bps;
     if (bits == 0) (rate ? *rate : *round_trip).fail("needs a rate: custody.rate, or wan_rate, such as 100Gbps");
-    out.promise.bytes = engine::CustodyPromise::bytes_under_way(bits, time);
+    out.promise.bytes = box::CustodyPromise::bytes_under_way(bits, time);
     std::string words = fmt::format("{} bytes ({:g} Gbit/s for {:g} ms)", out.promise.bytes,
                                     static_cast<double>(bits) / 1e9, static_cast<double>(time) / 1e6);
     const unsigned workers = out.process.workers();
@@ -80,7 +80,7 @@ std::optional<Promised> read_promise(const Map& map, const std::optional<Value>&
 void size_buffers(const Promised& promised, const std::optional<Value>& mbufs, const std::optional<Value>& small_mbufs,
                   BoxConfig& out) {
   const auto classes = engine::Pools::classes(out.pools);
-  const auto needs = engine::buffers_needed(out.promise, classes, out.process.workers());
+  const auto needs = box::buffers_needed(out.promise, classes, out.process.workers());
   const auto check = [&](std::uint64_t there, std::uint64_t wanted, const std::optional<Value>& key, const char* name) {
     if (wanted > kMostBuffers)
       promised.value.fail(

@@ -4,10 +4,10 @@
 
 #include <string>
 
+#include "box/memory_plan.hpp"
 #include "config/control_config.hpp"
 #include "config/metrics_config.hpp"
 #include "config/process_config.hpp"
-#include "engine/memory_plan.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
 
@@ -33,7 +33,7 @@ struct BoxConfig {
   engine::Settings engine;
   bool spread_connections = true;       ///< over all workers; false: all between two hosts stay with one
   engine::PoolPlan pools;               ///< frame_bytes is left to whoever knows the ports
-  engine::CustodyPromise promise;       ///< what the pools are sized for; already checked against them
+  box::CustodyPromise promise;          ///< what the pools are sized for; already checked against them
   std::string promise_position;         ///< "FILE:LINE:COL: custody.least_frame", or of what else promises
   std::string restart_record;           ///< absolute path of the restart record; empty: none is kept
   std::string restart_record_position;  ///< "FILE:LINE:COL: restart_record", for messages about the file itself

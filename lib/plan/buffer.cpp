@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "box/memory_plan.hpp"
 #include "custody/rtt.hpp"
-#include "engine/memory_plan.hpp"
 #include "engine/settings.hpp"
 #include "plan/depth.hpp"
 #include "plan/framing.hpp"
@@ -76,7 +76,7 @@ std::string exact_rate(std::uint64_t bps) {
 }
 
 std::uint64_t under_way(const Link& link, Duration time) {
-  return engine::CustodyPromise::bytes_under_way(link.rate_bps, time);
+  return box::CustodyPromise::bytes_under_way(link.rate_bps, time);
 }
 
 }  // namespace

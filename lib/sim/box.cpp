@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "steer/restart.hpp"
+#include "steer/pair_hash.hpp"
 
 namespace longhaul::sim {
 
@@ -27,61 +27,20 @@ Box::Box(unsigned number, const BoxPlan& plan, const engine::Settings& settings,
       observer_(observer),
       send_(std::move(send)),
       home_(steer::worker_of_entry(pair_hash, static_cast<unsigned>(plan.workers))) {
-  if (plan.record != 0) record_ = std::vector<custody::RecordSlot>(settings.max_connections * plan.workers);
-  if (plan.workers > 1) shown_ = steer::make_shown_pool(-1);
+  if (plan.record != 0)
+    record_ = std::vector<custody::RecordSlot>(box::record_slots(settings, static_cast<unsigned>(plan.workers)));
 }
 
-Box::~Box() {
-  crash();
-  rte_mempool_free(shown_);
-}
+Box::~Box() { crash(); }
 
 void Box::start(Time now) {
-  workers_.resize(plan_.workers);
-  const bool several = workers_.size() > 1;
-  if (several) {
-    rings_ = std::make_unique<steer::HandOverRings>(static_cast<unsigned>(workers_.size()));
-    shared_ = std::make_unique<engine::Shared>();
-  }
-  std::vector<steer::Steering*> steerings;
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    Worker& worker = workers_[i];
-    if (several) {
-      steer::SteeringSettings steering;
-      steering.self = static_cast<steer::Worker>(i);
-      for (std::size_t owner = 0; owner < workers_.size(); ++owner)
-        steering.owners.push_back(static_cast<steer::Worker>(owner));
-      steering.max_connections = settings_.max_connections;
-      steering.max_pending_cm = settings_.max_pending_cm;
-      steering.give_up = settings_.give_up;
-      steering.own_engine_knows = [&worker](const flow::ConnectionInfo& info, Side from) {
-        return worker.engine->knows(info, from);
-      };
-      worker.spreader = std::make_unique<steer::Spreader>(steering, *rings_, shown_);
-      worker.sink = std::make_unique<steer::ShownSink>(*this, *worker.spreader);
-      steerings.push_back(&worker.spreader->steering());
-    }
-    engine::Sink& sink = several ? static_cast<engine::Sink&>(*worker.sink) : *this;
-    worker.engine = std::make_unique<engine::Engine>(settings_, pools_, sink, &observer_);
-    if (several) {
-      worker.engine->share(*shared_);
-      worker.engine->ask_before_learning(
-          [&worker](const flow::ConnectionInfo& info, Time at) { return worker.spreader->sees_whole(info, at); });
-    }
-    worker.time.emplace(*worker.engine, now);
-  }
-  if (record_.empty()) return;
-  const std::span<custody::RecordSlot> record(record_);
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    const auto part = record.subspan(i * settings_.max_connections, settings_.max_connections);
-    if (several) steer::remember_owners(part, static_cast<steer::Worker>(i), steerings, now);
-    workers_[i].engine->use_record(part, now);
-  }
+  const std::vector<box::WorkerPlace> places(plan_.workers, {*this, pools_, &observer_});
+  wiring_ = std::make_unique<box::Wiring>(box::Settings{settings_}, places, now);
+  if (!record_.empty()) wiring_->use_record(record_, now);
 }
 
 void Box::crash() {
-  rings_.reset();
-  workers_.clear();
+  wiring_.reset();
   hand_over_ = kNever;
   handing_over_ = 0;
   paused_until_ = 0;
@@ -100,7 +59,7 @@ void Box::pause(Time now, Time until) {
 
 // Up to now its loops found nothing to do.
 void Box::go_round(Time now) {
-  for (Worker& worker : workers_) worker.time->went_round(now);
+  for (unsigned i = 0; i < workers(); ++i) wiring_->worker(i).time().went_round(now);
 }
 
 // As the program's loop does: a burst of each port, then timers, again and again. All workers run at once: what one
@@ -111,7 +70,7 @@ void Box::resume(Time now) {
     more = take_from_ring(Side::host, now);
     more = take_from_ring(Side::wan, now) || more;
     hand_over_all(now);
-    for (Worker& worker : workers_) worker.time->poll(now, more);
+    for (unsigned i = 0; i < workers(); ++i) wiring_->worker(i).time().poll(now, more);
   }
 }
 
@@ -148,13 +107,13 @@ void Box::receive(Side side, std::span<rte_mbuf* const> frames, Time now) {
 
 void Box::take_in(Side side, std::span<rte_mbuf* const> frames, Time now) {
   for (const rte_mbuf* frame : frames) watch_.on_in(number_, side, frame, now);
-  if (workers_.size() == 1) {
-    workers_[0].engine->receive(side, frames, workers_[0].time->at(now));
+  if (workers() == 1) {
+    wiring_->worker(0).engine().receive(side, frames, wiring_->worker(0).time().at(now));
     return;
   }
   while (!frames.empty()) {
     const auto burst = frames.first(std::min<std::size_t>(frames.size(), steer::Spreader::kBurst));
-    keep(side, burst, now);
+    to_receiver(side, burst, now);
     frames = frames.subspan(burst.size());
   }
   // What comes at one instant, as behind a pause, takes a worker longer than another one's ring takes to be read.
@@ -164,15 +123,14 @@ void Box::take_in(Side side, std::span<rte_mbuf* const> frames, Time now) {
 }
 
 // A NIC's queue: all comes to one worker.
-void Box::keep(Side side, std::span<rte_mbuf* const> frames, Time now) {
-  Worker& receiver = workers_[(home_ + plan_.receiver) % workers_.size()];
+void Box::to_receiver(Side side, std::span<rte_mbuf* const> frames, Time now) {
+  box::Worker& receiver = wiring_->worker((home_ + static_cast<unsigned>(plan_.receiver)) % workers());
   std::array<rte_mbuf*, steer::Spreader::kBurst> burst;
   std::ranges::copy(frames, burst.begin());
   handing_over_ += frames.size();
-  const Time time = receiver.time->at(now);
-  const std::uint16_t kept =
-      receiver.spreader->keep(side, burst.data(), static_cast<std::uint16_t>(frames.size()), time);
-  if (kept > 0) receiver.engine->receive(side, {burst.data(), kept}, time);
+  const Time time = receiver.time().at(now);
+  receiver.take_in(side, std::span(burst).first(frames.size()), time,
+                   [&](Side from, std::span<rte_mbuf* const> own) { receiver.engine().receive(from, own, time); });
 }
 
 void Box::hand_over_all(Time now) {
@@ -185,19 +143,15 @@ void Box::hand_over(Time now) {
   bool any = false;
   do {
     any = false;
-    for (std::size_t to = 0; to < workers_.size(); ++to)
-      for (std::size_t from = 0; from < workers_.size(); ++from) {
+    for (unsigned to = 0; to < workers(); ++to)
+      for (unsigned from = 0; from < workers(); ++from) {
         if (from == to) continue;
-        steer::Received received;
-        const Time time = workers_[to].time->at(now);
-        if (workers_[to].spreader->take(static_cast<steer::Worker>(from), received, time) == 0) continue;
-        any = true;
-        engine::Engine& engine = *workers_[to].engine;
-        for (std::uint16_t i = 0; i < received.shown_count; ++i)
-          engine.receive(received.shown[i].side, {&received.shown[i].frame, 1}, time);
-        for (const Side side : {Side::host, Side::wan})
-          if (const auto& burst = received.bursts[static_cast<std::size_t>(side)]; burst.count > 0)
-            engine.receive(side, {burst.frames.data(), burst.count}, time);
+        box::Worker& worker = wiring_->worker(to);
+        const Time time = worker.time().at(now);
+        const std::uint16_t taken = worker.take_over(
+            static_cast<steer::Worker>(from), time,
+            [&](Side side, std::span<rte_mbuf* const> frames) { worker.engine().receive(side, frames, time); });
+        any = any || taken > 0;
       }
     // With time between looks a frame that is handed over twice waits twice.
   } while (any && plan_.hand_over_us == 0);
@@ -214,7 +168,7 @@ void Box::poll(Time now) {
   } else {
     go_round(now);
     if (hand_over_ <= now) hand_over(now);
-    for (Worker& worker : workers_) worker.time->poll(now, false);
+    for (unsigned i = 0; i < workers(); ++i) wiring_->worker(i).time().poll(now, false);
   }
   not_before_ = now + kPollGap;
 }
@@ -222,60 +176,61 @@ void Box::poll(Time now) {
 Time Box::next_deadline() const {
   if (paused_until_ != 0) return paused_until_;
   Time deadline = hand_over_;
-  for (const Worker& worker : workers_)
-    deadline = std::min(deadline, worker.time->clock_at(worker.engine->next_deadline()));
+  for (unsigned i = 0; i < workers(); ++i) {
+    const box::Worker& worker = wiring_->worker(i);
+    deadline = std::min(deadline, worker.time().clock_at(worker.engine().next_deadline()));
+  }
   return deadline == kNever ? kNever : std::max(deadline, not_before_);
 }
 
 void Box::set_draining(bool draining) {
-  for (Worker& worker : workers_) worker.engine->set_draining(draining);
+  for (unsigned i = 0; i < workers(); ++i) wiring_->worker(i).engine().set_draining(draining);
 }
 
 // With nothing in custody, so that no connection fails.
 void Box::set_bypass(bool bypass, Time now) {
   if (paused_until_ == 0) go_round(now);
-  for (Worker& worker : workers_) {
-    const Time time = worker.time->at(now);
-    worker.engine->set_bypass(bypass, time);
-    if (bypass) worker.engine->forget(0, worker.engine->connection_slots(), "bypass", time);
+  for (unsigned i = 0; i < workers(); ++i) {
+    const Time time = wiring_->worker(i).time().at(now);
+    engine::Engine& engine = wiring_->worker(i).engine();
+    engine.set_bypass(bypass, time);
+    if (bypass) engine.forget(0, engine.connection_slots(), "bypass", time);
   }
 }
 
 // As an operator's tool does: first what will be learned, then in portions what is there.
 void Box::reconfigure(const engine::Settings& settings) {
   settings_ = settings;
-  for (Worker& worker : workers_) {
-    worker.engine->reconfigure(settings);
-    for (std::uint32_t first = 0; first < worker.engine->connection_slots(); first += 4)
-      worker.engine->apply_policies(first, 4);
+  for (unsigned i = 0; i < workers(); ++i) {
+    box::Worker& worker = wiring_->worker(i);
+    worker.reconfigure(share());
+    for (std::uint32_t first = 0; first < worker.engine().connection_slots(); first += 4)
+      worker.engine().apply_policies(first, 4);
   }
 }
 
 std::uint64_t Box::custody_packets() const {
   std::uint64_t packets = 0;
-  for (const Worker& worker : workers_) packets += worker.engine->custody_packets();
+  for (unsigned i = 0; i < workers(); ++i) packets += engine(i).custody_packets();
   return packets;
 }
 
 std::uint64_t Box::unconfirmed_bytes() const {
   std::uint64_t bytes = 0;
-  for (const Worker& worker : workers_) bytes += worker.engine->unconfirmed_bytes();
+  for (unsigned i = 0; i < workers(); ++i) bytes += engine(i).unconfirmed_bytes();
   return bytes;
 }
 
 std::uint64_t Box::waiting_frames() const {
   std::uint64_t frames = hand_over_ == kNever ? 0 : 1;
   for (const auto& ring : rings_of_ports_) frames += ring.size();
-  for (const Worker& worker : workers_) frames += worker.engine->waiting_frames();
+  for (unsigned i = 0; i < workers(); ++i) frames += engine(i).waiting_frames();
   return frames;
 }
 
 Counters Box::counters() const {
   Counters sum;
-  for (const Worker& worker : workers_) {
-    sum += worker.engine->counters();
-    if (worker.spreader) sum += worker.spreader->counters();
-  }
+  for (unsigned i = 0; i < workers(); ++i) sum += wiring_->worker(i).counters();
   return sum;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A box: real engines between two segments, one for each worker, and what spreads frames over them. It can be away (a
+// A box between two segments: the real workers, wired as the program's are (lib/box). It can be away (a
 // crash, a late start): then frames are lost, or pass it by. It can stand still: then frames wait in its ports' rings.
 #pragma once
 
@@ -7,16 +7,12 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
+#include "box/wiring.hpp"
 #include "engine/engine.hpp"
-#include "engine/loop_time.hpp"
 #include "sim/case.hpp"
 #include "sim/random.hpp"
-#include "steer/hand_over.hpp"
-#include "steer/shown_sink.hpp"
-#include "steer/spreader.hpp"
 
 namespace longhaul::sim {
 
@@ -34,13 +30,13 @@ class Box final : public engine::Sink {
  public:
   /// Takes over the frame.
   using Send = std::function<void(Side out, rte_mbuf* frame)>;
-  /// Each worker gets `settings` as they are.
-  /// `pair_hash`: of the two hosts. What is not RoCE comes to the worker that gets their frames, too.
+  /// `settings` are the whole box's. `pair_hash`: of the two hosts. What is not RoCE comes to the worker that gets
+  /// their frames, too.
   Box(unsigned number, const BoxPlan& plan, const engine::Settings& settings, const engine::Pools& pools,
       std::uint32_t pair_hash, std::uint64_t seed, BoxWatch& watch, custody::Observer& observer, Send send);
   ~Box() override;
 
-  bool running() const { return !workers_.empty(); }
+  bool running() const { return wiring_ != nullptr; }
   void start(Time now);
   void crash();
   /// Its loops do not come round until then, as when the process is stopped.
@@ -62,16 +58,12 @@ class Box final : public engine::Sink {
   /// Frames that found a full ring while it stood still.
   std::uint64_t ring_lost() const { return ring_lost_; }
 
-  std::size_t workers() const { return workers_.size(); }
-  const engine::Engine& engine(std::size_t worker) const { return *workers_[worker].engine; }
+  unsigned workers() const { return running() ? wiring_->count() : 0; }
+  const engine::Engine& engine(unsigned worker) const { return wiring_->worker(worker).engine(); }
+  /// What each worker has of the settings.
+  engine::Settings share() const { return box::share_of(settings_, static_cast<unsigned>(plan_.workers)); }
 
  private:
-  struct Worker {
-    std::unique_ptr<steer::Spreader> spreader;  ///< these two only of a box with several
-    std::unique_ptr<steer::ShownSink> sink;
-    std::unique_ptr<engine::Engine> engine;
-    std::optional<engine::LoopTime> time;
-  };
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
   void go_round(Time now);
   void take_in(Side side, std::span<rte_mbuf* const> frames, Time now);
@@ -79,7 +71,7 @@ class Box final : public engine::Sink {
   void resume(Time now);
   void hand_over(Time now);
   void hand_over_all(Time now);
-  void keep(Side side, std::span<rte_mbuf* const> frames, Time now);
+  void to_receiver(Side side, std::span<rte_mbuf* const> frames, Time now);
 
   unsigned number_;
   BoxPlan plan_;
@@ -90,10 +82,7 @@ class Box final : public engine::Sink {
   custody::Observer& observer_;
   Send send_;
   std::vector<custody::RecordSlot> record_;  ///< survives a crash
-  rte_mempool* shown_ = nullptr;
-  std::unique_ptr<steer::HandOverRings> rings_;
-  std::unique_ptr<engine::Shared> shared_;  ///< by several workers
-  std::vector<Worker> workers_;
+  std::unique_ptr<box::Wiring> wiring_;      ///< null while it is away
   Time now_ = 0;
   Time not_before_ = 0;           ///< no poll earlier: a deadline that stands still must not hold up time
   steer::Worker home_;            ///< of the hosts

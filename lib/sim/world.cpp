@@ -602,7 +602,7 @@ void World::check_boxes() {
   for (unsigned b = 0; b < 2; ++b) {
     if (!boxes_[b]->running()) continue;
     const BoxPlan& plan = box_plan(case_, b);
-    for (std::size_t worker = 0; worker < boxes_[b]->workers(); ++worker)
+    for (unsigned worker = 0; worker < boxes_[b]->workers(); ++worker)
       judge_.check_limits(b, boxes_[b]->engine(worker),
                           std::min(plan.box_bytes, plan.flow_bytes * (old_.size() + connections_.size())), now_);
   }

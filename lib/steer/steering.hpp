@@ -63,6 +63,10 @@ class Steering {
   /// Of connections from now on (SteeringSettings::give_up).
   void set_give_up(Duration give_up) { settings_.give_up = give_up; }
 
+  /// Memory for `connections`: of DPDK's, and of the heap for each, without RDMA-CM's exchange. Bytes.
+  static std::uint64_t table_bytes(std::uint32_t connections) { return 2 * flow::KeyIndex::bytes_needed(connections); }
+  static constexpr std::uint64_t bytes_per_connection() { return sizeof(Entry) + sizeof(Life) + sizeof(Index); }
+
   /// Connections that have an owner.
   std::uint32_t connections() const { return static_cast<std::uint32_t>(entries_.size() - free_.size()); }
 
@@ -80,6 +84,12 @@ class Steering {
     bool inherited = false;  ///< a newcomer without an entry of its own uses it: it stays while frames pass
     Worker owner = 0;
     Duration give_up = 0;  ///< that of its flow
+  };
+  /// Beside the entries: each frame writes there.
+  struct Life {
+    Time last_seen = 0;
+    Time closes = kNever;   ///< when a connection with a DREQ but no DREP is taken as closed
+    bool unproven = false;  ///< its REQ may be forged
   };
   /// What by_side_ holds: the entry's index, and its owner, which spares a look at the entry.
   static constexpr unsigned kOwnerBits = 6;
@@ -117,12 +127,7 @@ class Steering {
   flow::CmTracker tracker_;
   flow::KeyIndex by_side_[2];
   std::vector<Entry> entries_;
-  struct Life {
-    Time last_seen = 0;
-    Time closes = kNever;   ///< when a connection with a DREQ but no DREP is taken as closed
-    bool unproven = false;  ///< its REQ may be forged
-  };
-  std::vector<Life> lives_;  ///< beside the entries: each frame writes there
+  std::vector<Life> lives_;
   std::vector<Index> free_;
   std::vector<std::uint32_t> load_;  ///< connections by worker
   /// When an unproven connection last led a request away, by low bits of the hosts' hash.

@@ -75,9 +75,9 @@ BoxDevice::BoxDevice(PortPair ports, unsigned lcore, bool share, const engine::S
     : LoopDevice(ports, lcore, share),
       sink_(ports.host, ports.wan),
       record_(with_record ? settings.max_connections : 0),
-      engine_(settings, pools, sink_),
-      box_loop_(engine_, port(Side::host), port(Side::wan), clock, options_with(orders_)) {
-  if (with_record) engine_.use_record(record_, clock.now());
+      worker_(settings, {sink_, pools}, clock.now()),
+      box_loop_(worker_, port(Side::host), port(Side::wan), clock, options_with(orders_)) {
+  if (with_record) worker_.engine().use_record(record_, clock.now());
   launch();
 }
 
@@ -110,7 +110,7 @@ void ScrapedBoxDevice::report() {
   const auto deadline = soon();
   orders().wait(orders().post(
                     [report](app::WorkerAccess& access) {
-                      *report = app::BoxReport(access.engine, access.spreader, access.activity);
+                      *report = app::BoxReport(access.worker, access.activity);
                       report->waiting_frames = report->not_gone();
                       return true;
                     },

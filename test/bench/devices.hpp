@@ -63,7 +63,7 @@ class BoxDevice : public LoopDevice {
 
   std::string name() const override { return "box"; }
   bool accelerates() const override { return true; }
-  std::string complaint() const override { return complaint_of(engine_); }
+  std::string complaint() const override { return complaint_of(worker_.engine()); }
 
  protected:
   app::Orders& orders() { return orders_; }
@@ -74,7 +74,7 @@ class BoxDevice : public LoopDevice {
 
   app::PortSink sink_;
   std::vector<custody::RecordSlot> record_;
-  engine::Engine engine_;
+  box::Worker worker_;
   app::Requests requests_;
   app::Orders orders_;
   app::BoxLoop box_loop_;

@@ -2,8 +2,8 @@
 // The engine alone, as a device: for counting instructions and for timing it without a loop around.
 #pragma once
 
+#include "box/worker.hpp"
 #include "drivers/port.hpp"
-#include "engine/engine.hpp"
 #include "test/bench/device.hpp"
 #include "test/bench/ring_ports.hpp"
 
@@ -14,7 +14,7 @@ namespace longhaul::bench {
 class InlineBox final : public Device, engine::Sink {
  public:
   InlineBox(PortPair ports, const engine::Settings& settings, const engine::Pools& pools)
-      : ports_(ports), engine_(settings, pools, *this) {}
+      : ports_(ports), worker_(settings, {*this, pools}, now_) {}
 
   std::string name() const override { return "engine"; }
   bool accelerates() const override { return true; }
@@ -26,15 +26,16 @@ class InlineBox final : public Device, engine::Sink {
   std::optional<Work> done() override { return work_; }
   bool preempted() const override { return preempted_; }
   std::string complaint() const override;
-  engine::Engine& engine() { return engine_; }
+  box::Worker& worker() { return worker_; }
 
  private:
   void turn(std::span<rte_mbuf* const> from_host, std::span<rte_mbuf* const> from_wan);
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
 
   PortPair ports_;
-  engine::Engine engine_;
   Time now_ = seconds(1000);
+  box::Worker worker_;
+  engine::Engine& engine_ = worker_.engine();
   bool measured_ = false;
   bool preempted_ = false;
   Work work_;

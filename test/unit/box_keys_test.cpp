@@ -18,11 +18,11 @@ namespace {
 
 const std::string kPorts = "ports:\n  host: {vdev: \"net_null0\"}\n  wan: {pci: \"0000:01:00.1\"}\n";
 
-BoxConfig box(const std::string& more) { return read_box(Value::parse(kPorts + more, "box.yaml")); }
+BoxConfig box_of(const std::string& more) { return read_box(Value::parse(kPorts + more, "box.yaml")); }
 
 std::vector<std::string> changed(const std::string& before, const std::string& after) {
   std::vector<std::string> keys;
-  for (const KeyChange& change : changes(box(before), box(after)))
+  for (const KeyChange& change : changes(box_of(before), box_of(after)))
     keys.push_back(std::string(change.key) + (change.live ? "" : "!"));
   return keys;
 }
@@ -74,14 +74,14 @@ TEST_CASE("a change is named by its key, and whether a running box can take it o
 
 TEST_CASE("the control socket is described as such", "[config]") {
   const ControlConfig control =
-      box("control: {socket: /run/longhaul/near.sock, mode: \"0600\", group: netops}\n").control;
+      box_of("control: {socket: /run/longhaul/near.sock, mode: \"0600\", group: netops}\n").control;
   CHECK(control.socket == "/run/longhaul/near.sock");
   CHECK(control.mode == 0600);
   CHECK(control.group == "netops");
-  CHECK(box("").control.socket.empty());
-  CHECK(box("control: {socket: /a/b}\n").control.mode == 0660);
+  CHECK(box_of("").control.socket.empty());
+  CHECK(box_of("control: {socket: /a/b}\n").control.mode == 0660);
   const auto refuses = [](const std::string& more, const std::string& why) {
-    CHECK_THROWS_WITH(box(more), Catch::Contains(why));
+    CHECK_THROWS_WITH(box_of(more), Catch::Contains(why));
   };
   refuses("control: {socket: near.sock}\n", "an absolute path");
   refuses("control: {socket: /run/}\n", "an absolute path");

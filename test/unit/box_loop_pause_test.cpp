@@ -75,12 +75,13 @@ TEST_CASE("a process that stood still for longer than give_up finds the answers 
     HandPort wan(pool);
     PortSink sink(host, wan);
     const engine::Settings settings;
-    engine::Engine engine(settings, pools, sink);
     Time hand = seconds(1000);
     const drivers::Clock clock(hand);
+    box::Worker worker(settings, {sink, pools}, clock.now());
+    const engine::Engine& engine = worker.engine();
     const Duration pause = 2 * settings.give_up;
     Requests requests;
-    BoxLoop loop(engine, host, wan, clock, {});
+    BoxLoop loop(worker, host, wan, clock, {});
 
     const std::vector<Pair> pairs = many_pairs();
     const auto each = [&pairs](HandPort& port, auto frame) {

@@ -26,8 +26,8 @@ TEST_CASE("a box on memory ports passes what it does not understand, carries out
     auto [wan, wan_box] = drivers::MemoryPort::make_wire("wan", 63);
     PortSink sink(*host_box, *wan_box);
     const engine::Settings settings;
-    engine::Engine engine(settings, pools, sink);
     const drivers::Clock clock;
+    box::Worker box(settings, {sink, pools}, clock.now());
     Requests requests;
     int portions = 0;
     std::uint64_t frames_seen = 0;
@@ -35,7 +35,7 @@ TEST_CASE("a box on memory ports passes what it does not understand, carries out
     options.sleep_when_idle = GENERATE(false, true);
     Orders orders;
     options.orders = &orders;
-    BoxLoop loop(engine, *host_box, *wan_box, clock, options);
+    BoxLoop loop(box, *host_box, *wan_box, clock, options);
     StopRecord record;
     std::thread worker([&] { record = loop.run(requests); });
 
@@ -80,8 +80,8 @@ TEST_CASE("a box on memory ports passes what it does not understand, carries out
     CHECK(activity.busy <= activity.ran);
     CHECK(record.left_packets == 0);
     CHECK(record.ran > 0);
-    CHECK(engine.counters()[Counter::frames_host] == 1);
-    CHECK(engine.counters()[Counter::forwarded_wan] == 1);
+    CHECK(box.engine().counters()[Counter::frames_host] == 1);
+    CHECK(box.engine().counters()[Counter::forwarded_wan] == 1);
   }
   pools.destroy();
 }

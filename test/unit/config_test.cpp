@@ -15,7 +15,7 @@ namespace {
 const std::string kPorts = "ports:\n  host: {vdev: \"net_null0\"}\n  wan: {pci: \"0000:01:00.1\"}\n";  // lines 1 to 3
 const std::string kLinkPorts = "ports:\n  a: {vdev: \"net_null0\"}\n  b: {vdev: \"net_null1\"}\n";
 
-BoxConfig box(const std::string& more) { return read_box(Value::parse(kPorts + more, "box.yaml")); }
+BoxConfig box_of(const std::string& more) { return read_box(Value::parse(kPorts + more, "box.yaml")); }
 LinkConfig link_of(const std::string& more) { return read_link(Value::parse(kLinkPorts + more, "link.yaml")); }
 
 }  // namespace
@@ -56,7 +56,7 @@ TEST_CASE("the examples in config/ are valid") {
 }
 
 TEST_CASE("only the ports are required") {
-  const BoxConfig config = box("");
+  const BoxConfig config = box_of("");
   CHECK(config.host.vdev == "net_null0");
   CHECK(config.wan.pci == "0000:01:00.1");
   CHECK(config.engine.wan_rate_bps == 0);
@@ -65,7 +65,7 @@ TEST_CASE("only the ports are required") {
 }
 
 TEST_CASE("policy off is a word, quoted or not") {
-  const BoxConfig config = box(
+  const BoxConfig config = box_of(
       "policy: {default: off, rules: [{match: 10.9.0.0/24, policy: full}, {match: \"fd00::/64\", policy: \"off\"}]}");
   CHECK(config.engine.policies.fallback == flow::Policy::off);
   REQUIRE(config.engine.policies.rules.size() == 2);
@@ -74,39 +74,39 @@ TEST_CASE("policy off is a word, quoted or not") {
 }
 
 TEST_CASE("a restart record is kept where the configuration says, else nowhere") {
-  CHECK(box("").restart_record.empty());
-  const BoxConfig config = box("restart_record: /run/longhaul/box.record");
+  CHECK(box_of("").restart_record.empty());
+  const BoxConfig config = box_of("restart_record: /run/longhaul/box.record");
   CHECK(config.restart_record == "/run/longhaul/box.record");
   CHECK(config.restart_record_position == "box.yaml:4:17: restart_record");
 }
 
 TEST_CASE("a worker that stands still may end the process, a lost link may be passed on") {
-  const BoxConfig config = box("link_loss: forward\nwatchdog: {stall: 200ms, action: exit}");
+  const BoxConfig config = box_of("link_loss: forward\nwatchdog: {stall: 200ms, action: exit}");
   CHECK(config.link_loss == LinkLoss::forward);
   CHECK(config.stall == milliseconds(200));
   CHECK(config.on_stall == OnStall::exit);
 }
 
 TEST_CASE("metrics are shown where the configuration says, else nowhere") {
-  CHECK(box("").metrics.listen.empty());
-  const BoxConfig config = box("metrics: {listen: \"127.0.0.1:9464\"}");
+  CHECK(box_of("").metrics.listen.empty());
+  const BoxConfig config = box_of("metrics: {listen: \"127.0.0.1:9464\"}");
   CHECK(config.metrics.listen == "127.0.0.1:9464");
   CHECK(config.metrics.host_pairs == 100);
   CHECK(config.metrics.position == "box.yaml:4:19: metrics.listen");
-  CHECK(box("metrics: {listen: \"[::1]:9464\", host_pairs: 0}").metrics.host_pairs == 0);
+  CHECK(box_of("metrics: {listen: \"[::1]:9464\", host_pairs: 0}").metrics.host_pairs == 0);
   for (const std::string bad : {"9464", ":9464", "localhost:9464", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536",
                                 "127.0.0.1:94x", "::1:9464", "[::1]", "[127.0.0.1]:9464", "127.0.0.1:9464,1.1.1.1:1"}) {
     CAPTURE(bad);
-    CHECK_THROWS_WITH(box("metrics: {listen: \"" + bad + "\"}"),
+    CHECK_THROWS_WITH(box_of("metrics: {listen: \"" + bad + "\"}"),
                       Catch::StartsWith("box.yaml:4:19: metrics.listen: expected an address and a port"));
   }
-  CHECK_THROWS_WITH(box("metrics: {host_pairs: 5}"), Catch::Contains("listen"));
-  CHECK_THROWS_WITH(box("metrics: {listen: \"127.0.0.1:1\", host_pairs: 10001}"),
+  CHECK_THROWS_WITH(box_of("metrics: {host_pairs: 5}"), Catch::Contains("listen"));
+  CHECK_THROWS_WITH(box_of("metrics: {listen: \"127.0.0.1:1\", host_pairs: 10001}"),
                     Catch::StartsWith("box.yaml:4:46: metrics.host_pairs"));
 }
 
 TEST_CASE("custody is promised by rate and round trip, or by bytes and a smallest frame; buffers follow") {
-  const BoxConfig config = box("wan_rate: 100Gbps\ncustody: {round_trip: 30ms, least_frame: 4KiB}");
+  const BoxConfig config = box_of("wan_rate: 100Gbps\ncustody: {round_trip: 30ms, least_frame: 4KiB}");
   CHECK(config.promise.bytes == 375'000'000);
   CHECK(config.engine.custody_box_bytes == 375'000'000);
   CHECK(config.engine.custody_flow_bytes == 375'000'000);  // one flow may fill the path
@@ -115,7 +115,7 @@ TEST_CASE("custody is promised by rate and round trip, or by bytes and a smalles
   CHECK(config.pools.small_frames == engine::PoolPlan().small_frames);
 
   // A rate of its own goes before wan_rate; what is named and is enough stays.
-  const BoxConfig named = box(
+  const BoxConfig named = box_of(
       "wan_rate: 100Gbps\ncustody: {round_trip: 30ms, rate: 10Gbps, least_frame: 4KiB, mbufs: 10000, box_limit: 64MiB, "
       "flow_limit: 1MiB}");
   CHECK(named.promise.bytes == 37'500'000);
@@ -123,44 +123,44 @@ TEST_CASE("custody is promised by rate and round trip, or by bytes and a smalles
   CHECK(named.engine.custody_flow_bytes == 1u << 20);
   CHECK(named.engine.custody_mbufs == 10000);
 
-  const BoxConfig bytes = box("custody: {box_limit: 64MiB, least_frame: 4KiB}");
+  const BoxConfig bytes = box_of("custody: {box_limit: 64MiB, least_frame: 4KiB}");
   CHECK(bytes.promise.bytes == 64u << 20);
   CHECK(bytes.engine.custody_mbufs == 16384);
-  CHECK(box("custody: {box_limit: 64MiB}").promise.bytes == 0);
+  CHECK(box_of("custody: {box_limit: 64MiB}").promise.bytes == 0);
 }
 
 TEST_CASE("with several workers each holds its whole share of what is promised") {
-  const BoxConfig three = box("cores: [0, 1, 2]\ncustody: {round_trip: 1ms, rate: 100Gbps, least_frame: 4KiB}");
+  const BoxConfig three = box_of("cores: [0, 1, 2]\ncustody: {round_trip: 1ms, rate: 100Gbps, least_frame: 4KiB}");
   CHECK(three.promise.bytes == 12'500'000);
   CHECK(three.engine.custody_box_bytes == 3 * 4'166'667);
   CHECK(three.engine.custody_flow_bytes == 4'166'667);
   CHECK(three.engine.custody_mbufs == 3 * 1018);  // 1017.3 of 4096 bytes each
   CHECK(three.pools.frames == 3 * 1018 + three.pools.frames_reserve);
   // What lies in the caches of others is not there for custody.
-  const BoxConfig small = box("cores: [0, 1, 2]\ncustody: {round_trip: 30ms, rate: 100Gbps, least_frame: 1KiB}");
+  const BoxConfig small = box_of("cores: [0, 1, 2]\ncustody: {round_trip: 30ms, rate: 100Gbps, least_frame: 1KiB}");
   CHECK(small.pools.small_frames == 3 * 122'071 + 3 * engine::Pools::kKeptByWorker);  // 125,000,000 / 1024 = 122,070.3
-  CHECK(box("custody: {round_trip: 30ms, rate: 100Gbps, least_frame: 1KiB}").pools.small_frames == 366'211);
+  CHECK(box_of("custody: {round_trip: 30ms, rate: 100Gbps, least_frame: 1KiB}").pools.small_frames == 366'211);
   // box_limit that three cannot share evenly: they hold what is left.
-  CHECK(box("cores: [0, 1, 2]\ncustody: {box_limit: 64MiB, least_frame: 4KiB}").promise.bytes == (64u << 20) - 1);
-  CHECK(box("mtu: 4096\ncustody: {box_limit: 64MiB, least_frame: 4118B}").promise.least_frame == 4118);  // two tags
+  CHECK(box_of("cores: [0, 1, 2]\ncustody: {box_limit: 64MiB, least_frame: 4KiB}").promise.bytes == (64u << 20) - 1);
+  CHECK(box_of("mtu: 4096\ncustody: {box_limit: 64MiB, least_frame: 4118B}").promise.least_frame == 4118);  // two tags
 }
 
 TEST_CASE("an MTU that is known only by the ports is held against a promise too") {
-  const BoxConfig config = box("custody: {box_limit: 64MiB, least_frame: 4KiB}");
+  const BoxConfig config = box_of("custody: {box_limit: 64MiB, least_frame: 4KiB}");
   CHECK_NOTHROW(check_frames_arrive(config, 4082));
   CHECK_THROWS_WITH(
       check_frames_arrive(config, 1500),
       Catch::StartsWith("box.yaml:4:42: custody.least_frame: 67108864 bytes are promised in frames of 4096"));
-  CHECK_NOTHROW(check_frames_arrive(box("custody: {box_limit: 64MiB}"), 68));
+  CHECK_NOTHROW(check_frames_arrive(box_of("custody: {box_limit: 64MiB}"), 68));
 }
 
 TEST_CASE("a box has a worker for each of its cores") {
-  CHECK(box("").process.workers() == 1);
-  const BoxConfig one = box("core: 3\n");
+  CHECK(box_of("").process.workers() == 1);
+  const BoxConfig one = box_of("core: 3\n");
   CHECK(one.process.workers() == 1);
   CHECK(one.process.core == 3u);
   CHECK(one.spread_connections);
-  const BoxConfig three = box("cores: [2, 4, 7]\nspread: pairs\ncustody: {box_limit: 300MiB}\n");
+  const BoxConfig three = box_of("cores: [2, 4, 7]\nspread: pairs\ncustody: {box_limit: 300MiB}\n");
   CHECK(three.process.workers() == 3);
   CHECK(three.process.core == 2u);
   CHECK(three.process.more_cores == std::vector<unsigned>{4, 7});
@@ -251,7 +251,7 @@ TEST_CASE("errors of a box name place and remedy") {
   };
   for (const Row& row : rows) {
     INFO(row.yaml);
-    CHECK_THROWS_WITH(box(row.yaml),
+    CHECK_THROWS_WITH(box_of(row.yaml),
                       Catch::StartsWith(row.message) || Catch::Contains(std::string(": ") + row.message));
   }
 }

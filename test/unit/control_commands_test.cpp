@@ -56,10 +56,10 @@ class LiveBox {
     std::tie(wan_, wan_box_) = drivers::MemoryPort::make_wire("wan", 63);
     const config::BoxConfig config = config::load_box(file());
     WorkersOptions options;
-    options.engine = config.engine;
+    options.box.engine = config.engine;
     options.sleep_when_idle = true;
     workers_ =
-        std::make_unique<Workers>(options, std::vector<WorkerPlace>{{*host_box_, *wan_box_, pools_, -1}}, clock_);
+        std::make_unique<Workers>(options, std::vector<WorkerPorts>{{*host_box_, *wan_box_, pools_, -1}}, clock_);
     box_ = std::make_unique<BoxControl>(*workers_, config, file(), requests_);
     commands_ = std::make_unique<Commands>(*box_, [] { return Json::array(); });
     thread_ = std::thread([this] { workers_->run(requests_); });

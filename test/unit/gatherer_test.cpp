@@ -28,9 +28,9 @@ struct RunningBox {
     plan.small_frames = 1024;
     pools = engine::Pools::create(plan);
     WorkersOptions options;
-    options.engine.max_connections = 2000;
+    options.box.engine.max_connections = 2000;
     options.sleep_when_idle = true;
-    workers = std::make_unique<Workers>(options, std::vector<WorkerPlace>{{*wan_wire.second, *host_wire.second, pools}},
+    workers = std::make_unique<Workers>(options, std::vector<WorkerPorts>{{*wan_wire.second, *host_wire.second, pools}},
                                         clock);
     thread = std::thread([this] { workers->run(requests); });
   }

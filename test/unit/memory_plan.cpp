@@ -7,14 +7,14 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "engine/memory_plan.hpp"
+#include "box/memory_plan.hpp"
 #include "rig.hpp"
 
 using namespace longhaul;
 using namespace longhaul::test;
+using box::buffers_needed;
+using box::CustodyPromise;
 using engine::BufferClass;
-using engine::buffers_needed;
-using engine::CustodyPromise;
 
 namespace {
 
@@ -44,8 +44,8 @@ struct NoPorts final : engine::Sink {
   return exchange;
 }
 
-std::uint64_t bytes_of(const std::vector<engine::MemoryPlan::Item>& items, const std::string& what) {
-  const auto found = std::ranges::find(items, what, &engine::MemoryPlan::Item::what);
+std::uint64_t bytes_of(const std::vector<box::MemoryPlan::Item>& items, const std::string& what) {
+  const auto found = std::ranges::find(items, what, &box::MemoryPlan::Item::what);
   REQUIRE(found != items.end());
   return found->bytes;
 }
@@ -105,7 +105,7 @@ TEST_CASE("the plan's sums are the sums of its items, and its pools those that a
   engine::Settings settings;
   settings.max_connections = kConnections;
   engine::PoolPlan pools;
-  const auto plan = engine::plan_memory(settings, pools, {375'000'000, 1024});
+  const auto plan = box::plan_memory(settings, pools, {375'000'000, 1024});
   CHECK(plan.dpdk_bytes() == engine::Pools::bytes_needed(pools) + plan.dpdk_bytes_of_tables());
   REQUIRE(plan.buffers.size() == engine::Pools::kSmallBytes.size() + 1);
   CHECK(plan.buffers.back().buffers == pools.frames);
@@ -119,8 +119,8 @@ TEST_CASE("several workers: their tables, the owners of connections at each home
   engine::Settings share;
   share.max_connections = 1000;
   const engine::PoolPlan pools;
-  const auto one = engine::plan_memory(share, pools, {});
-  const auto three = engine::plan_memory(share, pools, {}, {3, 2, 3000});
+  const auto one = box::plan_memory(share, pools, {});
+  const auto three = box::plan_memory(share, pools, {}, {3, 2, 3000});
   CHECK(bytes_of(three.dpdk, "buffers receive") == 2 * bytes_of(one.dpdk, "buffers receive"));
   CHECK(bytes_of(three.dpdk, "connections, by frame") == 3 * bytes_of(one.dpdk, "connections, by frame"));
   CHECK(three.dpdk_bytes() == 2 * engine::Pools::bytes_needed(pools) + three.dpdk_bytes_of_tables());
@@ -130,8 +130,8 @@ TEST_CASE("several workers: their tables, the owners of connections at each home
   engine::Settings all;
   all.max_connections = 3000;
   CHECK(bytes_of(three.dpdk, "owners, by frame") ==
-        3 * bytes_of(engine::plan_memory(all, pools, {}).dpdk, "connections, by frame"));
-  CHECK(std::ranges::find(one.dpdk, "owners, by frame", &engine::MemoryPlan::Item::what) == one.dpdk.end());
+        3 * bytes_of(box::plan_memory(all, pools, {}).dpdk, "connections, by frame"));
+  CHECK(std::ranges::find(one.dpdk, "owners, by frame", &box::MemoryPlan::Item::what) == one.dpdk.end());
   CHECK(three.bytes_per_connection == one.bytes_per_connection);
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("tables for 65,536 connections take what the plan says, up to a quarte
   const Rig eal;
   engine::Settings settings;
   settings.max_connections = kConnections;
-  const auto plan = engine::plan_memory(settings, {}, {});
+  const auto plan = box::plan_memory(settings, {}, {});
   NoPorts sink;
   const std::uint64_t dpdk = of_dpdk();
   const std::uint64_t heap = of_heap();
@@ -162,7 +162,7 @@ TEST_CASE("tables for 65,536 connections take what the plan says, up to a quarte
 TEST_CASE("RDMA-CM's exchanges take what the plan says, up to a quarter less", "[memory]") {
   engine::Settings settings;
   settings.max_connections = 10000;
-  const std::uint64_t planned = bytes_of(engine::plan_memory(settings, {}, {}).ordinary, "their RDMA-CM exchanges");
+  const std::uint64_t planned = bytes_of(box::plan_memory(settings, {}, {}).ordinary, "their RDMA-CM exchanges");
   flow::CmTracker tracker(16);
   flow::ConnectionInfo info;
   info.end(Side::host).ip = wire::IpAddress::parse("10.0.0.1");

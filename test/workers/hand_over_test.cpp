@@ -64,13 +64,12 @@ struct Box {
     plan.small_frames = 16384;
     pools = engine::Pools::create(plan);
     app::WorkersOptions options;
-    options.engine = box_settings();
-    options.spread_connections = spread;
+    options.box = {box_settings(), spread};
     options.sleep_when_idle = true;  // the machine may have fewer cores than there are threads
-    std::vector<app::WorkerPlace> places;
+    std::vector<app::WorkerPorts> ports;
     for (unsigned i = 0; i < count; ++i)
-      places.push_back({wires->port(Side::host, i), wires->port(Side::wan, i), pools, -1});
-    workers = std::make_unique<app::Workers>(options, places, clock);
+      ports.push_back({wires->port(Side::host, i), wires->port(Side::wan, i), pools, -1});
+    workers = std::make_unique<app::Workers>(options, ports, clock);
   }
   ~Box() {
     workers.reset();
@@ -176,18 +175,18 @@ TEST_CASE("what the box may have is divided, what a flow may have is not") {
   box.custody_box_bytes = 256 << 20;
   box.custody_flow_bytes = 64 << 20;
   box.max_connections = 4097;
-  const engine::Settings share = app::share_of(box, 4);
+  const engine::Settings share = box::share_of(box, 4);
   CHECK(share.wan_rate_bps == 25'000'000'000);
   CHECK(share.custody_box_bytes == 64 << 20);
   CHECK(share.custody_flow_bytes == 64 << 20);
   CHECK(share.custody_mbufs == box.custody_mbufs / 4);
   CHECK(share.max_connections == 1025);
-  CHECK(app::Workers::record_slots(box, 4) == 4 * share.max_connections);
+  CHECK(box::record_slots(box, 4) == 4 * share.max_connections);
   box.wan_rate_bps = 3;
-  CHECK(app::share_of(box, 4).wan_rate_bps == 1);
+  CHECK(box::share_of(box, 4).wan_rate_bps == 1);
   box.wan_rate_bps = 0;  // unlimited
-  CHECK(app::share_of(box, 4).wan_rate_bps == 0);
-  const engine::Settings alone = app::share_of(box, 1);
+  CHECK(box::share_of(box, 4).wan_rate_bps == 0);
+  const engine::Settings alone = box::share_of(box, 1);
   CHECK(alone.max_connections == box.max_connections);
   CHECK(alone.custody_mbufs == box.custody_mbufs);
 }
@@ -218,7 +217,7 @@ TEST_CASE("when an lcore cannot be had, the workers that run already have ended 
 }
 
 TEST_CASE("what an earlier process owed is found by the worker that has its slot") {
-  std::vector<custody::RecordSlot> record(app::Workers::record_slots(box_settings(), kWorkers));
+  std::vector<custody::RecordSlot> record(box::record_slots(box_settings(), kWorkers));
   // In the part of either worker, whichever is the home.
   const auto all = connections("10.0.0.2", 0, 2);
   for (unsigned worker = 0; worker < kWorkers; ++worker) {

@@ -41,7 +41,7 @@ void carry_out(app::Orders& orders, app::WorkerAccess& access, app::Order order)
 void ask_for_counters(app::Orders& orders, app::WorkerAccess& access) {
   const auto report = std::make_shared<app::BoxReport>();
   carry_out(orders, access, [report](app::WorkerAccess& its) {
-    *report = app::BoxReport(its.engine, its.spreader, its.activity);
+    *report = app::BoxReport(its.worker, its.activity);
     report->waiting_frames = report->not_gone();
     return true;
   });
@@ -72,8 +72,7 @@ void count(RingPorts& ports, const drivers::Clock& clock) {
     session.warm_up();
     app::Orders orders;
     Duration drain = 0;
-    app::WorkerAccess access{
-        dynamic_cast<InlineBox&>(session.device()).engine(), nullptr, {}, clock.now(), drain, nullptr};
+    app::WorkerAccess access{dynamic_cast<InlineBox&>(session.device()).worker(), {}, clock.now(), drain, nullptr};
     CALLGRIND_START_INSTRUMENTATION;
     CALLGRIND_ZERO_STATS;
     for (unsigned i = 0; i < kTimes; ++i) ask_for_counters(orders, access);

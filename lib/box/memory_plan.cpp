@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/memory_plan.hpp"
+#include "box/memory_plan.hpp"
 
 #include <algorithm>
 #include <numeric>
 
+#include "custody/budget.hpp"
 #include "custody/restart_record.hpp"
-#include "engine/engine_impl.hpp"
+#include "engine/footprint.hpp"
+#include "engine/next_hop.hpp"
+#include "flow/key_index.hpp"
+#include "flow/traffic_learner.hpp"
+#include "steer/steering.hpp"
 
-namespace longhaul::engine {
+namespace longhaul::box {
 
+using engine::BufferClass;
+using engine::NextHops;
+using engine::Pools;
 using flow::KeyIndex;
 
 namespace {
@@ -19,14 +27,6 @@ __extension__ typedef unsigned __int128 Wide;
 constexpr std::uint64_t kExchangeBytes = 112 + 112;
 // The same before the connection stands: a node of a map, one of a list, and one of a map while it waits for its end.
 constexpr std::uint64_t kPendingBytes = 288 + 96 + 112;
-
-// An entry of steer::Steering, which this library does not know: two keys, flags, when it was last seen, free list.
-constexpr std::uint64_t kOwnerBytes = 2 * sizeof(flow::KeyIndex::Key) + 8 + 8 + 4;
-
-// Beside Engine::Impl::Connection: slot in the table, free list, timer, list of the burst, the pair of its hosts.
-const std::uint64_t kConnectionBytes = sizeof(Connection) + sizeof(flow::ConnectionInfo) + 8 +
-                                       sizeof(flow::ConnectionIndex) + sizeof(flow::ConnectionIndex) +
-                                       TimerWheel::kBytesPerTimer + NextHops::bytes_per_pair();
 
 // Receive buffers that are enough for `bytes`, when frames of `small` bytes are in all that may hold such frames, and
 // frames of `large` bytes in the rest.
@@ -70,11 +70,12 @@ std::vector<BufferNeed> buffers_needed(const CustodyPromise& promise, std::span<
   return needs;
 }
 
-MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const CustodyPromise& promise,
+MemoryPlan plan_memory(const engine::Settings& settings, const engine::PoolPlan& pools, const CustodyPromise& promise,
                        const Division& division) {
   MemoryPlan plan;
   plan.buffers = Pools::classes(pools);
   if (promise.bytes > 0) plan.needs = buffers_needed(promise, plan.buffers, division.workers);
+  const std::uint64_t connection_bytes = engine::bytes_per_connection();
   const std::uint64_t workers = division.workers;
   const std::uint64_t sockets = division.sockets;
   const std::uint64_t connections = workers * settings.max_connections;
@@ -97,20 +98,21 @@ MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const Cu
       {"candidates, by frame", candidates, workers * 3 * KeyIndex::bytes_needed(settings.max_candidates)});
   const std::uint64_t owned = workers > 1 ? workers * division.connections : 0;
   if (owned > 0)
-    plan.dpdk.push_back({"owners, by frame", owned, workers * 2 * KeyIndex::bytes_needed(division.connections)});
+    plan.dpdk.push_back({"owners, by frame", owned, workers * steer::Steering::table_bytes(division.connections)});
 
-  plan.ordinary.push_back({"connections", connections, connections * kConnectionBytes});
+  plan.ordinary.push_back({"connections", connections, connections * connection_bytes});
   plan.ordinary.push_back({"their RDMA-CM exchanges", connections, connections * kExchangeBytes});
   plan.ordinary.push_back({"exchanges under way", pending, pending * kPendingBytes});
   plan.ordinary.push_back({"candidates", candidates, candidates * flow::TrafficLearner::kBytesPerCandidate});
   if (owned > 0) {
-    plan.ordinary.push_back({"owners, about", owned, owned * (kOwnerBytes + kExchangeBytes)});
+    plan.ordinary.push_back(
+        {"owners, about", owned, owned * (steer::Steering::bytes_per_connection() + kExchangeBytes)});
     plan.ordinary.push_back({"exchanges at home, about", pending, pending * kPendingBytes});
   }
   plan.file.push_back({"restart record", connections, connections * sizeof(custody::RecordSlot)});
 
   plan.bytes_per_connection =
-      kConnectionBytes + kExchangeBytes + (connections == 0 ? 0 : (by_frame + connections - 1) / connections);
+      connection_bytes + kExchangeBytes + (connections == 0 ? 0 : (by_frame + connections - 1) / connections);
   return plan;
 }
 
@@ -121,4 +123,4 @@ std::uint64_t MemoryPlan::sum(std::span<const Item> items) {
                          [](std::uint64_t bytes, const Item& item) { return bytes + item.bytes; });
 }
 
-}  // namespace longhaul::engine
+}  // namespace longhaul::box

@@ -11,7 +11,7 @@
 #include "engine/settings.hpp"
 #include "flow/time.hpp"
 
-namespace longhaul::engine {
+namespace longhaul::box {
 
 /// So many frame bytes are held whatever frames they come in, if only each has `least_frame` bytes: all of one size,
 /// or any mix. Smaller frames are held as long as there are buffers.
@@ -32,10 +32,10 @@ struct BufferNeed {
   std::uint64_t buffers = 0;      ///< to hold all that is promised in such frames, and the class's reserve
 };
 
-/// One for each of `classes` (Pools::classes()). Of small buffers a mix needs no more than frames of the worst size
-/// alone. Of receive buffers it may: those that are plentiful hold small frames too (custody::Budget), and then larger
-/// ones come. With several workers each holds its share by itself, out of pools that are theirs together.
-std::vector<BufferNeed> buffers_needed(const CustodyPromise& promise, std::span<const BufferClass> classes,
+/// One for each of `classes` (engine::Pools::classes()). Of small buffers a mix needs no more than frames of the worst
+/// size alone. Of receive buffers it may: those that are plentiful hold small frames too (custody::Budget), and then
+/// larger ones come. With several workers each holds its share by itself, out of pools that are theirs together.
+std::vector<BufferNeed> buffers_needed(const CustodyPromise& promise, std::span<const engine::BufferClass> classes,
                                        unsigned workers = 1);
 
 struct MemoryPlan {
@@ -48,7 +48,7 @@ struct MemoryPlan {
   std::vector<Item> ordinary;  ///< from the process's heap, when full
   std::vector<Item> file;      ///< of the restart record
 
-  std::vector<BufferClass> buffers;
+  std::vector<engine::BufferClass> buffers;
   std::vector<BufferNeed> needs;  ///< beside `buffers`; empty when nothing is promised
 
   /// Of tables, RDMA-CM's bookkeeping and timers; rounded up. The restart record has its own.
@@ -71,7 +71,7 @@ struct Division {
 
 /// `settings` are what each worker has, `promise` is the whole box's. What the plan has are sums over all workers, but
 /// for `buffers` and `needs`: those are of one socket.
-MemoryPlan plan_memory(const Settings& settings, const PoolPlan& pools, const CustodyPromise& promise,
+MemoryPlan plan_memory(const engine::Settings& settings, const engine::PoolPlan& pools, const CustodyPromise& promise,
                        const Division& division = {});
 
-}  // namespace longhaul::engine
+}  // namespace longhaul::box

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A box: its workers, and what they have in common. The program gives each a thread and real ports, the testbed gives
+// them virtual time; both have them wired here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "box/share.hpp"
+#include "box/worker.hpp"
+#include "custody/restart_record.hpp"
+#include "engine/settings.hpp"
+#include "engine/shared.hpp"
+#include "steer/hand_over.hpp"
+
+struct rte_mempool;
+
+namespace longhaul::box {
+
+struct Settings {
+  engine::Settings engine;         ///< of the whole box: each worker gets its share (share_of())
+  bool spread_connections = true;  ///< false: all connections of two hosts stay with their home worker
+};
+
+class Wiring {
+ public:
+  /// Carries out `work` where that worker will run, so that its tables are in its own socket's memory.
+  using RunOn = std::function<void(unsigned worker, const std::function<void()>& work)>;
+
+  /// One worker for each of `places`. `clock`: what their clock says. Throws what an engine throws.
+  Wiring(const Settings& settings, std::vector<WorkerPlace> places, Time clock, const RunOn& run_on = here);
+  ~Wiring();
+  Wiring(const Wiring&) = delete;
+  Wiring& operator=(const Wiring&) = delete;
+
+  /// As engine::Engine::use_record(); `record` has record_slots(). Flows that an earlier process left owing go to the
+  /// worker whose part they are in, however many workers that process had.
+  void use_record(std::span<custody::RecordSlot> record, Time now);
+
+  /// What new settings mean for each worker. Those that say how large a table is do not change.
+  engine::Settings share_of(const engine::Settings& box) const { return box::share_of(box, count()); }
+
+  unsigned count() const { return static_cast<unsigned>(workers_.size()); }
+  Worker& worker(unsigned number) { return *workers_[number]; }
+  const Worker& worker(unsigned number) const { return *workers_[number]; }
+  /// Connections that each has room for.
+  std::uint32_t connections_each() const { return share_.max_connections; }
+
+ private:
+  static void here(unsigned worker, const std::function<void()>& work) { work(); }
+  std::unique_ptr<Worker> make(unsigned number, Time clock);
+
+  Settings settings_;
+  engine::Settings share_;
+  std::vector<WorkerPlace> places_;
+  steer::HandOverRings rings_;
+  engine::Shared shared_;
+  rte_mempool* shown_ = nullptr;  ///< of several workers only
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace longhaul::box

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "box/worker.hpp"
+
+namespace longhaul::box {
+
+Worker::Worker(const engine::Settings& settings, const WorkerPlace& place, Time clock)
+    : engine_(settings, place.pools, place.ports, place.observer), time_(engine_, clock) {}
+
+Worker::Worker(const engine::Settings& settings, const WorkerPlace& place, Time clock, steer::SteeringSettings steering,
+               const Common& common)
+    : spreader_(std::in_place, asking(std::move(steering)), common.rings, common.shown),
+      sink_(std::in_place, place.ports, *spreader_),
+      engine_(settings, place.pools, *sink_, place.observer),
+      time_(engine_, clock) {
+  engine_.share(common.shared);
+  engine_.ask_before_learning(
+      [this](const flow::ConnectionInfo& info, Time now) { return spreader_->sees_whole(info, now); });
+}
+
+// Called when frames come, and the engine is there by then.
+steer::SteeringSettings Worker::asking(steer::SteeringSettings steering) const {
+  steering.own_engine_knows = [this](const flow::ConnectionInfo& info, Side from) { return engine_.knows(info, from); };
+  return steering;
+}
+
+Counters Worker::counters() const {
+  Counters sum = engine_.counters();
+  if (spreader_) sum += spreader_->counters();
+  return sum;
+}
+
+void Worker::reconfigure(const engine::Settings& share) {
+  engine_.reconfigure(share);
+  if (spreader_) spreader_->steering().set_give_up(share.give_up);
+}
+
+}  // namespace longhaul::box

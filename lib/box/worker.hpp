@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One worker of a box: its engine and, beside others, what spreads frames over all of them. Whoever drives it brings
+// frames and time: the program's loop, or the testbed's virtual time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "custody/observer.hpp"
+#include "engine/engine.hpp"
+#include "engine/loop_time.hpp"
+#include "engine/pools.hpp"
+#include "engine/settings.hpp"
+#include "engine/shared.hpp"
+#include "metrics/counter_set.hpp"
+#include "steer/hand_over.hpp"
+#include "steer/shown_sink.hpp"
+#include "steer/spreader.hpp"
+
+namespace longhaul::box {
+
+/// What a worker runs with. All must outlive it.
+struct WorkerPlace {
+  engine::Sink& ports;
+  const engine::Pools& pools;
+  custody::Observer* observer = nullptr;  ///< may be null
+  int socket = -1;                        ///< NUMA socket: connections are spread over workers of the same one only
+};
+
+class Worker {
+ public:
+  /// One that is alone: all frames are its own. `clock`: what its clock says.
+  Worker(const engine::Settings& settings, const WorkerPlace& place, Time clock);
+
+  /// What several have in common.
+  struct Common {
+    steer::HandOverRings& rings;
+    rte_mempool* shown;  ///< a steer::make_shown_pool()
+    engine::Shared& shared;
+  };
+  /// One of several. `steering.own_engine_knows` is set here.
+  Worker(const engine::Settings& settings, const WorkerPlace& place, Time clock, steer::SteeringSettings steering,
+         const Common& common);
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// A burst from a port, kBurst frames at most: what belongs to others is handed over, and the rest goes to
+  /// `deliver(side, frames)`, which gives it to the engine.
+  template <typename Deliver>
+  void take_in(Side side, std::span<rte_mbuf*> frames, Time now, Deliver&& deliver) {
+    if (spreader_) frames = frames.first(spreader_->keep(side, frames.data(), narrow(frames.size()), now));
+    if (!frames.empty()) deliver(side, std::span<rte_mbuf* const>(frames));
+  }
+
+  /// The next burst that `from` handed over; what of it is for the engine here goes to `deliver(side, frames)`. Returns
+  /// how many frames it had: kBurst means that there may be more.
+  template <typename Deliver>
+  std::uint16_t take_over(steer::Worker from, Time now, Deliver&& deliver) {
+    steer::Received received;
+    const std::uint16_t count = spreader_->take(from, received, now);
+    // One at a time: the engine holds on to no more than it was shown.
+    for (std::uint16_t i = 0; i < received.shown_count; ++i)
+      deliver(received.shown[i].side, std::span<rte_mbuf* const>(&received.shown[i].frame, 1));
+    for (const Side side : {Side::host, Side::wan})
+      if (const auto& burst = received.bursts[static_cast<std::size_t>(side)]; burst.count > 0)
+        deliver(side, std::span<rte_mbuf* const>(burst.frames.data(), burst.count));
+    return count;
+  }
+
+  engine::Engine& engine() { return engine_; }
+  const engine::Engine& engine() const { return engine_; }
+  engine::LoopTime& time() { return time_; }
+  const engine::LoopTime& time() const { return time_; }
+  /// The engine's and the spreader's.
+  Counters counters() const;
+  /// Its share of new settings. What was learned keeps its policy until Engine::apply_policies(); tables keep their size.
+  void reconfigure(const engine::Settings& share);
+
+  /// Null when it is alone.
+  steer::Spreader* spreader() { return spreader_ ? &*spreader_ : nullptr; }
+  const steer::Spreader* spreader() const { return spreader_ ? &*spreader_ : nullptr; }
+
+ private:
+  steer::SteeringSettings asking(steer::SteeringSettings steering) const;
+  static std::uint16_t narrow(std::size_t count) { return static_cast<std::uint16_t>(count); }
+
+  // Of several only, both.
+  std::optional<steer::Spreader> spreader_;
+  std::optional<steer::ShownSink> sink_;
+  engine::Engine engine_;
+  engine::LoopTime time_;
+};
+
+}  // namespace longhaul::box

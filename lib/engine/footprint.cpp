@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/footprint.hpp"
+
+#include "engine/engine_impl.hpp"
+
+namespace longhaul::engine {
+
+std::uint64_t bytes_per_connection() {
+  // Beside the connection: slot in the table, free list, timer, list of the burst, the pair of its hosts.
+  return sizeof(Connection) + sizeof(flow::ConnectionInfo) + 8 + sizeof(flow::ConnectionIndex) +
+         sizeof(flow::ConnectionIndex) + TimerWheel::kBytesPerTimer + NextHops::bytes_per_pair();
+}
+
+}  // namespace longhaul::engine
