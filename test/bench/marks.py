@@ -135,7 +135,7 @@ def evaluate(documents):
                       [a / b for a, b in zip(cycles(few, 'box'), cycles(many, 'box'))], unit=' x', figures=of_point(many),
                       beside=beside))
     for size in (4096, 512):
-        marks.append(growth_mark(f'WRITE {size} B, 125 MB in custody, more than none', documents['custody'], f'write{size}', MB_125))
+        marks.append(growth_mark(f'WRITE {size} B, price of 125 MB in custody', documents['custody'], f'write{size}', MB_125))
     marks += delay_marks(documents['delay'])
     for size, wanted in ((4096, None), (1024, None), (512, 15.0)):
         point = find(writes, f'write{size}')

@@ -22,7 +22,7 @@ def text(head, rows):
 
 # ---- marks
 
-MARKS_HEAD = ['mark', 'wanted', 'reached', 'rounds', 'Mpps', 'Gbit/s', 'cycles', 'line rate', '', 'beside it']
+MARKS_HEAD = ['mark', 'wanted', 'reached', 'rounds', 'Mpps', 'Gbit/s', 'cycles', 'line rate', 'met', 'beside it']
 
 
 def marks_rows(marks):
@@ -39,7 +39,10 @@ def marks_rows(marks):
 
 
 def marks_markdown(marks):
-    return markdown(MARKS_HEAD, marks_rows(marks), right=MARKS_HEAD[2:8])
+    """A table, and below it a list of what stands beside each mark: in one table the lines would be too long."""
+    rows = marks_rows(marks)
+    beside = '\n'.join(f'- {row[0]}: {row[-1]}' for row in rows if row[-1])
+    return f'{markdown(MARKS_HEAD[:-1], [row[:-1] for row in rows], right=MARKS_HEAD[2:8])}\n\n{beside}'
 
 
 def marks_text(marks):
