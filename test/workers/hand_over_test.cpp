@@ -14,10 +14,10 @@
 #include <thread>
 
 #include "app/workers.hpp"
-#include "catch_session.hpp"
 #include "drivers/eal.hpp"
 #include "loaded_hosts.hpp"
-#include "seen.hpp"
+#include "support/catch_session.hpp"
+#include "support/seen.hpp"
 #include "thread_sanitizer.hpp"
 #include "wires.hpp"
 
