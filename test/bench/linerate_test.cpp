@@ -13,7 +13,7 @@
 #include "test/bench/delay_meter.hpp"
 #include "test/bench/devices.hpp"
 #include "test/bench/trial.hpp"
-#include "test/unit/catch_session.hpp"
+#include "test/unit/support/catch_session.hpp"
 #include "wire/icrc.hpp"
 
 using namespace longhaul;

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string>
 
-#include "../unit/seen.hpp"
+#include "../unit/support/seen.hpp"
 #include "custody/held.hpp"
 #include "drivers/eal.hpp"
 #include "expect.hpp"

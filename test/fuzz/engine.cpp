@@ -13,7 +13,7 @@
 #include <map>
 #include <vector>
 
-#include "../unit/hosts.hpp"
+#include "../unit/support/hosts.hpp"
 #include "box.hpp"
 #include "expect.hpp"
 #include "input.hpp"

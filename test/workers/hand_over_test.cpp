@@ -14,10 +14,10 @@
 #include <thread>
 
 #include "app/workers.hpp"
-#include "catch_session.hpp"
 #include "drivers/eal.hpp"
 #include "loaded_hosts.hpp"
-#include "seen.hpp"
+#include "support/catch_session.hpp"
+#include "support/seen.hpp"
 #include "thread_sanitizer.hpp"
 #include "wires.hpp"
 
@@ -167,28 +167,6 @@ TEST_CASE("two workers under load: all comes out in order, the sums are right, c
     CHECK(parts[0].counters[Counter::handed_home] > 0);
   else
     CHECK(counters[Counter::handed_home] == 0);
-}
-
-TEST_CASE("what the box may have is divided, what a flow may have is not") {
-  engine::Settings box;
-  box.wan_rate_bps = 100'000'000'000;
-  box.custody_box_bytes = 256 << 20;
-  box.custody_flow_bytes = 64 << 20;
-  box.max_connections = 4097;
-  const engine::Settings share = box::share_of(box, 4);
-  CHECK(share.wan_rate_bps == 25'000'000'000);
-  CHECK(share.custody_box_bytes == 64 << 20);
-  CHECK(share.custody_flow_bytes == 64 << 20);
-  CHECK(share.custody_mbufs == box.custody_mbufs / 4);
-  CHECK(share.max_connections == 1025);
-  CHECK(box::record_slots(box, 4) == 4 * share.max_connections);
-  box.wan_rate_bps = 3;
-  CHECK(box::share_of(box, 4).wan_rate_bps == 1);
-  box.wan_rate_bps = 0;  // unlimited
-  CHECK(box::share_of(box, 4).wan_rate_bps == 0);
-  const engine::Settings alone = box::share_of(box, 1);
-  CHECK(alone.max_connections == box.max_connections);
-  CHECK(alone.custody_mbufs == box.custody_mbufs);
 }
 
 TEST_CASE("a worker that was told nothing stops with the others") {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "hosts.hpp"
+#include "support/hosts.hpp"
 #include "wires.hpp"
 
 struct rte_mempool;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What waits for the WAN's pace: a box may not keep a packet from the wire for longer than its requester is patient,
+// and nothing of a flow overtakes what waits (design rule 8).
+#include <catch2/catch.hpp>
+
+#include "support/rig.hpp"
+
+using namespace longhaul;
+using namespace longhaul::test;
+
+namespace {
+
+constexpr Pair::Extra kLarge{true, 4000};  // 32 ms at the rate
+
+engine::Settings slow() {
+  auto settings = small_settings();
+  settings.wan_rate_bps = 1'000'000;
+  settings.rto_min = seconds(10);
+  return settings;
+}
+
+/// Confirmed, and the pace allows the next frame.
+void connect_rested(Rig& rig, const Pair& pair) {
+  rig.connect_confirmed(pair);
+  rig.wait(milliseconds(100));
+  rig.at_wan();
+  rig.at_host();
+}
+
+}  // namespace
+
+TEST_CASE("until an answer agrees nothing waits for the pace", "[engine][paced]") {
+  Rig rig(slow());
+  const Pair pair;
+  rig.connect(pair);
+  rig.at_wan();
+  rig.host_sends(pair.writes(100, 3, kLarge));
+  CHECK(rig.at_wan() == Lines{"write_only 100!", "write_only 101!", "write_only 102!"});
+  CHECK(rig.at_host().empty());
+}
+
+TEST_CASE("a repeat of what waits takes it out, and all that came after it, once", "[engine][paced]") {
+  Rig rig(slow());
+  const Pair pair;
+  connect_rested(rig, pair);
+  rig.host_sends(pair.writes(101, 4, kLarge));
+  CHECK(rig.at_wan() == Lines{"write_only 101!"});
+  CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
+  rig.wait(milliseconds(1));
+  rig.host_sends(pair.writes(102, 3, kLarge));
+  CHECK(rig.at_wan() == Lines{"write_only 102!", "write_only 103!", "write_only 104!"});
+  CHECK(rig.at_host() == Lines{"ack 102 msn 3", "ack 103 msn 4", "ack 104 msn 5"});
+  CHECK(rig.count(Counter::absorbed_queued_duplicates) == 3);
+  rig.wait(milliseconds(200));
+  CHECK(rig.at_wan().empty());
+}
+
+TEST_CASE("a little that waits goes ahead of what custody refuses", "[engine][paced]") {
+  auto settings = slow();
+  settings.custody_flow_bytes = 2 * Pair{}.write(0).size();
+  Rig rig(settings);
+  const Pair pair;
+  connect_rested(rig, pair);
+  rig.host_sends({pair.write(101), pair.write(102), pair.write(103)});
+  CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102!", "write_only 103!"});
+  CHECK(rig.count(Counter::dropped_behind_backlog) == 0);
+}
+
+TEST_CASE("much that waits keeps its pace: what custody refuses is asked for again behind it", "[engine][paced]") {
+  constexpr std::uint32_t kHeld = 20;  // 19 of which wait: more than 64 KiB
+  auto settings = slow();
+  settings.custody_flow_bytes = kHeld * Pair{}.write(0, kLarge).size();
+  Rig rig(settings);
+  const Pair pair;
+  connect_rested(rig, pair);
+  rig.host_sends(pair.writes(101, kHeld + 2, kLarge));
+  CHECK(rig.at_wan() == Lines{"write_only 101!"});
+  CHECK(rig.count(Counter::dropped_behind_backlog) == 1);
+  CHECK(rig.count(Counter::dropped_beyond_gap) == 1);
+  rig.at_host();
+  rig.wait(milliseconds(40) * kHeld);
+  CHECK(rig.at_wan().size() == kHeld - 1);
+  CHECK(rig.count(Counter::pseudo_naks) == 1);
+  CHECK(rig.at_host().back() == "nak0 121 msn 21");
+}

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Design section 6: every answer of the responder, below and above h.
+#include <catch2/catch.hpp>
+
+#include "support/rig.hpp"
+
+using namespace longhaul;
+using namespace longhaul::test;
+
+namespace {
+
+/// 101 and 102 are acknowledged by the box, 103 is a READ that holds back 104: h is 103.
+void two_below_h(Rig& rig, const Pair& pair) {
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.write(102), pair.read(103), pair.write(104)});
+  REQUIRE(rig.at_host() == Lines{"ack 101 msn 2", "ack 102 msn 3"});
+  rig.at_wan();
+  rig.wait(milliseconds(10));
+}
+
+}  // namespace
+
+TEST_CASE("ACK below h: releases and is absorbed", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  two_below_h(rig, pair);
+  rig.wan_sends(pair.ack(101, 2));
+  CHECK(rig.at_host().empty());
+  CHECK(rig.engine->custody_packets() == 3);
+  CHECK(rig.count(Counter::absorbed_acks) == 1);
+}
+
+TEST_CASE("one ACK for many requests releases them all", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  for (std::uint32_t psn = 101; psn < 111; ++psn) rig.host_sends(pair.write(psn));
+  rig.at_host();
+  rig.wan_sends(pair.ack(110, 11));
+  CHECK(rig.at_host().empty());
+  CHECK(rig.engine->custody_packets() == 0);
+}
+
+TEST_CASE("ACK at or above h: releases and is forwarded", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.silent_write(101), pair.silent_write(102), pair.silent_write(103)});
+  CHECK(rig.at_host().empty());
+  rig.wan_sends(pair.ack(102, 3));
+  CHECK(rig.at_host() == Lines{"ack 102 msn 3"});
+  CHECK(rig.engine->custody_packets() == 1);
+}
+
+TEST_CASE("ACK beyond an unfinished READ: forwarded, nothing from the READ on is released", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  two_below_h(rig, pair);
+  rig.wan_sends(pair.ack(104, 5));
+  CHECK(rig.at_host() == Lines{"ack 104 msn 5"});
+  CHECK(rig.engine->custody_packets() == 2);
+  CHECK(rig.count(Counter::responses_lost) == 1);
+  // The requester asks again; its answer finishes the READ, and what is behind is acknowledged.
+  rig.host_sends({pair.read(103), pair.write(104)});
+  CHECK(rig.at_wan() == Lines{"read 103!", "write_only 104!"});
+  rig.wan_sends({pair.answer("read_only", 103, 5), pair.ack(104, 5)});
+  CHECK(rig.engine->custody_packets() == 0);
+}
+
+TEST_CASE("ACK beyond an unfinished READ moves h up to the READ", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.silent_write(101), pair.read(102), pair.write(103)});
+  rig.wan_sends(pair.ack(103, 4));
+  rig.at_host();
+  rig.at_wan();
+  // Nothing is owed, so the timer has nothing to resend.
+  rig.wait(seconds(5));
+  CHECK(rig.at_wan().empty());
+}
+
+TEST_CASE("stale ACK: forwarded, nothing changes", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  two_below_h(rig, pair);
+  rig.wan_sends({pair.ack(102, 3), pair.ack(101, 2), pair.ack(50, 1)});
+  // Whoever asked again waits for them; to the others they are old.
+  CHECK(rig.at_host() == Lines{"ack 101 msn 2", "ack 50 msn 1"});
+  CHECK(rig.count(Counter::absorbed_acks) == 1);
+  CHECK(rig.count(Counter::answers_stale) == 2);
+  CHECK(rig.engine->custody_packets() == 2);
+  rig.wan_sends({pair.nak(101, 1), pair.rnr(102, 2, 1), pair.nak(101, 1, 2)});
+  CHECK(rig.at_host() == Lines{"nak0 101 msn 1", "rnr1 102 msn 2", "nak2 101 msn 1"});
+  CHECK(rig.count(Counter::answers_stale) == 5);
+  CHECK(rig.count(Counter::flows_failed) == 0);
+  CHECK(rig.engine->custody_packets() == 2);
+  CHECK(rig.at_wan().empty());
+}
+
+TEST_CASE("answers for PSNs never sent change nothing and are forwarded", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  two_below_h(rig, pair);
+  rig.wan_sends(
+      {pair.ack(105, 9), pair.nak(200, 9), pair.rnr(300, 9, 1), pair.nak(400, 9, 2), pair.answer("read_only", 500, 9)});
+  CHECK(rig.wan_out.empty());
+  CHECK(rig.at_host() == Lines{"ack 105 msn 9", "nak0 200 msn 9", "rnr1 300 msn 9", "nak2 400 msn 9", "read_only 500"});
+  CHECK(rig.engine->custody_packets() == 4);
+}
+
+TEST_CASE("an answer for a PSN never sent does not change what pseudo-ACKs look like", "[engine][reconcile]") {
+  auto settings = small_settings();
+  settings.confirm = engine::Confirm::cm;
+  Rig rig(settings);
+  const Pair pair;
+  rig.connect(pair);
+  Bytes forged = pair.ack(900, 9);
+  forged[5] ^= 0x55;  // another MAC; the ICRC does not cover it
+  rig.wan_sends(forged);
+  rig.at_host();
+  rig.host_sends(pair.write(100));
+  REQUIRE(rig.host_out.size() == 1);
+  CHECK(rig.host_out[0].bytes[5] == pair.ack(100, 1)[5]);
+}
+
+TEST_CASE("PSN NAK below h: releases what precedes, resends the rest in order, is absorbed", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  two_below_h(rig, pair);
+  rig.wan_sends(pair.nak(102, 2));
+  CHECK(rig.at_host().empty());
+  CHECK(rig.at_wan() == Lines{"write_only 102!", "read 103!", "write_only 104!"});
+  CHECK(rig.count(Counter::absorbed_psn_naks) == 1);
+}
+
+TEST_CASE("the last packet of a resend carries AckReq with a good ICRC, the held copy stays as it was",
+          "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.silent_write(102), pair.request("write_only", 103, {false, 2000})});
+  rig.at_host();
+  rig.at_wan();
+  rig.wan_sends(pair.nak(101, 1));
+  CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102", "write_only 103!"});
+  rig.host_sends(pair.write(104));
+  rig.at_wan();
+  rig.wait(milliseconds(50));
+  rig.at_wan();
+  rig.wan_sends(pair.nak(102, 2));
+  CHECK(rig.at_wan() == Lines{"write_only 102", "write_only 103", "write_only 104!"});
+}
+
+TEST_CASE("PSN NAK at or above h: forwarded; the requester's resend passes and stays in custody",
+          "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  two_below_h(rig, pair);
+  rig.wan_sends(pair.nak(103, 3));
+  CHECK(rig.at_host() == Lines{"nak0 103 msn 3"});
+  CHECK(rig.at_wan().empty());
+  CHECK(rig.engine->custody_packets() == 2);
+  rig.host_sends({pair.read(103), pair.write(104)});
+  CHECK(rig.at_wan() == Lines{"read 103!", "write_only 104!"});
+  rig.wan_sends({pair.answer("read_only", 103, 4), pair.ack(104, 5)});
+  CHECK(rig.at_host() == Lines{"read_only 103", "ack 104 msn 5"});
+  CHECK(rig.engine->custody_packets() == 0);
+}
+
+TEST_CASE("a repeated PSN NAK while the resend is under way is ignored", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.write(102)});
+  rig.at_host();
+  rig.wait(milliseconds(10));
+  rig.at_wan();
+  rig.wan_sends(pair.nak(101, 1));
+  CHECK(rig.at_wan().size() == 2);
+  rig.wait(milliseconds(1));
+  rig.wan_sends(pair.nak(101, 1));
+  CHECK(rig.at_wan().empty());
+  CHECK(rig.count(Counter::answers_ignored) == 1);
+  // A round trip later it speaks of the resend.
+  rig.wait(milliseconds(10));
+  rig.at_wan();
+  rig.wan_sends(pair.nak(101, 1));
+  CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102!"});
+}
+
+TEST_CASE("a second loss within the resend: the next NAK resends from there", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.write(102), pair.write(103)});
+  rig.at_host();
+  rig.wan_sends(pair.nak(101, 1));
+  rig.at_wan();
+  rig.wan_sends(pair.nak(103, 3));
+  CHECK(rig.at_wan() == Lines{"write_only 103!"});
+}
+
+TEST_CASE("RNR NAK below h: absorbed, and the resend waits the time in the table", "[engine][reconcile]") {
+  // IBTA vol. 1, table 45.
+  const auto [timer, wait] = GENERATE(table<int, Duration>({{1, microseconds(10)},
+                                                            {14, microseconds(1280)},
+                                                            {20, microseconds(10240)},
+                                                            {31, microseconds(491520)},
+                                                            {0, microseconds(655360)}}));
+  auto settings = small_settings();
+  settings.rto_min = seconds(2);
+  Rig rig(settings);
+  const Pair pair;
+  two_below_h(rig, pair);
+  rig.wan_sends(pair.rnr(102, 2, static_cast<std::uint8_t>(timer)));
+  rig.wait(wait - 1);
+  CHECK(rig.at_wan().empty());
+  rig.wait(2);
+  CHECK(rig.at_wan() == Lines{"write_only 102!", "read 103!", "write_only 104!"});
+  CHECK(rig.at_host().empty());
+}
+
+TEST_CASE("RNR NAK followed by a PSN NAK for the same PSN: the wait goes on", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  two_below_h(rig, pair);
+  rig.wan_sends({pair.rnr(102, 2, 14), pair.nak(102, 2)});
+  CHECK(rig.at_wan().empty());
+  CHECK(rig.at_host().empty());
+  rig.wait(milliseconds(1));
+  CHECK(rig.at_wan().empty());
+  rig.wait(milliseconds(1));
+  CHECK(rig.at_wan().size() == 3);
+  CHECK(rig.count(Counter::answers_ignored) == 1);
+}
+
+TEST_CASE("new requests queue behind an RNR wait", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.write(102)});
+  rig.at_wan();
+  rig.at_host();
+  rig.wan_sends(pair.rnr(101, 1, 14));
+  rig.host_sends(pair.write(103));
+  CHECK(rig.at_wan().empty());
+  CHECK(rig.at_host().empty());
+  rig.wait(milliseconds(2));
+  CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102!", "write_only 103!"});
+  CHECK(rig.at_host() == Lines{"ack 103 msn 4"});
+}
+
+TEST_CASE("a loss, or an RNR NAK: no more under way than three times what came through", "[engine][reconcile]") {
+  const bool not_ready = GENERATE(true, false);
+  constexpr std::uint32_t kFirst = 101, kCount = 150;
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  for (std::uint32_t i = 0; i < kCount; ++i) rig.host_sends(pair.write(kFirst + i));
+  CHECK(rig.at_wan().size() == kCount);
+  CHECK(rig.at_host().size() == kCount);
+  rig.wan_sends(not_ready ? pair.rnr(kFirst, 1, 1) : pair.nak(kFirst, 1));
+  rig.wait(milliseconds(1));
+  CHECK(rig.at_wan().size() == 64);  // never less
+  rig.wan_sends(pair.ack(kFirst + 39, 41));
+  CHECK(rig.at_wan().size() == kCount - 64);  // 3 x 40 are more than there are
+}
+
+TEST_CASE("RNR NAK at or above h: forwarded, the requester waits and resends", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.read(101), pair.request("send_only", 102)});
+  rig.at_wan();
+  rig.wan_sends(pair.answer("read_only", 101, 2));
+  rig.at_host();
+  Rig unconfirmed;
+  unconfirmed.connect(pair);
+  unconfirmed.host_sends(pair.request("send_only", 100));
+  unconfirmed.wan_sends(pair.rnr(100, 0, 14));
+  CHECK(unconfirmed.at_host() == Lines{"rnr14 100 msn 0"});
+  unconfirmed.at_wan();
+  unconfirmed.wait(milliseconds(2));
+  unconfirmed.host_sends(pair.request("send_only", 100));
+  CHECK(unconfirmed.at_wan() == Lines{"send_only 100!"});
+}
+
+TEST_CASE("fatal NAK below h: the flow fails, the requester hears of it at h with the box's MSN",
+          "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.write(102)});
+  rig.at_host();
+  rig.at_wan();
+  rig.wan_sends(pair.nak(101, 1, 2));
+  CHECK(rig.at_host().empty());  // it is idle: it would not listen
+  CHECK(rig.engine->custody_packets() == 0);
+  CHECK(rig.count(Counter::flows_failed) == 1);
+  CHECK(rig.count(Counter::failed_bytes) == 2 * pair.write(101).size());
+  rig.host_sends({pair.write(103), pair.write(104)});
+  CHECK(rig.at_host() == Lines{"nak2 103 msn 3"});
+  CHECK(rig.at_wan().empty());
+}
+
+TEST_CASE("fatal NAK below h with requests under way: the requester hears at once", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  two_below_h(rig, pair);
+  rig.wan_sends(pair.nak(101, 1, 1));
+  CHECK(rig.at_host() == Lines{"nak1 103 msn 3"});
+}
+
+TEST_CASE(
+    "failed while a pseudo-ACK was lost: once the responder shows that it misses what came before, the fatal NAK "
+    "names the requester's own oldest PSN",
+    "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.write(102), pair.write(103)});
+  rig.wait(small_settings().give_up + seconds(3));
+  REQUIRE(rig.count(Counter::flows_failed) == 1);
+  rig.at_host();
+  rig.at_wan();
+  // It may be the next user of the QPN.
+  rig.host_sends({pair.write(102), pair.write(103)});
+  CHECK(rig.at_host().empty());
+  CHECK(rig.at_wan() == Lines{"write_only 102!", "write_only 103!"});
+  // It is not. At 104 the NAK would complete the two that the requester asks about.
+  rig.wan_sends(pair.nak(101, 1));
+  CHECK(rig.at_host() == Lines{"nak0 101 msn 1", "nak3 102 msn 4"});
+  rig.host_sends(pair.write(104));
+  CHECK(rig.at_host() == Lines{"nak3 104 msn 4"});
+}
+
+TEST_CASE("fatal NAK at or above h: forwarded", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  two_below_h(rig, pair);
+  rig.wan_sends(pair.nak(103, 3, 2));
+  CHECK(rig.at_host() == Lines{"nak2 103 msn 3"});
+  CHECK(rig.engine->custody_packets() == 0);
+  CHECK(rig.count(Counter::flows_failed) == 0);
+}
+
+TEST_CASE("a READ response answers what was before the READ", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  two_below_h(rig, pair);
+  rig.wan_sends(pair.answer("read_only", 103, 4));
+  CHECK(rig.at_host() == Lines{"read_only 103", "ack 104 msn 5"});
+  CHECK(rig.engine->custody_packets() == 1);
+}
+
+TEST_CASE("a response that cannot answer the request of its PSN ends nothing", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.atomic(101), pair.read(102), pair.write(103)});
+  rig.wan_sends({pair.answer("read_only", 101, 2), pair.answer("read_middle", 101, 2)});
+  CHECK(rig.at_host() == Lines{"read_only 101", "read_middle 101"});
+  rig.wan_sends(pair.answer("atomic_answer", 101, 2));
+  CHECK(rig.at_host() == Lines{"atomic_answer 101"});
+  rig.wan_sends({pair.answer("read_first", 102, 3), pair.answer("atomic_answer", 102, 3)});
+  CHECK(rig.at_host() == Lines{"read_first 102", "atomic_answer 102"});
+  CHECK(rig.count(Counter::responses_unfit) == 4);
+  CHECK(rig.engine->custody_packets() == 2);
+  rig.wan_sends(pair.answer("read_only", 102, 3));
+  CHECK(rig.at_host() == Lines{"read_only 102", "ack 103 msn 4"});
+}
+
+TEST_CASE("a lost READ request is the requester's to repeat; what is behind it stays", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.read(101), pair.write(102)});
+  rig.at_wan();
+  rig.wait(seconds(3));
+  CHECK(rig.at_wan().empty());
+  rig.wan_sends(pair.nak(101, 1));
+  CHECK(rig.at_host() == Lines{"nak0 101 msn 1"});
+  rig.host_sends({pair.read(101), pair.write(102)});
+  CHECK(rig.at_wan() == Lines{"read 101!", "write_only 102!"});
+}
+
+TEST_CASE("CNP is passed on and halves what may be unanswered", "[engine][reconcile]") {
+  auto settings = small_settings();
+  settings.initial_window_bytes = 4 * Pair{}.write(0).size();
+  Rig rig(settings);
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.wan_sends(pair.cnp());
+  CHECK(rig.at_host() == Lines{"cnp 0"});
+  rig.host_sends({pair.write(101), pair.write(102), pair.write(103)});
+  CHECK(rig.at_host() == Lines{"ack 101 msn 2", "ack 102 msn 3"});
+}
+
+TEST_CASE("withheld only because of a CNP: the ACK comes when its round trip is over", "[engine][reconcile]") {
+  auto settings = small_settings();
+  settings.initial_window_bytes = 4 * Pair{}.write(0).size();
+  Rig rig(settings);
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.write(101));
+  rig.wan_sends({pair.cnp(), pair.ack(101, 2)});
+  rig.at_host();
+  rig.host_sends({pair.write(102), pair.write(103), pair.write(104)});
+  CHECK(rig.at_host() == Lines{"ack 102 msn 3", "ack 103 msn 4"});
+  rig.wait(milliseconds(50));
+  CHECK(rig.at_host() == Lines{"ack 104 msn 5"});
+}
+
+TEST_CASE("a CNP whose ICRC is wrong is passed on and changes nothing", "[engine][reconcile]") {
+  auto settings = small_settings();
+  settings.initial_window_bytes = 4 * Pair{}.write(0).size();
+  Rig rig(settings);
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.wan_sends(damaged(pair.cnp()));
+  CHECK(rig.at_host().size() == 1);
+  CHECK(rig.count(Counter::icrc_bad) == 1);
+  rig.host_sends({pair.write(101), pair.write(102), pair.write(103)});
+  CHECK(rig.at_host() == Lines{"ack 101 msn 2", "ack 102 msn 3", "ack 103 msn 4"});
+}
+
+TEST_CASE("the other direction passes: B's requests, A's answers", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.wan_sends(pair.b_write(500));
+  CHECK(rig.at_host() == Lines{"write_only 500!"});
+  rig.host_sends(pair.a_ack(500, 1));
+  CHECK(rig.at_wan() == Lines{"ack 500 msn 1"});
+}
+
+TEST_CASE("an AETH with a reserved syndrome is forwarded and changes nothing", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  two_below_h(rig, pair);
+  rig.wan_sends({pair.ack(101, 2, 0x5f), pair.ack(102, 3, 0x9f)});
+  CHECK(rig.host_out.size() == 2);
+  CHECK(rig.engine->custody_packets() == 4);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which candidates an ACK may mean, when there are many.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "flow/traffic_learner.hpp"
+#include "support/rig.hpp"
+#include "wire/psn.hpp"
+
+using namespace longhaul;
+using namespace longhaul::test;
+using flow::TrafficEvent;
+using wire::psn_add;
+using wire::psn_diff;
+
+namespace {
+
+wire::Frame parsed(const Bytes& bytes) {
+  wire::Frame frame;
+  REQUIRE(wire::parse(bytes, frame) == wire::ParseStatus::roce);
+  return frame;
+}
+
+/// Connections between two hosts, told apart by the responder's QPN.
+struct Learner {
+  explicit Learner(std::uint32_t capacity) : learner(capacity) {
+    learner.began(now);
+    now += flow::TrafficLearner::kBlind;
+  }
+
+  static Pair pair(std::uint32_t number) {
+    Pair pair;
+    pair.a_qpn = 0x1000 + number;
+    pair.b_qpn = 0x2000 + number;
+    return pair;
+  }
+  void send(std::uint32_t number, std::uint32_t psn, bool ack_req = false) {
+    const Bytes bytes = pair(number).write(psn, {ack_req, 0});
+    REQUIRE(learner.request(parsed(bytes), now));
+  }
+  void read(std::uint32_t number, std::uint32_t psn) {
+    const Bytes bytes = pair(number).read(psn, 4096);
+    REQUIRE(learner.request(parsed(bytes), now));
+  }
+  TrafficEvent ack(std::uint32_t number, std::uint32_t psn, std::uint32_t msn = 0) {
+    const Bytes bytes = pair(number).ack(psn, msn);
+    const flow::TrafficOutcome outcome = learner.answer(parsed(bytes), now);
+    if (outcome.event == TrafficEvent::learned) learner.forget(outcome.info);
+    return outcome.event;
+  }
+  /// Two writes with their ACKs, the second of which teaches the connection.
+  TrafficEvent learns(std::uint32_t number, std::uint32_t psn) {
+    send(number, psn, true);
+    const TrafficEvent first = ack(number, psn, 1);
+    if (first != TrafficEvent::none) return first;
+    send(number, psn + 1, true);
+    return ack(number, psn + 1, 2);
+  }
+
+  const Rig eal;
+  Time now = seconds(10);
+  flow::TrafficLearner learner;
+};
+
+/// The rule of docs/design.md, by looking at all, but for the blindness after a far jump.
+struct Model {
+  struct Candidate {
+    bool known = false;
+    bool counting = false;
+    std::uint32_t next = 0;
+    std::uint32_t top = 0;  ///< a little back from there it may still be meant by what is before
+    Time last = 0;
+
+    /// A request of `count` PSNs; 0: of unknown length.
+    void go(std::uint32_t psn, std::uint32_t count, Time now) {
+      const std::int32_t left = psn_diff(top, psn);
+      if (!known || left <= 0 || left > 65536) top = psn;
+      known = true;
+      counting = count != 0;
+      next = psn_add(psn, count);
+      if (psn_diff(top, next) < 0) top = next;
+      last = now;
+    }
+  };
+
+  bool ambiguous(std::uint32_t psn, Time now) const {
+    return std::ranges::count_if(candidates, [&](const Candidate& candidate) {
+             if (!candidate.known || now - candidate.last > flow::TrafficLearner::kCandidateLife) return false;
+             const std::int32_t behind = psn_diff(candidate.counting ? candidate.top : candidate.next, psn);
+             return behind > (candidate.counting ? 0 : -65536) && behind <= 131072;
+           }) > 1;
+  }
+  std::vector<Candidate> candidates;
+};
+
+}  // namespace
+
+TEST_CASE("an ACK is ambiguous when it may mean two candidates, wherever on the circle of PSNs they are",
+          "[flow][traffic]") {
+  constexpr std::uint32_t kCandidates = 8;
+  std::mt19937 random(7);
+  const auto draw = [&](std::uint32_t below) { return static_cast<std::uint32_t>(random() % below); };
+  Learner rig(kCandidates);
+  Model model;
+  model.candidates.resize(kCandidates);
+  unsigned ambiguous = 0;
+  unsigned alone = 0;
+  for (int step = 0; step < 40000; ++step) {
+    const std::uint32_t number = draw(kCandidates);
+    Model::Candidate& candidate = model.candidates[number];
+    // Seldom so long that one is forgotten.
+    rig.now += draw(1000) == 0 ? seconds(50) : milliseconds(draw(10));
+    switch (draw(10)) {
+      case 0: {  // anywhere
+        const std::uint32_t psn = draw(1 << 24);
+        // What is a little behind is a repeat and moves nothing.
+        if (candidate.counting && psn_diff(psn, candidate.next) < 0 && psn_diff(psn, candidate.next) >= -65536) break;
+        rig.send(number, psn);
+        candidate.go(psn, 1, rig.now);
+        rig.now += flow::TrafficLearner::kBlind;  // it may have gone far
+        break;
+      }
+      case 1: {  // near another
+        const std::uint32_t psn = psn_add(model.candidates[draw(kCandidates)].next, draw(1 << 19) - (1 << 18));
+        rig.read(number, psn);  // of unknown length
+        candidate.go(psn, 0, rig.now);
+        rig.now += flow::TrafficLearner::kBlind;  // it may have gone far
+        break;
+      }
+      case 2:
+      case 3:
+      case 4:  // on
+        rig.send(number, candidate.next);
+        candidate.go(candidate.next, 1, rig.now);
+        break;
+      default: {
+        const std::int64_t off = draw(4) == 0 ? -1 : static_cast<std::int64_t>(draw(1 << 19)) - (1 << 18);
+        const std::uint32_t psn = psn_add(candidate.next, off);
+        const bool expected = model.ambiguous(psn, rig.now);
+        CAPTURE(step, psn);
+        REQUIRE((rig.ack(number, psn) == TrafficEvent::ambiguous) == expected);
+        ++(expected ? ambiguous : alone);
+      }
+    }
+  }
+  CHECK(ambiguous > 1000);
+  CHECK(alone > 1000);
+}
+
+TEST_CASE("among a thousand candidates with the same PSNs none is learned; one that is far from them is",
+          "[flow][traffic]") {
+  Learner rig(1025);
+  for (std::uint32_t i = 0; i < 1024; ++i) rig.send(i, 100, true);
+  CHECK(rig.ack(5, 100, 1) == TrafficEvent::ambiguous);
+  CHECK(rig.ack(5, 70000, 1) == TrafficEvent::ambiguous);  // a crowd: nobody looks whether each of them is meant
+  CHECK(rig.learns(2000, 8000000) == TrafficEvent::learned);
+}
+
+TEST_CASE("a forged request sends a candidate elsewhere: the answers to it are not taken for its neighbour's",
+          "[flow][traffic]") {
+  Learner rig(8);
+  for (const std::uint32_t psn : {100U, 101U})
+    for (const std::uint32_t number : {1U, 2U}) rig.send(number, psn, true);
+  rig.send(1, 5000000);
+  CHECK(rig.ack(1, 100, 1) == TrafficEvent::ambiguous);
+  CHECK(rig.ack(1, 101, 2) == TrafficEvent::ambiguous);
+  rig.now += flow::TrafficLearner::kBlind;
+  CHECK(rig.learns(2, 102) == TrafficEvent::learned);
+}
+
+TEST_CASE("who sends again what was answered may live another life: its answers may go to any QPN", "[flow][traffic]") {
+  Learner rig(8);
+  for (const std::uint32_t psn : {100U, 101U}) rig.send(1, psn, true);
+  CHECK(rig.ack(1, 100, 1) == TrafficEvent::none);  // reveals its requester
+  Pair other = Learner::pair(2);
+  other.b_qpn = 0x3000;
+  CHECK_FALSE(rig.learner.may_be_meant(info_of(other), 101, rig.now));
+  rig.send(1, 101, true);  // not answered yet
+  CHECK_FALSE(rig.learner.may_be_meant(info_of(other), 101, rig.now));
+  rig.send(1, 100, true);
+  CHECK(rig.learner.may_be_meant(info_of(other), 101, rig.now));
+}
+
+TEST_CASE("forged READs lead a candidate back: the answers to it are not taken for its neighbour's",
+          "[flow][traffic]") {
+  Learner rig(8);
+  for (std::uint32_t psn = 100; psn < 104; ++psn) rig.send(1, psn, true);
+  rig.read(1, 99);  // of unknown length
+  rig.send(1, 72);
+  rig.send(2, 102, true);
+  CHECK(rig.ack(1, 102, 3) == TrafficEvent::ambiguous);
+}
+
+TEST_CASE("a crowd that has fallen silent for a minute is out of the way, though not at the first ACK",
+          "[flow][traffic]") {
+  Learner rig(101);
+  for (std::uint32_t i = 0; i < 100; ++i) rig.send(i, 100, true);
+  rig.now += flow::TrafficLearner::kCandidateLife + 1;
+  rig.send(100, 150, true);  // the hundred stay in the table: nobody needs their room
+  unsigned acks = 0;
+  TrafficEvent event = TrafficEvent::ambiguous;
+  for (; event == TrafficEvent::ambiguous && acks < 100; ++acks) event = rig.ack(100, 150, 1);
+  CHECK(acks == 15);  // seven at a time: the eighth that is looked at is the one that sends
+  rig.send(100, 151, true);
+  CHECK(rig.ack(100, 151, 2) == TrafficEvent::learned);
+  // One of the hundred sends again, and is found again.
+  rig.send(7, 101, true);
+  CHECK(rig.ack(7, 101, 2) == TrafficEvent::none);
+  rig.send(7, 102, true);
+  CHECK(rig.ack(7, 102, 3) == TrafficEvent::learned);
+}
+
+TEST_CASE("a connection that was learned and not taken stays a candidate", "[flow][traffic]") {
+  Learner rig(4);
+  rig.send(1, 100, true);
+  rig.send(1, 101, true);
+  rig.send(1, 102, true);
+  CHECK(rig.ack(1, 100, 1) == TrafficEvent::none);
+  const Bytes bytes = Learner::pair(1).ack(101, 2);
+  const flow::TrafficOutcome outcome = rig.learner.answer(parsed(bytes), rig.now);
+  REQUIRE(outcome.event == TrafficEvent::learned);
+  rig.send(2, 102, true);
+  CHECK(rig.ack(2, 102, 1) == TrafficEvent::ambiguous);  // it may mean the first
+  rig.learner.forget(outcome.info);
+  CHECK(rig.ack(2, 102, 1) == TrafficEvent::none);
+  rig.send(2, 103, true);
+  CHECK(rig.ack(2, 103, 2) == TrafficEvent::learned);
+}
+
+TEST_CASE("the QPN that an ACK revealed is free again when its candidate began anew or went", "[flow][traffic]") {
+  Learner rig(4);
+  rig.send(1, 100, true);
+  CHECK(rig.ack(1, 100, 1) == TrafficEvent::none);  // reveals
+  SECTION("began anew") {
+    rig.send(1, 900000, true);
+    rig.now += flow::TrafficLearner::kBlind;
+  }
+  SECTION("silent for a minute") { rig.now += flow::TrafficLearner::kCandidateLife + 1; }
+  SECTION("made room for another") {
+    rig.now += seconds(2);
+    for (std::uint32_t i = 10; i < 14; ++i) rig.send(i, 2000000 + i * 500000);
+    rig.now += seconds(2);
+  }
+  // Another responder's QP, and the same requester's.
+  Pair other = Learner::pair(1);
+  other.b_qpn = 0x3000;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const Bytes write = other.write(5000000 + i);
+    const Bytes ack = other.ack(5000000 + i, 7 + i);
+    REQUIRE(rig.learner.request(parsed(write), rig.now));
+    CHECK(rig.learner.answer(parsed(ack), rig.now).event == (i == 0 ? TrafficEvent::none : TrafficEvent::learned));
+  }
+}
