@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <string>
 
-#include "app/commands.hpp"
-#include "app/logging.hpp"
+#include "app/command/commands.hpp"
+#include "app/command/logging.hpp"
+#include "config/box_config.hpp"
 
 namespace {
 
+void add_ctl(CLI::App& app, int& exit_code) {
+  longhaul::app::add_ctl(app, exit_code, [](const std::string& file) { return longhaul::config::load_box(file).name; });
+}
+
 using AddCommand = void (*)(CLI::App&, int&);
 // In the order of --help.
-constexpr AddCommand kCommands[] = {longhaul::app::add_run,    longhaul::app::add_ctl,    longhaul::app::add_doctor,
-                                    longhaul::app::add_link,   longhaul::app::add_replay, longhaul::app::add_plan,
+constexpr AddCommand kCommands[] = {longhaul::app::add_run,    add_ctl,
+                                    longhaul::app::add_doctor, longhaul::app::add_link,
+                                    longhaul::app::add_replay, longhaul::app::add_plan,
                                     longhaul::app::add_metrics};
 
 }  // namespace

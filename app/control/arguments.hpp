@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/control/reply.hpp"
+#include "app/protocol/reply.hpp"
 
 namespace longhaul::app {
 

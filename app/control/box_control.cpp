@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
-#include "app/control/reply.hpp"
+#include "app/protocol/reply.hpp"
 
 namespace longhaul::app {
 namespace {

@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "app/box/box_report.hpp"
+#include "app/box/workers.hpp"
 #include "app/control/capture.hpp"
-#include "app/report.hpp"
-#include "app/stop_signals.hpp"
-#include "app/workers.hpp"
+#include "app/process/stop_signals.hpp"
 #include "config/box_config.hpp"
 #include "config/box_keys.hpp"
 #include "engine/connection_state.hpp"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "app/control/base64.hpp"
+#include "app/protocol/base64.hpp"
 
 namespace longhaul::app {
 

@@ -9,9 +9,9 @@
 #include <mutex>
 #include <vector>
 
-#include "app/control/reply.hpp"
-#include "app/tap.hpp"
-#include "app/workers.hpp"
+#include "app/box/tap.hpp"
+#include "app/box/workers.hpp"
+#include "app/protocol/reply.hpp"
 
 namespace longhaul::app {
 

@@ -11,7 +11,7 @@
 
 #include "app/control/arguments.hpp"
 #include "app/control/box_control.hpp"
-#include "app/control/reply.hpp"
+#include "app/protocol/reply.hpp"
 
 namespace longhaul::app {
 

@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "app/control/socket.hpp"
+#include "app/control/listen.hpp"
 
 namespace longhaul::app {
 namespace {

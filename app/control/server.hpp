@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "app/control/reply.hpp"
+#include "app/protocol/reply.hpp"
 #include "config/control_config.hpp"
 
 namespace longhaul::app {

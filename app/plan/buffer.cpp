@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "app/command_guard.hpp"
-#include "app/memory_report.hpp"
+#include "app/box/memory_report.hpp"
+#include "app/command/guard.hpp"
 #include "app/plan/commands.hpp"
 #include "app/plan/options.hpp"
 #include "config/box_config.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/command_guard.hpp"
+#include "app/command/guard.hpp"
 #include "app/plan/commands.hpp"
 #include "app/plan/options.hpp"
 #include "plan/depth_report.hpp"

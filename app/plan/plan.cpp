@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `longhaul plan`: what to expect of a link. Needs no box, no privileges and no network.
-#include "app/commands.hpp"
+#include "app/command/commands.hpp"
 #include "app/plan/commands.hpp"
 
 namespace longhaul::app {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "app/command_guard.hpp"
-#include "app/owned_pools.hpp"
+#include "app/command/guard.hpp"
 #include "app/plan/commands.hpp"
 #include "app/plan/options.hpp"
 #include "app/plan/scenario.hpp"
+#include "app/process/owned_pools.hpp"
 #include "drivers/eal.hpp"
 #include "drivers/system_memory.hpp"
 #include "plan/simulated.hpp"

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "app/command_guard.hpp"
+#include "app/command/guard.hpp"
 #include "app/plan/commands.hpp"
 #include "app/plan/options.hpp"
 #include "config/document.hpp"

@@ -76,7 +76,8 @@ class Worker {
   const engine::LoopTime& time() const { return time_; }
   /// The engine's and the spreader's.
   Counters counters() const;
-  /// Its share of new settings. What was learned keeps its policy until Engine::apply_policies(); tables keep their size.
+  /// Its share of new settings. What was learned keeps its policy until Engine::apply_policies(); tables keep their
+  /// size.
   void reconfigure(const engine::Settings& share);
 
   /// Null when it is alone.

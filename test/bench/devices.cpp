@@ -13,7 +13,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "app/report.hpp"
+#include "app/box/box_report.hpp"
 #include "wire/icrc.hpp"
 
 namespace longhaul::bench {

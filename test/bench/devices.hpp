@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "app/box_loop.hpp"
+#include "app/box/box_loop.hpp"
 #include "drivers/clock.hpp"
 #include "engine/engine.hpp"
 #include "test/bench/device.hpp"

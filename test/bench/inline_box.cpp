@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "app/box_loop.hpp"
+#include "app/box/box_loop.hpp"
 #include "test/bench/devices.hpp"
 #include "test/bench/preemptions.hpp"
 

@@ -11,7 +11,7 @@
 #include <functional>
 #include <thread>
 
-#include "app/box_loop.hpp"
+#include "app/box/box_loop.hpp"
 
 namespace longhaul::bench {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/report.hpp"
+#include "app/command/json_file.hpp"
 #include "test/bench/trial.hpp"
 
 namespace longhaul::bench {

@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "app/box_loop.hpp"
+#include "app/box/box_loop.hpp"
 
 namespace longhaul::bench {
 

@@ -13,7 +13,7 @@
 #include <memory>
 #include <thread>
 
-#include "app/workers.hpp"
+#include "app/box/workers.hpp"
 #include "drivers/eal.hpp"
 #include "loaded_hosts.hpp"
 #include "support/catch_session.hpp"

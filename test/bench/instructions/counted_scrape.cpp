@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "app/orders.hpp"
-#include "app/report.hpp"
+#include "app/box/box_report.hpp"
+#include "app/box/orders.hpp"
 #include "drivers/eal.hpp"
 #include "test/bench/inline_box.hpp"
 #include "test/bench/trial.hpp"

@@ -65,7 +65,9 @@ class Both {
   void take(Step step) {
     const std::size_t size = list_.size();
     switch (step.action) {
-      case Action::append: append(step.number); break;
+      case Action::append:
+        append(step.number);
+        break;
       case Action::pop:
         if (size != 0) pop();
         break;
@@ -82,7 +84,9 @@ class Both {
         queue_.rewind();
         unsent_ = 0;
         break;
-      case Action::skip_to: skip_to(step.number % (ever_sent_ + 1)); break;
+      case Action::skip_to:
+        skip_to(step.number % (ever_sent_ + 1));
+        break;
       case Action::skip_sent:
         queue_.skip_sent();
         unsent_ = std::max(unsent_, ever_sent_);
@@ -93,8 +97,12 @@ class Both {
           queue_.rewind_to(list_[unsent_].mbuf);
         }
         break;
-      case Action::find: find(step.number); break;
-      case Action::cut: cut(); break;
+      case Action::find:
+        find(step.number);
+        break;
+      case Action::cut:
+        cut();
+        break;
     }
   }
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "app/box_loop.hpp"
-#include "app/control/base64.hpp"
-#include "app/tap.hpp"
+#include "app/box/box_loop.hpp"
+#include "app/box/tap.hpp"
+#include "app/protocol/base64.hpp"
 #include "drivers/memory_port.hpp"
 #include "support/hosts.hpp"
 #include "support/mbufs.hpp"

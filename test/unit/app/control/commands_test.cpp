@@ -13,7 +13,7 @@
 
 #include "app/control/box_control.hpp"
 #include "app/control/commands.hpp"
-#include "app/control/render.hpp"
+#include "app/ctl/render.hpp"
 #include "config/config_error.hpp"
 #include "drivers/memory_port.hpp"
 #include "support/hosts.hpp"

@@ -18,9 +18,10 @@
 #include <vector>
 
 #include "app/control/arguments.hpp"
-#include "app/control/client.hpp"
+#include "app/control/listen.hpp"
 #include "app/control/server.hpp"
-#include "app/control/socket.hpp"
+#include "app/ctl/client.hpp"
+#include "app/protocol/socket.hpp"
 #include "config/config_error.hpp"
 
 using namespace longhaul;

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "app/box/flow_log.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <string>
+
+namespace longhaul::app {
+
+namespace {
+
+std::string described(const custody::FlowIdentity& flow) {
+  return fmt::format("{} QP {:#08x} -> {} QP {:#08x}", flow.requester.to_string(), flow.requester_qpn,
+                     flow.responder.to_string(), flow.responder_qpn);
+}
+
+}  // namespace
+
+bool FlowLog::may_log(Time now) {
+  const Time second = now / seconds(1);
+  if (second != second_) {
+    if (left_out_ > 0) spdlog::error("{} lines about connections were left out", left_out_);
+    second_ = second;
+    lines_ = 0;
+    left_out_ = 0;
+  }
+  if (lines_ < kLinesPerSecond) {
+    ++lines_;
+    return true;
+  }
+  ++left_out_;
+  return false;
+}
+
+void FlowLog::on_flow_failed(const custody::FlowIdentity& flow, std::string_view why, std::uint64_t bytes, Time now) {
+  if (may_log(now))
+    spdlog::error("connection failed: {}: {}; {} bytes were acknowledged to the requester and not delivered",
+                  described(flow), why, bytes);
+}
+
+void FlowLog::on_found_in_record(const custody::FlowIdentity& flow, std::uint64_t bytes) {
+  spdlog::error(
+      "connection failed: {}: the box was restarted; {} bytes were acknowledged to the requester and not delivered",
+      described(flow), bytes);
+}
+
+void FlowLog::on_closed_untold(const custody::FlowIdentity& flow, std::uint64_t bytes, Time now) {
+  if (may_log(now))
+    spdlog::error(
+        "connection closed over lost data: {}: {} bytes were acknowledged to the requester and not delivered, and it "
+        "sent no request that could have been answered by an error",
+        described(flow), bytes);
+}
+
+void FlowLog::on_unconfirmed_in_doubt(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes,
+                                      Time now) {
+  if (may_log(now))
+    spdlog::error(
+        "connection began another life: {}: {} packets, {} bytes were acknowledged to its former requester, and no "
+        "answer showed that they were delivered",
+        described(flow), packets, bytes);
+}
+
+void FlowLog::on_unconfirmed_at_close(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes,
+                                      Time now) {
+  if (may_log(now))
+    spdlog::warn(
+        "connection closed by the responder's side: {}: {} packets, {} bytes in custody will never be confirmed",
+        described(flow), packets, bytes);
+}
+
+}  // namespace longhaul::app

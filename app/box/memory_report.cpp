@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "app/box/memory_report.hpp"
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/process/memory_demand.hpp"
+#include "app/process/runtime.hpp"
+#include "box/memory_plan.hpp"
+#include "box/share.hpp"
+#include "drivers/mtu.hpp"
+
+namespace longhaul::app {
+namespace {
+
+using box::MemoryPlan;
+using box::share_of;
+
+// Ethernet, IPv4, UDP, BTH, ICRC.
+constexpr std::uint32_t kLeastFrame = 14 + 20 + 8 + 12 + 4;
+
+double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+std::string items_text(std::string_view title, std::span<const MemoryPlan::Item> items) {
+  std::string out;
+  std::uint64_t sum = 0;
+  for (const MemoryPlan::Item& item : items) {
+    out += fmt::format("  {:<28} {:>9} x {:>7} B {:>10.1f} MiB\n", item.what, item.count,
+                       item.count == 0 ? 0 : (item.bytes + item.count - 1) / item.count, mib(item.bytes));
+    sum += item.bytes;
+  }
+  return fmt::format("{:<53} {:>10.1f} MiB\n", title, mib(sum)) + out;
+}
+
+/// What the machine must have, and why it is more than what was planned.
+std::string demand_text(const config::ProcessConfig& process, const MemoryDemand& demand) {
+  const char* kind = process.hugepages ? "hugepages to reserve" : "ordinary memory that must be free";
+  const std::string why = demand.given > demand.needed()
+                              ? std::string("what `memory` says")
+                              : fmt::format("{:.1f} planned, {:.1f} for DPDK itself", mib(demand.planned),
+                                            mib(demand.at_start() - demand.planned));
+  std::string out = fmt::format("{:<53} {:>10.1f} MiB ({})\n", kind, mib(demand.at_start()), why);
+  if (const unsigned sockets = sockets_of(process); sockets > 1)
+    out += fmt::format("  on {} NUMA sockets, pools on each: reserve an even part on each\n", sockets);
+  if (!process.hugepages && demand.given != 0 && demand.given < demand.needed())
+    out += "  `memory` gives less: the box will not start\n";
+  return out;
+}
+
+std::string workers_text(const config::BoxConfig& config) {
+  const unsigned workers = config.process.workers();
+  if (workers == 1) return "";
+  std::string processors = std::to_string(*config.process.core);
+  for (const unsigned core : config.process.more_cores) processors += fmt::format(", {}", core);
+  const engine::Settings share = share_of(config.engine, workers);
+  return fmt::format(
+      "{} workers, on processors {}; each has a share: {} connections, {} bytes in custody, {} receive "
+      "buffers{}\n",
+      workers, processors, share.max_connections, share.custody_box_bytes, share.custody_mbufs,
+      share.wan_rate_bps == 0 ? ""
+                              : fmt::format(", {:g} Gbit/s to the WAN", static_cast<double>(share.wan_rate_bps) / 1e9));
+}
+
+std::string custody_text(const config::BoxConfig& config, const MemoryPlan& plan) {
+  const engine::Settings& engine = config.engine;
+  std::string out = fmt::format("custody: limit {} bytes, {} bytes a connection; ", engine.custody_box_bytes,
+                                share_of(engine, config.process.workers()).custody_flow_bytes);
+  if (plan.needs.empty())
+    out += "no promise (custody.round_trip or custody.least_frame makes one)\n";
+  else
+    out += fmt::format("promised {} bytes in any frames of {} bytes or more\n", config.promise.bytes,
+                       config.promise.least_frame);
+  if (const unsigned workers = config.process.workers(); !plan.needs.empty() && workers > 1)
+    out +=
+        fmt::format("  each of {} workers holds its share, {} bytes, of its own connections; one connection no more\n",
+                    workers, config.promise.share(workers));
+  std::uint32_t least = kLeastFrame;
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    const engine::BufferClass& buffers = plan.buffers[i];
+    if (least > buffers.frame_bytes) continue;
+    // Few small buffers may all be within their reserve.
+    const std::uint64_t ours = buffers.buffers - std::min(buffers.buffers, buffers.reserve);
+    if (!plan.needs.empty()) least = std::max(least, plan.needs[i].least_frame);
+    out += fmt::format("  frames of {:>4} to {:>4} B: {:>8} buffers of {} bytes hold {} bytes at least", least,
+                       buffers.frame_bytes, ours, buffers.buffer_bytes, ours * least);
+    if (!plan.needs.empty() && plan.needs[i].least_frame != 0)
+      out += fmt::format("; {} needed", plan.needs[i].buffers - buffers.reserve);
+    out += '\n';
+    least = buffers.frame_bytes + 1;
+  }
+  const engine::BufferClass& receive = plan.buffers.back();
+  const std::uint64_t most = std::uint64_t{receive.buffers - receive.reserve} * receive.frame_bytes;
+  if (most < engine.custody_box_bytes)
+    out += fmt::format("  the limit is out of reach for large frames: {} buffers hold {} bytes at most\n",
+                       receive.buffers - receive.reserve, most);
+  return out;
+}
+
+Json items_json(std::span<const MemoryPlan::Item> items) {
+  Json out = Json::array();
+  for (const MemoryPlan::Item& item : items)
+    out.push_back({{"what", item.what}, {"count", item.count}, {"bytes", item.bytes}});
+  return out;
+}
+
+Json to_json(const config::BoxConfig& config, const MemoryPlan& plan, const MemoryDemand& demand) {
+  Json out;
+  out["name"] = config.name;
+  out["dpdk_bytes"] = plan.dpdk_bytes();
+  out["needed_bytes"] = demand.needed();
+  out["reserve_bytes"] = demand.at_start();
+  out["ordinary_bytes"] = plan.ordinary_bytes();
+  out["bytes_per_connection"] = plan.bytes_per_connection;
+  const engine::Settings share = share_of(config.engine, config.process.workers());
+  out["workers"] = config.process.workers();
+  out["worker"] = {{"connections", share.max_connections},
+                   {"custody_bytes", share.custody_box_bytes},
+                   {"mbufs", share.custody_mbufs},
+                   {"wan_rate_bps", share.wan_rate_bps}};
+  out["custody_limit_bytes"] = config.engine.custody_box_bytes;
+  out["custody_connection_bytes"] = share.custody_flow_bytes;
+  out["promised_bytes"] = config.promise.bytes;
+  out["promised_worker_bytes"] = config.promise.share(config.process.workers());
+  out["promised_least_frame"] = config.promise.least_frame;
+  out["buffers"] = Json::array();
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    const engine::BufferClass& buffers = plan.buffers[i];
+    Json row = {{"name", buffers.name},
+                {"frame_bytes", buffers.frame_bytes},
+                {"buffer_bytes", buffers.buffer_bytes},
+                {"buffers", buffers.buffers},
+                {"reserve", buffers.reserve}};
+    if (!plan.needs.empty()) row["needed"] = plan.needs[i].buffers;
+    out["buffers"].push_back(std::move(row));
+  }
+  out["dpdk"] = items_json(plan.dpdk);
+  out["ordinary"] = items_json(plan.ordinary);
+  out["file"] = items_json(plan.file);
+  return out;
+}
+
+}  // namespace
+
+BoxMemory::BoxMemory(const config::BoxConfig& config, const drivers::EthdevSpec& host, const drivers::EthdevSpec& wan,
+                     const std::string& root)
+    : pools(config.pools), mtu(config.process.mtu.value_or(drivers::kDefaultMtu)) {
+  try {
+    fit_to_ports(pools, config.process, host, wan);
+    mtu = expected_mtu(config.process, host, wan);
+  } catch (const std::runtime_error&) {
+    pools.frame_bytes = std::max(drivers::mbuf_bytes_for(host, mtu), drivers::mbuf_bytes_for(wan, mtu));
+  }
+  plan = plan_box(config, pools, root);
+  demand = memory_demand(config.process, pools, plan.dpdk_bytes_of_tables(), root);
+}
+
+MemoryReport report_memory(const config::BoxConfig& config, const drivers::EthdevSpec& host,
+                           const drivers::EthdevSpec& wan) {
+  const BoxMemory memory(config, host, wan);
+  config::check_frames_arrive(config, memory.mtu);
+  const MemoryPlan& plan = memory.plan;
+  const MemoryDemand& demand = memory.demand;
+  return {demand_text(config.process, demand) +
+              items_text(config.process.hugepages ? "from hugepages" : "from ordinary memory, by DPDK", plan.dpdk) +
+              items_text("from ordinary memory, when all connections are there", plan.ordinary) +
+              (config.restart_record.empty() ? "" : items_text("in " + config.restart_record, plan.file)) +
+              fmt::format("a connection: {} bytes\n", plan.bytes_per_connection) + workers_text(config) +
+              custody_text(config, plan),
+          to_json(config, plan, demand)};
+}
+
+}  // namespace longhaul::app

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "app/command/logging.hpp"
+#include "config/config_error.hpp"
+
+namespace longhaul::app {
+
+/// Runs a subcommand's work; what it throws becomes a message on standard error and an exit code.
+template <typename Work>
+int guarded(const char* command, Work work) {
+  try {
+    return work();
+  } catch (const config::ConfigError& error) {
+    fmt::print(stderr, "{}longhaul {}: {}\n", failure_prefix(), command, error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}longhaul {}: {}\n", failure_prefix(), command, error.what());
+    return 1;
+  }
+}
+
+}  // namespace longhaul::app

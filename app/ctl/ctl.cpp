@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `longhaul ctl`: asks a running box, and tells it what to do.
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/command/commands.hpp"
+#include "app/command/guard.hpp"
+#include "app/ctl/client.hpp"
+#include "app/ctl/render.hpp"
+#include "app/protocol/base64.hpp"
+#include "config/quantity.hpp"
+#include "drivers/pcapng_writer.hpp"
+
+namespace longhaul::app {
+namespace {
+
+struct Options {
+  std::string socket;
+  std::string name;
+  bool json = false;
+
+  std::string at() const {
+    if (!socket.empty()) return socket;
+    if (!name.empty()) return fmt::format("{}/{}.sock", kSocketDirectory, name);
+    return only_socket_in(kSocketDirectory);
+  }
+};
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void print_json(const Json& json) { print(json.dump(2) + '\n'); }
+
+/// How far a long command is: for people, so on standard error.
+void tell_progress(const Json& line) {
+  if (!line.contains("progress")) return;
+  std::fputs(progress_text(line["progress"]).c_str(), stderr);
+}
+
+/// Milliseconds from "30s"; throws CommandError.
+std::uint64_t timeout_ms(const std::string& text) {
+  try {
+    return static_cast<std::uint64_t>(config::parse_duration(text) / milliseconds(1));
+  } catch (const config::QuantityError& error) {
+    throw CommandError(std::string("--timeout: ") + error.what(), Exit::usage);
+  }
+}
+
+int guarded_ctl(const std::function<void()>& work) {
+  return guarded("ctl", [&] {
+    try {
+      work();
+      return static_cast<int>(Exit::ok);
+    } catch (const CommandError& error) {
+      fmt::print(stderr, "longhaul ctl: {}\n", error.what());
+      return static_cast<int>(error.exit);
+    }
+  });
+}
+
+/// A subcommand that does `work` when it is chosen.
+template <typename Work>
+CLI::App* add(CLI::App& to, const std::string& name, const std::string& help, int& exit_code, Work work) {
+  CLI::App* command = to.add_subcommand(name, help);
+  command->callback([&exit_code, work] { exit_code = guarded_ctl(work); });
+  return command;
+}
+
+using Given = std::shared_ptr<Options>;
+
+void add_json(CLI::App* command, const Given& options) {
+  command->add_flag("--json", options->json, "print JSON instead of text");
+}
+
+// ---- what is asked ----------------------------------------------------------------------------
+
+void add_status(CLI::App& to, const Given& options, int& exit_code) {
+  add_json(
+      add(to, "status", "state, ports, custody, flows by state, what was lost, rates since the last status", exit_code,
+          [options] {
+            const Json status = ask(options->at(), {{"command", "status"}});
+            options->json ? print_json(status) : print(status_text(status));
+          }),
+      options);
+  add(to, "counters", "every counter by its name (JSON)", exit_code, [options] {
+    print_json(ask(options->at(), {{"command", "counters"}}));
+  });
+}
+
+struct FlowOptions {
+  std::string host, state, policy, min_custody, sort = "custody";
+  std::uint64_t limit = 50;
+  double watch = 0;
+};
+
+Json flows_request(const FlowOptions& given) {
+  Json request = {{"command", "flows"}, {"sort", given.sort}, {"limit", given.limit}};
+  if (!given.host.empty()) request["host"] = given.host;
+  if (!given.state.empty()) request["state"] = given.state;
+  if (!given.policy.empty()) request["policy"] = given.policy;
+  if (!given.min_custody.empty()) {
+    try {
+      request["min_custody"] = config::parse_size(given.min_custody);
+    } catch (const config::QuantityError& error) {
+      throw CommandError(std::string("--min-custody: ") + error.what(), Exit::usage);
+    }
+  }
+  return request;
+}
+
+void show_flows(const Options& options, const Json& request) {
+  std::vector<Json> flows;
+  Json last = ask(options.at(), request, [&flows](const Json& line) { flows.push_back(line.at("flow")); });
+  if (!options.json) {
+    print(flows_text(flows, last));
+    return;
+  }
+  last["flows"] = flows;
+  print_json(last);
+}
+
+void add_flows(CLI::App& to, const Given& options, int& exit_code) {
+  auto given = std::make_shared<FlowOptions>();
+  CLI::App* command = add(to, "flows", "connections, those with most in custody first", exit_code, [options, given] {
+    const Json request = flows_request(*given);
+    if (given->watch == 0) return show_flows(*options, request);
+    for (;;) {
+      if (isatty(STDOUT_FILENO) == 1) print("\033[H\033[2J");
+      show_flows(*options, request);
+      std::this_thread::sleep_for(std::chrono::duration<double>(given->watch));
+    }
+  });
+  command->add_option("--host", given->host, "only with an end in this prefix, such as 10.9.0.0/24")
+      ->type_name("PREFIX");
+  command->add_option("--state", given->state, "only in this state")
+      ->check(CLI::IsMember({"unconfirmed", "confirmed", "plain", "rejoining", "failed", "ended"}))
+      ->type_name("STATE");
+  command->add_option("--policy", given->policy, "only with this policy")
+      ->check(CLI::IsMember({"off", "window", "full"}))
+      ->type_name("POLICY");
+  command->add_option("--min-custody", given->min_custody, "only with so much in custody, such as 64KiB")
+      ->type_name("SIZE");
+  command->add_option("--sort", given->sort, "custody, unconfirmed, idle, rtt or bytes: the largest first")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"custody", "unconfirmed", "idle", "rtt", "bytes"}))
+      ->type_name("KEY");
+  command->add_option("--limit", given->limit, "at most so many; 0: all")->capture_default_str()->type_name("N");
+  command
+      ->add_option_function<double>(
+          "--watch", [given](double every) { given->watch = every; },
+          "again every so many seconds (2), until interrupted")
+      ->expected(0, 1)
+      ->default_str("2")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->type_name("SECONDS");
+  add_json(command, options);
+}
+
+void add_flow(CLI::App& to, const Given& options, int& exit_code) {
+  auto id = std::make_shared<std::uint64_t>();
+  CLI::App* command = add(to, "flow", "all that is known of one connection", exit_code, [options, id] {
+    const Json flow = ask(options->at(), {{"command", "flow"}, {"id", *id}}).at("flow");
+    options->json ? print_json(flow) : print(flow_text(flow));
+  });
+  command->add_option("id", *id, "as `flows` shows it")->required()->type_name("ID");
+  add_json(command, options);
+}
+
+// ---- what is changed --------------------------------------------------------------------------
+
+void show_policy(const Options& options, const Json& reply) {
+  if (options.json) return print_json(reply);
+  print(policy_text(reply.at("policy")));
+  if (reply.contains("connections_changed"))
+    print(fmt::format("{} connections have another policy now; this lasts {}\n",
+                      reply["connections_changed"].get<std::uint64_t>(), reply.value("lasts", "")));
+}
+
+void add_policy(CLI::App& to, const Given& options, int& exit_code) {
+  CLI::App* policy = to.add_subcommand("policy", "which connections are accelerated: shown, or changed until a reload");
+  policy->require_subcommand(1);
+  struct Rule {
+    std::string prefix, policy;
+  };
+  const auto rule = std::make_shared<Rule>();
+  const CLI::IsMember policies({"off", "window", "full"});
+  const auto tell = [options, rule](const char* command, bool prefix, bool named) {
+    return [=] {
+      Json request = {{"command", command}};
+      if (prefix) request["prefix"] = rule->prefix;
+      if (named) request["policy"] = rule->policy;
+      show_policy(*options, ask(options->at(), request));
+    };
+  };
+  CLI::App* show = add(*policy, "show", "the rules: the first that contains either end decides", exit_code,
+                       tell("policy show", false, false));
+  CLI::App* set =
+      add(*policy, "set", "a rule for a prefix, before all others", exit_code, tell("policy set", true, true));
+  CLI::App* unset =
+      add(*policy, "unset", "takes the rule for just this prefix out", exit_code, tell("policy unset", true, false));
+  CLI::App* fallback = add(*policy, "default", "where no rule fits", exit_code, tell("policy default", false, true));
+  for (CLI::App* command : {set, unset})
+    command->add_option("prefix", rule->prefix, "such as 10.9.0.0/24 or fd00:9::/64")->required()->type_name("PREFIX");
+  for (CLI::App* command : {set, fallback})
+    command->add_option("policy", rule->policy, "off, window or full (docs/semantics.md)")
+        ->required()
+        ->check(policies)
+        ->type_name("POLICY");
+  for (CLI::App* command : {show, set, unset, fallback}) add_json(command, options);
+}
+
+void add_timeout(CLI::App* command, std::string& to) {
+  command
+      ->add_option("--timeout", to,
+                   "give up waiting after so long, such as 30s, with exit code 3; the box goes on "
+                   "draining (default: until custody is empty, which give_up bounds)")
+      ->type_name("DURATION");
+}
+
+void add_drain(CLI::App& to, const Given& options, int& exit_code) {
+  const auto timeout = std::make_shared<std::string>();
+  CLI::App* drain =
+      add(to, "drain", "acknowledge nothing new, and wait until custody is empty: the box may then be stopped",
+          exit_code, [options, timeout] {
+            Json request = {{"command", "drain"}};
+            if (!timeout->empty()) request["timeout_ms"] = timeout_ms(*timeout);
+            const Json reply = ask(options->at(), request, tell_progress);
+            options->json ? print_json(reply) : print("custody is empty; nothing new is acknowledged until `resume`\n");
+          });
+  add_timeout(drain, *timeout);
+  add_json(drain, options);
+  add(to, "resume", "ends a drain: acknowledges by policy again", exit_code, [options] {
+    ask(options->at(), {{"command", "resume"}});
+    print("running\n");
+  });
+}
+
+/// Throws CommandError unless somebody who can read it said yes.
+void confirm(const Options& options, bool yes) {
+  if (yes) return;
+  if (isatty(STDIN_FILENO) != 1)
+    throw CommandError("bypass on --now fails connections whose data is acknowledged and not delivered: say --yes",
+                       Exit::usage);
+  const Json status = ask(options.at(), {{"command", "status"}});
+  fmt::print(stderr, "{}: {} are acknowledged and not delivered yet. Their connections will fail. Go on? [y/N] ",
+             status.value("name", ""), in_bytes(status.value("unconfirmed_bytes", 0.0)));
+  std::string answer;
+  if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes")) throw CommandError("nothing was changed");
+}
+
+void add_bypass(CLI::App& to, const Given& options, int& exit_code) {
+  CLI::App* bypass = to.add_subcommand("bypass", "forward everything untouched: a wire");
+  bypass->require_subcommand(1);
+  struct On {
+    bool now = false, yes = false;
+    std::string timeout;
+  };
+  const auto given = std::make_shared<On>();
+  CLI::App* on = add(*bypass, "on", "drains, then forwards everything untouched and forgets all connections", exit_code,
+                     [options, given] {
+                       Json request = {{"command", "bypass on"}, {"now", given->now}};
+                       if (!given->timeout.empty()) request["timeout_ms"] = timeout_ms(given->timeout);
+                       if (given->now) confirm(*options, given->yes);
+                       const Json reply = ask(options->at(), request, tell_progress);
+                       if (options->json) return print_json(reply);
+                       print(fmt::format(
+                           "bypass is on: {} connections forgotten, {} of them failed with {} bytes "
+                           "acknowledged and not delivered\n",
+                           reply["connections_forgotten"].get<std::uint64_t>(),
+                           reply["flows_failed"].get<std::uint64_t>(), reply["failed_bytes"].get<std::uint64_t>()));
+                     });
+  CLI::Option* now =
+      on->add_flag("--now", given->now,
+                   "do not drain: connections with data acknowledged and not delivered fail, are counted, "
+                   "logged and told by a fatal NAK where one can be");
+  on->add_flag("--yes", given->yes, "with --now: do not ask")->needs(now);
+  add_timeout(on, given->timeout);
+  add_json(on, options);
+  add(*bypass, "off", "acknowledge by policy again: connections are learned anew", exit_code, [options] {
+    ask(options->at(), {{"command", "bypass off"}});
+    print("running\n");
+  });
+}
+
+// ---- capture ----------------------------------------------------------------------------------
+
+struct CaptureOptions {
+  std::uint64_t id = 0;
+  std::string host, output, time = "10s";
+  std::uint64_t packets = 1000, snaplen = 256;
+};
+
+void capture(const Options& options, const CaptureOptions& given, bool by_id) {
+  Json request = {{"command", "capture"}, {"packets", given.packets}, {"snaplen", given.snaplen}};
+  if (by_id)
+    request["id"] = given.id;
+  else
+    request["host"] = given.host;
+  request["time_ms"] = timeout_ms(given.time);
+  // Where a frame was seen is its interface.
+  constexpr std::array<std::string_view, 2> kPorts = {"host", "wan"};
+  drivers::PcapngWriter file(given.output, kPorts, "longhaul " LONGHAUL_VERSION);
+  const Json last = ask(options.at(), request, [&file](const Json& line) {
+    if (!line.contains("frame")) return;
+    const Json& frame = line["frame"];
+    file.write(frame.at("side") == "host" ? 0 : 1,
+               frame.at("way") == "in" ? drivers::PcapngWriter::Way::in : drivers::PcapngWriter::Way::out,
+               frame.at("time_ns").get<std::uint64_t>(), frame.at("size").get<std::uint32_t>(),
+               from_base64(frame.at("bytes").get<std::string>()));
+  });
+  file.close();
+  print(fmt::format("{}: {} frames, the last of {} seen\n", given.output, last["frames"].get<std::uint64_t>(),
+                    last["seen"].get<std::uint64_t>()));
+}
+
+void add_capture(CLI::App& to, const Given& options, int& exit_code) {
+  const auto given = std::make_shared<CaptureOptions>();
+  CLI::App* command =
+      to.add_subcommand("capture", "the last RoCE frames of a flow, in and out of both ports, as pcapng");
+  CLI::Option* id = command->add_option("id", given->id, "of this flow, as `flows` shows it")->type_name("ID");
+  CLI::Option* host =
+      command->add_option("--host", given->host, "of all flows with an end in this prefix")->type_name("PREFIX");
+  id->excludes(host);
+  command->add_option("--packets", given->packets, "keep the last so many")->capture_default_str()->type_name("N");
+  command->add_option("--snaplen", given->snaplen, "bytes of each frame, 64 to 9216")
+      ->capture_default_str()
+      ->type_name("BYTES");
+  command->add_option("--time", given->time, "so long, unless `capture stop` comes first")
+      ->capture_default_str()
+      ->type_name("DURATION");
+  command->add_option("--output", given->output, "file to write (not the box: ctl does, as you)")->type_name("FILE");
+  CLI::App* stop = add(*command, "stop", "ends a capture that is under way: its file is written", exit_code, [options] {
+    ask(options->at(), {{"command", "capture stop"}});
+  });
+  command->callback([options, given, id, host, stop, &exit_code] {
+    if (stop->parsed()) return;
+    exit_code = guarded_ctl([&] {
+      if (id->count() + host->count() == 0) throw CommandError("capture: needs ID or --host", Exit::usage);
+      if (given->output.empty()) throw CommandError("capture: needs --output FILE", Exit::usage);
+      capture(*options, *given, id->count() > 0);
+    });
+  });
+}
+
+// ---- configuration ----------------------------------------------------------------------------
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// What a reload of a valid file would do, if a box runs that can be asked; null if none does and none was named.
+Json compared_with_running(const Options& options, const std::string& file) {
+  try {
+    return ask(options.at(), {{"command", "config check"}, {"file", file}, {"text", text_of_file(file)}}).at("changes");
+  } catch (const std::exception& error) {
+    if (!options.socket.empty() || !options.name.empty()) throw;
+    return nullptr;
+  }
+}
+
+void print_comparison(const Json& changes) {
+  if (changes.is_null()) return print("no running box to compare it with\n");
+  Json live = Json::array();
+  Json fixed = Json::array();
+  for (const Json& change : changes) (change.value("live", false) ? live : fixed).push_back(change);
+  if (live.empty() && fixed.empty()) print("the running box has just this configuration\n");
+  if (!live.empty()) print("a reload would change:\n" + changes_text(live));
+  if (!fixed.empty()) print("a reload would be refused, only a restart changes:\n" + changes_text(fixed));
+}
+
+void add_config(CLI::App& to, const Given& options, const CheckBox& check_box, int& exit_code) {
+  CLI::App* config = to.add_subcommand("config", "the configuration of a box");
+  config->require_subcommand(1);
+  const auto file = std::make_shared<std::string>();
+  CLI::App* check = add(*config, "check", "whether a file is valid, and what a reload of it would change", exit_code,
+                        [options, file, check_box] {
+                          const std::string box = check_box(*file);
+                          const Json changes = compared_with_running(*options, *file);
+                          if (options->json) return print_json({{"name", box}, {"changes", changes}});
+                          print(fmt::format("{}: {} is valid\n", box, *file));
+                          print_comparison(changes);
+                        });
+  check->add_option("file", *file, "configuration of a box (YAML)")->required()->type_name("FILE");
+  add_json(check, options);
+  CLI::App* show = add(*config, "show", "what each key is worth in the running box", exit_code, [options] {
+    const Json reply = ask(options->at(), {{"command", "config show"}});
+    if (options->json) return print_json(reply);
+    print(fmt::format("{}, with what was changed since; * can change by `reload`\n", reply.value("file", "")));
+    for (const Json& key : reply["keys"])
+      print(fmt::format("{} {:<24} {}\n", key.value("live", false) ? '*' : ' ', key.value("key", ""),
+                        key.value("value", "")));
+  });
+  add_json(show, options);
+  CLI::App* reload = add(
+      to, "reload", "read the configuration file again, as SIGHUP does: all of it, or nothing", exit_code, [options] {
+        const Json reply = ask(options->at(), {{"command", "reload"}});
+        if (options->json) return print_json(reply);
+        print(reply["changes"].empty() ? "nothing has changed\n" : changes_text(reply["changes"]));
+        print(
+            fmt::format("{} connections have another policy now\n", reply["connections_changed"].get<std::uint64_t>()));
+      });
+  add_json(reload, options);
+}
+
+}  // namespace
+
+void add_ctl(CLI::App& app, int& exit_code, const CheckBox& check_box) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("ctl", "ask a running box, and tell it what to do");
+  command->require_subcommand(1);
+  command->footer("Exit codes: 0 done, 1 failed, 2 wrong usage, 3 timed out.");
+  CLI::Option* socket = command->add_option("--socket", options->socket,
+                                            "the box's control socket (default: the only one in /run/longhaul)");
+  command->add_option("--name", options->name, "the same by name: /run/longhaul/NAME.sock")->excludes(socket);
+  add_status(*command, options, exit_code);
+  add_flows(*command, options, exit_code);
+  add_flow(*command, options, exit_code);
+  add_policy(*command, options, exit_code);
+  add_drain(*command, options, exit_code);
+  add_bypass(*command, options, exit_code);
+  add_capture(*command, options, exit_code);
+  add_config(*command, options, check_box, exit_code);
+}
+
+}  // namespace longhaul::app

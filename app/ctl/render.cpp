@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "app/ctl/render.hpp"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace longhaul::app {
+namespace {
+
+double number(const Json& json, const char* key) { return json.value(key, 0.0); }
+std::uint64_t count(const Json& json, const char* key) { return json.value(key, std::uint64_t{0}); }
+
+std::string figures(double value) { return fmt::format("{:.{}f}", value, value >= 100 ? 0 : value >= 10 ? 1 : 2); }
+
+std::string scaled(double value, const char* unit) {
+  constexpr std::array kPrefixes = {"", "k", "M", "G", "T"};
+  std::size_t i = 0;
+  for (; value >= 1000 && i + 1 < kPrefixes.size(); ++i) value /= 1000;
+  return i == 0 ? fmt::format("{:g} {}", value, unit) : fmt::format("{} {}{}", figures(value), kPrefixes[i], unit);
+}
+
+std::string in_uptime(double seconds) {
+  const auto whole = static_cast<std::uint64_t>(seconds);
+  if (whole < 60) return fmt::format("{:.1f} s", seconds);
+  const std::string clock = fmt::format("{:02}:{:02}:{:02}", whole / 3600 % 24, whole / 60 % 60, whole % 60);
+  return whole < 86400 ? clock : fmt::format("{} d {}", whole / 86400, clock);
+}
+
+std::string end_of(const Json& flow, const char* side) {
+  return fmt::format("{}:{:#x}", flow.value(side, ""), count(flow, (std::string(side) + "_qpn").c_str()));
+}
+
+// What is believed of it beside what is configured.
+std::string link_text(const Json& link) {
+  const double configured = number(link, "wan_rate_bps"), pace = number(link, "pace_bps");
+  const double estimated = number(link, "estimated_rate_bps"), round_trip = number(link, "least_round_trip_seconds");
+  std::string out = configured != 0 ? "wan_rate " + scaled(configured, "bit/s") : "no wan_rate";
+  out += estimated != 0 ? ", carries " + scaled(estimated, "bit/s") : ", not full lately";
+  out += pace != 0 ? ", custody paced at " + scaled(pace, "bit/s") : ", custody not paced";
+  if (round_trip != 0)
+    out += fmt::format("; round trip {} at least, {} queued", in_time(1e9 * round_trip),
+                       in_time(1e9 * number(link, "queued_seconds")));
+  return out;
+}
+
+}  // namespace
+
+std::string in_bytes(double bytes) { return scaled(bytes, "B"); }
+
+std::string in_time(double nanoseconds) {
+  if (nanoseconds <= 0) return "-";
+  if (nanoseconds < 1e3) return fmt::format("{:g} ns", nanoseconds);
+  if (nanoseconds < 1e6) return figures(nanoseconds / 1e3) + " us";
+  if (nanoseconds < 1e9) return figures(nanoseconds / 1e6) + " ms";
+  return figures(nanoseconds / 1e9) + " s";
+}
+
+std::string status_text(const Json& status) {
+  const Json& custody = status.at("custody");
+  std::string state = status.value("state", "");
+  if (state == "draining" && count(custody, "packets") == 0) state += " (custody is empty)";
+  const std::string workers =
+      count(status, "workers") == 1 ? "" : fmt::format(", {} workers", count(status, "workers"));
+  std::string out = fmt::format("{}: {}, up {}, longhaul {}{}\n", status.value("name", ""), state,
+                                in_uptime(number(status, "uptime_seconds")), status.value("version", ""), workers);
+  for (const Json& port : status.at("ports")) {
+    out += fmt::format("  {:<12} link {}, in {} frames, out {} frames", port.value("port", "") + " port",
+                       port.value("link", "?"), count(port, "ipackets"), count(port, "opackets"));
+    for (const char* harm : {"imissed", "ierrors", "oerrors", "rx_nombuf", "oversize"})
+      if (count(port, harm) > 0) out += fmt::format(", {} {}", harm, count(port, harm));
+    out += fmt::format("  [{}]\n", port.value("device", ""));
+  }
+  out += fmt::format("  {:<12} {} in {} packets, limit {}; {} of it acknowledged and not delivered yet\n", "custody",
+                     in_bytes(number(custody, "bytes")), count(custody, "packets"),
+                     in_bytes(number(custody, "limit_bytes")), in_bytes(number(status, "unconfirmed_bytes")));
+  out += fmt::format("  {:<12} {}\n", "link", link_text(status.at("link")));
+  out += fmt::format("  {:<12} {}", "flows", count(status.at("flows"), "total"));
+  for (const auto& [phase, flows] : status.at("flows").items())
+    if (phase != "total") out += fmt::format(", {} {}", flows.get<std::uint64_t>(), phase);
+  out += '\n';
+  std::string lost;
+  for (const auto& [what, value] : status.at("lost").items())
+    if (value.get<std::uint64_t>() > 0) lost += fmt::format(", {} {}", what, value.get<std::uint64_t>());
+  out += fmt::format("  {:<12} {}\n", "lost", lost.empty() ? "nothing" : lost.substr(2));
+  const Json& rates = status.at("rates");
+  out += fmt::format("  {:<12} from hosts {}, {}; from the WAN {}, {}; {}; resends {:.1f}/s (over {})\n", "rates",
+                     scaled(number(rates, "frames_host"), "frames/s"), scaled(8 * number(rates, "bytes_host"), "bit/s"),
+                     scaled(number(rates, "frames_wan"), "frames/s"), scaled(8 * number(rates, "bytes_wan"), "bit/s"),
+                     scaled(number(rates, "pseudo_acks"), "pseudo-ACKs/s"), number(rates, "resends"),
+                     in_time(1e9 * number(rates, "over_seconds")));
+  return out;
+}
+
+std::string flows_text(const std::vector<Json>& flows, const Json& last) {
+  std::string out;
+  const std::string line = "{:>8}  {:<28} {:<28} {:<11} {:<7} {:>9} {:>9} {:>9} {:>9} {:>9}\n";
+  if (!flows.empty())
+    out += fmt::format(fmt::runtime(line), "ID", "HOST:QPN", "REMOTE:QPN", "STATE", "POLICY", "CUSTODY", "UNCONF",
+                       "BYTES", "RTT", "IDLE");
+  for (const Json& flow : flows) {
+    std::string policy = flow.value("policy", "");
+    if (policy != flow.value("next_policy", "")) policy = ">" + flow.value("next_policy", "");
+    out += fmt::format(fmt::runtime(line), count(flow, "id"), end_of(flow, "host"), end_of(flow, "remote"),
+                       flow.value("state", "") + (flow.value("closing", false) ? "*" : ""), policy,
+                       in_bytes(number(flow, "custody_bytes")), in_bytes(number(flow, "unconfirmed_bytes")),
+                       in_bytes(number(flow, "taken_bytes")), in_time(number(flow, "round_trip_ns")),
+                       in_time(number(flow, "idle_ns")));
+  }
+  out += fmt::format("{} of {} flows", count(last, "shown"), count(last, "total"));
+  if (count(last, "matched") > count(last, "shown"))
+    out += fmt::format("; {} match, more by --limit", count(last, "matched"));
+  else if (count(last, "matched") < count(last, "total"))
+    out += "; the others do not match";
+  return out + '\n';
+}
+
+std::string flow_text(const Json& flow) {
+  std::string out;
+  for (const auto& [name, value] : flow.items()) {
+    std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    if (name.ends_with("_ns"))
+      text = in_time(value.get<double>());
+    else if (name.ends_with("_qpn"))
+      text = fmt::format("{:#x}", value.get<std::uint64_t>());
+    out += fmt::format("  {:<20} {}\n", name.ends_with("_ns") ? name.substr(0, name.size() - 3) : name, text);
+  }
+  return out;
+}
+
+std::string policy_text(const Json& policy) {
+  std::string out;
+  for (const Json& rule : policy.at("rules"))
+    out += fmt::format("  {:<40} {}\n", rule.value("match", ""), rule.value("policy", ""));
+  return out + fmt::format("  {:<40} {}\n", "all others (default)", policy.value("default", ""));
+}
+
+std::string progress_text(const Json& progress) {
+  return fmt::format("{:.1f} s: {} packets, {} in custody\n", number(progress, "seconds"),
+                     count(progress, "custody_packets"), in_bytes(number(progress, "custody_bytes")));
+}
+
+std::string changes_text(const Json& changes) {
+  std::string out;
+  for (const Json& change : changes)
+    out +=
+        fmt::format("  {}: {} -> {}\n", change.value("key", ""), change.value("before", ""), change.value("after", ""));
+  return out;
+}
+
+}  // namespace longhaul::app

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Replies for people.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/protocol/reply.hpp"
+
+namespace longhaul::app {
+
+/// "12.5 MB": powers of 1000, three figures.
+std::string in_bytes(double bytes);
+/// "12.5 ms"; "-" for 0.
+std::string in_time(double nanoseconds);
+
+std::string status_text(const Json& status);
+/// A line for each, and how many there are beside.
+std::string flows_text(const std::vector<Json>& flows, const Json& last);
+std::string flow_text(const Json& flow);
+std::string policy_text(const Json& policy);
+std::string progress_text(const Json& progress);
+/// "KEY: BEFORE -> AFTER" a line.
+std::string changes_text(const Json& changes);
+
+}  // namespace longhaul::app

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Processors: what they can, whose they are, how they sleep, and the clock in them.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/doctor/checks.hpp"
+#include "drivers/sysfs.hpp"
+
+namespace longhaul::app {
+namespace {
+
+using drivers::list_of;
+using drivers::Machine;
+using drivers::Processor;
+
+/// Of `wanted`, those that the processor lacks.
+std::vector<std::string> missing_flags(const Machine& machine, std::initializer_list<const char*> wanted) {
+  std::vector<std::string> missing;
+  for (const char* flag : wanted)
+    if (!machine.processor_flags.contains(flag)) missing.emplace_back(flag);
+  return missing;
+}
+
+std::vector<Finding> features(const Patient& patient) {
+  // x86-64-v2, which the program is built for, as /proc/cpuinfo names it.
+  if (const auto missing = missing_flags(patient.machine, {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"});
+      !missing.empty())
+    return {
+        {Level::error, fmt::format("not an x86-64-v2: {} missing", fmt::join(missing, ", ")),
+         "in a virtual machine give the guest the host's model (libvirt: <cpu mode='host-passthrough'/>); otherwise "
+         "a newer machine"}};
+  // What ISA-L asks for before it takes its widest routine, and the one before (lib/wire/icrc_routine.cpp).
+  const auto widest =
+      missing_flags(patient.machine, {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl", "avx512_vbmi2", "gfni",
+                                      "vaes", "vpclmulqdq", "avx512_vnni", "avx512_bitalg", "avx512_vpopcntdq"});
+  if (widest.empty()) return {{Level::ok, "AVX-512, VPCLMULQDQ and VAES: the widest ICRC routine"}};
+  if (const auto missing = missing_flags(patient.machine, {"pclmulqdq"}); !missing.empty())
+    return {{Level::warning, "no PCLMULQDQ: ICRCs are computed byte by byte, ten times as slowly or more",
+             "in a virtual machine give the guest the host's model (libvirt: <cpu mode='host-passthrough'/>)"}};
+  return {{Level::ok,
+           fmt::format("PCLMULQDQ{}: a wide ICRC routine (the widest needs {} too)",
+                       patient.machine.processor_flags.contains("avx") ? " and AVX" : "", fmt::join(widest, ", "))}};
+}
+
+std::vector<Finding> tsc(const Patient& patient) {
+  const auto missing = missing_flags(patient.machine, {"constant_tsc", "nonstop_tsc"});
+  if (missing.empty()) return {{Level::ok, "constant and nonstop"}};
+  return {{Level::error, fmt::format("the processor does not promise {}", fmt::join(missing, ", ")),
+           "in a virtual machine let the guest have an invariant TSC (libvirt: <feature policy='require' "
+           "name='invtsc'/>, which excludes live migration); otherwise a newer machine"}};
+}
+
+std::vector<Finding> clocksource(const Patient& patient) {
+  const Machine& machine = patient.machine;
+  const std::string seen =
+      fmt::format("{} (there are: {})", machine.clocksource, fmt::join(machine.clocksources, ", "));
+  if (machine.clocksource == "tsc" || machine.clocksource == "kvm-clock") return {{Level::ok, seen}};
+  const bool there = std::ranges::find(machine.clocksources, "tsc") != machine.clocksources.end();
+  return {{Level::warning, seen,
+           there ? "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"
+                 : "the kernel found the TSC unstable: journalctl -k | grep -i -e tsc -e clocksource says why; a newer "
+                   "firmware, or tsc=reliable on the kernel's command line if the reason was a false alarm"}};
+}
+
+std::vector<Finding> cores(const Patient& patient) {
+  std::set<unsigned> online;
+  for (const auto& [number, processor] : patient.machine.processors) online.insert(number);
+  const std::string there = fmt::format("processors {} are online", list_of(online));
+  if (patient.config == nullptr) return {{Level::ok, there}};
+  const std::set<unsigned> cores = patient.cores();
+  if (cores.empty()) {
+    if (!patient.polls()) return {{Level::ok, there + "; the worker is not pinned"}};
+    return {{Level::warning, there + "; the worker polls and is not pinned",
+             "core: N in the configuration, N one of an isolated core (or idle: sleep for a lab)"}};
+  }
+  std::set<unsigned> missing;
+  std::ranges::set_difference(cores, online, std::inserter(missing, missing.end()));
+  if (missing.empty()) return {{Level::ok, fmt::format("{}; workers on {}", there, list_of(cores))}};
+  return {{Level::error, fmt::format("{}; the configuration names {}", there, list_of(missing)),
+           "core or cores in the configuration: processors that are online (lscpu --extended); one that was switched "
+           "off: echo 1 > /sys/devices/system/cpu/cpuN/online"}};
+}
+
+std::string isolate(const std::set<unsigned>& processors) {
+  const std::string list = processors.empty() ? "LIST" : list_of(processors);
+  return fmt::format(
+      "isolcpus=managed_irq,domain,{0} nohz_full={0} rcu_nocbs={0} on the kernel's command line "
+      "(GRUB_CMDLINE_LINUX in /etc/default/grub, update-grub, reboot)",
+      list);
+}
+
+std::vector<Finding> isolation(const Patient& patient) {
+  const std::set<unsigned>& isolated = patient.machine.isolated;
+  const std::string there = isolated.empty() ? "no processor is isolated" : list_of(isolated) + " isolated";
+  if (!patient.polls()) return {{Level::ok, there + "; with idle: sleep it does not matter"}};
+  const std::set<unsigned> cores = patient.cores();
+  if (cores.empty() && isolated.empty()) return {{Level::warning, there, isolate({})}};
+  if (cores.empty()) return {{Level::ok, there}};
+  std::set<unsigned> exposed;
+  std::ranges::set_difference(cores, isolated, std::inserter(exposed, exposed.end()));
+  if (exposed.empty()) return {{Level::ok, there}};
+  std::set<unsigned> all = isolated;
+  all.insert(cores.begin(), cores.end());
+  return {{Level::warning, fmt::format("{}; workers on {} are not", there, list_of(exposed)), isolate(all)}};
+}
+
+std::vector<Finding> siblings(const Patient& patient) {
+  std::set<unsigned> workers = patient.cores();
+  if (workers.empty()) workers = patient.machine.isolated;
+  std::vector<Finding> findings;
+  for (const unsigned worker : workers) {
+    const auto found = patient.machine.processors.find(worker);
+    if (found == patient.machine.processors.end()) continue;
+    for (const unsigned sibling : found->second.siblings) {
+      if (sibling == worker) continue;
+      if (patient.cores().contains(sibling) && sibling > worker)
+        findings.push_back({Level::warning, fmt::format("workers on {} and {} share one core", worker, sibling),
+                            "cores: one processor of each core (lscpu --extended, column CORE)"});
+      if (patient.polls() && !workers.contains(sibling) && !patient.machine.isolated.contains(sibling))
+        findings.push_back(
+            {Level::warning, fmt::format("{} shares its core with {}, which is open to everybody", worker, sibling),
+             fmt::format("echo 0 > /sys/devices/system/cpu/cpu{}/online, or isolate it too, or nosmt on the kernel's "
+                         "command line",
+                         sibling)});
+    }
+  }
+  if (findings.empty()) findings.push_back({Level::ok, "no worker shares its core"});
+  return findings;
+}
+
+std::vector<Finding> governor(const Patient& patient) {
+  std::map<std::string, std::set<unsigned>> by_name;
+  for (const unsigned number : patient.worker_processors())
+    if (const auto found = patient.machine.processors.find(number); found != patient.machine.processors.end())
+      by_name[found->second.governor].insert(number);
+  std::vector<Finding> findings;
+  for (const auto& [name, processors] : by_name) {
+    if (name.empty())
+      findings.push_back({Level::ok, list_of(processors) + ": the platform chooses the frequency"});
+    else if (name == "performance")
+      findings.push_back({Level::ok, list_of(processors) + ": performance"});
+    else
+      findings.push_back({Level::warning, fmt::format("{}: {}", list_of(processors), name),
+                          fmt::format("cpupower --cpu {} frequency-set --governor performance (package linux-cpupower)",
+                                      list_of(processors))});
+  }
+  return findings;
+}
+
+std::vector<Finding> idle_states(const Patient& patient) {
+  constexpr std::int64_t kHarmless = 10;  // microseconds
+  if (patient.config != nullptr && patient.polls()) return {{Level::ok, "the workers poll: their cores never sleep"}};
+  std::map<std::pair<std::int64_t, std::string>, std::set<unsigned>> deepest;
+  for (const unsigned number : patient.worker_processors()) {
+    const auto found = patient.machine.processors.find(number);
+    if (found == patient.machine.processors.end()) continue;
+    std::pair<std::int64_t, std::string> most;
+    for (const drivers::IdleState& state : found->second.idle_states)
+      if (state.enabled) most = std::max(most, {state.exit_us, state.name});
+    deepest[most].insert(number);
+  }
+  const auto held = patient.machine.wakeup_us;
+  std::vector<Finding> findings;
+  for (const auto& [state, processors] : deepest) {
+    const std::string seen =
+        state.second.empty()
+            ? list_of(processors) + ": no idle states"
+            : fmt::format("{}: the deepest is {}, {} us until it runs again{}", list_of(processors), state.second,
+                          state.first, held ? fmt::format("; /dev/cpu_dma_latency holds {} us", *held) : "");
+    if (state.first <= kHarmless || (held && *held <= kHarmless))
+      findings.push_back({Level::ok, seen});
+    else
+      findings.push_back({Level::warning, seen,
+                          fmt::format("cpupower --cpu {} idle-set --disable-by-latency {} (package linux-cpupower), or "
+                                      "intel_idle.max_cstate=1 processor.max_cstate=1 on the kernel's command line",
+                                      list_of(processors), kHarmless)});
+  }
+  return findings;
+}
+
+std::vector<Finding> distance(const Patient& patient) {
+  const Machine& machine = patient.machine;
+  const std::vector<std::string> ports = patient.pci_ports();
+  std::set<unsigned> workers = patient.cores();
+  if (patient.config == nullptr) workers = machine.isolated;
+  if (workers.empty() || !patient.uses_nics()) return {};
+  std::vector<Finding> findings;
+  for (const auto& [address, nic] : machine.nics) {
+    const bool ours = patient.config != nullptr ? std::ranges::find(ports, address) != ports.end()
+                                                : drivers::gives_to_dpdk(nic.driver);
+    if (!ours || nic.node < 0) continue;
+    std::set<unsigned> near;
+    std::set<unsigned> far;
+    for (const unsigned worker : workers)
+      (drivers::node_of_processor(worker, patient.root) == nic.node ? near : far).insert(worker);
+    std::set<unsigned> there;
+    for (const auto& [number, processor] : machine.processors)
+      if (processor.node == nic.node) there.insert(number);
+    // Without a configuration one worker nearby is enough to choose from.
+    const bool well = patient.config != nullptr ? far.empty() : !near.empty();
+    if (well)
+      findings.push_back({Level::ok, fmt::format("{} is on node {}, as {}", address, nic.node, list_of(near))});
+    else
+      findings.push_back({Level::warning,
+                          fmt::format("{} is on node {}, {} on another", address, nic.node, list_of(far)),
+                          fmt::format("cores of node {}: {}", nic.node, list_of(there))});
+  }
+  return findings;
+}
+
+constexpr Check kChecks[] = {
+    {"processor",
+     "the program needs x86-64-v2; the ICRC of every packet is checked, by PCLMULQDQ and AVX-512 where they "
+     "are",
+     features},
+    {"tsc",
+     "all timers run by the time-stamp counter: one that stops or changes its pace makes retransmission and "
+     "give_up wrong",
+     tsc},
+    {"clocksource", "a kernel that does not trust the TSC has seen it go wrong on this machine", clocksource},
+    {"cores", "a worker is pinned to its processor; one that is not there ends the start", cores},
+    {"core-isolation", "whoever else runs on a worker's processor stops it for milliseconds, and its queues overflow",
+     isolation},
+    {"core-siblings", "two hardware threads of a core share its units: each has about 60 % of what it had alone",
+     siblings},
+    {"core-node", "each frame of a NIC on another NUMA node crosses the sockets' link twice", distance},
+    {"governor", "a governor that saves power lowers the frequency between bursts", governor},
+    {"c-states",
+     "a worker with `idle: sleep` is late by as much as its processor takes to wake up: beyond 10 us that "
+     "is more than all that a box does with a frame",
+     idle_states},
+};
+
+}  // namespace
+
+std::span<const Check> processor_checks() { return kChecks; }
+
+}  // namespace longhaul::app

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "app/process/memory_demand.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "box/share.hpp"
+#include "drivers/system_memory.hpp"
+
+namespace longhaul::app {
+
+namespace {
+
+constexpr std::uint64_t kDpdkItself = 32ull << 20;
+constexpr std::uint64_t kRoom = 160ull << 20;
+
+}  // namespace
+
+std::uint64_t MemoryDemand::at_start() const { return std::max(needed(), given != 0 ? given : needed() + room); }
+
+MemoryDemand memory_demand(const config::ProcessConfig& process, const engine::PoolPlan& pools,
+                           std::uint64_t table_bytes, const std::string& root) {
+  MemoryDemand demand;
+  demand.planned = sockets_of(process, root) * engine::Pools::bytes_needed(pools) + table_bytes;
+  demand.itself = kDpdkItself;
+  demand.given = process.memory_bytes;
+  // With hugepages DPDK takes what it needs when it needs it.
+  demand.room = process.hugepages ? 0 : kRoom;
+  return demand;
+}
+
+unsigned sockets_of(const config::ProcessConfig& process, const std::string& root) {
+  if (!process.hugepages || !process.core) return 1;  // ordinary memory is on no socket
+  std::set<int> sockets{drivers::node_of_processor(*process.core, root)};
+  for (const unsigned core : process.more_cores) sockets.insert(drivers::node_of_processor(core, root));
+  return static_cast<unsigned>(sockets.size());
+}
+
+box::MemoryPlan plan_box(const config::BoxConfig& config, const engine::PoolPlan& pools, const std::string& root) {
+  const unsigned workers = config.process.workers();
+  return box::plan_memory(box::share_of(config.engine, workers), pools, config.promise,
+                          {workers, sockets_of(config.process, root), config.engine.max_connections});
+}
+
+}  // namespace longhaul::app

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `longhaul run`: a box.
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "app/box/box_report.hpp"
+#include "app/box/box_watch.hpp"
+#include "app/box/memory_report.hpp"
+#include "app/box/workers.hpp"
+#include "app/command/commands.hpp"
+#include "app/command/guard.hpp"
+#include "app/control/control.hpp"
+#include "app/monitor/monitoring.hpp"
+#include "app/process/attendant.hpp"
+#include "app/process/memory_demand.hpp"
+#include "app/process/port_checks.hpp"
+#include "app/process/port_report.hpp"
+#include "app/process/runtime.hpp"
+#include "app/process/stop_signals.hpp"
+#include "box/share.hpp"
+#include "config/box_config.hpp"
+#include "drivers/record_file.hpp"
+#include "wire/icrc_routine.hpp"
+
+namespace longhaul::app {
+namespace {
+
+struct Options {
+  std::string config;
+  std::string stats;
+  bool check = false;
+  bool json = false;
+};
+
+void print_summary(const config::BoxConfig& config, Runtime& runtime, const Workers& workers, const StopRecord& stop) {
+  fmt::print(
+      "longhaul run: {}: stopped after {:.1f} s; custody at the signal: {} packets, {} bytes; left: {} packets, {} "
+      "bytes\n",
+      config.name, static_cast<double>(stop.ran) / 1e9, stop.at_stop_packets, stop.at_stop_bytes, stop.left_packets,
+      stop.left_bytes);
+  const std::vector<BoxReport> reports = workers.reports();
+  fmt::print("{}{}{}{}", engine_table(total(reports)), reports.size() > 1 ? workers_table(reports) : "",
+             port_table("host", runtime.first().stats()), port_table("wan", runtime.second().stats()));
+  std::fflush(stdout);
+}
+
+/// Null when the configuration names none.
+std::unique_ptr<drivers::RecordFile> open_record(const config::BoxConfig& config) {
+  if (config.restart_record.empty()) {
+    spdlog::warn("no restart_record: if this process is killed, what it acknowledged and did not deliver goes untold");
+    return nullptr;
+  }
+  try {
+    return std::make_unique<drivers::RecordFile>(config.restart_record,
+                                                 box::record_slots(config.engine, config.process.workers()));
+  } catch (const std::runtime_error& error) {
+    throw config::ConfigError(fmt::format("{}: {}", config.restart_record_position, error.what()));
+  }
+}
+
+void tell_of_record(const Counters& counters, const std::string& path) {
+  if (const std::uint64_t flows = counters[Counter::flows_failed_by_restart]; flows > 0)
+    spdlog::error("{}: {} connections have failed: an earlier process had acknowledged {} bytes and not delivered them",
+                  path, flows, counters[Counter::failed_by_restart_bytes]);
+  if (const std::uint64_t slots = counters[Counter::record_slots_damaged]; slots > 0)
+    spdlog::error("{}: {} slots are damaged: what their connections lost cannot be told", path, slots);
+}
+
+drivers::EthdevSpec spec_of(const char* name, const config::PortConfig& port) { return {name, port.pci, port.vdev}; }
+
+int check(const config::BoxConfig& config, const Options& options) {
+  const MemoryReport report = report_memory(config, spec_of("host", config.host), spec_of("wan", config.wan));
+  if (options.json)
+    fmt::print("{}\n", report.json.dump(2));
+  else
+    fmt::print("longhaul run: {}: {} is valid\n{}", config.name, options.config, report.text);
+  return 0;
+}
+
+/// What the machine must have before anything is taken from it. Throws config::ConfigError.
+void check_machine(const config::BoxConfig& config) {
+  for (const config::PortConfig* port : {&config.host, &config.wan}) check_presence(*port);
+  config::check_frames_arrive(config,
+                              expected_mtu(config.process, spec_of("host", config.host), spec_of("wan", config.wan)));
+}
+
+WorkersOptions options_of(const config::BoxConfig& config) {
+  WorkersOptions options;
+  options.box = {config.engine, config.spread_connections};
+  options.sleep_when_idle = config.process.sleep_when_idle;
+  options.drain = config.drain;
+  return options;
+}
+
+std::vector<WorkerPorts> ports_of(Runtime& runtime) {
+  std::vector<WorkerPorts> ports;
+  for (unsigned i = 0; i < runtime.workers(); ++i)
+    ports.push_back({runtime.first().queue(i), runtime.second().queue(i), runtime.pools(i), runtime.socket_of(i)});
+  return ports;
+}
+
+/// A box from its start to its end: the constructor starts it, attend() has threads care for it beside its workers,
+/// run() is worker 0, finish() says what became of it.
+class Run {
+ public:
+  Run(const Options& options, const config::BoxConfig& config, Requests& requests);
+
+  void attend();
+  StopRecord run();
+  int finish(const StopRecord& stop);
+
+ private:
+  void use_record();
+  void write_statistics_when_asked();
+  Json statistics(std::span<const BoxReport> reports, const StopRecord& stop);
+
+  const Options& options_;
+  const config::BoxConfig config_;
+  Requests& requests_;
+  std::unique_ptr<drivers::RecordFile> record_;
+  Runtime runtime_;
+  Workers workers_;
+  Time started_;
+  Monitoring monitoring_;
+  Control control_;
+  ServiceNotifier service_;
+  std::optional<BoxWatch> watch_;  ///< from when the ports have started
+  // What waits for workers' answers must not delay the watchdog.
+  Attendant attendant_{"lh-attendant"};
+  Attendant watcher_{"lh-watcher"};
+};
+
+Run::Run(const Options& options, const config::BoxConfig& config, Requests& requests)
+    : options_(options),
+      config_(config),
+      requests_(requests),
+      record_(open_record(config_)),
+      runtime_(config_.process, config_.pools, spec_of("host", config_.host), spec_of("wan", config_.wan),
+               plan_box(config_, config_.pools).dpdk_bytes_of_tables()),
+      workers_(options_of(config_), ports_of(runtime_), runtime_.clock()),
+      started_(runtime_.clock().now()),
+      monitoring_(config_, LONGHAUL_VERSION, workers_, runtime_.first(), runtime_.second()),
+      control_(config_, options_.config, workers_, runtime_.first(), runtime_.second(), requests_) {
+  if (record_ != nullptr) use_record();
+  runtime_.start_ports();
+  watch_.emplace(config_, workers_, runtime_);
+}
+
+void Run::use_record() {
+  workers_.use_record(record_->slots());
+  tell_of_record(total(workers_.reports()).counters, config_.restart_record);
+}
+
+Json Run::statistics(std::span<const BoxReport> reports, const StopRecord& stop) {
+  Json json;
+  json["name"] = config_.name;
+  json["icrc_routine"] = wire::icrc_routine_name();
+  json["seconds"] = static_cast<double>(runtime_.clock().now() - started_) / 1e9;
+  add_engine(json, total(reports));
+  json["custody_at_stop_packets"] = stop.at_stop_packets;
+  json["custody_at_stop_bytes"] = stop.at_stop_bytes;
+  json["custody_left_packets"] = stop.left_packets;
+  json["custody_left_bytes"] = stop.left_bytes;
+  add_port(json, "host", runtime_.first().stats());
+  add_port(json, "wan", runtime_.second().stats());
+  if (reports.size() > 1)
+    for (const BoxReport& report : reports) json["workers"].push_back(worker_part(report));
+  return json;
+}
+
+void Run::write_statistics_when_asked() {
+  if (!requests_.report.exchange(false) || options_.stats.empty()) return;
+  const std::vector<BoxReport> reports = workers_.ask_reports();
+  const BoxReport sum = total(reports);
+  StopRecord now;
+  now.at_stop_packets = now.left_packets = sum.custody_packets;
+  now.at_stop_bytes = now.left_bytes = sum.custody_bytes;
+  write_atomically(options_.stats, statistics(reports, now));
+}
+
+void Run::attend() {
+  monitoring_.join(attendant_);
+  control_.box().on_change([this](const config::BoxConfig& now) { monitoring_.reconfigured(now); });
+  attendant_.at_start([this] { control_.start(); });
+  attendant_.every(std::chrono::milliseconds(100), "reload", [this] {
+    if (!requests_.reload.load()) return;
+    service_.reloading();
+    control_.attend();
+    service_.ready("reloaded");
+  });
+  attendant_.every(std::chrono::milliseconds(20), "statistics", [this] { write_statistics_when_asked(); });
+  watch_->attend_by(watcher_, service_, requests_);
+  attendant_.start();
+  watcher_.start();
+}
+
+StopRecord Run::run() {
+  const std::string_view policy = flow::name_of(config_.engine.policies.fallback);
+  // Scripts wait for this line, then use the control socket and rely on the watchdog.
+  fmt::print("longhaul run: {}: ready, {}, {}policy {}{}\n", config_.name, runtime_.describe(),
+             workers_.count() == 1 ? "" : fmt::format("{} workers, ", workers_.count()), policy, control_.describe());
+  std::fflush(stdout);
+  service_.ready(fmt::format("{}, policy {}", runtime_.describe(), policy));
+  return workers_.run(requests_);
+}
+
+int Run::finish(const StopRecord& stop) {
+  service_.stopping("drained", seconds(10));
+  watcher_.stop();
+  attendant_.stop();
+  control_.stop();
+  // First what must not be missed: writing the rest may fail.
+  const std::uint64_t lost = workers_.unconfirmed_bytes();
+  if (lost > 0)
+    spdlog::error("stopped with {} bytes acknowledged to requesters and not delivered: their connections are broken",
+                  lost);
+  print_summary(config_, runtime_, workers_, stop);
+  if (!options_.stats.empty()) write_atomically(options_.stats, statistics(workers_.reports(), stop));
+  return lost > 0 ? 1 : 0;
+}
+
+int run(const Options& options) {
+  const config::BoxConfig config = config::load_box(options.config);
+  for (const config::PortConfig* port : {&config.host, &config.wan}) check_arguments(*port, config.process.workers());
+  if (options.check) return check(config, options);
+  wire::check_icrc_routine();
+  spdlog::info("ICRC by {}", wire::icrc_routine_name());
+  // Before anything slow, so that a signal during the start is not lost.
+  Requests& requests = requests_by_signal();
+  reload_by_signal();
+  check_machine(config);
+  Run box(options, config, requests);
+  box.attend();
+  return box.finish(box.run());
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("run", "run a box: accelerate RoCEv2 between a host port and a WAN port");
+  command->add_option("--config", options->config, "configuration of the box (YAML)")->required();
+  command->add_option("--stats", options->stats,
+                      "write what was counted to this file (JSON) at the end and at SIGUSR1");
+  CLI::Option* check = command->add_flag("--check", options->check,
+                                         "check the configuration, show what memory it needs, and do nothing else");
+  command->add_flag("--json", options->json, "with --check: what memory it needs as JSON")->needs(check);
+  command->callback([options, &exit_code] { exit_code = guarded("run", [&] { return run(*options); }); });
+}
+
+}  // namespace longhaul::app
