@@ -44,7 +44,7 @@ bool answers_head(const NearFlow& flow, std::uint32_t psn, std::uint32_t msn) {
 
 Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
-  if (flow.phase == Phase::ended || flow.phase == Phase::failed) {
+  if (is_over(flow)) {
     if (flow.phase == Phase::failed) {
       if (flow.doubted())
         resolve(flow, frame, now);
@@ -250,7 +250,7 @@ void NearPart::note_credits(NearFlow& flow, const wire::Aeth& aeth, Verdict verd
 
 // What waited in custody for this may be acknowledged from now on.
 void NearPart::confirmed(NearFlow& flow) {
-  flow.phase = Phase::confirmed;
+  flow.move(PhaseEvent::answer_agreed);
   flow.was_confirmed = flow.msn_known = true;
   end_contest(flow, kUnproven);
   ++counters_[Counter::flows_confirmed];
@@ -279,7 +279,7 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       // What custody has would be acknowledged now, and whatever comes next.
       if (outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return let_go(flow);
       end_contest(flow, kDoubted | kUnproven);
-      flow.phase = Phase::confirmed;
+      flow.move(PhaseEvent::msn_learned);
       flow.msn_known = true;
       ++counters_[Counter::flows_rejoined];
       return;
@@ -356,9 +356,7 @@ Verdict NearPart::fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now) 
   if (!psn_lt(psn, flow.h)) {
     // The requester has not been told more than is true: its own error, its own handling. The QP is done for.
     release_before(flow, psn, now);
-    release_all(flow);
-    flow.phase = Phase::ended;
-    flow.deadline = kNever;
+    end_custody(flow, PhaseEvent::refused);
     return Verdict::forward;
   }
   if (flow.shared()) return shared_nak(flow, psn, now);
@@ -473,7 +471,7 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
   if (psn_lt(flow.tail, flow.una)) {
     // Answered beyond custody: what is taken next follows from there.
     flow.tail = flow.una;
-    flow.phase = Phase::plain;  // and its messages were not counted
+    flow.move(PhaseEvent::answered_beyond);  // and its messages were not counted
   }
   // What an answer below h released, the requester knows; all else it learns from this very answer, which is forwarded.
   advance_h(flow, flow.una);

@@ -246,7 +246,7 @@ void NearPart::drop_never_sent(NearFlow& flow) {
 
 // Nothing in custody was acknowledged, so the requester has it still.
 void NearPart::let_go(NearFlow& flow) {
-  enter_plain(flow);
+  flow.move(PhaseEvent::let_go);
   if (flow.queue.empty()) return;
   outlet_.settle();  // frames of the burst point at custody
   release_all(flow);
@@ -422,7 +422,7 @@ void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn,
   if (observer_ != nullptr) observer_->on_began_again(flow.identity, now);
   outlet_.began_again(flow);
   flow.silent = kUnproven;
-  flow.phase = Phase::plain;
+  flow.move(PhaseEvent::began_again);
   flow.una = flow.h = flow.tail = flow.examined_end = una;
   flow.sent_top = flow.late_end = flow.newcomer.top_from(una);
   flow.msn_h = msn;
@@ -453,15 +453,13 @@ void NearPart::end_unconfirmed(NearFlow& flow, Time now) {
   if (flow.phase == Phase::failed) return;
   if (flow.owes()) count_unconfirmed(flow, flow.h, now);
   outlet_.settle();
-  release_all(flow);
+  end_custody(flow, PhaseEvent::undecided);
   if (flow.record != nullptr) flow.record->answered(flow.bytes_answered);
   const std::uint32_t top = psn_lt(flow.h, flow.tail) ? flow.tail : flow.h;
   flow.una = flow.h = flow.tail = flow.examined_end = top;
   if (psn_lt(flow.sent_top, top)) flow.sent_top = top;
   flow.resending = flow.one_probe = flow.probe_out = false;
-  enter_plain(flow);
   flow.hold_until = 0;
-  flow.deadline = kNever;
 }
 
 }  // namespace longhaul::custody

@@ -10,6 +10,7 @@
 #include "custody/loss_window.hpp"
 #include "custody/observer.hpp"
 #include "custody/packet_queue.hpp"
+#include "custody/phase.hpp"
 #include "custody/recent_requests.hpp"
 #include "custody/rtt.hpp"
 #include "custody/window.hpp"
@@ -19,22 +20,6 @@
 #include "wire/headers.hpp"
 
 namespace longhaul::custody {
-
-/// How far the box answers for a flow.
-///
-///   unconfirmed --real answer agrees--> confirmed --limit, drain, unknown opcode--> plain
-///        |                                  ^                                         |
-///        | answer beyond custody            +-- real answer gives the MSN -- rejoining <-- custody empty, room again
-///        v
-///      plain                    any --fatal NAK below h, given up--> failed        any --closed--> ended
-enum class Phase : std::uint8_t {
-  unconfirmed,  ///< custody is taken, nothing acknowledged: no real answer has agreed yet
-  confirmed,    ///< custody is taken and acknowledged
-  plain,        ///< new packets pass without custody; what is in custody goes on
-  rejoining,    ///< custody is taken again, but packets before it are not answered and the MSN is not known
-  failed,       ///< acknowledged data was lost: each request is answered by the fatal NAK (design rule 6)
-  ended,        ///< closed or in error at the responder: everything passes
-};
 
 class RecordSlot;
 
@@ -71,7 +56,7 @@ struct alignas(64) NearFlow {
   std::uint32_t late_end = 0;      ///< packets before it were held back by design: their pseudo-ACKs measure no delay
   std::uint32_t examined_end = 0;  ///< policy window: first PSN after those that may be acknowledged; never before h
 
-  Phase phase = Phase::unconfirmed;
+  CurrentPhase phase;
   flow::Policy policy = flow::Policy::off;
   bool msn_known = false;         ///< msn_base is: what is in custody may be acknowledged
   bool trusted = true;            ///< false: MSN disagreed or no answers come; nothing more is acknowledged
@@ -121,8 +106,9 @@ struct alignas(64) NearFlow {
   Duration give_up = 0;
   Time read_stall_since = 0;  ///< requests wait behind an unfinished READ or atomic to be acknowledged; 0: none do
   flow::Policy next_policy = flow::Policy::off;  ///< what rejoining will make `policy`
-  bool probe_settled = false;   ///< the last probe's answer came too early to be its own, and nothing followed it
-  std::uint32_t read_next = 0;  ///< next response expected of the oldest READ in custody
+  bool probe_settled = false;    ///< the last probe's answer came too early to be its own, and nothing followed it
+  bool misplaced_event = false;  ///< one came that its phase does not know (inconsistency() says so)
+  std::uint32_t read_next = 0;   ///< next response expected of the oldest READ in custody
 
   // End-to-end credits (IBTA vol. 1, 9.7.7.2). Receives are counted as messages are: from where custody began.
   std::uint64_t receive_limit = 0;      ///< receives that the responder has announced
@@ -157,6 +143,12 @@ struct alignas(64) NearFlow {
   std::uint32_t read_again_last = 0;  ///< PSN of the last response of the READ that was asked for again
   Time repeated_at = 0;               ///< when the requester last asked for what was acknowledged
   std::uint64_t examined_bytes = 0;   ///< bytes_taken up to there
+
+  /// The one way from phase to phase.
+  void move(PhaseEvent event) {
+    if (!phase.move(event)) [[unlikely]]
+      misplaced_event = true;
+  }
 
   bool doubted() const { return (silent & kDoubted) != 0; }
   /// The requests that name its responder may be another connection's.

@@ -196,6 +196,8 @@ class NearPart {
   [[gnu::cold]] void follow_link(std::uint64_t sent, std::uint64_t received, Time now);
 
  private:
+  static void vouched(NearFlow& flow);
+
   // request.cpp
   struct Span {
     std::uint32_t psn;
@@ -223,9 +225,8 @@ class NearPart {
   [[gnu::always_inline]] inline bool sends_at_once(const NearFlow& flow, Time now) const;
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
   static rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);
-  static void enter_plain(NearFlow& flow);
   bool may_rejoin(const NearFlow& flow, const Span& span) const;
-  void start_rejoining(NearFlow& flow, const Span& span);
+  void start_rejoining(NearFlow& flow, const Span& span, PhaseEvent why);
 
   // answer.cpp
   [[gnu::cold, gnu::noinline]] static void note_unseen(NearFlow& flow, const wire::Frame& frame);
@@ -264,6 +265,8 @@ class NearPart {
   void note_read_stall(NearFlow& flow, Time now);
   void end_read_stall(NearFlow& flow, Time now);
   void release_all(NearFlow& flow);
+  /// All of custody goes, and with it the flow's timer. What was owed is counted by now.
+  void end_custody(NearFlow& flow, PhaseEvent why);
 
   // identity.cpp
   static bool same_request(const rte_mbuf* held, const wire::Frame& frame);

@@ -76,7 +76,7 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
       return pass_plain(flow, frame, span);
     case Phase::plain:
       if (is_new && may_rejoin(flow, span)) {
-        start_rejoining(flow, span);
+        start_rejoining(flow, span, PhaseEvent::room_again);
         return in_order(flow, frame, span, mbuf, now);
       }
       if (psn_lt(span.psn, flow.tail)) return repeated(flow, frame, span, now);
@@ -129,7 +129,7 @@ bool NearPart::sends_newest(const NearFlow& flow, Time now) const {
 Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {
   flow.gap_nak_wanted = flow.gap_nak_sent = false;
   if (idle_for_long(flow, now)) [[unlikely]] {
-    start_rejoining(flow, span);
+    start_rejoining(flow, span, PhaseEvent::idle_long);
     outlet_.rejoins(flow, frame);
   }
   // What holds custody back may be of another life than this request: it does not wait behind it.
@@ -149,7 +149,7 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
         return Verdict::drop;
       }
     }
-    enter_plain(flow);
+    flow.move(PhaseEvent::request_passed);
     return pass_plain(flow, frame, span);
   }
   count_new(flow, frame, span);
@@ -192,7 +192,7 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
     if (!flow.gap_nak_sent) flow.gap_nak_wanted = true;
     return Verdict::drop;
   }
-  if (flow.phase != Phase::unconfirmed) enter_plain(flow);
+  flow.move(PhaseEvent::gap_passed);
   note_leap(flow, frame, span, now);
   return pass_plain(flow, frame, span);
 }
@@ -372,16 +372,13 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
   return true;
 }
 
-// Custody goes on; what was taken while rejoining has no known MSN and is not acknowledged.
-void NearPart::enter_plain(NearFlow& flow) { flow.phase = Phase::plain; }
-
 bool NearPart::may_rejoin(const NearFlow& flow, const Span& span) const {
   return flow.queue.empty() && flow.una != flow.first_psn && flow.next_policy != flow::Policy::off && flow.trusted &&
          !draining_ && span.known && span.psn == flow.sent_top;
 }
 
-void NearPart::start_rejoining(NearFlow& flow, const Span& span) {
-  flow.phase = Phase::rejoining;
+void NearPart::start_rejoining(NearFlow& flow, const Span& span, PhaseEvent why) {
+  flow.move(why);
   flow.policy = flow.next_policy;
   flow.msn_known = false;
   flow.tail = span.psn;

@@ -160,7 +160,7 @@ Duration NearPart::timeout_of(const NearFlow& flow) const {
 // Decides when on_timer() must look at the flow again. It resends only what the box owes: the rest is the requester's
 // own business.
 void NearPart::arm(NearFlow& flow, Time now) {
-  if (flow.queue.empty() || flow.phase == Phase::ended || flow.phase == Phase::failed) {
+  if (flow.queue.empty() || is_over(flow)) {
     flow.deadline = kNever;
     return;
   }
@@ -233,10 +233,8 @@ void NearPart::give_up(NearFlow& flow, Time now) {
   }
   // No answer takes this path (or the responder is gone), and nothing was promised: back to plain RoCE for good.
   ++counters_[Counter::flows_unanswered];
-  release_all(flow);
+  end_custody(flow, PhaseEvent::unanswered);
   flow.trusted = false;
-  flow.phase = Phase::plain;
-  flow.deadline = kNever;
 }
 
 void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now) {
@@ -250,14 +248,12 @@ void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Ti
   flow.fatal_nak_wanted = (psn_lt(flow.h, flow.sent_top) || psn_lt(flow.h, flow.tail)) && !may_have_left(flow, now);
   flow.fatal_code = code;
   flow.fatal_psn = flow.h;
-  flow.phase = Phase::failed;
   // What the responder's answers say of it from here on is counted from una.
   const std::uint32_t msn = psn_add(flow.msn_base, flow.msn_released);
   note_asked(flow);
-  release_all(flow);
+  end_custody(flow, PhaseEvent::data_lost);
   flow.msn_base = msn;
   flow.msn_released = 0;
-  flow.deadline = kNever;
 }
 
 // A port may still have the packet itself.

@@ -71,7 +71,7 @@ DEFECTS = [
     Defect('a released packet is not freed', 'lib/custody/answer.cpp',
            '  give_back(mbuf);\n}', '  rte_mbuf_refcnt_update(mbuf, 1);\n  give_back(mbuf);\n}', 7),
     Defect('what custody cannot take is dropped', 'lib/custody/request.cpp',
-           '    enter_plain(flow);\n    return pass_plain(flow, frame, span);\n  }\n  count_new',
+           '    flow.move(PhaseEvent::request_passed);\n    return pass_plain(flow, frame, span);\n  }\n  count_new',
            '    return Verdict::drop;\n  }\n  count_new', 8),
     Defect('lets go of one packet too many at a NAK', 'lib/custody/answer.cpp',
            '  ++counters_[Counter::absorbed_psn_naks];\n  lives(flow, now);\n  release_before(flow, psn, now);',
