@@ -39,7 +39,7 @@ void NearPart::established(NearFlow& flow) {
 // Custody begins where the connection does, with MSN 0: no answer has to teach it.
 void NearPart::vouched(NearFlow& flow) {
   flow.move(PhaseEvent::cm_vouched);
-  flow.was_confirmed = flow.msn_known = true;
+  flow.trust.was_confirmed = flow.trust.msn_known = true;
 }
 
 // From here on as after any stretch of plain RoCE: custody, and an ACK that covers what went before it.
@@ -47,7 +47,7 @@ void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn
   flow.move(PhaseEvent::begun_midway);
   flow.answered_at = now;
   flow.next_policy = flow.policy;
-  flow.was_confirmed = true;
+  flow.trust.was_confirmed = true;
   place(flow, una, next_psn);
   flow.first_psn = wire::psn_add(una, -1);
   flow.msn_h = msn;
@@ -58,12 +58,12 @@ void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn
 void NearPart::begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes) const {
   flow.move(PhaseEvent::found_in_record);
   place(flow, promise.h, promise.h);
-  flow.fatal_psn = promise.h;
+  flow.failure.psn = promise.h;
   flow.msn_h = flow.msn_base = promise.msn_h;
-  flow.lost_bytes = lost_bytes;
+  flow.failure.lost_bytes = lost_bytes;
   flow.give_up = settings_.give_up;
   flow.confirm_again = std::min(settings_.confirm_again, kConfirmAgainUnannounced);
-  flow.from_record = true;
+  flow.failure.from_record = true;
 }
 
 void NearPart::end(NearFlow& flow, Time now) {
@@ -88,9 +88,9 @@ void NearPart::end_custody(NearFlow& flow, PhaseEvent why) {
 }
 
 void NearPart::count_untold(const NearFlow& flow, Time now) {
-  if (flow.told) return;
-  counters_[Counter::closed_untold_bytes] += flow.lost_bytes;
-  if (observer_ != nullptr) observer_->on_closed_untold(flow.identity, flow.lost_bytes, now);
+  if (flow.failure.told) return;
+  counters_[Counter::closed_untold_bytes] += flow.failure.lost_bytes;
+  if (observer_ != nullptr) observer_->on_closed_untold(flow.identity, flow.failure.lost_bytes, now);
 }
 
 void NearPart::abandon(NearFlow& flow, std::string_view why, Time now) {

@@ -92,7 +92,7 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
     if (!held && !(from_traffic && custody::NearPart::answered_lately(flow, now))) continue;
     ++counters[Counter::connection_qpn_held];
     // Its answers go to the same QPN.
-    if (held && key == Side::wan) flow.silent |= custody::kShared;
+    if (held && key == Side::wan) flow.trust.silent |= custody::kShared;
     return std::nullopt;
   }
   for (const Side key : {Side::host, Side::wan})
@@ -133,7 +133,7 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
   const bool may_be_under_way = (looks_since != 0 && now - looks_since < flow::CmTracker::kPendingLife) ||
                                 learner.has_seen(info, now) || elsewhere_seen(info, starting_psn);
   tracker.bind(*index, wants_word && !may_be_under_way);
-  if (wants_word) connections[*index].near.silent |= custody::kUnproven;
+  if (wants_word) connections[*index].near.trust.silent |= custody::kUnproven;
   near.begin(connections[*index].near, starting_psn, info.retry_count * info.ack_timeout, proven && !may_be_under_way,
              now);
   record_connection(*index);
@@ -246,7 +246,7 @@ bool Engine::Impl::knows(const flow::ConnectionInfo& info, std::uint32_t psn) co
 // contested flow's neighbours the learner may know nothing: it had no room, or is not to learn.
 bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) {
   const flow::ConnectionInfo& info = table[index_of(flow)];
-  const bool unseen = learner.is_blind(now) || (flow.was_confirmed && !settings.learn_from_traffic);
+  const bool unseen = learner.is_blind(now) || (flow.trust.was_confirmed && !settings.learn_from_traffic);
   if (flow.contested() && unseen) return true;
   return learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);
 }
