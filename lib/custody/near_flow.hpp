@@ -14,6 +14,7 @@
 #include "custody/recent_requests.hpp"
 #include "custody/rtt.hpp"
 #include "custody/window.hpp"
+#include "flow/connection_table.hpp"
 #include "flow/policy.hpp"
 #include "flow/side.hpp"
 #include "flow/time.hpp"
@@ -120,6 +121,7 @@ struct alignas(64) NearFlow {
   std::uint32_t path_mtu = 0;      ///< bytes
   std::uint32_t late_end = 0;      ///< packets before it were held back by design: their pseudo-ACKs measure no delay
   std::uint32_t examined_end = 0;  ///< policy window: first PSN after those that may be acknowledged; never before h
+  flow::ConnectionIndex connection = 0;  ///< by which the Outlet knows the flow
 
   CurrentPhase phase;
   flow::Policy policy = flow::Policy::off;
@@ -127,7 +129,6 @@ struct alignas(64) NearFlow {
   Owed owed;
   bool credits_used = false;  ///< the last real ACK carried credits
   bool withheld = false;      ///< the packet at to_acknowledge was counted as withheld
-  bool in_backlog = false;    ///< the engine's list of flows with something to send
   Resend resend;
 
   // ---- lines 1 and 2: custody

@@ -23,7 +23,7 @@ struct rte_mempool;
 
 namespace longhaul::custody {
 
-/// Where the near part's frames go. The engine implements it.
+/// Where the near part's frames go. The engine implements it, and knows each flow by NearFlow::connection.
 class Outlet {
  public:
   virtual ~Outlet() = default;
@@ -102,17 +102,17 @@ class NearPart {
         observer_(observer),
         first_timeout_(settings.rto_initial) {}
 
-  /// Prepares `flow`, whose identity, policy and path MTU are set, to begin at `starting_psn` with MSN 0. `proven`: it
-  /// is no forger's, and none of its packets can have passed before; otherwise a real answer must agree first, whatever
-  /// the settings say, unless established() comes before its first packet.
+  /// Prepares `flow`, whose identity, connection, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
+  /// `proven`: it is no forger's, and none of its packets can have passed before; otherwise a real answer must agree
+  /// first, whatever the settings say, unless established() comes before its first packet.
   void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, bool proven, Time now);
   void established(NearFlow& flow);
 
   /// The same for a flow of an earlier process: `promise` was made and `lost_bytes` of it not delivered.
   void begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes) const;
 
-  /// Prepares `flow`, whose identity, policy and path MTU are set, to begin in the middle of its traffic: requests
-  /// before `next_psn` have passed, and the responder has answered those before `una`.
+  /// Prepares `flow`, whose identity, connection, policy and path MTU are set, to begin in the middle of its traffic:
+  /// requests before `next_psn` have passed, and the responder has answered those before `una`.
   void begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn, Time now);
 
   /// A packet with `psn`, or an answer to it, can be this flow's. Otherwise its QPN has another user that nobody
