@@ -26,24 +26,24 @@ std::uint64_t NearPart::window_of(const NearFlow& flow, Time now) const {
 
 void NearPart::acknowledge(NearFlow& flow, Time now) {
   if (flow.phase == Phase::failed) {
-    if (flow.fatal_nak_wanted && !flow.doubted() &&
-        send_made(flow, flow.fatal_psn, flow.msn_h, wire::nak_syndrome(flow.fatal_code), Counter::fatal_naks) &&
-        flow.told < 255)
-      ++flow.told;
-    flow.fatal_nak_wanted = false;
-    flow.fatal_psn = flow.h;
+    if (flow.owed.fatal_nak && !flow.doubted() &&
+        send_made(flow, flow.failure.psn, flow.msn_h, wire::nak_syndrome(flow.failure.code), Counter::fatal_naks) &&
+        flow.failure.told < 255)
+      ++flow.failure.told;
+    flow.owed.fatal_nak = false;
+    flow.failure.psn = flow.h;
     return;
   }
   // What was wanted earlier in the burst that ended it would acknowledge what has just been counted as lost.
   if (flow.phase == Phase::ended) {
-    flow.reacknowledge = flow.repair_nak_wanted = flow.gap_nak_wanted = false;
+    flow.owed = Owed{};
     return;
   }
 
   if (may_acknowledge(flow)) {
     examine(flow, now);
     if (flow.policy == flow::Policy::window) acknowledge_within_message(flow, now);
-    if (flow.gap_nak_wanted && flow.phase == Phase::confirmed && flow.queue.to_acknowledge() == nullptr &&
+    if (flow.owed.gap_nak == GapNak::owed && flow.phase == Phase::confirmed && flow.queue.to_acknowledge() == nullptr &&
         may_ask_for(flow, flow.tail, now))
       nak_gap(flow);
   } else {
@@ -51,19 +51,20 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
   }
 
   // What it sends again then would overtake what custody is still to send, and be discarded.
-  if (flow.repair_nak_wanted && flow.silent == 0 && flow.queue.unsent() == nullptr) {
-    flow.repair_nak_wanted = false;
+  if (flow.owed.repair_nak && flow.trust.silent == 0 && flow.queue.unsent() == nullptr) {
+    flow.owed.repair_nak = false;
     if (psn_lt(flow.h, flow.sent_top) && may_ask_for(flow, flow.h, now))  // all may be answered by now
       send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::repair_naks);
   }
   // With custody empty it is what the responder said itself just now.
-  if (std::exchange(flow.reacknowledge, false) && flow.silent == 0 && (flow.queue.empty() || !may_have_left(flow, now)))
+  if (std::exchange(flow.owed.ack_again, false) && flow.trust.silent == 0 &&
+      (flow.queue.empty() || !may_have_left(flow, now)))
     send_made(flow, psn_add(flow.h, -1), flow.msn_h, ack_syndrome(flow), Counter::pseudo_acks_repeated);
 }
 
 bool NearPart::may_acknowledge(const NearFlow& flow) const {
-  return (flow.phase == Phase::confirmed || flow.phase == Phase::plain) && flow.trusted && !draining_ &&
-         flow.msn_known && flow.silent == 0;
+  return (flow.phase == Phase::confirmed || flow.phase == Phase::plain) && !flow.trust.lost && !draining_ &&
+         flow.trust.msn_known && flow.trust.silent == 0;
 }
 
 // The box would speak though the requester sent nothing new in this burst: over an answer, a timer, a port. Where
@@ -96,7 +97,7 @@ void NearPart::examine(NearFlow& flow, Time now) {
     if (flow.policy == flow::Policy::window) {
       flow.examined_end = psn_add(held.last_psn, 1);
       flow.examined_bytes = held.end_bytes;
-      flow.ack_asked = flow.ack_asked || held.ack_req;
+      flow.owed.ack = flow.owed.ack || held.ack_req;
     } else if (held.ack_req) {
       const Time cause = psn_lt(held.psn, flow.late_end) ? kNever : held.received_at;
       pseudo_ack(flow, held.last_psn, held.msn, held.end_bytes, cause, now);
@@ -141,7 +142,7 @@ bool NearPart::is_beyond_window(const NearFlow& flow, std::uint64_t unanswered, 
 void NearPart::pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause,
                           Time now) {
   promise(flow, psn_add(psn, 1), psn_add(flow.msn_base, msn), bytes);
-  flow.reacknowledge = false;  // this ACK says more
+  flow.owed.ack_again = false;  // this ACK says more
   const std::uint8_t syndrome = ack_syndrome(flow);
   if (observer_ != nullptr)
     observer_->on_pseudo_ack(flow.identity, {flow.ack.destination_qpn(), psn, flow.msn_h, syndrome, flow.ack.p_key()},
@@ -153,13 +154,13 @@ void NearPart::pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, 
 void NearPart::acknowledge_within_message(NearFlow& flow, Time now) {
   const std::int32_t pending = psn_diff(flow.examined_end, flow.h);
   if (pending == 0) {
-    flow.ack_asked = false;
+    flow.owed.ack = false;
     return;
   }
   const rte_mbuf* next = flow.queue.to_acknowledge();
   const bool last_has_come = next != nullptr && held_in(next).msn != flow.msn_released;
-  if (!last_has_come && !flow.ack_asked && pending < kPacketsUnasked) return;
-  flow.ack_asked = false;
+  if (!last_has_come && !flow.owed.ack && pending < kPacketsUnasked) return;
+  flow.owed.ack = false;
   pseudo_ack(flow, psn_add(flow.examined_end, -1), flow.msn_released, flow.examined_bytes, kNever, now);
 }
 
@@ -171,8 +172,7 @@ bool NearPart::may_ask_for(const NearFlow& flow, std::uint32_t psn, Time now) co
 
 // A NAK acknowledges what precedes it, so it comes when all of that may be acknowledged.
 void NearPart::nak_gap(NearFlow& flow) {
-  flow.gap_nak_wanted = false;
-  flow.gap_nak_sent = true;
+  flow.owed.gap_nak = GapNak::sent;
   flow.examined_end = flow.tail;
   promise(flow, flow.tail, psn_add(flow.msn_base, flow.msn_tail), flow.bytes_taken);
   send_made(flow, flow.tail, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::pseudo_naks);
@@ -189,7 +189,6 @@ std::uint8_t NearPart::ack_syndrome(const NearFlow& flow) {
 void NearPart::promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h, std::uint64_t bytes) {
   flow.h = h;
   flow.msn_h = msn_h;
-  flow.acknowledged_any = true;
   flow.bytes_promised = bytes;
   if (flow.record != nullptr) flow.record->promise(h, msn_h, bytes);
 }

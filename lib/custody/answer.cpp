@@ -44,7 +44,7 @@ bool answers_head(const NearFlow& flow, std::uint32_t psn, std::uint32_t msn) {
 
 Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
-  if (flow.phase == Phase::ended || flow.phase == Phase::failed) {
+  if (is_over(flow)) {
     if (flow.phase == Phase::failed) {
       if (flow.doubted())
         resolve(flow, frame, now);
@@ -121,7 +121,7 @@ bool NearPart::answered_unseen(const NearFlow& flow, std::uint32_t psn) {
 // and would be believed if a fatal NAK repeated it later.
 void NearPart::follow_failed(NearFlow& flow, const wire::Frame& frame) {
   if (!is_ack(frame) || psn_lt(frame.psn(), flow.h) || psn_le(flow.sent_top, frame.psn())) return;
-  flow.h = flow.fatal_psn = psn_add(frame.psn(), 1);
+  flow.h = flow.failure.psn = psn_add(frame.psn(), 1);
   flow.msn_h = frame.aeth().msn;
   if (psn_lt(flow.tail, flow.h)) flow.tail = flow.h;
 }
@@ -143,17 +143,17 @@ Verdict NearPart::disagreed() {
 // connection's, whose requester has the same QPN. A response, and the last ACK again, may still answer what was asked
 // for again, so they take nothing from what is owed.
 void NearPart::note_stray(NearFlow& flow, bool certain, Time now) {
-  if (flow.queue.empty() || (flow.silent & ~kRepeated) != 0 || answered_lately(flow, now)) return;
+  if (flow.queue.empty() || (flow.trust.silent & ~kRepeated) != 0 || answered_lately(flow, now)) return;
   if (!flow.owes())
     let_go(flow);
   else if (certain)
-    flow.silent |= kShared;
+    flow.trust.silent |= kShared;
 }
 
 // The answer fits custody, and may be the other connection's: what it releases is counted as unconfirmed.
 void NearPart::share(NearFlow& flow, std::uint32_t end, Time now) {
   if (!flow.owes())
-    flow.silent &= ~kShared;
+    flow.trust.silent &= ~kShared;
   else if (psn_lt(flow.una, end))
     count_unconfirmed(flow, psn_lt(end, flow.h) ? end : flow.h, now);
 }
@@ -192,9 +192,9 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
                            flow.phase == Phase::confirmed, flow.h, now);
   // The responder answers in order: the READ asked for again is answered, or this tells the requester that it was lost.
   bool ends_wait = false;
-  if ((flow.silent & kReadAgain) != 0 && psn_le(flow.read_again_last, psn)) [[unlikely]] {
+  if ((flow.trust.silent & kReadAgain) != 0 && psn_le(flow.read_again_last, psn)) [[unlikely]] {
     ends_wait = true;
-    flow.silent &= ~kReadAgain;
+    flow.trust.silent &= ~kReadAgain;
   }
   if (psn_lt(psn, flow.una)) return ack_below(flow, frame, now);
   if (flow.phase != Phase::confirmed || !answers_head(flow, psn, aeth.msn)) [[unlikely]] {
@@ -209,11 +209,11 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     // Beyond an unfinished READ: the responder's way to say that the response is lost. The requester must know. It asks
     // for all from there again, and a NAK would ask for what this ACK covers.
     ++counters_[Counter::responses_lost];
-    flow.repair_nak_wanted = false;
+    flow.owed.repair_nak = false;
     return Verdict::forward;
   }
   learn_msn(flow, aeth.msn);
-  const bool absorbed = psn_lt(psn, h) && !ends_wait && !((flow.behind || flow.silent != 0) && is_behind(flow));
+  const bool absorbed = psn_lt(psn, h) && !ends_wait && !((flow.behind || flow.trust.silent != 0) && is_behind(flow));
   const Verdict verdict = absorbed ? Verdict::drop : Verdict::forward;
   note_credits(flow, aeth, verdict);
   if (psn_lt(psn, h)) {
@@ -242,7 +242,7 @@ void NearPart::note_credits(NearFlow& flow, const wire::Aeth& aeth, Verdict verd
   const std::uint64_t limit = flow.receives_released + wire::credits_of(code);
   // The requester may be waiting for more, and does not see an answer that is absorbed.
   if (limit > flow.receive_limit && verdict == Verdict::drop) {
-    flow.reacknowledge = true;
+    flow.owed.ack_again = true;
     if (flow.una == flow.h) flow.msn_h = aeth.msn;
   }
   flow.receive_limit = limit;
@@ -250,8 +250,8 @@ void NearPart::note_credits(NearFlow& flow, const wire::Aeth& aeth, Verdict verd
 
 // What waited in custody for this may be acknowledged from now on.
 void NearPart::confirmed(NearFlow& flow) {
-  flow.phase = Phase::confirmed;
-  flow.was_confirmed = flow.msn_known = true;
+  flow.move(PhaseEvent::answer_agreed);
+  flow.trust.was_confirmed = flow.trust.msn_known = true;
   end_contest(flow, kUnproven);
   ++counters_[Counter::flows_confirmed];
   for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr; mbuf = held_in(mbuf).next)
@@ -279,19 +279,19 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       // What custody has would be acknowledged now, and whatever comes next.
       if (outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return let_go(flow);
       end_contest(flow, kDoubted | kUnproven);
-      flow.phase = Phase::confirmed;
-      flow.msn_known = true;
+      flow.move(PhaseEvent::msn_learned);
+      flow.trust.msn_known = true;
       ++counters_[Counter::flows_rejoined];
       return;
     case Phase::confirmed:
-      if (counted != msn && flow.trusted) {
+      if (counted != msn && !flow.trust.lost) {
         ++counters_[Counter::msn_disagreed];
-        flow.trusted = false;
+        flow.trust.lost = true;
       }
       return;
     case Phase::plain:
       // It is not acknowledged for any more, so this is all that there is to show.
-      if (!flow.trusted && flow.contested() && !outlet_.may_be_anothers(flow, psn_add(flow.una, -1)))
+      if (flow.trust.lost && flow.contested() && !outlet_.may_be_anothers(flow, psn_add(flow.una, -1)))
         end_contest(flow, kUnproven);
       return;
     case Phase::failed:
@@ -323,8 +323,8 @@ Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   // Real stacks follow an RNR NAK by a PSN NAK for the same PSN; and a repeat that was under way before the
   // resend could arrive says nothing about the resend.
   const bool waiting = now < flow.hold_until;
-  const bool just_resent =
-      flow.rewound_at != 0 && flow.rewound_to == psn && now - flow.rewound_at < flow.rtt.minimum() / 4 * 3;
+  const bool just_resent = flow.resend_marks.rewound_at != 0 && flow.resend_marks.rewound_to == psn &&
+                           now - flow.resend_marks.rewound_at < flow.rtt.minimum() / 4 * 3;
   if (waiting || just_resent) {
     ++counters_[Counter::answers_ignored];
     return Verdict::drop;
@@ -356,15 +356,13 @@ Verdict NearPart::fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now) 
   if (!psn_lt(psn, flow.h)) {
     // The requester has not been told more than is true: its own error, its own handling. The QP is done for.
     release_before(flow, psn, now);
-    release_all(flow);
-    flow.phase = Phase::ended;
-    flow.deadline = kNever;
+    end_custody(flow, PhaseEvent::refused);
     return Verdict::forward;
   }
   if (flow.shared()) return shared_nak(flow, psn, now);
   release_before(flow, psn, now);
   ++counters_[Counter::absorbed_fatal_naks];
-  flow.refused = true;
+  flow.failure.refused = true;
   fail(flow, static_cast<wire::NakCode>(wire::aeth_value(frame.aeth().syndrome)), "fatal NAK from the responder", now);
   return Verdict::drop;
 }
@@ -443,7 +441,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
 void NearPart::advance_h(NearFlow& flow, std::uint32_t psn) {
   if (psn_lt(flow.examined_end, psn)) flow.examined_end = psn;
   if (psn_lt(flow.h, psn)) {
-    flow.reacknowledge = false;  // the answer that says more is on its way
+    flow.owed.ack_again = false;  // the answer that says more is on its way
     flow.h = psn;
     flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
   }
@@ -473,7 +471,7 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
   if (psn_lt(flow.tail, flow.una)) {
     // Answered beyond custody: what is taken next follows from there.
     flow.tail = flow.una;
-    flow.phase = Phase::plain;  // and its messages were not counted
+    flow.move(PhaseEvent::answered_beyond);  // and its messages were not counted
   }
   // What an answer below h released, the requester knows; all else it learns from this very answer, which is forwarded.
   advance_h(flow, flow.una);
@@ -483,8 +481,8 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
 
 void NearPart::progressed(NearFlow& flow, Time now) {
   flow.unanswered_since = flow.answered_at = now;
-  flow.silent &= static_cast<std::uint8_t>(~kRepeated);
-  flow.backoff = 0;
+  flow.trust.silent &= static_cast<std::uint8_t>(~kRepeated);
+  flow.resend.timeouts = 0;
   flow.hold_until = 0;
   settle_probe(flow, now);
   flow.window.on_delivered(flow.bytes_answered, flow.rtt.minimum(), now);
@@ -508,7 +506,7 @@ void NearPart::release_head(NearFlow& flow) {
 
 void NearPart::release_all(NearFlow& flow) {
   while (!flow.queue.empty()) release_head(flow);
-  flow.silent &= static_cast<std::uint8_t>(~kRepeated);
+  flow.trust.silent &= static_cast<std::uint8_t>(~kRepeated);
   flow.read_stall_since = 0;
 }
 

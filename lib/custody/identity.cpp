@@ -121,12 +121,13 @@ bool NearPart::begin_doubt(NearFlow& flow, Time now) {
   if (flow.phase == Phase::ended || (flow.policy == flow::Policy::off && !flow.owes())) return false;
   if (!flow.doubted()) {
     ++counters_[Counter::flows_doubted];
-    flow.silent |= kDoubted;
+    flow.trust.silent |= kDoubted;
     note_asked(flow);
     flow.contradicted_at = 0;
     flow.newcomer.clear();
     flow.newcomer_answered = 0;
-    flow.reacknowledge = flow.gap_nak_wanted = flow.fatal_nak_wanted = false;
+    flow.owed.ack_again = flow.owed.fatal_nak = false;
+    if (flow.owed.gap_nak == GapNak::owed) flow.owed.gap_nak = GapNak::none;
     if (observer_ != nullptr) observer_->on_doubted(flow.identity, now);
   }
   // Each new sign may be of a life of its own, which has not sent what an earlier one did.
@@ -217,7 +218,7 @@ void NearPart::ask_in_doubt(NearFlow& flow, Time now) {
 // Sending goes on with the first packet that was never sent; try_send() decides about that one.
 void NearPart::skip_resends(NearFlow& flow) {
   flow.queue.skip_sent();
-  flow.resending = flow.one_probe = flow.probe_out = false;
+  flow.resend.stop();
 }
 
 // What was never sent was never acknowledged either: its requester has it still, and repeats it if it lives. It must
@@ -233,7 +234,7 @@ void NearPart::drop_never_sent(NearFlow& flow) {
   flow.tail = held_in(dropped).psn;
   flow.msn_tail = last_sent == nullptr ? flow.msn_released : held_in(last_sent).msn;
   flow.bytes_taken = last_sent == nullptr ? flow.bytes_answered : held_in(last_sent).end_bytes;
-  if (psn_lt(flow.tail, flow.resend_end)) flow.resend_end = flow.tail;
+  if (psn_lt(flow.tail, flow.resend_marks.end)) flow.resend_marks.end = flow.tail;
   if (flow.queue.first_read() == nullptr) flow.read_stall_since = 0;
   while (dropped != nullptr) {
     rte_mbuf* next = held_in(dropped).next;
@@ -241,16 +242,16 @@ void NearPart::drop_never_sent(NearFlow& flow) {
     give_back(dropped);
     dropped = next;
   }
-  if (flow.queue.unsent() == nullptr) flow.resending = flow.one_probe = flow.probe_out = false;
+  if (flow.queue.unsent() == nullptr) flow.resend.stop();
 }
 
 // Nothing in custody was acknowledged, so the requester has it still.
 void NearPart::let_go(NearFlow& flow) {
-  enter_plain(flow);
+  flow.move(PhaseEvent::let_go);
   if (flow.queue.empty()) return;
   outlet_.settle();  // frames of the burst point at custody
   release_all(flow);
-  flow.resending = flow.one_probe = flow.probe_out = false;
+  flow.resend.stop();
   flow.tail = flow.examined_end = flow.una;
 }
 
@@ -332,7 +333,7 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   // Of a failed flow: a responder that refused a request is in error and silent, and none repeats its last ACK to a
   // requester that asks for what follows. Nor does one answer when nobody has asked for long.
   const bool of_another =
-      flow.phase == Phase::failed && (flow.refused || flow.told_enough() || (ack && end == flow.una) ||
+      flow.phase == Phase::failed && (flow.failure.refused || flow.failure.told_enough() || (ack && end == flow.una) ||
                                       now - flow.newcomer.last_at() > patience_of(flow));
   const bool proof = !of_another && proves(flow, frame, end);
   if (proof && !outlet_.may_have_moved(flow, frame.psn(), flow.asked_at)) {
@@ -388,8 +389,8 @@ void NearPart::resume(NearFlow& flow, Time now) {
   if (flow.phase == Phase::failed) {
     const auto asked = flow.newcomer.lowest();
     if (!asked || !psn_lt(flow.una, *asked)) return;
-    flow.fatal_psn = psn_lt(*asked, flow.h) ? *asked : flow.h;
-    flow.fatal_nak_wanted = true;
+    flow.failure.psn = psn_lt(*asked, flow.h) ? *asked : flow.h;
+    flow.owed.fatal_nak = true;
   }
   end_contest(flow, kDoubted | kRepeated);
   flow.late_end = flow.tail;
@@ -400,7 +401,7 @@ void NearPart::resume(NearFlow& flow, Time now) {
 
 void NearPart::end_contest(NearFlow& flow, std::uint8_t signs) {
   const bool contested = flow.contested();
-  flow.silent &= static_cast<std::uint8_t>(~signs);
+  flow.trust.silent &= static_cast<std::uint8_t>(~signs);
   if (contested && !flow.contested()) outlet_.uncontested(flow);
 }
 
@@ -414,21 +415,19 @@ void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn,
       flow.record->open(flow.record->connection());
       flow.record->answered(flow.bytes_answered);
     }
-    flow.told = 0;
-    flow.refused = flow.from_record = false;
-    flow.lost_bytes = 0;
+    flow.failure = Failure{};
   }
   ++counters_[Counter::flows_began_again];
   if (observer_ != nullptr) observer_->on_began_again(flow.identity, now);
   outlet_.began_again(flow);
-  flow.silent = kUnproven;
-  flow.phase = Phase::plain;
+  flow.trust.silent = kUnproven;
+  flow.move(PhaseEvent::began_again);
   flow.una = flow.h = flow.tail = flow.examined_end = una;
   flow.sent_top = flow.late_end = flow.newcomer.top_from(una);
   flow.msn_h = msn;
-  flow.msn_known = flow.acknowledged_any = flow.behind = false;
-  flow.trusted = true;
-  flow.resending = flow.one_probe = flow.probe_out = flow.repair_nak_wanted = false;
+  flow.trust.msn_known = flow.trust.lost = flow.behind = false;
+  flow.resend.stop();
+  flow.owed.repair_nak = false;
   flow.hold_until = 0;
   flow.deadline = kNever;
 }
@@ -453,15 +452,13 @@ void NearPart::end_unconfirmed(NearFlow& flow, Time now) {
   if (flow.phase == Phase::failed) return;
   if (flow.owes()) count_unconfirmed(flow, flow.h, now);
   outlet_.settle();
-  release_all(flow);
+  end_custody(flow, PhaseEvent::undecided);
   if (flow.record != nullptr) flow.record->answered(flow.bytes_answered);
   const std::uint32_t top = psn_lt(flow.h, flow.tail) ? flow.tail : flow.h;
   flow.una = flow.h = flow.tail = flow.examined_end = top;
   if (psn_lt(flow.sent_top, top)) flow.sent_top = top;
-  flow.resending = flow.one_probe = flow.probe_out = false;
-  enter_plain(flow);
+  flow.resend.stop();
   flow.hold_until = 0;
-  flow.deadline = kNever;
 }
 
 }  // namespace longhaul::custody

@@ -10,9 +10,11 @@
 #include "custody/loss_window.hpp"
 #include "custody/observer.hpp"
 #include "custody/packet_queue.hpp"
+#include "custody/phase.hpp"
 #include "custody/recent_requests.hpp"
 #include "custody/rtt.hpp"
 #include "custody/window.hpp"
+#include "flow/connection_table.hpp"
 #include "flow/policy.hpp"
 #include "flow/side.hpp"
 #include "flow/time.hpp"
@@ -20,25 +22,9 @@
 
 namespace longhaul::custody {
 
-/// How far the box answers for a flow.
-///
-///   unconfirmed --real answer agrees--> confirmed --limit, drain, unknown opcode--> plain
-///        |                                  ^                                         |
-///        | answer beyond custody            +-- real answer gives the MSN -- rejoining <-- custody empty, room again
-///        v
-///      plain                    any --fatal NAK below h, given up--> failed        any --closed--> ended
-enum class Phase : std::uint8_t {
-  unconfirmed,  ///< custody is taken, nothing acknowledged: no real answer has agreed yet
-  confirmed,    ///< custody is taken and acknowledged
-  plain,        ///< new packets pass without custody; what is in custody goes on
-  rejoining,    ///< custody is taken again, but packets before it are not answered and the MSN is not known
-  failed,       ///< acknowledged data was lost: each request is answered by the fatal NAK (design rule 6)
-  ended,        ///< closed or in error at the responder: everything passes
-};
-
 class RecordSlot;
 
-/// Why nothing is said to the requester in the responder's name: bits of NearFlow::silent.
+/// Why nothing is said to the requester in the responder's name: bits of Trust::silent.
 enum Silence : std::uint8_t {
   /// A READ that is no longer in custody was asked for again: nothing is acknowledged past it (design rule 5) until an
   /// ACK of the responder from there on has passed.
@@ -51,6 +37,71 @@ enum Silence : std::uint8_t {
   /// What custody holds and the requester was told came again. A pseudo-ACK was lost, or another life's requests before
   /// it were, which an ACK for what follows would cover: the responder answers first.
   kRepeated = 16,
+};
+
+/// Whether what the box has counted of this flow may be said in the responder's name.
+struct Trust {
+  bool lost = false;           ///< for good: an MSN disagreed, or no answers come; nothing more is acknowledged
+  bool msn_known = false;      ///< msn_base is: what is in custody may be acknowledged
+  bool was_confirmed = false;  ///< a real answer, or RDMA-CM, has confirmed the flow once
+  std::uint8_t silent = 0;     ///< bits of Silence: nothing is acknowledged while it is not 0
+};
+
+/// The NAK for requests that are missing before one that was dropped: once per gap.
+enum class GapNak : std::uint8_t { none, owed, sent };
+
+/// What the requester is to be told. A packet sets it, and acknowledge() acts on it at the end of the burst.
+struct Owed {
+  bool ack_again = false;  ///< the last ACK once more: the responder gave more credits in an answer that was absorbed
+  bool ack = false;        ///< policy window: a packet before examined_end had AckReq
+  GapNak gap_nak = GapNak::none;
+  bool repair_nak = false;  ///< a PSN NAK for h: the responder has discarded what custody does not have
+  bool fatal_nak = false;   ///< of a failed flow
+};
+
+/// After a timeout the box sends one packet of custody, and waits for its answer before it sends more.
+enum class Probe : std::uint8_t { none, due, out };
+
+/// How far the box is with sending custody again.
+struct Resend {
+  bool active = false;  ///< PacketQueue::unsent() has not reached ResendMarks::end yet
+  Probe probe = Probe::none;
+  std::uint8_t timeouts = 0;  ///< since the last progress, 255 at most
+
+  bool probing() const { return probe != Probe::none; }
+  /// The probe is to be sent once more, if there is one.
+  void take_probe_back() {
+    if (probe == Probe::out) probe = Probe::due;
+  }
+  /// Nothing is sent again any more.
+  void stop() {
+    active = false;
+    probe = Probe::none;
+  }
+};
+
+/// Where the last resend and the last probe were. PSNs.
+struct ResendMarks {
+  std::uint32_t end = 0;         ///< first one after the packets that are being sent again
+  std::uint32_t rewound_to = 0;  ///< of the last rewind
+  Time rewound_at = 0;           ///< and when that was; 0: never
+  std::uint32_t probe_end = 0;   ///< first one after the probe
+  std::uint32_t resume_psn = 0;  ///< where sending stood before the probe
+  bool probe_settled = false;    ///< the last probe's answer came too early to be its own, and nothing followed it
+};
+
+/// What the requester of a failed flow is told, and why.
+struct Failure {
+  std::uint32_t psn = 0;  ///< of the fatal NAK: what its requester has not seen acknowledged
+  wire::NakCode code = wire::NakCode::remote_operational_error;
+  std::uint8_t told = 0;         ///< fatal NAKs that were made, 255 at most
+  bool from_record = false;      ///< an earlier process failed the flow, and sent_top is not known
+  bool refused = false;          ///< by a fatal NAK: the responder is in error
+  std::uint64_t lost_bytes = 0;  ///< acknowledged and not delivered
+
+  /// Frames are rarely lost between box and host, so three fatal NAKs are sure to have ended the requester. Requests
+  /// that still arrive come from another one.
+  bool told_enough() const { return told >= 3; }
 };
 
 /// Laid out by cache lines: a request touches kRequestBytes of it, an answer kAnswerBytes, and the rest is for what is
@@ -70,29 +121,15 @@ struct alignas(64) NearFlow {
   std::uint32_t path_mtu = 0;      ///< bytes
   std::uint32_t late_end = 0;      ///< packets before it were held back by design: their pseudo-ACKs measure no delay
   std::uint32_t examined_end = 0;  ///< policy window: first PSN after those that may be acknowledged; never before h
+  flow::ConnectionIndex connection = 0;  ///< by which the Outlet knows the flow
 
-  Phase phase = Phase::unconfirmed;
+  CurrentPhase phase;
   flow::Policy policy = flow::Policy::off;
-  bool msn_known = false;         ///< msn_base is: what is in custody may be acknowledged
-  bool trusted = true;            ///< false: MSN disagreed or no answers come; nothing more is acknowledged
-  bool was_confirmed = false;     ///< a real answer has agreed once
-  bool acknowledged_any = false;  ///< a pseudo-ACK was made: answers below h are the box's to deal with
-  bool credits_used = false;      ///< the last real ACK carried credits
-  bool withheld = false;          ///< the packet at to_acknowledge was counted as withheld
-  bool in_backlog = false;        ///< the engine's list of flows with something to send
-  // Set by a packet, acted on at the end of its burst
-  bool reacknowledge = false;   ///< the responder gave more credits in an answer that was absorbed: pass them on
-  bool gap_nak_wanted = false;  ///< requests beyond a gap were dropped
-  bool gap_nak_sent = false;    ///< once per gap
-  bool repair_nak_wanted = false;
-  bool fatal_nak_wanted = false;
-  bool ack_asked = false;   ///< policy window: a packet below examined_end had AckReq
-  std::uint8_t silent = 0;  ///< bits of Silence; nothing is acknowledged while it is not 0
-  // Resending
-  bool one_probe = false;    ///< after a timeout: one packet, then wait for its answer
-  bool probe_out = false;    ///< that packet is out
-  bool resending = false;    ///< unsent has not reached resend_end yet
-  std::uint8_t backoff = 0;  ///< resends by timer since the last progress
+  Trust trust;
+  Owed owed;
+  bool credits_used = false;  ///< the last real ACK carried credits
+  bool withheld = false;      ///< the packet at to_acknowledge was counted as withheld
+  Resend resend;
 
   // ---- lines 1 and 2: custody
   PacketQueue queue;
@@ -121,50 +158,43 @@ struct alignas(64) NearFlow {
   Duration give_up = 0;
   Time read_stall_since = 0;  ///< requests wait behind an unfinished READ or atomic to be acknowledged; 0: none do
   flow::Policy next_policy = flow::Policy::off;  ///< what rejoining will make `policy`
-  bool probe_settled = false;   ///< the last probe's answer came too early to be its own, and nothing followed it
-  std::uint32_t read_next = 0;  ///< next response expected of the oldest READ in custody
+  bool misplaced_event = false;                  ///< one came that its phase does not know (inconsistency() says so)
+  std::uint32_t read_next = 0;                   ///< next response expected of the oldest READ in custody
 
   // End-to-end credits (IBTA vol. 1, 9.7.7.2). Receives are counted as messages are: from where custody began.
   std::uint64_t receive_limit = 0;      ///< receives that the responder has announced
   std::uint64_t receives_released = 0;  ///< receives used up by messages before una
   std::uint64_t receives_examined = 0;  ///< by messages before queue.to_acknowledge()
 
-  std::uint32_t probe_end = 0;   ///< first PSN after the probe
-  std::uint32_t resume_psn = 0;  ///< where sending stood before the probe
-  std::uint32_t resend_end = 0;  ///< first PSN after the packets that are being sent again
-  std::uint32_t rewound_to = 0;  ///< PSN of the last rewind
-  Time rewound_at = 0;           ///< and when; 0: never
+  ResendMarks resend_marks;
+  Failure failure;  ///< once it has failed
 
-  std::uint32_t fatal_psn = 0;  ///< of a failed flow: what its requester has not seen acknowledged
-  wire::NakCode fatal_code = wire::NakCode::remote_operational_error;
-  std::uint8_t told = 0;         ///< of a failed flow: fatal NAKs that were made, 255 at most (told_enough())
-  bool from_record = false;      ///< of a failed flow: an earlier process failed it, and sent_top is not known
-  bool refused = false;          ///< of a failed flow: by a fatal NAK; its responder is in error
-  std::uint64_t lost_bytes = 0;  ///< of a failed flow: acknowledged and not delivered
-
-  std::uint32_t first_psn = 0;  ///< where the flow began: while una is there, the responder has answered nothing
-  Duration confirm_again = 0;   ///< idle for longer, the flow is confirmed by an answer again
+  Duration confirm_again = 0;  ///< idle for longer, the flow is confirmed by an answer again
   // Of a doubt (identity.cpp).
   Time asked_at = 0;                        ///< when custody last took a request before it, a gap, or the failure
   Time contradicted_at = 0;                 ///< when an answer first did not continue custody's life; 0: none did
   std::uint32_t doubt_number = 0;           ///< of the last sign of another life; 0: there was none
-  RecentRequests newcomer;                  ///< since then, that may be another life's
-  std::uint32_t newcomer_next = 0;          ///< first PSN after those that its responder has answered,
+  std::uint32_t newcomer_next = 0;          ///< first PSN after those that the responder of a newcomer has answered,
   Time newcomer_answered = 0;               ///< and when it last said so; 0: never
+  RecentRequests newcomer;                  ///< since the doubt began: requests that may be another life's
   std::uint32_t gap_top = 0;                ///< first PSN after the packets dropped beyond a gap
   std::optional<std::uint32_t> unseen_end;  ///< first PSN after requests that were answered and not seen here
 
+  std::uint32_t first_psn = 0;        ///< where the flow began: while una is there, the responder has answered nothing
   std::uint32_t read_again_last = 0;  ///< PSN of the last response of the READ that was asked for again
   Time repeated_at = 0;               ///< when the requester last asked for what was acknowledged
   std::uint64_t examined_bytes = 0;   ///< bytes_taken up to there
 
-  bool doubted() const { return (silent & kDoubted) != 0; }
+  /// The one way from phase to phase.
+  void move(PhaseEvent event) {
+    if (!phase.move(event)) [[unlikely]]
+      misplaced_event = true;
+  }
+
+  bool doubted() const { return (trust.silent & kDoubted) != 0; }
   /// The requests that name its responder may be another connection's.
-  bool contested() const { return (silent & (kDoubted | kUnproven)) != 0; }
-  bool shared() const { return (silent & kShared) != 0; }
-  /// Frames are rarely lost between box and host, so three fatal NAKs are sure to have ended the failed flow's
-  /// requester. Requests that still arrive come from another one.
-  bool told_enough() const { return told >= 3; }
+  bool contested() const { return (trust.silent & (kDoubted | kUnproven)) != 0; }
+  bool shared() const { return (trust.silent & kShared) != 0; }
 
   /// Bytes acknowledged and not delivered start here: packets in [una, h) are the box's responsibility.
   bool owes() const { return !queue.empty() && una != h; }

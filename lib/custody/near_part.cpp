@@ -18,12 +18,10 @@ void place(NearFlow& flow, std::uint32_t una, std::uint32_t sent_top) {
 }  // namespace
 
 void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, bool proven, Time now) {
-  const bool by_cm = settings_.confirm_by_cm && proven;
-  flow.phase = by_cm ? Phase::confirmed : Phase::unconfirmed;
-  flow.was_confirmed = flow.msn_known = by_cm;
+  if (settings_.confirm_by_cm && proven) vouched(flow);
   flow.next_policy = flow.policy;
   // A flow that is only counted must not have its gaps NAKed.
-  if (flow.policy == flow::Policy::off) flow.phase = Phase::plain;
+  if (flow.policy == flow::Policy::off) flow.move(PhaseEvent::policy_changed);
   place(flow, starting_psn, starting_psn);
   flow.first_psn = starting_psn;
   flow.give_up = std::max(settings_.give_up, least_give_up);
@@ -35,16 +33,21 @@ void NearPart::established(NearFlow& flow) {
   end_contest(flow, kUnproven);
   const bool untouched = flow.queue.empty() && flow.una == flow.tail && flow.tail == flow.sent_top;
   if (!settings_.confirm_by_cm || flow.phase != Phase::unconfirmed || !untouched) return;
-  flow.phase = Phase::confirmed;
-  flow.was_confirmed = flow.msn_known = true;
+  vouched(flow);
+}
+
+// Custody begins where the connection does, with MSN 0: no answer has to teach it.
+void NearPart::vouched(NearFlow& flow) {
+  flow.move(PhaseEvent::cm_vouched);
+  flow.trust.was_confirmed = flow.trust.msn_known = true;
 }
 
 // From here on as after any stretch of plain RoCE: custody, and an ACK that covers what went before it.
 void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn, Time now) {
-  flow.phase = Phase::plain;
+  flow.move(PhaseEvent::begun_midway);
   flow.answered_at = now;
   flow.next_policy = flow.policy;
-  flow.was_confirmed = true;
+  flow.trust.was_confirmed = true;
   place(flow, una, next_psn);
   flow.first_psn = wire::psn_add(una, -1);
   flow.msn_h = msn;
@@ -53,14 +56,14 @@ void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn
 }
 
 void NearPart::begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes) const {
-  flow.phase = Phase::failed;
+  flow.move(PhaseEvent::found_in_record);
   place(flow, promise.h, promise.h);
-  flow.fatal_psn = promise.h;
+  flow.failure.psn = promise.h;
   flow.msn_h = flow.msn_base = promise.msn_h;
-  flow.lost_bytes = lost_bytes;
+  flow.failure.lost_bytes = lost_bytes;
   flow.give_up = settings_.give_up;
   flow.confirm_again = std::min(settings_.confirm_again, kConfirmAgainUnannounced);
-  flow.from_record = true;
+  flow.failure.from_record = true;
 }
 
 void NearPart::end(NearFlow& flow, Time now) {
@@ -73,17 +76,21 @@ void NearPart::end(NearFlow& flow, Time now) {
   }
   if (flow.phase == Phase::failed) count_untold(flow, now);
   if (observer_ != nullptr) observer_->on_flow_closed(flow.identity, left, now);
-  release_all(flow);
+  end_custody(flow, PhaseEvent::closed);
   if (flow.record != nullptr) flow.record->clear();
   flow.record = nullptr;
-  flow.phase = Phase::ended;
+}
+
+void NearPart::end_custody(NearFlow& flow, PhaseEvent why) {
+  flow.move(why);
+  release_all(flow);
   flow.deadline = kNever;
 }
 
 void NearPart::count_untold(const NearFlow& flow, Time now) {
-  if (flow.told) return;
-  counters_[Counter::closed_untold_bytes] += flow.lost_bytes;
-  if (observer_ != nullptr) observer_->on_closed_untold(flow.identity, flow.lost_bytes, now);
+  if (flow.failure.told) return;
+  counters_[Counter::closed_untold_bytes] += flow.failure.lost_bytes;
+  if (observer_ != nullptr) observer_->on_closed_untold(flow.identity, flow.failure.lost_bytes, now);
 }
 
 void NearPart::abandon(NearFlow& flow, std::string_view why, Time now) {
@@ -102,7 +109,7 @@ void NearPart::set_policy(NearFlow& flow, flow::Policy policy) {
     flow.policy = policy;
     flow.ack = AckTemplate{};
   }
-  if (flow.phase != Phase::failed && flow.phase != Phase::ended) enter_plain(flow);
+  if (!is_over(flow)) flow.move(PhaseEvent::policy_changed);
 }
 
 void NearPart::set_times(const NearSettings& times) {
@@ -130,9 +137,7 @@ std::uint64_t NearPart::owed_bytes(const NearFlow& flow) {
 }
 
 void NearPart::discard(NearFlow& flow) {
-  release_all(flow);
-  flow.phase = Phase::ended;
-  flow.deadline = kNever;
+  if (flow.phase != Phase::ended) end_custody(flow, PhaseEvent::closed);
 }
 
 void NearPart::congestion(NearFlow& flow, Time now) {

@@ -23,7 +23,7 @@ struct rte_mempool;
 
 namespace longhaul::custody {
 
-/// Where the near part's frames go. The engine implements it.
+/// Where the near part's frames go. The engine implements it, and knows each flow by NearFlow::connection.
 class Outlet {
  public:
   virtual ~Outlet() = default;
@@ -102,17 +102,17 @@ class NearPart {
         observer_(observer),
         first_timeout_(settings.rto_initial) {}
 
-  /// Prepares `flow`, whose identity, policy and path MTU are set, to begin at `starting_psn` with MSN 0. `proven`: it
-  /// is no forger's, and none of its packets can have passed before; otherwise a real answer must agree first, whatever
-  /// the settings say, unless established() comes before its first packet.
+  /// Prepares `flow`, whose identity, connection, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
+  /// `proven`: it is no forger's, and none of its packets can have passed before; otherwise a real answer must agree
+  /// first, whatever the settings say, unless established() comes before its first packet.
   void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, bool proven, Time now);
   void established(NearFlow& flow);
 
   /// The same for a flow of an earlier process: `promise` was made and `lost_bytes` of it not delivered.
   void begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes) const;
 
-  /// Prepares `flow`, whose identity, policy and path MTU are set, to begin in the middle of its traffic: requests
-  /// before `next_psn` have passed, and the responder has answered those before `una`.
+  /// Prepares `flow`, whose identity, connection, policy and path MTU are set, to begin in the middle of its traffic:
+  /// requests before `next_psn` have passed, and the responder has answered those before `una`.
   void begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn, Time now);
 
   /// A packet with `psn`, or an answer to it, can be this flow's. Otherwise its QPN has another user that nobody
@@ -196,6 +196,8 @@ class NearPart {
   [[gnu::cold]] void follow_link(std::uint64_t sent, std::uint64_t received, Time now);
 
  private:
+  static void vouched(NearFlow& flow);
+
   // request.cpp
   struct Span {
     std::uint32_t psn;
@@ -223,9 +225,8 @@ class NearPart {
   [[gnu::always_inline]] inline bool sends_at_once(const NearFlow& flow, Time now) const;
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
   static rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);
-  static void enter_plain(NearFlow& flow);
   bool may_rejoin(const NearFlow& flow, const Span& span) const;
-  void start_rejoining(NearFlow& flow, const Span& span);
+  void start_rejoining(NearFlow& flow, const Span& span, PhaseEvent why);
 
   // answer.cpp
   [[gnu::cold, gnu::noinline]] static void note_unseen(NearFlow& flow, const wire::Frame& frame);
@@ -264,6 +265,8 @@ class NearPart {
   void note_read_stall(NearFlow& flow, Time now);
   void end_read_stall(NearFlow& flow, Time now);
   void release_all(NearFlow& flow);
+  /// All of custody goes, and with it the flow's timer. What was owed is counted by now.
+  void end_custody(NearFlow& flow, PhaseEvent why);
 
   // identity.cpp
   static bool same_request(const rte_mbuf* held, const wire::Frame& frame);

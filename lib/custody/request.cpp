@@ -76,7 +76,7 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
       return pass_plain(flow, frame, span);
     case Phase::plain:
       if (is_new && may_rejoin(flow, span)) {
-        start_rejoining(flow, span);
+        start_rejoining(flow, span, PhaseEvent::room_again);
         return in_order(flow, frame, span, mbuf, now);
       }
       if (psn_lt(span.psn, flow.tail)) return repeated(flow, frame, span, now);
@@ -97,16 +97,16 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
 // pseudo-ACK, or is another, so it is the responder's to answer. So is one that asks on though it was told: another
 // life's may ignore a fatal NAK for its PSN.
 Verdict NearPart::of_failed(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
-  if (psn_lt(span.psn, flow.h) || flow.told_enough()) doubt(flow, frame, span, now);
-  const bool next = flow.from_record || psn_le(span.psn, flow.sent_top);
+  if (psn_lt(span.psn, flow.h) || flow.failure.told_enough()) doubt(flow, frame, span, now);
+  const bool next = flow.failure.from_record || psn_le(span.psn, flow.sent_top);
   if (flow.doubted() || !next) {
     ++counters_[Counter::plain_requests];
     return Verdict::forward;
   }
   reach_sent_top(flow, span);
   // No answer has shown how the responder's look; a request before may have been forged.
-  if (flow.from_record) flow.ack.learn_from_request(frame, flow.identity.requester_qpn);
-  flow.fatal_nak_wanted = true;
+  if (flow.failure.from_record) flow.ack.learn_from_request(frame, flow.identity.requester_qpn);
+  flow.owed.fatal_nak = true;
   ++counters_[Counter::absorbed_failed];
   return Verdict::drop;
 }
@@ -117,7 +117,7 @@ bool NearPart::idle_for_long(const NearFlow& flow, Time now) {
 }
 
 bool NearPart::sends_at_once(const NearFlow& flow, Time now) const {
-  return !flow.resending && !flow.one_probe && now >= flow.hold_until &&
+  return !flow.resend.active && !flow.resend.probing() && now >= flow.hold_until &&
          flow.queue.under_way() < flow.loss_window.packets() && outlet_.may_send();
 }
 
@@ -127,14 +127,14 @@ bool NearPart::sends_newest(const NearFlow& flow, Time now) const {
 }
 
 Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {
-  flow.gap_nak_wanted = flow.gap_nak_sent = false;
+  flow.owed.gap_nak = GapNak::none;
   if (idle_for_long(flow, now)) [[unlikely]] {
-    start_rejoining(flow, span);
+    start_rejoining(flow, span, PhaseEvent::idle_long);
     outlet_.rejoins(flow, frame);
   }
   // What holds custody back may be of another life than this request: it does not wait behind it.
   const bool held_up = flow.doubted() && flow.owes() && (flow.queue.unsent() != nullptr || !sends_at_once(flow, now));
-  const bool off = flow.policy == flow::Policy::off || !flow.trusted || held_up;
+  const bool off = flow.policy == flow::Policy::off || flow.trust.lost || held_up;
   // While draining, what queues behind a resend still goes through custody: it would overtake otherwise.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
   if (off || drained || !span.known || !take(flow, frame, span, mbuf, now)) {
@@ -144,12 +144,12 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
       if (!send_waiting(flow, may_ask ? kLittle : UINT64_MAX, now) && may_ask) {
         // It would overtake what still waits to be sent, and the responder would discard it.
         ++counters_[Counter::dropped_behind_backlog];
-        flow.gap_nak_wanted = true;
+        flow.owed.gap_nak = GapNak::owed;
         flow.gap_top = span.psn;  // nothing beyond it was dropped yet
         return Verdict::drop;
       }
     }
-    enter_plain(flow);
+    flow.move(PhaseEvent::request_passed);
     return pass_plain(flow, frame, span);
   }
   count_new(flow, frame, span);
@@ -172,7 +172,7 @@ bool NearPart::amid_traffic(const NearFlow& flow, Time now) {
 }
 
 bool NearPart::may_nak_gap(const NearFlow& flow) const {
-  return flow.phase == Phase::confirmed && flow.trusted && !draining_ && !flow.doubted();
+  return flow.phase == Phase::confirmed && !flow.trust.lost && !draining_ && !flow.doubted();
 }
 
 // Another life may begin anywhere and come to where custody is. Where there is none, nothing is at stake.
@@ -181,7 +181,7 @@ void NearPart::strange_request(NearFlow& flow, const wire::Frame& frame, Time no
 }
 
 Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
-  const bool first = !flow.gap_nak_wanted && !flow.gap_nak_sent;
+  const bool first = flow.owed.gap_nak == GapNak::none;
   // A requester that is asked for the gap fills it. One that only repeats what is beyond has nothing before it.
   if (may_nak_gap(flow) && !first && psn_lt(span.psn, flow.gap_top)) doubt(flow, frame, span, now);
   if (may_nak_gap(flow) && amid_traffic(flow, now) && may_ask_for(flow, flow.tail, now)) {
@@ -189,10 +189,10 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
     ++counters_[Counter::dropped_beyond_gap];
     flow.gap_top = psn_add(span.last_psn, 1);
     note_asked(flow);
-    if (!flow.gap_nak_sent) flow.gap_nak_wanted = true;
+    if (flow.owed.gap_nak == GapNak::none) flow.owed.gap_nak = GapNak::owed;
     return Verdict::drop;
   }
-  if (flow.phase != Phase::unconfirmed) enter_plain(flow);
+  flow.move(PhaseEvent::gap_passed);
   note_leap(flow, frame, span, now);
   return pass_plain(flow, frame, span);
 }
@@ -204,7 +204,7 @@ void NearPart::note_leap(NearFlow& flow, const wire::Frame& frame, const Span& s
   if (!psn_lt(first_unused(flow), span.psn)) return;
   if (flow.owes()) return doubt(flow, frame, span, now);
   if (flow.policy == flow::Policy::off) return;
-  flow.silent |= kUnproven;
+  flow.trust.silent |= kUnproven;
   let_go(flow);  // it would be overtaken by what passes
 }
 
@@ -225,7 +225,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
     doubt(flow, frame, span, now);
   else if (held_mbuf != nullptr && !flow.doubted()) {
     // The same packet, of the same life or of another that has lost all before it.
-    if (told) flow.silent |= kRepeated;
+    if (told) flow.trust.silent |= kRepeated;
     const Held& held = held_in(held_mbuf);
     // Without a box it would have been under way since it came, and all that came after it: the requester, who has been
     // told of none, has waited for its answer long enough.
@@ -261,8 +261,8 @@ void NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Spa
     // No longer than what was ever sent: a length is easily forged.
     const std::uint32_t newest = psn_add(flow.sent_top, -1);
     const std::uint32_t last = psn_lt(newest, span.last_psn) ? newest : span.last_psn;
-    if ((flow.silent & kReadAgain) == 0 || psn_lt(flow.read_again_last, last)) flow.read_again_last = last;
-    flow.silent |= kReadAgain;
+    if ((flow.trust.silent & kReadAgain) == 0 || psn_lt(flow.read_again_last, last)) flow.read_again_last = last;
+    flow.trust.silent |= kReadAgain;
     if (psn_lt(span.psn, flow.una)) doubt(flow, frame, span, now);
     return;
   }
@@ -286,7 +286,7 @@ void NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Spa
 void NearPart::count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span) {
   if (psn_lt(span.psn, flow.sent_top)) return;
   ++counters_[Counter::requests];
-  if (flow.was_confirmed && frame.opcode != nullptr && frame.ack_req() && !frame.opcode->wants_response())
+  if (flow.trust.was_confirmed && frame.opcode != nullptr && frame.ack_req() && !frame.opcode->wants_response())
     ++counters_[Counter::eligible_requests];
 }
 
@@ -372,18 +372,15 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
   return true;
 }
 
-// Custody goes on; what was taken while rejoining has no known MSN and is not acknowledged.
-void NearPart::enter_plain(NearFlow& flow) { flow.phase = Phase::plain; }
-
 bool NearPart::may_rejoin(const NearFlow& flow, const Span& span) const {
-  return flow.queue.empty() && flow.una != flow.first_psn && flow.next_policy != flow::Policy::off && flow.trusted &&
-         !draining_ && span.known && span.psn == flow.sent_top;
+  return flow.queue.empty() && flow.una != flow.first_psn && flow.next_policy != flow::Policy::off &&
+         !flow.trust.lost && !draining_ && span.known && span.psn == flow.sent_top;
 }
 
-void NearPart::start_rejoining(NearFlow& flow, const Span& span) {
-  flow.phase = Phase::rejoining;
+void NearPart::start_rejoining(NearFlow& flow, const Span& span, PhaseEvent why) {
+  flow.move(why);
   flow.policy = flow.next_policy;
-  flow.msn_known = false;
+  flow.trust.msn_known = false;
   flow.tail = span.psn;
   flow.msn_base = flow.msn_tail = flow.msn_released = 0;
 }

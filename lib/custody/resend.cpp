@@ -17,7 +17,7 @@ using wire::psn_lt;
 
 void NearPart::try_send(NearFlow& flow, Time now, Pace pace) {
   while (rte_mbuf* mbuf = flow.queue.unsent()) {
-    if (now < flow.hold_until || (flow.one_probe && flow.probe_out)) break;
+    if (now < flow.hold_until || flow.resend.probe == Probe::out) break;
     if (flow.queue.under_way() >= flow.loss_window.packets()) break;  // goes on with the next answer
     // Until an answer agrees a box is a wire: nobody has told the requester that it may wait for this packet.
     const bool paced = pace == Pace::kept && flow.phase != Phase::unconfirmed;
@@ -35,11 +35,11 @@ void NearPart::try_send(NearFlow& flow, Time now, Pace pace) {
       break;
     }
     rte_mbuf* frame = nullptr;
-    if (flow.resending) {
-      const bool last = psn_le(flow.resend_end, psn_add(held.last_psn, 1));
+    if (flow.resend.active) {
+      const bool last = psn_le(flow.resend_marks.end, psn_add(held.last_psn, 1));
       // No answer is owed for a packet without AckReq; the end of a resend must have one.
-      if ((last || flow.one_probe) && !held.ack_req && !held.wants_response) frame = with_ack_req(mbuf);
-      if (last) flow.resending = false;
+      if ((last || flow.resend.probing()) && !held.ack_req && !held.wants_response) frame = with_ack_req(mbuf);
+      if (last) flow.resend.active = false;
     }
     // A first transmission goes as it came. Later its next hop may be another (engine/next_hop.hpp).
     if (held.sent) frame = to_next_hop(flow, mbuf, frame);
@@ -48,7 +48,7 @@ void NearPart::try_send(NearFlow& flow, Time now, Pace pace) {
       rte_mbuf_refcnt_update(mbuf, 1);
     }
     flow.queue.mark_sent();
-    if (flow.one_probe) flow.probe_out = true;
+    if (flow.resend.probe == Probe::due) flow.resend.probe = Probe::out;
     outlet_.send_held(flow, mbuf, frame);
   }
 }
@@ -59,7 +59,7 @@ bool NearPart::send_waiting(NearFlow& flow, std::uint64_t most, Time now) {
   if (first == nullptr) return true;
   const std::uint64_t bytes = held_in(flow.queue.newest()).end_bytes - held_in(first).end_bytes + first->pkt_len;
   // In these states it waits for more than the pace.
-  if (bytes > most || flow.doubted() || flow.resending || flow.one_probe) return false;
+  if (bytes > most || flow.doubted() || flow.resend.active || flow.resend.probing()) return false;
   try_send(flow, now, Pace::ignored);
   outlet_.settle();
   return flow.queue.unsent() == nullptr;
@@ -84,8 +84,8 @@ void NearPart::on_refused(NearFlow& flow, rte_mbuf* mbuf) {
   const rte_mbuf* unsent = flow.queue.unsent();
   if (unsent == nullptr || psn_lt(held_in(mbuf).psn, held_in(unsent).psn)) flow.queue.rewind_to(mbuf);
   // The end of a resend may have been among those refused: it must carry AckReq when its turn comes again.
-  if (held_in(mbuf).sent && psn_lt(held_in(mbuf).psn, flow.resend_end)) flow.resending = true;
-  flow.probe_out = false;
+  if (held_in(mbuf).sent && psn_lt(held_in(mbuf).psn, flow.resend_marks.end)) flow.resend.active = true;
+  flow.resend.take_probe_back();
   outlet_.wait_to_send(flow);
 }
 
@@ -95,33 +95,34 @@ void NearPart::rewind(NearFlow& flow, Counter why, Time now) {
   // What has been sent up to now ends where unsent stands.
   const rte_mbuf* unsent = flow.queue.unsent();
   const std::uint32_t sent_end = unsent == nullptr ? flow.tail : held_in(unsent).psn;
-  flow.resend_end = flow.resending && psn_lt(sent_end, flow.resend_end) ? flow.resend_end : sent_end;
-  flow.resending = true;
-  flow.rewound_to = flow.una;
-  flow.rewound_at = now;
+  flow.resend_marks.end =
+      flow.resend.active && psn_lt(sent_end, flow.resend_marks.end) ? flow.resend_marks.end : sent_end;
+  flow.resend.active = true;
+  flow.resend_marks.rewound_to = flow.una;
+  flow.resend_marks.rewound_at = now;
   flow.queue.rewind();
-  flow.probe_out = false;
+  flow.resend.take_probe_back();
   try_send(flow, now);
 }
 
 void NearPart::resend_for_nak(NearFlow& flow, Counter why, Time now) {
-  flow.one_probe = false;  // the path is there: everything again, not one packet
+  flow.resend.probe = Probe::none;  // the path is there: everything again, not one packet
   rewind(flow, why, now);
   // Packets that custody does not have went out too; the responder discarded them and NAKs a gap once only.
-  if (psn_lt(flow.tail, flow.sent_top)) flow.repair_nak_wanted = true;
+  if (psn_lt(flow.tail, flow.sent_top)) flow.owed.repair_nak = true;
 }
 
 // A timeout asks with one packet: either the responder has all the rest, and its answer says so, or it misses this
 // one, and its answer to it lets the rest follow. Sending everything at once would bury a slow path.
 void NearPart::probe(NearFlow& flow, Time now) {
   const rte_mbuf* unsent = flow.queue.unsent();
-  if (!flow.one_probe) {
-    flow.resume_psn = unsent == nullptr ? flow.tail : held_in(unsent).psn;
-    flow.probe_settled = flow.probe_settled && flow.una == flow.probe_end;
+  if (!flow.resend.probing()) {
+    flow.resend_marks.resume_psn = unsent == nullptr ? flow.tail : held_in(unsent).psn;
+    flow.resend_marks.probe_settled = flow.resend_marks.probe_settled && flow.una == flow.resend_marks.probe_end;
   }
   link_.on_loss(now);
-  flow.one_probe = true;
-  flow.probe_end = psn_add(held_in(flow.queue.head()).last_psn, 1);
+  flow.resend.probe = Probe::due;
+  flow.resend_marks.probe_end = psn_add(held_in(flow.queue.head()).last_psn, 1);
   rewind(flow, Counter::resends_timer, now);
 }
 
@@ -129,20 +130,20 @@ void NearPart::probe(NearFlow& flow, Time now) {
 // here: sending goes on where it stood. So does one that comes before the probe could be answered, unless none followed
 // the last such: then it was the probe's own, and the path is shorter than was known.
 void NearPart::settle_probe(NearFlow& flow, Time now) {
-  if (!flow.one_probe) return;
-  flow.one_probe = flow.probe_out = false;
-  const bool none_followed = std::exchange(flow.probe_settled, false);
-  if (flow.una == flow.probe_end) {
-    const Duration took = now - flow.rewound_at;
+  if (!flow.resend.probing()) return;
+  flow.resend.probe = Probe::none;
+  const bool none_followed = std::exchange(flow.resend_marks.probe_settled, false);
+  if (flow.una == flow.resend_marks.probe_end) {
+    const Duration took = now - flow.resend_marks.rewound_at;
     if (none_followed) flow.rtt.sample(took, now);
     if (took >= flow.rtt.minimum()) {
       flow.loss_window.on_loss();
       return;
     }
-    flow.probe_settled = true;
+    flow.resend_marks.probe_settled = true;
   }
-  flow.queue.skip_to(flow.resume_psn);
-  if (psn_le(flow.resend_end, flow.resume_psn)) flow.resending = false;
+  flow.queue.skip_to(flow.resend_marks.resume_psn);
+  if (psn_le(flow.resend_marks.end, flow.resend_marks.resume_psn)) flow.resend.active = false;
 }
 
 // An answer that comes later than this is not waited for any more. What other flows have seen tells nothing of its
@@ -153,14 +154,14 @@ Duration NearPart::patience_of(const NearFlow& flow) const {
 
 Duration NearPart::timeout_of(const NearFlow& flow) const {
   const Duration base = base_timeout_of(flow);
-  const unsigned doublings = std::min<unsigned>(flow.backoff, 16);
+  const unsigned doublings = std::min<unsigned>(flow.resend.timeouts, 16);
   return std::min(base << doublings, std::max(base, settings_.rto_max));
 }
 
 // Decides when on_timer() must look at the flow again. It resends only what the box owes: the rest is the requester's
 // own business.
 void NearPart::arm(NearFlow& flow, Time now) {
-  if (flow.queue.empty() || flow.phase == Phase::ended || flow.phase == Phase::failed) {
+  if (flow.queue.empty() || is_over(flow)) {
     flow.deadline = kNever;
     return;
   }
@@ -204,12 +205,12 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
   const Duration timeout = timeout_of(flow);
   const Time due = timeout_starts(flow, now) + timeout;
   // What waits for its turn to be sent (again) cannot be answered yet.
-  const bool waits = flow.queue.unsent() == flow.queue.head() && !flow.probe_out;
+  const bool waits = flow.queue.unsent() == flow.queue.head() && flow.resend.probe != Probe::out;
   if (!flow.owes() || waits || now < due) {
     flow.deadline = now < due ? due : now + timeout;
     return;
   }
-  if (flow.backoff < 255) ++flow.backoff;
+  if (flow.resend.timeouts < 255) ++flow.resend.timeouts;
   if (!may_resend(flow, flow.queue.head(), now)) {
     ask_in_doubt(flow, now);
     flow.deadline = now + timeout_of(flow);
@@ -228,36 +229,32 @@ void NearPart::give_up(NearFlow& flow, Time now) {
   if (flow.owes()) {
     fail(flow, wire::NakCode::remote_operational_error, "unanswered for too long: given up", now);
     // Nobody has answered for so long that its QPN may have another user. If it waits, it repeats a request.
-    flow.fatal_nak_wanted = false;
+    flow.owed.fatal_nak = false;
     return;
   }
   // No answer takes this path (or the responder is gone), and nothing was promised: back to plain RoCE for good.
   ++counters_[Counter::flows_unanswered];
-  release_all(flow);
-  flow.trusted = false;
-  flow.phase = Phase::plain;
-  flow.deadline = kNever;
+  end_custody(flow, PhaseEvent::unanswered);
+  flow.trust.lost = true;
 }
 
 void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now) {
   const std::uint64_t bytes = owed_bytes(flow);
   ++counters_[Counter::flows_failed];
   counters_[Counter::failed_bytes] += bytes;
-  flow.lost_bytes = bytes;
+  flow.failure.lost_bytes = bytes;
   if (flow.record != nullptr) flow.record->answered(flow.bytes_answered);
   if (observer_ != nullptr) observer_->on_flow_failed(flow.identity, why, bytes, now);
   // A requester with requests under way listens now; an idle one would ignore a NAK until its next request.
-  flow.fatal_nak_wanted = (psn_lt(flow.h, flow.sent_top) || psn_lt(flow.h, flow.tail)) && !may_have_left(flow, now);
-  flow.fatal_code = code;
-  flow.fatal_psn = flow.h;
-  flow.phase = Phase::failed;
+  flow.owed.fatal_nak = (psn_lt(flow.h, flow.sent_top) || psn_lt(flow.h, flow.tail)) && !may_have_left(flow, now);
+  flow.failure.code = code;
+  flow.failure.psn = flow.h;
   // What the responder's answers say of it from here on is counted from una.
   const std::uint32_t msn = psn_add(flow.msn_base, flow.msn_released);
   note_asked(flow);
-  release_all(flow);
+  end_custody(flow, PhaseEvent::data_lost);
   flow.msn_base = msn;
   flow.msn_released = 0;
-  flow.deadline = kNever;
 }
 
 // A port may still have the packet itself.

@@ -18,6 +18,7 @@ std::string_view Engine::inconsistency() const {
     sum.large_mbufs += custody::large_mbufs_of(flow);
     if (!impl_->table.in_use(index) && (!flow.queue.empty() || !connection.dreqs.empty()))
       return "a closed connection holds packets";
+    if (impl_->table.in_use(index) && flow.connection != index) return "a flow has another connection's index";
     if (connection.touched) return "a flow was touched and not looked at";
     if (impl_->table.in_use(index) && flow.deadline < impl_->timers.deadline(index)) return "a timer comes too late";
     if (connection.scheduled != impl_->timers.deadline(index)) return "a timer is not when its connection believes";

@@ -41,7 +41,7 @@ void Engine::Impl::fail(flow::ConnectionIndex index, std::string_view why) {
   out(Side::wan).flush();  // frames of the flow in the burst point at it
   near.abandon(connection.near, why, now);
   // A requester with requests under way can be told now, others when they send the next one.
-  if (connection.near.fatal_nak_wanted) near.acknowledge(connection.near, now);
+  if (connection.near.owed.fatal_nak) near.acknowledge(connection.near, now);
   out(Side::host).flush();
   near.freed().flush();
 }
@@ -86,7 +86,7 @@ ConnectionState Engine::Impl::describe(flow::ConnectionIndex index, Time time) c
   state.info = table[index];
   state.from_traffic = connection.from_traffic;
   state.closing = connection.close_deadline != kNever;
-  state.trusted = flow.trusted;
+  state.trusted = !flow.trust.lost;
   state.phase = flow.phase;
   state.policy = flow.policy;
   state.next_policy = flow.next_policy;
@@ -94,7 +94,7 @@ ConnectionState Engine::Impl::describe(flow::ConnectionIndex index, Time time) c
   state.custody_bytes = flow.queue.bytes();
   state.unconfirmed_bytes = flow.unconfirmed_bytes();
   state.taken_bytes = flow.bytes_taken;
-  state.lost_bytes = flow.lost_bytes;
+  state.lost_bytes = flow.failure.lost_bytes;
   state.oldest = flow.queue.empty() ? 0 : time - std::min(time, flow.unanswered_since);
   state.idle = time - std::min(time, connection.last_seen);
   state.round_trip = flow.rtt.smoothed();

@@ -432,7 +432,7 @@ void Engine::Impl::service_backlog() {
     const flow::ConnectionIndex index = backlog.front();
     backlog.pop_front();
     Connection& connection = connections[index];
-    connection.near.in_backlog = false;
+    connection.in_backlog = false;
     near.try_send(connection.near, now);
     touch(index);
   }
@@ -491,14 +491,6 @@ Time Engine::Impl::next_deadline() const {
 
 // ---- what the near part and the ports say ---------------------------------------------------------
 
-const Connection& Engine::Impl::connection_of(const custody::NearFlow& flow) {
-  return *reinterpret_cast<const Connection*>(reinterpret_cast<const char*>(&flow) - offsetof(Connection, near));
-}
-
-flow::ConnectionIndex Engine::Impl::index_of(const custody::NearFlow& flow) const {
-  return static_cast<flow::ConnectionIndex>(&connection_of(flow) - connections.data());
-}
-
 void Engine::Impl::send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) {
   if (flow.phase == custody::Phase::unconfirmed) [[unlikely]]
     pacer.charge(frame->pkt_len);  // it would have passed in any case
@@ -508,14 +500,15 @@ void Engine::Impl::send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* 
 }
 
 void Engine::Impl::wait_to_send(custody::NearFlow& flow) {
-  if (flow.in_backlog) return;
-  flow.in_backlog = true;
-  backlog.push_back(index_of(flow));
+  bool& in_backlog = connections[flow.connection].in_backlog;
+  if (in_backlog) return;
+  in_backlog = true;
+  backlog.push_back(flow.connection);
 }
 
 void Engine::Impl::held_sent(custody::NearFlow& flow, rte_mbuf* held) {
   near.on_sent(flow, held, now);
-  if (!connection_of(flow).touched) touch(index_of(flow));
+  touch(flow.connection);
 }
 
 void Engine::Impl::held_refused(custody::NearFlow& flow, rte_mbuf* held) {

@@ -39,6 +39,7 @@ struct alignas(64) Connection {
   NextHops::PairIndex pair = NextHops::kNone;
   bool from_traffic = false;  ///< not by RDMA-CM: its communication IDs are not known
   bool touched = false;       ///< stands in the list of this burst
+  bool in_backlog = false;    ///< stands in the list of those with something to send
   custody::NearFlow near;
 
   /// What a frame from that side touches, from the beginning on.
@@ -103,8 +104,6 @@ struct Engine::Impl final : custody::Outlet {
   void schedule(flow::ConnectionIndex index);
   void set_timer(flow::ConnectionIndex index, Time deadline);
   void forward(Side out, rte_mbuf* mbuf);
-  static const Connection& connection_of(const custody::NearFlow& flow);
-  flow::ConnectionIndex index_of(const custody::NearFlow& flow) const;
 
   // follow.cpp
   [[gnu::cold, gnu::noinline]] void note_next_hop(Connection& connection, const wire::Frame& frame);

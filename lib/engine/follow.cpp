@@ -98,7 +98,7 @@ void Engine::Impl::read_news() {
 }
 
 void Engine::Impl::newest_addresses(const custody::NearFlow& flow, wire::EthernetAddresses& addresses) {
-  const Connection& connection = connection_of(flow);
+  const Connection& connection = connections[flow.connection];
   if (connection.shown_at == 0) return;
   wire::MacAddress own;
   std::memcpy(own.data(), &connection.shown, own.size());

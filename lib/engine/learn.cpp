@@ -92,7 +92,7 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
     if (!held && !(from_traffic && custody::NearPart::answered_lately(flow, now))) continue;
     ++counters[Counter::connection_qpn_held];
     // Its answers go to the same QPN.
-    if (held && key == Side::wan) flow.silent |= custody::kShared;
+    if (held && key == Side::wan) flow.trust.silent |= custody::kShared;
     return std::nullopt;
   }
   for (const Side key : {Side::host, Side::wan})
@@ -105,10 +105,10 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
   }
   Connection& connection = connections[*index];
   // The backlog and the list of this burst may still name the slot's former tenant; that does no harm.
-  const bool in_backlog = connection.near.in_backlog;
+  const bool in_backlog = connection.in_backlog;
   const bool was_touched = connection.touched;
   connection = Connection{};
-  connection.near.in_backlog = in_backlog;
+  connection.in_backlog = in_backlog;
   connection.touched = was_touched;
   connection.last_seen = now;
   connection.from_traffic = from_traffic;
@@ -116,6 +116,7 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
 
   custody::NearFlow& flow = connection.near;
   flow.identity = identity_of(info);
+  flow.connection = *index;
   flow.policy = settings.policies.lookup(flow.identity.requester, flow.identity.responder);
   flow.path_mtu = info.path_mtu;
   ++counters[Counter::connections_learned];
@@ -133,7 +134,7 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
   const bool may_be_under_way = (looks_since != 0 && now - looks_since < flow::CmTracker::kPendingLife) ||
                                 learner.has_seen(info, now) || elsewhere_seen(info, starting_psn);
   tracker.bind(*index, wants_word && !may_be_under_way);
-  if (wants_word) connections[*index].near.silent |= custody::kUnproven;
+  if (wants_word) connections[*index].near.trust.silent |= custody::kUnproven;
   near.begin(connections[*index].near, starting_psn, info.retry_count * info.ack_timeout, proven && !may_be_under_way,
              now);
   record_connection(*index);
@@ -245,25 +246,25 @@ bool Engine::Impl::knows(const flow::ConnectionInfo& info, std::uint32_t psn) co
 // Its requester's QPN may have another responder now, of which nobody has told, and which begins at the same PSN. Of a
 // contested flow's neighbours the learner may know nothing: it had no room, or is not to learn.
 bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) {
-  const flow::ConnectionInfo& info = table[index_of(flow)];
-  const bool unseen = learner.is_blind(now) || (flow.was_confirmed && !settings.learn_from_traffic);
+  const flow::ConnectionInfo& info = table[flow.connection];
+  const bool unseen = learner.is_blind(now) || (flow.trust.was_confirmed && !settings.learn_from_traffic);
   if (flow.contested() && unseen) return true;
   return learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);
 }
 
 // A connection in step that was there before is another requester's.
 bool Engine::Impl::may_have_moved(const custody::NearFlow& flow, std::uint32_t psn, Time since) {
-  const flow::ConnectionInfo& info = table[index_of(flow)];
+  const flow::ConnectionInfo& info = table[flow.connection];
   return learner.may_be_meant(info, psn, now, since) || elsewhere_seen(info, psn, since);
 }
 
 bool Engine::Impl::may_listen_elsewhere(const custody::NearFlow& flow, std::uint32_t psn, Time since) {
-  return learner.is_blind(table[index_of(flow)], now) || may_have_moved(flow, psn, since);
+  return learner.is_blind(table[flow.connection], now) || may_have_moved(flow, psn, since);
 }
 
 // Neither a DREQ of the life before nor its RDMA-CM exchange concerns this one.
 void Engine::Impl::began_again(const custody::NearFlow& flow) {
-  const flow::ConnectionIndex index = index_of(flow);
+  const flow::ConnectionIndex index = flow.connection;
   void_dreqs(index);
   tracker.forget(index);
   connections[index].from_traffic = true;
@@ -271,7 +272,7 @@ void Engine::Impl::began_again(const custody::NearFlow& flow) {
 }
 
 // Its requests are no longer shown to the learner, to which those it has seen would look unanswered for ever.
-void Engine::Impl::uncontested(const custody::NearFlow& flow) { learner.forget(table[index_of(flow)]); }
+void Engine::Impl::uncontested(const custody::NearFlow& flow) { learner.forget(table[flow.connection]); }
 
 // Of several workers one sees the requests of all unknown connections between two hosts.
 bool Engine::Impl::elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn,

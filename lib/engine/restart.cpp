@@ -49,6 +49,7 @@ void Engine::Impl::restore(flow::ConnectionIndex index) {
   connection.last_seen = now;
   custody::NearFlow& flow = connection.near;
   flow.identity = identity_of(info);
+  flow.connection = index;
   flow.policy = flow::Policy::full;  // what concerns a failed flow is verified first, whatever the policy is today
   flow.next_policy = settings.policies.lookup(flow.identity.requester, flow.identity.responder);
   flow.path_mtu = info.path_mtu;

@@ -77,7 +77,7 @@ void Engine::Impl::close_silent(flow::ConnectionIndex index) {
   }
   // A DREQ for a connection learned from traffic proves little: if the connection has gone on, it was nothing. And a
   // failed flow waits for its requester.
-  const bool waits = connection.near.phase == custody::Phase::failed && !connection.near.told;
+  const bool waits = connection.near.phase == custody::Phase::failed && !connection.near.failure.told;
   if (connection.from_traffic && (now - connection.last_seen < kCloseWait || !connection.near.queue.empty() || waits)) {
     connection.close_deadline = kNever;
     return;
@@ -105,7 +105,7 @@ void Engine::Impl::close(flow::ConnectionIndex index) {
 // A requester that knows of its failure says no more on this QP; its DREQ may never come this way.
 void Engine::Impl::close_when_told(Connection& connection) const {
   const custody::NearFlow& flow = connection.near;
-  if (flow.phase == custody::Phase::failed && flow.told && connection.close_deadline == kNever)
+  if (flow.phase == custody::Phase::failed && flow.failure.told && connection.close_deadline == kNever)
     connection.close_deadline = now + kCloseWait;
 }
 

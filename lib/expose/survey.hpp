@@ -17,7 +17,7 @@
 
 namespace longhaul::expose {
 
-inline constexpr std::size_t kPhases = static_cast<std::size_t>(custody::Phase::ended) + 1;
+using custody::kPhases;
 inline constexpr std::size_t kPolicies = static_cast<std::size_t>(flow::Policy::full) + 1;
 inline constexpr std::size_t kSources = 2;  ///< learned from RDMA-CM (0) or traffic (1)
 
