@@ -76,3 +76,51 @@ TEST_CASE("without a rate all may be sent at once, and a rate holds from when it
   pacer.charge_held(std::int64_t{1} << 40);
   CHECK(pacer.may_send());
 }
+
+TEST_CASE("after a pause 20 us of the rate may go at once, and what is owed sets the time", "[engine][pacer]") {
+  Pacer pacer(kRate);
+  pacer.advance(seconds(1));
+  CHECK(pacer.ready_at() == seconds(1));
+  // 20 us at 1 Gbit/s are two frames; the third is owed.
+  for (unsigned frame = 0; frame < 3; ++frame) {
+    CHECK(pacer.may_send());
+    pacer.charge_held(kFrame);
+  }
+  CHECK_FALSE(pacer.may_send());
+  CHECK(pacer.ready_at() == Approx(seconds(1) + microseconds(10)).margin(2).epsilon(0));
+  pacer.charge(5 * kFrame);
+  CHECK(pacer.ready_at() == Approx(seconds(1) + microseconds(60)).margin(2).epsilon(0));
+}
+
+TEST_CASE("custody starves after 10 ms, on a slow link after the time of 256 KiB", "[engine][pacer]") {
+  struct Row {
+    std::uint64_t rate;
+    Duration starves_after;
+  };
+  // 256 KiB take 2.097152 s at 1 Mbit/s, and 10 ms at 210 Mbit/s.
+  const auto row = GENERATE(Row{1'000'000, microseconds(2'097'152)}, Row{100'000'000, microseconds(20'971)},
+                            Row{1'000'000'000, milliseconds(10)}, Row{100'000'000'000, milliseconds(10)});
+  CAPTURE(row.rate);
+  Pacer pacer(row.rate);
+  pacer.advance(seconds(1));
+  pacer.charge(row.rate);  // eight seconds of it
+  CHECK_FALSE(pacer.may_send());
+  CHECK(pacer.ready_at() == Approx(seconds(1) + row.starves_after).margin(1000).epsilon(0));
+}
+
+TEST_CASE("it tells all that was charged, whatever the rate is and was", "[engine][pacer]") {
+  const std::uint64_t rate = GENERATE(0u, 1'000'000u, kRate);
+  Pacer pacer(rate);
+  std::uint64_t charged = 0;
+  for (unsigned i = 1; i <= 10'000; ++i) {
+    pacer.advance(seconds(1) + i * microseconds(7));
+    pacer.charge(i % 1500);
+    pacer.charge_held(i % 977);
+    charged += i % 1500 + i % 977;
+    if (i % 10 == 0) CHECK(pacer.charged_bytes() == charged);
+    if (i == 5005) pacer.set_rate(rate == 0 ? kRate : rate / 2);
+    if (i == 8005) pacer.set_rate(0);
+  }
+  CHECK(pacer.charged_bytes() == charged);
+  CHECK(pacer.rate_bps() == 0);
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The queue of custody beside a plain list of the same packets: after each step all that the queue says must agree.
+#include "custody/packet_queue.hpp"
+
+#include <rapidcheck.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <new>
+#include <ostream>
+#include <vector>
+
+using namespace longhaul;
+using custody::Held;
+using custody::held_in;
+using custody::PacketQueue;
+
+namespace {
+
+struct Free {
+  void operator()(rte_mbuf* mbuf) const { std::free(mbuf); }
+};
+using Buffer = std::unique_ptr<rte_mbuf, Free>;
+
+// The queue needs the header of an mbuf and its private area, and no pool.
+Buffer make_buffer() {
+  void* room = std::aligned_alloc(RTE_CACHE_LINE_MIN_SIZE, sizeof(rte_mbuf) + custody::kMbufPrivateSize);
+  if (room == nullptr) throw std::bad_alloc();
+  Buffer buffer(new (room) rte_mbuf{});
+  new (rte_mbuf_to_priv(buffer.get())) Held{};
+  return buffer;
+}
+
+/// A packet as the list knows it. PSNs are counted on here and never wrap.
+struct Listed {
+  rte_mbuf* mbuf;
+  std::uint64_t psn;
+  std::uint64_t last_psn;
+  bool wants_response;
+  std::uint32_t bytes;
+};
+
+constexpr std::uint32_t kPsns = 1 << 24;
+
+enum class Action { append, pop, send, examine, rewind, skip_to, skip_sent, rewind_to, find, cut, last = cut };
+
+struct Step {
+  Action action;
+  unsigned number;  ///< of the packet, or what the packet is like
+};
+
+void showValue(const Step& step, std::ostream& out) {
+  constexpr const char* kNames[] = {"append",  "pop",       "send",      "examine", "rewind",
+                                    "skip_to", "skip_sent", "rewind_to", "find",    "cut"};
+  out << kNames[static_cast<std::size_t>(step.action)] << ' ' << step.number;
+}
+
+/// The queue and the list, changed alike.
+class Both {
+ public:
+  explicit Both(std::uint32_t first_psn) : first_psn_(first_psn) {}
+
+  void take(Step step) {
+    const std::size_t size = list_.size();
+    switch (step.action) {
+      case Action::append:
+        append(step.number);
+        break;
+      case Action::pop:
+        if (size != 0) pop();
+        break;
+      case Action::send:
+        if (unsent_ < size) send();
+        break;
+      case Action::examine:
+        if (examined_ < size) {
+          queue_.mark_examined();
+          ++examined_;
+        }
+        break;
+      case Action::rewind:
+        queue_.rewind();
+        unsent_ = 0;
+        break;
+      case Action::skip_to:
+        skip_to(step.number % (ever_sent_ + 1));
+        break;
+      case Action::skip_sent:
+        queue_.skip_sent();
+        unsent_ = std::max(unsent_, ever_sent_);
+        break;
+      case Action::rewind_to:
+        if (unsent_ != 0) {
+          unsent_ = step.number % unsent_;
+          queue_.rewind_to(list_[unsent_].mbuf);
+        }
+        break;
+      case Action::find:
+        find(step.number);
+        break;
+      case Action::cut:
+        cut();
+        break;
+    }
+  }
+
+  void compare() {
+    const auto at = [this](std::size_t index) { return index < list_.size() ? list_[index].mbuf : nullptr; };
+    RC_ASSERT(queue_.empty() == list_.empty());
+    RC_ASSERT(queue_.packets() == list_.size());
+    RC_ASSERT(queue_.under_way() == unsent_);
+    RC_ASSERT(queue_.head() == at(0));
+    RC_ASSERT(queue_.newest() == (list_.empty() ? nullptr : list_.back().mbuf));
+    RC_ASSERT(queue_.unsent() == at(unsent_));
+    RC_ASSERT(queue_.to_acknowledge() == at(examined_));
+    std::uint64_t bytes = 0;
+    rte_mbuf* first_read = nullptr;
+    rte_mbuf* queued = queue_.head();
+    for (const Listed& packet : list_) {
+      RC_ASSERT(queued == packet.mbuf);
+      queued = held_in(queued).next;
+      bytes += packet.bytes;
+      if (first_read == nullptr && packet.wants_response) first_read = packet.mbuf;
+    }
+    RC_ASSERT(queued == nullptr);
+    RC_ASSERT(queue_.bytes() == bytes);
+    RC_ASSERT(queue_.first_read() == first_read);
+  }
+
+ private:
+  std::uint32_t on_circle(std::uint64_t psn) const { return static_cast<std::uint32_t>((first_psn_ + psn) % kPsns); }
+
+  // Every third wants a response, and a READ has several PSNs; here and there a PSN is missing.
+  void append(unsigned number) {
+    Listed packet;
+    buffers_.push_back(make_buffer());
+    packet.mbuf = buffers_.back().get();
+    packet.wants_response = number % 3 == 0;
+    packet.psn = next_psn_ + (number % 7 == 0 ? 2 : 0);
+    packet.last_psn = packet.psn + (packet.wants_response ? number % 5 : 0);
+    packet.bytes = 64 + number;
+    next_psn_ = packet.last_psn + 1;
+    packet.mbuf->pkt_len = packet.bytes;
+    Held& held = held_in(packet.mbuf);
+    held.psn = on_circle(packet.psn);
+    held.last_psn = on_circle(packet.last_psn);
+    held.wants_response = packet.wants_response;
+    queue_.append(packet.mbuf);
+    list_.push_back(packet);
+  }
+
+  void pop() {
+    RC_ASSERT(queue_.pop() == list_.front().mbuf);
+    list_.pop_front();
+    for (std::size_t* place : {&unsent_, &examined_, &ever_sent_})
+      if (*place != 0) --*place;
+  }
+
+  void send() {
+    held_in(queue_.unsent()).sent = true;
+    queue_.mark_sent();
+    ever_sent_ = std::max(ever_sent_, ++unsent_);
+  }
+
+  void skip_to(std::size_t index) {
+    const std::uint64_t psn = index < list_.size() ? list_[index].psn : next_psn_;
+    queue_.skip_to(on_circle(psn));
+    unsent_ = std::max(unsent_, index);
+  }
+
+  void find(unsigned number) {
+    if (list_.empty()) return;
+    const std::uint64_t from = list_.front().psn;
+    const std::uint64_t psn = from + number % (next_psn_ + 3 - from);
+    rte_mbuf* expected = nullptr;
+    for (const Listed& packet : list_)
+      if (packet.psn <= psn && psn <= packet.last_psn) expected = packet.mbuf;
+    RC_ASSERT(queue_.find(on_circle(psn)) == expected);
+  }
+
+  // What was never sent goes.
+  void cut() {
+    rte_mbuf* cut = queue_.cut_after(ever_sent_ == 0 ? nullptr : list_[ever_sent_ - 1].mbuf);
+    for (std::size_t i = ever_sent_; i < list_.size(); ++i) {
+      RC_ASSERT(cut == list_[i].mbuf);
+      cut = held_in(cut).next;
+    }
+    RC_ASSERT(cut == nullptr);
+    list_.resize(ever_sent_);
+    next_psn_ = list_.empty() ? next_psn_ : list_.back().last_psn + 1;
+    unsent_ = std::min(unsent_, ever_sent_);
+    examined_ = std::min(examined_, ever_sent_);
+  }
+
+  PacketQueue queue_;
+  std::deque<Listed> list_;
+  std::size_t unsent_ = 0;     // how many packets of the list stand before the cursor
+  std::size_t examined_ = 0;   // the same
+  std::size_t ever_sent_ = 0;  // how many were sent at least once
+  std::uint64_t next_psn_ = 0;
+  std::uint32_t first_psn_;
+  std::vector<Buffer> buffers_;
+};
+
+rc::Gen<Step> any_step() {
+  const auto action = rc::gen::weightedOneOf<Action>({
+      {6, rc::gen::just(Action::append)},
+      {3, rc::gen::just(Action::send)},
+      {10, rc::gen::cast<Action>(rc::gen::inRange(0, static_cast<int>(Action::last) + 1))},
+  });
+  return rc::gen::construct<Step>(action, rc::gen::inRange(0u, 1000u));
+}
+
+}  // namespace
+
+TEST_CASE("a queue of custody is a list with three places in it", "[custody][packet_queue]") {
+  setenv("RC_PARAMS", "seed=1 max_success=1000 max_size=200 verbose_progress=0", 0);
+  CHECK(rc::check("the queue and a list agree after each step", [] {
+    // Some lie across the end of the circle.
+    Both both(*rc::gen::element(0u, 12345u, kPsns - 1, kPsns - 20));
+    for (const Step& step : *rc::gen::container<std::vector<Step>>(any_step())) {
+      both.take(step);
+      both.compare();
+    }
+  }));
+}
