@@ -92,8 +92,9 @@ FlowPlan Applications::flow_plan(const Connection& connection, unsigned host, Ti
   flow.p_key = static_cast<std::uint16_t>(c.p_key);
   for (unsigned end = 0; end < 2; ++end)
     if (const auto cm = queue_pair_plan(c, end, number, generation, when).cm) flow.comm_ids[end] = cm->comm_id;
+  constexpr Number kWindow = number_of(BoxPolicy::window);
   const BoxPlan& near = box_plan(c, host);
-  flow.completions_true = near.policy == 2 && (near.repolicy_at_us == 0 || near.repolicy == 2);
+  flow.completions_true = near.policy == kWindow && (near.repolicy_at_us == 0 || near.repolicy == kWindow);
   return flow;
 }
 
@@ -125,17 +126,18 @@ void Applications::look_at(Connection& connection) {
 
 /// Its applications close it, and RDMA-CM tells the other end.
 bool Applications::is_closed_by_cm(const Connection& connection) const {
-  return is_announced(scene_.plan, connection.generation) && scene_.plan.close != 0;
+  return is_announced(scene_.plan, connection.generation) && scene_.plan.close != number_of(Closing::nobody);
 }
 
 void Applications::close_when_done(Connection& connection) {
   const Case& c = scene_.plan;
   if (!is_closed_by_cm(connection) || connection.closing || !connection.open()) return;
-  const bool early = c.close >= 4 && scene_.now >= connection.qp[0]->plan().starts_at + microseconds(c.close_at_us);
-  if (!early && !(connection.ended() && c.close < 4)) return;
+  const bool due = closes_early(c) ? scene_.now >= connection.qp[0]->plan().starts_at + microseconds(c.close_at_us)
+                                   : connection.ended();
+  if (!due) return;
   connection.closing = true;
-  if (c.close == 1 || c.close == 3 || c.close == 4) connection.qp[0]->close(scene_.now);
-  if (c.close == 2 || c.close == 3 || c.close == 5) connection.qp[1]->close(scene_.now);
+  for (unsigned h = 0; h < 2; ++h)
+    if (closes(c, h)) connection.qp[h]->close(scene_.now);
 }
 
 // A QP in error is closed by its application, and the peer's hears of it, by DREQ or otherwise.

@@ -32,11 +32,12 @@ void tell(Scene& scene, Topology& topology, unsigned times) {
   constexpr Duration kRepeated = milliseconds(200);
   const Case& c = scene.plan;
   const unsigned host = failing_host(c);
-  if (c.next_hop_told == 0) {
+  const auto news = static_cast<NextHopNews>(c.next_hop_told);
+  if (news == NextHopNews::frames_of_host) {
     constexpr std::uint32_t kNobody = 0x99;
     topology.port(host).put(frame_from(c, host).opcode(wire::kUdSendOnly).qpn(kNobody).payload_size(16).build());
   } else {
-    const wire::IpAddress ip = c.next_hop_told == 1 ? address_of(c, 1 - host).ip : gateway_of(c);
+    const wire::IpAddress ip = news == NextHopNews::far_host ? address_of(c, 1 - host).ip : gateway_of(c);
     hear(scene, topology, announcement(c, ip, new_next_hop()));
   }
   if (times > 1)
@@ -70,7 +71,7 @@ void plan_next_hop(Scene& scene, Topology& topology) {
   constexpr Number kTimes = 100;
   const Case& c = scene.plan;
   if (c.next_hop_dies_at_us == 0) return;
-  if (c.next_hop_told == 2)
+  if (c.next_hop_told == number_of(NextHopNews::gateway))
     for (Number us = 0; us < std::min<Number>(c.next_hop_dies_at_us, kTimes * kAskedEach); us += kAskedEach)
       scene.timeline.appoint(scene.at(us), [&scene, &topology] {
         const Case& its = scene.plan;

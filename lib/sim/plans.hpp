@@ -19,8 +19,7 @@ inline constexpr unsigned kCmTries = 15;
 inline const BoxPlan& box_plan(const Case& c, unsigned box) { return box == 0 ? c.box_a : c.box_b; }
 inline const HostPlan& host_plan(const Case& c, unsigned host) { return host == 0 ? c.a : c.b; }
 
-/// The long link's number; a host's segment has the number that segment_of() gives.
-inline constexpr unsigned kLongHaul = 1;
+/// A host's own segment, to its box.
 inline unsigned segment_of(unsigned host) { return host == 0 ? 0 : 2; }
 /// The way of what `host` sends.
 inline link::Way way_from(unsigned host) { return host == 0 ? link::Way::a_to_b : link::Way::b_to_a; }
