@@ -71,11 +71,11 @@ sim::Case case_of(const Run& run) {
   // Held until its custody is empty, however far.
   c.dreq_hold_ms = std::max<sim::Number>(3000, 4 * s.link.round_trip / kMega);
   c.cm_timeout_us = std::max<sim::Number>(4'300'000, 8 * s.link.round_trip / 1000);
-  for (auto& way : c.harm[1]) way.loss_ppm = run.loss_ppm;
+  for (auto& way : c.harm[sim::kLongHaul]) way.loss_ppm = run.loss_ppm;
 
   sim::HostPlan& a = c.a;
   a.messages = run.messages;
-  a.mix = static_cast<sim::Number>(mix_of(s.operation));
+  a.mix = sim::number_of(mix_of(s.operation));
   a.max_bytes = s.message;
   a.uniform = 1;
   a.warm_up = 1;  // as perftest -R: the hosts exchange keys by a SEND before the clock runs

@@ -21,6 +21,9 @@ struct Field {
 
 constexpr Number kAny = ~Number{0};
 constexpr Number kMuch = 1'000'000'000;
+constexpr Number kLastMix = number_of(Mix::read_only);
+constexpr Number kFirstFatal = number_of(wire::NakCode::invalid_request);
+constexpr Number kLastFatal = number_of(wire::NakCode::remote_operational_error);
 constexpr Number kMonth = Number{31} * 24 * 3600 * 1'000'000;
 
 #define FIELD(type, name, least, most) \
@@ -33,33 +36,54 @@ constexpr Field kHarm[] = {
 };
 
 constexpr Field kHost[] = {
-    FIELD(HostPlan, messages, 0, 4000000),   FIELD(HostPlan, mix, 0, 8),
-    FIELD(HostPlan, max_bytes, 1, 1 << 23),  FIELD(HostPlan, depth, 1, 65536),
-    FIELD(HostPlan, window, 1, 1 << 22),     FIELD(HostPlan, burst, 1, 65536),
-    FIELD(HostPlan, pace_us, 0, kMuch),      FIELD(HostPlan, ack_habit, 0, 255),
-    FIELD(HostPlan, selective, 0, 1),        FIELD(HostPlan, ack_timeout_us, 1, kMuch),
-    FIELD(HostPlan, patient, 0, 1),          FIELD(HostPlan, retry_count, 0, 7),
-    FIELD(HostPlan, rnr_retry, 0, 7),        FIELD(HostPlan, initiator_depth, 1, 128),
-    FIELD(HostPlan, tail_repeat, 0, 1),      FIELD(HostPlan, psn, 0, 0xffffff),
-    FIELD(HostPlan, receives, 0, 65536),     FIELD(HostPlan, refill_us, 0, kMuch),
-    FIELD(HostPlan, rnr_timer, 0, 31),       FIELD(HostPlan, nak_after_rnr, 0, 1),
-    FIELD(HostPlan, ack_every, 1, 65536),    FIELD(HostPlan, ack_delay_us, 0, kMuch),
-    FIELD(HostPlan, credits, 0, 1),          FIELD(HostPlan, fatal_at, 0, 100000),
-    FIELD(HostPlan, fatal_code, 1, 3),       FIELD(HostPlan, dead_at, 0, 100000),
-    FIELD(HostPlan, odd_nak_at, 0, 100000),  FIELD(HostPlan, forged_reads, 0, 1),
-    FIELD(HostPlan, timeout_spread, 0, 300), FIELD(HostPlan, load_mbps, 0, 1000000),
-    FIELD(HostPlan, load_bytes, 1, 4096),    FIELD(HostPlan, load_at_us, 0, kMuch),
-    FIELD(HostPlan, load_us, 0, kMuch),      FIELD(HostPlan, foreign_us, 0, kMuch),
-    FIELD(HostPlan, forged_us, 0, kMuch),    FIELD(HostPlan, uniform, 0, 1),
-    FIELD(HostPlan, warm_up, 0, 100),        FIELD(HostPlan, nic_depth, 0, 65536),
-    FIELD(HostPlan, moderation, 1, 65536),   FIELD(HostPlan, turnaround_ns, 0, kMuch),
-    FIELD(HostPlan, message_ns, 0, kMuch),   FIELD(HostPlan, port_mbps, 0, 1000000),
+    FIELD(HostPlan, messages, 0, 4000000),
+    FIELD(HostPlan, mix, 0, kLastMix),
+    FIELD(HostPlan, max_bytes, 1, 1 << 23),
+    FIELD(HostPlan, depth, 1, 65536),
+    FIELD(HostPlan, window, 1, 1 << 22),
+    FIELD(HostPlan, burst, 1, 65536),
+    FIELD(HostPlan, pace_us, 0, kMuch),
+    FIELD(HostPlan, ack_habit, 0, 255),
+    FIELD(HostPlan, selective, 0, 1),
+    FIELD(HostPlan, ack_timeout_us, 1, kMuch),
+    FIELD(HostPlan, patient, 0, 1),
+    FIELD(HostPlan, retry_count, 0, 7),
+    FIELD(HostPlan, rnr_retry, 0, kEndlessRnrRetry),
+    FIELD(HostPlan, initiator_depth, 1, 128),
+    FIELD(HostPlan, tail_repeat, 0, 1),
+    FIELD(HostPlan, psn, 0, 0xffffff),
+    FIELD(HostPlan, receives, 0, 65536),
+    FIELD(HostPlan, refill_us, 0, kMuch),
+    FIELD(HostPlan, rnr_timer, 0, 31),
+    FIELD(HostPlan, nak_after_rnr, 0, 1),
+    FIELD(HostPlan, ack_every, 1, 65536),
+    FIELD(HostPlan, ack_delay_us, 0, kMuch),
+    FIELD(HostPlan, credits, 0, 1),
+    FIELD(HostPlan, fatal_at, 0, 100000),
+    FIELD(HostPlan, fatal_code, kFirstFatal, kLastFatal),
+    FIELD(HostPlan, dead_at, 0, 100000),
+    FIELD(HostPlan, odd_nak_at, 0, 100000),
+    FIELD(HostPlan, forged_reads, 0, 1),
+    FIELD(HostPlan, timeout_spread, 0, 300),
+    FIELD(HostPlan, load_mbps, 0, 1000000),
+    FIELD(HostPlan, load_bytes, 1, 4096),
+    FIELD(HostPlan, load_at_us, 0, kMuch),
+    FIELD(HostPlan, load_us, 0, kMuch),
+    FIELD(HostPlan, foreign_us, 0, kMuch),
+    FIELD(HostPlan, forged_us, 0, kMuch),
+    FIELD(HostPlan, uniform, 0, 1),
+    FIELD(HostPlan, warm_up, 0, 100),
+    FIELD(HostPlan, nic_depth, 0, 65536),
+    FIELD(HostPlan, moderation, 1, 65536),
+    FIELD(HostPlan, turnaround_ns, 0, kMuch),
+    FIELD(HostPlan, message_ns, 0, kMuch),
+    FIELD(HostPlan, port_mbps, 0, 1000000),
 };
 
 constexpr Field kBox[] = {
     FIELD(BoxPlan, present, 0, 1),
     FIELD(BoxPlan, confirm_cm, 0, 1),
-    FIELD(BoxPlan, policy, 0, 2),
+    FIELD(BoxPlan, policy, 0, number_of(BoxPolicy::window)),
     FIELD(BoxPlan, flow_bytes, 0, kAny),
     FIELD(BoxPlan, box_bytes, 0, kAny),
     FIELD(BoxPlan, mbufs, 0, 1 << 20),
@@ -69,7 +93,7 @@ constexpr Field kBox[] = {
     FIELD(BoxPlan, drain_at_us, 0, kMuch),
     FIELD(BoxPlan, undrain_at_us, 0, kMuch),
     FIELD(BoxPlan, repolicy_at_us, 0, kMuch),
-    FIELD(BoxPlan, repolicy, 0, 2),
+    FIELD(BoxPlan, repolicy, 0, number_of(BoxPolicy::window)),
     FIELD(BoxPlan, bypass_at_us, 0, kMuch),
     FIELD(BoxPlan, bypass_us, 0, kMuch),
     FIELD(BoxPlan, start_at_us, 0, kMuch),
@@ -97,7 +121,7 @@ constexpr Field kCase[] = {
     FIELD(Case, psns_apart, 0, 0xffff),
     FIELD(Case, reject, 0, 1),
     FIELD(Case, active_b, 0, 1),
-    FIELD(Case, close, 0, 5),
+    FIELD(Case, close, 0, number_of(Closing::b_early)),
     FIELD(Case, close_at_us, 0, kMuch),
     FIELD(Case, reconnect, 0, 5),
     FIELD(Case, starts_us, 0, kMuch),
@@ -106,7 +130,7 @@ constexpr Field kCase[] = {
     FIELD(Case, come_back_qpns, 0, 3),
     FIELD(Case, come_back_crosswise, 0, 1),
     FIELD(Case, come_back_psn, 0, 0xffffff),
-    FIELD(Case, come_back_same, 0, 2),
+    FIELD(Case, come_back_same, 0, number_of(NextWork::same_first_message)),
     FIELD(Case, leave_us, 0, kMuch),
     FIELD(Case, same_exchange, 0, 1),
     FIELD(Case, cm_timeout_us, 1, kMuch),
@@ -122,10 +146,10 @@ constexpr Field kCase[] = {
     FIELD(Case, local_ns, 0, kMuch),
     FIELD(Case, outage_at_us, 0, kMuch),
     FIELD(Case, outage_us, 0, kMuch),
-    FIELD(Case, outage_segment, 0, 2),
+    FIELD(Case, outage_segment, 0, kSegments - 1),
     FIELD(Case, next_hop_dies_at_us, 0, kMuch),
     FIELD(Case, next_hop_host, 0, 1),
-    FIELD(Case, next_hop_told, 0, 2),
+    FIELD(Case, next_hop_told, 0, number_of(NextHopNews::gateway)),
     FIELD(Case, give_up_ms, 1, kMuch),
     FIELD(Case, dreq_hold_ms, 1, kMuch),
 };
@@ -177,7 +201,7 @@ const std::vector<Knob>& knobs() {
     add("b.", offsetof(Case, b), kHost);
     add("box_a.", offsetof(Case, box_a), kBox);
     add("box_b.", offsetof(Case, box_b), kBox);
-    for (std::size_t segment = 0; segment < 3; ++segment)
+    for (std::size_t segment = 0; segment < kSegments; ++segment)
       for (std::size_t way = 0; way < 2; ++way)
         add(fmt::format("{}{}.", way == 0 ? "ab" : "ba", segment),
             offsetof(Case, harm) + (segment * 2 + way) * sizeof(Harm), kHarm);
@@ -260,6 +284,17 @@ std::vector<Case> simpler(const Case& c) {
   return all;
 }
 
+bool closes_early(const Case& c) {
+  return c.close == number_of(Closing::a_early) || c.close == number_of(Closing::b_early);
+}
+
+bool closes(const Case& c, unsigned host) {
+  const auto closing = static_cast<Closing>(c.close);
+  if (closing == Closing::both) return true;
+  return host == 0 ? closing == Closing::a || closing == Closing::a_early
+                   : closing == Closing::b || closing == Closing::b_early;
+}
+
 bool is_announced(const Case& c, unsigned generation) {
   return c.connected == 0 && (c.come_back == 0 || generation == 0);
 }
@@ -268,13 +303,13 @@ bool loses_a_box(const Case& c) { return c.box_a.crash_at_us != 0 || c.box_b.cra
 
 bool must_complete(const Case& c) {
   const auto host = [](const HostPlan& h) {
-    return h.patient != 0 && h.rnr_retry == 7 && h.fatal_at == 0 && h.dead_at == 0;
+    return h.patient != 0 && h.rnr_retry == kEndlessRnrRetry && h.fatal_at == 0 && h.dead_at == 0;
   };
   const auto box = [](const BoxPlan& b) { return b.crash_at_us == 0 && b.answers_pass_by_at_us == 0; };
   // While one box stands still, what the other one has in custody has no answer.
   const bool answered =
       (c.b.messages == 0 || c.box_a.pause_us < 10'000'000) && (c.a.messages == 0 || c.box_b.pause_us < 10'000'000);
-  return host(c.a) && host(c.b) && box(c.box_a) && box(c.box_b) && answered && c.close < 4 && c.reject == 0 &&
+  return host(c.a) && host(c.b) && box(c.box_a) && box(c.box_b) && answered && !closes_early(c) && c.reject == 0 &&
          c.give_up_ms >= 30000 && c.outage_us < 10'000'000;
 }
 
@@ -286,7 +321,7 @@ std::string_view kind_of(const Case& c) {
   if (c.box_a.pause_us != 0 || c.box_b.pause_us != 0) return "box stands still";
   if (c.a.fatal_at != 0 || c.b.fatal_at != 0) return "fatal NAK";
   if (c.a.dead_at != 0 || c.b.dead_at != 0) return "responder dies";
-  if (c.close >= 4) return "early close";
+  if (closes_early(c)) return "early close";
   if (c.outage_us != 0) return "outage";
   if (c.next_hop_dies_at_us != 0) return "next hop dies";
   if (c.reconnect != 0) return "reconnect";

@@ -7,13 +7,46 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "link/settings.hpp"
+#include "sim/retries.hpp"
+#include "sim/work.hpp"
+#include "wire/headers.hpp"
 
 namespace longhaul::sim {
 
 using Number = std::uint64_t;
+
+/// A knob that chooses one of several kinds is the kind's number, in the text too. So enumerators keep their places.
+template <typename Kind>
+requires std::is_enum_v<Kind>
+constexpr Number number_of(Kind kind) { return static_cast<Number>(kind); }
+
+/// Segments: a host's to its box, and the long link. Case::harm has them in this order.
+inline constexpr Number kSegments = 3;
+inline constexpr Number kLongHaul = 1;
+
+/// What a box does for flows (flow::Policy).
+enum class BoxPolicy : Number { off, full, window };
+
+/// Whose application closes a connection: when both requesters have ended, or early.
+enum class Closing : Number { nobody, a, b, both, a_early, b_early };
+
+/// What each life of a connection posts, compared with the life before.
+enum class NextWork : Number {
+  other,              ///< other bytes
+  same,               ///< the same bytes
+  same_first_message  ///< the same first message, then others
+};
+
+/// What tells a box of its host's new next hop, besides the host's requests and answers.
+enum class NextHopNews : Number {
+  frames_of_host,  ///< frames of other protocols
+  far_host,        ///< the far host's address is announced anew
+  gateway          ///< the gateway's is, whose old MAC address was heard before
+};
 
 /// What one way of one segment does. Chances are of 10,000 frames.
 struct Harm {
@@ -31,7 +64,7 @@ struct Harm {
 /// One host: what it posts, how its requester and its responder behave.
 struct HostPlan {
   Number messages = 0;
-  Number mix = 2;  ///< sim::Mix
+  Number mix = number_of(Mix::common);
   Number max_bytes = 3000;
   Number depth = 16;
   Number window = 64;
@@ -43,7 +76,7 @@ struct HostPlan {
   Number timeout_spread = 25;  ///< percent: a timeout takes up to so much longer
   Number patient = 1;
   Number retry_count = 7;
-  Number rnr_retry = 7;
+  Number rnr_retry = kEndlessRnrRetry;
   Number initiator_depth = 4;
   Number tail_repeat = 1;
   Number psn = 100;
@@ -64,7 +97,7 @@ struct HostPlan {
   Number ack_delay_us = 0;
   Number credits = 0;
   Number fatal_at = 0;
-  Number fatal_code = 2;
+  Number fatal_code = number_of(wire::NakCode::remote_access_error);
   Number odd_nak_at = 0;  ///< a NAK of a code that IBTA does not define comes with this message's answer; 0: none
   Number dead_at = 0;
 
@@ -80,7 +113,7 @@ struct HostPlan {
 struct BoxPlan {
   Number present = 1;
   Number confirm_cm = 0;
-  Number policy = 1;  ///< 0 off, 1 full, 2 window
+  Number policy = number_of(BoxPolicy::full);
   Number flow_bytes = 64 << 20;
   Number box_bytes = 256 << 20;
   Number mbufs = 4096;
@@ -90,7 +123,7 @@ struct BoxPlan {
   Number drain_at_us = 0;
   Number undrain_at_us = 0;
   Number repolicy_at_us = 0;
-  Number repolicy = 0;      ///< the policy from then on, as `policy`
+  Number repolicy = number_of(BoxPolicy::off);  ///< the policy from then on
   Number bypass_at_us = 0;  ///< an operator has it drain, and frames pass untouched once custody is empty
   Number bypass_us = 0;     ///< for so long; 0: it stays so
   Number start_at_us = 0;   ///< the box starts in the middle of things
@@ -110,15 +143,15 @@ struct BoxPlan {
 
 /// A scripted event: {segment, way, connection, PSN, nth, count, action}. The PSN counts from the requester's first.
 struct ScriptedEvent {
-  Number segment = 1;
-  Number way = 0;  ///< link::Way
+  Number segment = kLongHaul;
+  Number way = number_of(link::Way::a_to_b);
   Number connection = 0;
   Number of_answers = 0;  ///< the flow whose frames are meant runs against the way: they are answers
   Number position = 0;    ///< with `any_psn` it means nothing
   Number any_psn = 0;
   Number nth = 1;
   Number count = 1;
-  Number action = 0;  ///< link::Action
+  Number action = number_of(link::Action::drop);
   Number delay_us = 0;
 };
 
@@ -132,10 +165,10 @@ struct Case {
   Number psns_apart = 4096;  ///< of the starting PSNs of two connections; 0: traffic alone does not tell them apart
   Number reject = 0;
   Number active_b = 0;  ///< host B sends the REQ
-  Number close = 1;     ///< 0 nobody, 1 A when both have ended, 2 B then, 3 both then, 4 A early, 5 B early
-  Number close_at_us = 50000;
-  Number reconnect = 0;      ///< so many times, with the same QPNs
-  Number same_exchange = 0;  ///< and with the same communication IDs, transaction and PSNs
+  Number close = number_of(Closing::a);
+  Number close_at_us = 50000;  ///< when it is early
+  Number reconnect = 0;        ///< so many times, with the same QPNs
+  Number same_exchange = 0;    ///< and with the same communication IDs, transaction and PSNs
   // Lives of the same QPs that RDMA-CM does not announce: a server is started again, a device made anew.
   Number starts_us = 0;            ///< the first connection begins then
   Number come_back = 0;            ///< so many times
@@ -143,8 +176,8 @@ struct Case {
   Number come_back_qpns = 0;       ///< bit 0: A's QPN is another, bit 1: B's
   Number come_back_crosswise = 0;  ///< once all have ended, `apart_us` apart, B's QPs with the QPNs of each other
   Number come_back_psn = 0;        ///< so far from where the life before began
-  Number come_back_same = 1;  ///< each life posts: 0 other bytes, 1 the same, 2 the same first message, then others
-  Number leave_us = 0;        ///< a life ends so long after it began, done or not; 0: when it is done
+  Number come_back_same = number_of(NextWork::same);
+  Number leave_us = 0;  ///< a life ends so long after it began, done or not; 0: when it is done
   Number cm_timeout_us = 4300000;
   Number ipv6 = 0;
   Number vlans = 0;
@@ -158,21 +191,19 @@ struct Case {
   Number local_ns = 1000;    ///< from a host to its box
   Number outage_at_us = 0;
   Number outage_us = 0;
-  Number outage_segment = 1;
+  Number outage_segment = kLongHaul;
   /// A router dies that takes a host's frames over the long link, and another takes its place: what is still addressed
   /// to the dead one is lost. 0: it does not.
   Number next_hop_dies_at_us = 0;
   Number next_hop_host = 0;  ///< 0 A, 1 B
-  /// How a box can know, beside the host's requests and answers: 0 by other frames of the host, 1 the far host's
-  /// address is announced anew, 2 the gateway's is, whose old MAC address was heard before.
-  Number next_hop_told = 0;
+  Number next_hop_told = number_of(NextHopNews::frames_of_host);
   Number give_up_ms = 60000;
   Number dreq_hold_ms = 3000;
   HostPlan a;
   HostPlan b;
   BoxPlan box_a;
   BoxPlan box_b;
-  std::array<std::array<Harm, 2>, 3> harm;  ///< by segment and link::Way
+  std::array<std::array<Harm, 2>, kSegments> harm;  ///< by segment and link::Way
   std::vector<ScriptedEvent> events;
 };
 
@@ -203,6 +234,10 @@ Case draw_pair(std::uint64_t seed, bool by_chance);
 /// Cases that are simpler than `c` by one step each, the boldest first.
 std::vector<Case> simpler(const Case& c);
 
+/// An application closes before all is done.
+bool closes_early(const Case& c);
+/// The application on this host (0: A) closes the connection.
+bool closes(const Case& c, unsigned host);
 /// RDMA-CM sets up this life of a connection.
 bool is_announced(const Case& c, unsigned generation);
 /// What a case of this kind must end with: everything delivered and completed, or an end of some kind only.

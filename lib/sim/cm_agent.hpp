@@ -6,6 +6,7 @@
 
 #include "flow/time.hpp"
 #include "sim/frames.hpp"
+#include "sim/retries.hpp"
 #include "wire/builder.hpp"
 #include "wire/cm.hpp"
 
@@ -21,7 +22,7 @@ struct CmPlan {
   std::uint8_t path_mtu = 3;            ///< code
   std::uint8_t retry_count = 7;
   std::uint8_t ack_timeout = 14;  ///< code
-  std::uint8_t rnr_retry = 7;
+  std::uint8_t rnr_retry = kEndlessRnrRetry;
   std::uint8_t resources = 8;
   bool flow_control = false;
   Duration timeout = milliseconds(4300);

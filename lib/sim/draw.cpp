@@ -11,10 +11,10 @@ namespace {
 
 void draw_harm(Case& c, Random& random) {
   const bool wild = random.chance(1, 3);
-  for (std::size_t segment = 0; segment < 3; ++segment) {
+  for (std::size_t segment = 0; segment < kSegments; ++segment) {
     for (std::size_t way = 0; way < 2; ++way) {
       Harm& harm = c.harm[segment][way];
-      if (!random.chance(segment == 1 || wild ? 2 : 1, 4)) continue;
+      if (!random.chance(segment == kLongHaul || wild ? 2 : 1, 4)) continue;
       if (random.chance(1, 2)) harm.loss = random.between(1, random.chance(1, 4) ? 1500 : 300);
       if (random.chance(1, 4)) harm.duplicate = random.between(1, 1000);
       if (random.chance(1, 4)) harm.reorder = random.between(1, 1000);
@@ -29,7 +29,7 @@ void draw_harm(Case& c, Random& random) {
 
 void draw_requester(HostPlan& host, Random& random) {
   host.messages = random.between(1, random.chance(1, 6) ? 60 : 20);
-  host.mix = random.below(6);
+  host.mix = random.below(number_of(Mix::everything) + 1);
   host.max_bytes = random.pick({64, 700, 3000, 3000, 9000, 20000});
   host.depth = random.pick({1, 2, 4, 16, 64, 256});
   host.window = random.pick({2, 8, 24, 64, 256});
@@ -63,7 +63,8 @@ void draw_responder(HostPlan& host, Random& random) {
   if (random.chance(1, 8)) host.credits = 1;
   if (random.chance(1, 25)) {
     host.fatal_at = random.between(1, 20);
-    host.fatal_code = random.between(1, 3);
+    host.fatal_code = number_of(random.pick(
+        {wire::NakCode::invalid_request, wire::NakCode::remote_access_error, wire::NakCode::remote_operational_error}));
   }
   if (random.chance(1, 40)) host.dead_at = random.between(1, 20);
 }
@@ -72,9 +73,9 @@ void draw_box(BoxPlan& box, const HostPlan& requester, Random& random) {
   if (random.chance(1, 10)) box.present = 0;
   if (random.chance(1, 4)) box.confirm_cm = 1;
   if (random.chance(1, 20))
-    box.policy = 0;
+    box.policy = number_of(BoxPolicy::off);
   else if (random.chance(1, 6))
-    box.policy = 2;
+    box.policy = number_of(BoxPolicy::window);
   if (random.chance(1, 6)) box.flow_bytes = random.between(0, 20000);
   if (random.chance(1, 10)) box.box_bytes = random.between(0, 30000);
   if (random.chance(1, 10)) box.mbufs = random.below(12);
@@ -100,7 +101,7 @@ void draw_box(BoxPlan& box, const HostPlan& requester, Random& random) {
 // second.
 void draw_lives(Case& c, Random& random) {
   c.connected = random.chance(2, 3);
-  c.close = c.connected != 0 ? c.close : 0;
+  c.close = c.connected != 0 ? c.close : number_of(Closing::nobody);
   c.reconnect = 0;
   c.starts_us = c.connected != 0 && random.chance(5, 6) ? 1'100'000 : 0;
   c.come_back = random.between(1, 4);
@@ -108,7 +109,7 @@ void draw_lives(Case& c, Random& random) {
   c.come_back_us = random.pick({0, 50, 1000, 20000, 300000, 5'000'000, kMonth});
   c.come_back_qpns = random.pick({0, 0, 0, 1, 2, 3});
   c.come_back_psn = random.pick({0, 0, 0, 0x8000, 0x240000});
-  c.come_back_same = random.below(3);
+  c.come_back_same = number_of(random.pick({NextWork::other, NextWork::same, NextWork::same_first_message}));
   c.reject = c.same_exchange = 0;
   // RDMA-CM draws PSNs at random: a life without it does not begin where one that was not answered yet did.
   if (c.connected == 0) c.box_a.confirm_cm = c.box_b.confirm_cm = 0;
@@ -190,12 +191,13 @@ Case draw_case(std::uint64_t seed) {
   if (random.chance(1, 50)) c.reject = 1;
   c.active_b = random.chance(1, 4);
   if (random.chance(1, 10)) c.connected = 1;
-  c.close = random.pick({0, 1, 1, 1, 2, 3});
+  c.close = number_of(random.pick({Closing::nobody, Closing::a, Closing::a, Closing::a, Closing::b, Closing::both}));
   if (random.chance(1, 12)) {
-    c.close = random.between(4, 5);
+    c.close = number_of(random.pick({Closing::a_early, Closing::b_early}));
     c.close_at_us = random.between(100, 60000);
   }
-  if (c.close != 0 && c.connected == 0 && random.chance(1, 8)) c.reconnect = random.between(1, 2);
+  if (c.close != number_of(Closing::nobody) && c.connected == 0 && random.chance(1, 8))
+    c.reconnect = random.between(1, 2);
   c.cm_timeout_us = random.pick({50000, 500000, 4300000});
   c.wan_delay_us = random.pick({20, 200, 1000, 5000, 20000});
   if (random.chance(1, 4)) {
@@ -206,7 +208,7 @@ Case draw_case(std::uint64_t seed) {
   if (random.chance(1, 15)) {
     c.outage_at_us = random.between(1, 60000);
     c.outage_us = random.pick({1000, 30000, 300000, 3000000});
-    c.outage_segment = random.below(3);
+    c.outage_segment = random.below(kSegments);
   }
   if (random.chance(1, 20)) c.give_up_ms = random.pick({50, 500, 3000});
   c.dreq_hold_ms = random.pick({3000, 3000, 300, 20});
@@ -228,15 +230,16 @@ Case draw_case(std::uint64_t seed) {
   for (HostPlan* host : {&c.a, &c.b}) host->ack_timeout_us = std::max(host->ack_timeout_us, least);
   for (Number n = random.chance(1, 6) ? random.between(1, 4) : 0; n > 0; --n) {
     ScriptedEvent event;
-    event.segment = random.below(3);
-    event.way = random.below(2);
+    event.segment = random.below(kSegments);
+    event.way = number_of(random.pick({link::Way::a_to_b, link::Way::b_to_a}));
     event.connection = random.below(c.connections);
     event.of_answers = random.chance(1, 2);
     event.position = random.below(20);
     event.any_psn = random.chance(1, 3);
     event.nth = random.between(1, event.any_psn != 0 ? 20 : 3);
     event.count = random.chance(1, 4) ? 3 : 1;
-    event.action = random.below(5);
+    event.action = number_of(random.pick(
+        {link::Action::drop, link::Action::duplicate, link::Action::delay, link::Action::corrupt, link::Action::ecn}));
     event.delay_us = random.between(1, 5000);
     c.events.push_back(event);
   }
@@ -256,7 +259,7 @@ Case draw_case(std::uint64_t seed) {
     const Number span = 20000 + (box == &c.box_a ? c.a : c.b).messages * 1000;
     if (random.chance(1, 15)) {
       box->repolicy_at_us = random.between(1, span);
-      box->repolicy = random.below(3);
+      box->repolicy = number_of(random.pick({BoxPolicy::off, BoxPolicy::full, BoxPolicy::window}));
     }
     if (random.chance(1, 15)) {
       box->bypass_at_us = random.between(1, span);
@@ -267,13 +270,14 @@ Case draw_case(std::uint64_t seed) {
     if (random.chance(1, 30)) draw_pause(c, *box, random);
   if (random.chance(1, 25)) {
     c.next_hop_host = random.below(2);
-    c.next_hop_told = random.below(3);
+    auto news = random.pick({NextHopNews::frames_of_host, NextHopNews::far_host, NextHopNews::gateway});
     const BoxPlan& box = c.next_hop_host == 0 ? c.box_a : c.box_b;
     // A box that begins later need not have heard the gateway's old address.
-    if (c.next_hop_told == 2 && box.start_at_us != 0) c.next_hop_told = 1;
+    if (news == NextHopNews::gateway && box.start_at_us != 0) news = NextHopNews::far_host;
     // Nothing in ARP tells that it is damaged: on a real link that is for the FCS.
-    if (c.next_hop_told == 2) c.harm[1][1 - c.next_hop_host].corrupt = 0;
-    c.next_hop_dies_at_us = random.between(c.next_hop_told == 2 ? 15000 : 1, 40000);
+    if (news == NextHopNews::gateway) c.harm[kLongHaul][1 - c.next_hop_host].corrupt = 0;
+    c.next_hop_told = number_of(news);
+    c.next_hop_dies_at_us = random.between(news == NextHopNews::gateway ? 15000 : 1, 40000);
   }
   if (random.chance(1, 8)) draw_lives(c, random);
   for (HostPlan* host : {&c.a, &c.b}) {

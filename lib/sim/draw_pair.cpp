@@ -26,7 +26,8 @@ Size size_of(const Case& c, const HostPlan& host) {
 
 void draw_posted(const Case& c, HostPlan& host, Random& random, Number most_frames) {
   const Number mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu));
-  host.mix = random.pick({0, 1, 2, 2, 5, 6, 6, 7, 8});
+  host.mix = number_of(random.pick({Mix::writes, Mix::sends, Mix::common, Mix::common, Mix::everything, Mix::write_only,
+                                    Mix::write_only, Mix::send_only, Mix::read_only}));
   host.max_bytes = random.pick({64, 700, 4096, 9000, 65536});
   host.uniform = random.chance(2, 3);
   const Number each = (host.max_bytes + mtu - 1) / mtu;
@@ -50,7 +51,7 @@ void draw_custody(const Case& c, BoxPlan& box, const HostPlan& host, Random& ran
   if (random.chance(1, 4)) box.box_bytes = part(all.bytes);
   if (random.chance(1, 4)) box.flow_bytes = part(one.bytes);
   if (random.chance(1, 2)) box.wan_mbps = c.wan_mbps;
-  if (random.chance(1, 6)) box.policy = 2;
+  if (random.chance(1, 6)) box.policy = number_of(BoxPolicy::window);
   if (random.chance(1, 4)) box.confirm_cm = 1;
   if (random.chance(1, 4)) box.window_bytes = random.between(200, 200000);
   // A worker that is slower than the link is an operator's mistake.
@@ -62,12 +63,13 @@ void draw_script(Case& c, Random& random) {
   if (random.chance(1, 3)) {
     for (Number n = random.between(1, 3); n > 0; --n) {
       ScriptedEvent event;
-      event.segment = random.chance(2, 3) ? 1 : random.below(3);
-      event.way = random.below(2);
+      event.segment = random.chance(2, 3) ? kLongHaul : random.below(kSegments);
+      event.way = number_of(random.pick({link::Way::a_to_b, link::Way::b_to_a}));
       event.connection = random.below(c.connections);
       event.of_answers = random.chance(1, 2);
       event.position = random.below(40);
-      event.action = random.pick({0, 0, 1, 2});
+      event.action = number_of(
+          random.pick({link::Action::drop, link::Action::drop, link::Action::duplicate, link::Action::delay}));
       event.delay_us = random.between(1, 3000);
       c.events.push_back(event);
     }
@@ -75,14 +77,14 @@ void draw_script(Case& c, Random& random) {
   if (random.chance(1, 10)) {
     c.outage_at_us = c.starts_us + random.between(1, 60000);
     c.outage_us = random.pick({1000, 30000, 300000});
-    c.outage_segment = random.below(3);
+    c.outage_segment = random.below(kSegments);
   }
 }
 
 void draw_chance(Case& c, Random& random) {
-  for (std::size_t segment = 0; segment < 3; ++segment) {
+  for (std::size_t segment = 0; segment < kSegments; ++segment) {
     for (Harm& harm : c.harm[segment]) {
-      if (!random.chance(segment == 1 ? 3 : 1, 6)) continue;
+      if (!random.chance(segment == kLongHaul ? 3 : 1, 6)) continue;
       if (random.chance(1, 2)) harm.loss_ppm = random.pick({100, 1000, 10000, 30000});
       if (random.chance(1, 5)) harm.duplicate = random.between(1, 200);
       if (random.chance(1, 5)) harm.reorder = random.between(1, 200);
@@ -104,7 +106,7 @@ Case draw_pair(std::uint64_t seed, bool by_chance) {
   Case c;
   c.seed = seed;
   c.by_packet = 1;
-  c.close = 0;
+  c.close = number_of(Closing::nobody);
   c.mtu = random.pick({1, 3, 3, 5});
   c.connections = random.pick({1, 1, 2, 4, 8, 16});
   c.apart_us = random.pick({0, 0, 1, 300, 5000});

@@ -56,7 +56,7 @@ constexpr Exception kExceptions[] = {
        return c.give_up_ms * 1000 < std::max(patience(c.a), patience(c.b));
      }},
     // With policy full a requester has completed all before its responder has all.
-    {"an application closes early", [](const Case& c) { return c.close != 0; }},
+    {"an application closes early", [](const Case& c) { return c.close != number_of(Closing::nobody); }},
     {"a fatal NAK after acknowledgement", [](const Case& c) { return c.a.fatal_at != 0 || c.b.fatal_at != 0; }},
 };
 

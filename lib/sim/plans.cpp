@@ -17,7 +17,7 @@ std::uint8_t timeout_code(Duration timeout) {
   return code;
 }
 
-}  // namespace
+constexpr Number kActions = number_of(link::Action::ecn) + 1;
 
 /// The box that takes in what leaves the segment that way; null where a host does.
 const BoxPlan* box_behind(const Case& c, unsigned segment, link::Way way) {
@@ -27,12 +27,15 @@ const BoxPlan* box_behind(const Case& c, unsigned segment, link::Way way) {
   return box.present != 0 ? &box : nullptr;
 }
 
+}  // namespace
+
 engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   const BoxPlan& plan = box_plan(c, box);
   engine::Settings settings;
   settings.max_connections = std::max<std::uint32_t>(16, 2 * static_cast<std::uint32_t>(c.connections));
   settings.max_pending_cm = 64;
   settings.max_candidates = 16;
+  // By BoxPolicy.
   constexpr flow::Policy kPolicies[] = {flow::Policy::off, flow::Policy::full, flow::Policy::window};
   settings.policies.fallback = kPolicies[repolicied ? plan.repolicy : plan.policy];
   settings.confirm = plan.confirm_cm != 0 ? engine::Confirm::cm : engine::Confirm::answer;
@@ -50,7 +53,7 @@ link::Settings segment_settings(const Case& c, unsigned segment) {
   link::Settings settings;
   settings.seed = luck_of(c) * 3 + segment;
   if (c.by_packet != 0) settings.fates_by = link::FatesBy::packet;
-  const bool wan = segment == 1;
+  const bool wan = segment == kLongHaul;
   for (std::size_t way = 0; way < 2; ++way) {
     const Harm& harm = c.harm[segment][way];
     link::DirectionSettings& direction = settings.directions[way];
@@ -73,15 +76,15 @@ link::Settings segment_settings(const Case& c, unsigned segment) {
   for (const ScriptedEvent& scripted : c.events) {
     if (scripted.segment != segment) continue;
     link::Event event;
-    event.way = scripted.way == 0 ? link::Way::a_to_b : link::Way::b_to_a;
-    const unsigned to_host = scripted.way == 0 ? 1 : 0;
+    const unsigned to_host = scripted.way == number_of(link::Way::a_to_b) ? 1 : 0;
+    event.way = way_from(1 - to_host);
     const unsigned requester = scripted.of_answers != 0 ? to_host : 1 - to_host;
     event.qpn = qpn_of(to_host, static_cast<unsigned>(scripted.connection));
     if (scripted.any_psn == 0)
       event.psn = (host_plan(c, requester).psn + scripted.connection * c.psns_apart + scripted.position) & 0xffffff;
     event.nth = scripted.nth;
     event.count = scripted.count;
-    event.action = static_cast<link::Action>(scripted.action % 5);
+    event.action = static_cast<link::Action>(scripted.action % kActions);
     event.delay = microseconds(scripted.delay_us);
     settings.events.push_back(event);
   }
@@ -119,9 +122,9 @@ WorkPlan work_plan(const Case& c, unsigned host, unsigned connection, unsigned g
   const HostPlan& plan = host_plan(c, host);
   WorkPlan work;
   const std::uint64_t first_life = c.seed * 1000003 + host * 1000 + connection * 100;
-  const bool same = c.come_back != 0 && c.come_back_same == 1;
+  const bool same = c.come_back != 0 && c.come_back_same == number_of(NextWork::same);
   work.key = first_life + (same ? 0 : generation);
-  if (c.come_back != 0 && c.come_back_same == 2) work.first_key = first_life;
+  if (c.come_back != 0 && c.come_back_same == number_of(NextWork::same_first_message)) work.first_key = first_life;
   work.messages = static_cast<std::uint32_t>(plan.messages);
   work.max_bytes = static_cast<std::uint32_t>(plan.max_bytes);
   work.path_mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu));
@@ -197,7 +200,7 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   p.credits = plan.credits != 0;
   p.resources = static_cast<std::uint32_t>(peer.initiator_depth);
   p.fatal_at = static_cast<std::uint32_t>(plan.fatal_at);
-  p.fatal_code = static_cast<std::uint8_t>(plan.fatal_code);
+  p.fatal_code = static_cast<wire::NakCode>(plan.fatal_code);
   p.odd_nak_at = static_cast<std::uint32_t>(plan.odd_nak_at);
   p.dead_at = static_cast<std::uint32_t>(plan.dead_at);
   if (is_announced(c, generation)) {

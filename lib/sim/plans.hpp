@@ -19,6 +19,16 @@ inline constexpr unsigned kCmTries = 15;
 inline const BoxPlan& box_plan(const Case& c, unsigned box) { return box == 0 ? c.box_a : c.box_b; }
 inline const HostPlan& host_plan(const Case& c, unsigned host) { return host == 0 ? c.a : c.b; }
 
+/// A host's own segment, to its box.
+inline unsigned segment_of(unsigned host) { return host == 0 ? 0 : 2; }
+/// The way of what `host` sends.
+inline link::Way way_from(unsigned host) { return host == 0 ? link::Way::a_to_b : link::Way::b_to_a; }
+
+/// Someone sends forged frames.
+inline bool has_forgers(const Case& c) { return c.a.forged_us != 0 || c.b.forged_us != 0; }
+/// How long frames may wait in the rings of boxes that stand still.
+inline Duration pauses(const Case& c) { return microseconds(c.box_a.pause_us + c.box_b.pause_us); }
+
 /// Seeds what chance does in a world.
 inline std::uint64_t luck_of(const Case& c) { return c.seed + c.luck * 0x9e3779b97f4a7c15; }
 

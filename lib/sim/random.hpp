@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <type_traits>
 
 #include "link/random.hpp"
 
@@ -22,6 +23,9 @@ class Random {
   std::uint64_t pick(std::initializer_list<std::uint64_t> values) noexcept {
     return values.begin()[below(values.size())];
   }
+  template <typename Kind>
+  requires std::is_enum_v<Kind> Kind pick(std::initializer_list<Kind> kinds)
+  noexcept { return kinds.begin()[below(kinds.size())]; }
   /// True `times` out of `of`.
   bool chance(std::uint64_t times, std::uint64_t of) noexcept { return below(of) < times; }
 

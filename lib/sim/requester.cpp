@@ -260,7 +260,7 @@ void Requester::on_nak(std::uint32_t position, const wire::Aeth& aeth, Time now)
   const std::uint8_t value = wire::aeth_value(aeth.syndrome);
   switch (wire::aeth_kind(aeth.syndrome)) {
     case wire::AethKind::rnr_nak:
-      if (rnr_retries_ != 7 && rnr_retries_-- == 0) return fail(Status::rnr_retry_exceeded);
+      if (rnr_retries_ != kEndlessRnrRetry && rnr_retries_-- == 0) return fail(Status::rnr_retry_exceeded);
       hold_until_ = now + custody::kRnrTimer[value];
       next_ = una_;
       again_.reset();

@@ -12,6 +12,7 @@
 #include "flow/time.hpp"
 #include "sim/frames.hpp"
 #include "sim/random.hpp"
+#include "sim/retries.hpp"
 #include "sim/work.hpp"
 #include "wire/builder.hpp"
 
@@ -28,8 +29,8 @@ struct RequesterPlan {
   Duration ack_timeout = milliseconds(67);
   std::uint32_t timeout_spread = 25;  ///< percent: a timeout takes up to so much longer
   std::uint8_t retry_count = 7;
-  bool patient = true;         ///< retries do not count
-  std::uint8_t rnr_retry = 7;  ///< 7: for ever
+  bool patient = true;  ///< retries do not count
+  std::uint8_t rnr_retry = kEndlessRnrRetry;
   std::uint32_t initiator_depth = 4;
   bool tail_repeat = true;  ///< a READ partly answered is asked for its tail only
 

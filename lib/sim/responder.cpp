@@ -52,13 +52,13 @@ void Responder::accept(const View& view, Time now) {
   }
   if (plan_.fatal_at != 0 && msn_ + 1 >= plan_.fatal_at && begins) {
     failed_ = true;
-    send_ack(expected_, static_cast<std::uint8_t>(0x60 | plan_.fatal_code), now);
+    send_ack(expected_, wire::nak_syndrome(plan_.fatal_code), now);
     return;
   }
   if (plan_.odd_nak_at != 0 && msn_ + 1 == plan_.odd_nak_at && begins && !odd_nak_said_) {
-    constexpr std::uint8_t kUndefined = 0x1d;
+    constexpr auto kUndefined = static_cast<wire::NakCode>(0x1d);
     odd_nak_said_ = true;
-    send_ack(expected_, 0x60 | kUndefined, now);
+    send_ack(expected_, wire::nak_syndrome(kUndefined), now);
   }
   if (const auto wrong = wrong_with(view, begins)) {
     watch_.on_malformed(describe(view) + ": " + wrong->what, now);

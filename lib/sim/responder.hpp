@@ -31,7 +31,7 @@ struct ResponderPlan {
   std::uint32_t memory = kWriteBytes;  ///< that WRITEs go to
   std::uint32_t resources = 8;         ///< READs and atomics that can be repeated
   std::uint32_t fatal_at = 0;          ///< answers this message (from 1) with `fatal_code`; 0: never
-  std::uint8_t fatal_code = 2;
+  wire::NakCode fatal_code = wire::NakCode::remote_access_error;
   /// Answers this message's first packet also by a NAK of a code that IBTA does not define; 0: none.
   std::uint32_t odd_nak_at = 0;
   std::uint32_t dead_at = 0;  ///< says and does nothing more from this message on; 0: never

@@ -9,6 +9,38 @@ namespace longhaul::sim {
 namespace {
 
 constexpr std::uint8_t kUcWriteOnly = 0x2a;
+constexpr std::uint8_t kOfManufacturer = 0xe3;  // an opcode
+constexpr std::uint32_t kNobody = 0xabcdef;     // a QPN
+
+// Frames that concern no connection.
+enum class Foreign {
+  arp,
+  lldp,
+  broken_ip,
+  ud,
+  uc,
+  rc_to_nobody,
+  opcode_of_manufacturer,
+  last = opcode_of_manufacturer
+};
+
+// Forged ones.
+enum class Forged {
+  damaged_request,
+  damaged_ack,
+  req_for_no_service,
+  dreq_of_nobody,
+  rep_to_nobody,
+  ack_of_the_future,
+  req_for_service,
+  req_with_psn,  // the same, with the PSN that the other host's requester begins with
+  read_again,
+  last = read_again
+};
+
+constexpr std::uint64_t kForeign = static_cast<std::uint64_t>(Foreign::last) + 1;
+constexpr std::uint64_t kForged = static_cast<std::uint64_t>(Forged::last) + 1;
+
 // A world whose end takes minutes is not filled with them.
 constexpr std::uint64_t kMost = 500;
 
@@ -61,23 +93,24 @@ std::vector<std::uint8_t> Strays::make_foreign() {
     bytes[13] = static_cast<std::uint8_t>(ether_type);
     return bytes;
   };
-  constexpr std::uint32_t kNobody = 0xabcdef;
-  switch (random_.below(7)) {
-    case 0:
-      return raw(0x0806);  // ARP
-    case 1:
-      return raw(0x88cc);  // LLDP
-    case 2:
-      return raw(wire::kEtherTypeIpv4);  // an IP header that is none
-    case 3:
+  constexpr std::uint16_t kLldp = 0x88cc;
+  switch (static_cast<Foreign>(random_.below(kForeign))) {
+    case Foreign::arp:
+      return raw(wire::kEtherTypeArp);
+    case Foreign::lldp:
+      return raw(kLldp);
+    case Foreign::broken_ip:
+      return raw(wire::kEtherTypeIpv4);
+    case Foreign::ud:
       return builder.opcode(wire::kUdSendOnly).qpn(0x99).build();
-    case 4:
+    case Foreign::uc:
       return builder.opcode(kUcWriteOnly).qpn(kNobody).build();
-    case 5:
+    case Foreign::rc_to_nobody:
       return builder.opcode(wire::kRcSendOnly).qpn(kNobody).ack_req().build();
-    default:
-      return builder.opcode(0xe3).qpn(kNobody).build();  // a manufacturer's own
+    case Foreign::opcode_of_manufacturer:
+      break;
   }
+  return builder.opcode(kOfManufacturer).qpn(kNobody).build();
 }
 
 std::vector<std::uint8_t> Strays::make_forged() {
@@ -97,43 +130,44 @@ std::vector<std::uint8_t> Strays::make_forged() {
     cm.service_id = service;
     return cm_frame(builder, cm);
   };
-  switch (random_.below(plan_.reads ? 9 : 8)) {
-    case 0: {  // a request with a wrong ICRC
+  switch (static_cast<Forged>(random_.below(plan_.reads ? kForged : static_cast<std::uint64_t>(Forged::read_again)))) {
+    case Forged::damaged_request: {  // a wrong ICRC
       auto bytes = builder.opcode(wire::kRcSendOnly).qpn(target.peer_qpn).psn(psn).ack_req().payload_size(32).build();
       bytes.back() ^= 0x5a;
       return bytes;
     }
-    case 1: {  // an ACK with a wrong ICRC
+    case Forged::damaged_ack: {
       auto bytes = builder.opcode(wire::kRcAcknowledge).qpn(target.peer_qpn).psn(psn).aeth(0x1f, 1).build();
       bytes.back() ^= 0x5a;
       return bytes;
     }
-    case 2:  // a REQ that names the host's own QPN, for a service that is not there
+    case Forged::req_for_no_service:  // it names the host's own QPN, and so do those below
       return req_for(0xdead, 77);
-    case 6:  // for one that is: the other host answers it
+    case Forged::req_for_service:  // the other host answers it
       return req_for(kListeningService, 77);
-    case 7:
+    case Forged::req_with_psn:
       return req_for(kListeningService, target.peer_psn);
-    case 3:  // a DREQ with communication IDs of nobody
+    case Forged::dreq_of_nobody:  // its communication IDs are nobody's
       cm.attribute = wire::CmAttribute::dreq;
       cm.remote_qpn = target.peer_qpn;
       return cm_frame(builder, cm);
-    case 4:  // a REP to nobody's REQ
+    case Forged::rep_to_nobody:
       cm.attribute = wire::CmAttribute::rep;
       cm.local_qpn = target.own_qpn;
       return cm_frame(builder, cm);
-    case 8: {  // a READ that the responder has answered, by its PSN, and of any length
+    case Forged::read_again: {  // the responder has answered it, by its PSN; it may be of any length
       const auto answered = static_cast<std::uint32_t>(target.own_psn - 1 - random_.below(60)) & 0xffffff;
       const auto length = static_cast<std::uint32_t>(random_.next() >> random_.between(32, 63));
       return builder.opcode(wire::kRcReadRequest).qpn(target.peer_qpn).psn(answered).reth(0, 1, length).build();
     }
-    default:  // an ACK for what was never sent
-      return builder.opcode(wire::kRcAcknowledge)
-          .qpn(target.peer_qpn)
-          .psn((target.peer_psn + 0x600000) & 0xffffff)
-          .aeth(0x1f, 9)
-          .build();
+    case Forged::ack_of_the_future:  // for what was never sent
+      break;
   }
+  return builder.opcode(wire::kRcAcknowledge)
+      .qpn(target.peer_qpn)
+      .psn((target.peer_psn + 0x600000) & 0xffffff)
+      .aeth(wire::kAckNoCredits, 9)
+      .build();
 }
 
 }  // namespace longhaul::sim

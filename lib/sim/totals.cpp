@@ -53,6 +53,39 @@ void Totals::add(const Totals& other) {
   for (const Row& row : kRows) this->*row.value += other.*row.value;
 }
 
+void Totals::add(const Counters& counters) {
+  pseudo_acks += counters[Counter::pseudo_acks];
+  pseudo_naks += counters[Counter::pseudo_naks] + counters[Counter::repair_naks];
+  resends += counters[Counter::resends];
+  readdressed += counters[Counter::resends_to_new_next_hop];
+  absorbed += counters[Counter::absorbed_acks] + counters[Counter::absorbed_psn_naks] +
+              counters[Counter::absorbed_rnr_naks] + counters[Counter::absorbed_duplicates] +
+              counters[Counter::absorbed_queued_duplicates];
+  fatal_naks += counters[Counter::fatal_naks];
+  flows_failed += counters[Counter::flows_failed];
+  unconfirmed += counters[Counter::unconfirmed_at_close_packets];
+  doubted += counters[Counter::flows_doubted];
+  resumed += counters[Counter::flows_resumed];
+  began_again += counters[Counter::flows_began_again];
+  unconfirmed_in_doubt += counters[Counter::unconfirmed_in_doubt_packets];
+  dreqs_held += counters[Counter::dreqs_held];
+  refused_custody += counters[Counter::custody_refused_flow] + counters[Counter::custody_refused_box] +
+                     counters[Counter::custody_refused_mbufs];
+  rejoined += counters[Counter::flows_rejoined];
+  handed_over += counters[Counter::handed_over];
+  handed_home += counters[Counter::handed_home];
+}
+
+void Totals::add(const link::Counters& counters) {
+  lost += counters.lost;
+  queue_dropped += counters.queue_dropped;
+  duplicated += counters.duplicated;
+  reordered += counters.reordered;
+  corrupted += counters.corrupted;
+  scripted += counters.event_drop + counters.event_duplicate + counters.event_delay + counters.event_corrupt +
+              counters.event_ecn;
+}
+
 void Totals::each(const std::function<void(const char*, std::uint64_t)>& visit) const {
   for (const Row& row : kRows) visit(row.name, this->*row.value);
 }

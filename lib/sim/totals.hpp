@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <functional>
 
+#include "link/counters.hpp"
+#include "metrics/counter_set.hpp"
+
 namespace longhaul::sim {
 
 /// What was done to frames in one world or many, and what the boxes did, added up.
@@ -20,6 +23,10 @@ struct Totals {
   std::uint64_t steps = 0;
 
   void add(const Totals& other);
+  /// What the engines of a box have done.
+  void add(const Counters& counters);
+  /// What one way of a link has done to frames.
+  void add(const link::Counters& counters);
   /// Calls visit(name, value) for each.
   void each(const std::function<void(const char*, std::uint64_t)>& visit) const;
 };

@@ -114,7 +114,7 @@ TEST_CASE("over many draws: as good is not worse, slower is, and so is dead") {
   CHECK_THAT(dead[0], Catch::Contains("1.00 lost of 1 with boxes, 0.00 without"));
   // The same, but the application closes early: nobody promised anything else.
   Case excepted = kLossy;
-  excepted.close = 1;
+  excepted.close = sim::number_of(sim::Closing::a);
   CHECK(sim::worse_by_chance(excepted, instead([](Case& c) { c.b.dead_at = 1; })).empty());
 }
 

@@ -7,7 +7,12 @@
 #include "sim/world.hpp"
 
 using namespace longhaul;
+using sim::BoxPolicy;
 using sim::Case;
+using sim::Closing;
+using sim::NextHopNews;
+using sim::NextWork;
+using sim::number_of;
 using sim::ScriptedEvent;
 
 namespace {
@@ -18,7 +23,7 @@ enum Where : sim::Number { kHostA = 0, kWan = 1, kHostB = 2 };
 Case writes(sim::Number messages) {
   Case c;
   c.a.messages = messages;
-  c.a.mix = static_cast<sim::Number>(sim::Mix::writes);
+  c.a.mix = number_of(sim::Mix::writes);
   c.a.max_bytes = 200;
   c.box_a.confirm_cm = c.box_b.confirm_cm = 1;
   return c;
@@ -28,13 +33,13 @@ ScriptedEvent request(Where where, sim::Number position, link::Action action) {
   ScriptedEvent event;
   event.segment = where;
   event.position = position;
-  event.action = static_cast<sim::Number>(action);
+  event.action = number_of(action);
   return event;
 }
 
 ScriptedEvent answer(Where where, sim::Number position, link::Action action) {
   ScriptedEvent event = request(where, position, action);
-  event.way = 1;
+  event.way = number_of(link::Way::b_to_a);
   event.of_answers = 1;
   return event;
 }
@@ -73,7 +78,8 @@ TEST_CASE("a request lost on the long haul is sent again from custody, and its r
 
 TEST_CASE("a router dies and the host's next hop changes: resends follow, though their requester has nothing to say") {
   Case c = writes(10);
-  c.next_hop_told = GENERATE(0, 1, 2);
+  const auto news = GENERATE(NextHopNews::frames_of_host, NextHopNews::far_host, NextHopNews::gateway);
+  c.next_hop_told = number_of(news);
   c.ipv6 = GENERATE(0, 1);
   c.vlans = GENERATE(0, 1);
   c.wan_delay_us = 5000;
@@ -82,7 +88,7 @@ TEST_CASE("a router dies and the host's next hop changes: resends follow, though
   const Seen seen(c);
   CHECK(seen.succeeded() == 10);
   CHECK(seen.count(Counter::resends_to_new_next_hop) >= 10);
-  CHECK(seen.count(Counter::next_hops_moved) == (c.next_hop_told == 2 ? 1 : 0));
+  CHECK(seen.count(Counter::next_hops_moved) == (news == NextHopNews::gateway ? 1 : 0));
   CHECK(seen.count(Counter::flows_failed) == 0);
   CHECK(seen.world.requester(0).resent() == 0);
 }
@@ -125,18 +131,18 @@ TEST_CASE("a pseudo-ACK lost on its way: the repeat is answered by the responder
 // It hears the responder itself as soon as that can be reached: its own timer, and one round trip.
 TEST_CASE("a lost pseudo-ACK keeps no requester: around a READ, in a message, under window, in an outage") {
   Case c;
-  c.close = 0;
+  c.close = number_of(Closing::nobody);
   c.a.messages = 3;
   c.a.max_bytes = 3000;
   c.a.uniform = 1;
-  c.a.mix = static_cast<sim::Number>(GENERATE(sim::Mix::write_only, sim::Mix::read_only, sim::Mix::common));
+  c.a.mix = number_of(GENERATE(sim::Mix::write_only, sim::Mix::read_only, sim::Mix::common));
   c.a.depth = 3;
   c.a.ack_timeout_us = 20'000;
   c.seed = GENERATE(range(1, 6));
   c.wan_delay_us = 5000;
   c.box_a.confirm_cm = 1;
-  c.box_a.policy = GENERATE(1, 2);
-  c.outage_segment = 1;
+  c.box_a.policy = number_of(GENERATE(BoxPolicy::full, BoxPolicy::window));
+  c.outage_segment = kWan;
   c.outage_at_us = 20'000;
   c.outage_us = GENERATE(0, 1'000'000);
   // All that the box says to the host is lost, until the responder can be reached again.
@@ -163,17 +169,17 @@ Case lives(unsigned more, sim::Number gap_us) {
 
 TEST_CASE("a connection comes back without RDMA-CM, after a blink and after a month") {
   Case c = lives(3, GENERATE(sim::Number{1}, sim::Number{30} * 24 * 3600 * 1'000'000));
-  c.come_back_same = GENERATE(0, 1);
+  c.come_back_same = number_of(GENERATE(NextWork::other, NextWork::same));
   c.come_back_qpns = GENERATE(0, 1, 2, 3);
-  c.box_a.policy = GENERATE(1, 2);
+  c.box_a.policy = number_of(GENERATE(BoxPolicy::full, BoxPolicy::window));
   const Seen seen(c);
   CHECK(seen.succeeded() == 60);
 }
 
 TEST_CASE("it comes back with the same QPNs while the custody of the life before waits behind an outage") {
   Case c = lives(1, 1000);
-  c.come_back_same = GENERATE(0, 1);
-  c.outage_segment = 1;
+  c.come_back_same = number_of(GENERATE(NextWork::other, NextWork::same));
+  c.outage_segment = kWan;
   c.outage_at_us = c.starts_us + 15'000;
   c.outage_us = 3'000'000;
   const Seen seen(c);
@@ -190,7 +196,7 @@ TEST_CASE("a real ACK lost: the next one covers it, or the probe's answer does")
 
 TEST_CASE("a receiver that is not ready: the box waits and sends again, for as long as it takes") {
   Case c = writes(8);
-  c.a.mix = static_cast<sim::Number>(sim::Mix::sends);
+  c.a.mix = number_of(sim::Mix::sends);
   c.a.rnr_retry = 0;
   c.b.receives = 1;
   c.b.refill_us = 4000;
@@ -203,7 +209,7 @@ TEST_CASE("a receiver that is not ready: the box waits and sends again, for as l
 
 TEST_CASE("READs: a lost response is asked for again, its tail only; nothing overtakes it") {
   Case c = writes(12);
-  c.a.mix = static_cast<sim::Number>(sim::Mix::reads);
+  c.a.mix = number_of(sim::Mix::reads);
   c.a.max_bytes = 9000;
   for (sim::Number position = 0; position < 20; position += 3)
     c.events.push_back(answer(kWan, position, link::Action::drop));
@@ -215,7 +221,7 @@ TEST_CASE("READs: a lost response is asked for again, its tail only; nothing ove
 
 TEST_CASE("atomics are executed once though their answers are lost") {
   Case c = writes(20);
-  c.a.mix = static_cast<sim::Number>(sim::Mix::atomics);
+  c.a.mix = number_of(sim::Mix::atomics);
   for (sim::Number position = 0; position < 20; position += 2)
     c.events.push_back(answer(kWan, position, link::Action::drop));
   const Seen seen(c);
@@ -227,7 +233,7 @@ TEST_CASE("a fatal NAK for acknowledged data: the flow fails, the next request h
   c.a.window = 2;
   c.a.pace_us = 1000;
   c.b.fatal_at = 3;
-  c.b.fatal_code = 2;
+  c.b.fatal_code = number_of(wire::NakCode::remote_access_error);
   const Seen seen(c);
   CHECK(seen.count(Counter::flows_failed) == 1);
   CHECK(seen.count(Counter::failed_bytes) > 0);
@@ -269,7 +275,7 @@ TEST_CASE("a DREQ is held no longer than dreq_hold") {
 
 TEST_CASE("the responder's side closes first: what it had not answered is counted") {
   Case c = writes(200);
-  c.close = 5;
+  c.close = number_of(Closing::b_early);
   c.close_at_us = 100;
   c.wan_delay_us = 5000;
   c.a.pace_us = 5;
@@ -333,7 +339,7 @@ TEST_CASE("drain: nothing new is acknowledged, everything goes on, and acknowled
 
 TEST_CASE("policy off changes nothing, gaps included") {
   Case c = writes(20);
-  c.box_a.policy = 0;
+  c.box_a.policy = number_of(BoxPolicy::off);
   c.events = {request(kHostA, 3, link::Action::drop), request(kWan, 9, link::Action::drop)};
   const Seen seen(c);
   CHECK(seen.succeeded() == 20);
@@ -345,7 +351,7 @@ TEST_CASE("policy off changes nothing, gaps included") {
 TEST_CASE("a connection again, with the same QPNs") {
   Case c = writes(10);
   c.reconnect = 2;
-  c.close = GENERATE(1, 2, 3);
+  c.close = number_of(GENERATE(Closing::a, Closing::b, Closing::both));
   const Seen seen(c);
   CHECK(seen.count(Counter::connections_learned) == 3);
   CHECK(seen.succeeded() == 10);
@@ -435,8 +441,8 @@ TEST_CASE("REQs forged to services that really listen: a failed flow stays until
   c.a.window = 2;
   c.a.ack_timeout_us = 2'000'000;
   c.b.fatal_at = 3;
-  c.b.fatal_code = 2;
-  c.close = 0;  // or its host's DREQ would come before the next request
+  c.b.fatal_code = number_of(wire::NakCode::remote_access_error);
+  c.close = number_of(Closing::nobody);  // or its host's DREQ would come before the next request
   c.a.forged_us = GENERATE(0, 10'000);
   c.b.forged_us = c.a.forged_us == 0 ? 10'000 : 0;
   const Seen seen(c);
@@ -450,7 +456,7 @@ TEST_CASE("a connection again, with the same QPNs, PSNs, communication IDs and t
   Case c = writes(10);
   c.reconnect = 3;
   c.same_exchange = 1;
-  c.close = GENERATE(1, 2, 3);
+  c.close = number_of(GENERATE(Closing::a, Closing::b, Closing::both));
   c.active_b = GENERATE(0, 1);
   c.box_a.workers = GENERATE(1, 3);
   const Seen seen(c);
@@ -466,7 +472,7 @@ TEST_CASE("hosts with a window, a line rate and completions in groups: virtual t
   c.line_overhead = 24;
   c.local_ns = 0;
   c.a.messages = 40;
-  c.a.mix = static_cast<sim::Number>(sim::Mix::write_only);
+  c.a.mix = number_of(sim::Mix::write_only);
   c.a.max_bytes = 1000;
   c.a.uniform = 1;
   c.a.warm_up = 1;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What operators do with the boxes, and what happens to them: they start, drain, change their policy, are bypassed,
+// stand still, crash.
+#pragma once
+
+#include <array>
+
+#include "sim/scene.hpp"
+#include "sim/topology.hpp"
+
+namespace longhaul::sim {
+
+class Operators {
+ public:
+  /// Starts the boxes that are there from the beginning, and appoints all else.
+  Operators(Scene& scene, Topology& topology);
+  Operators(const Operators&) = delete;
+  Operators& operator=(const Operators&) = delete;
+
+  /// Its engines have seen everything from their start to the end.
+  bool ran_whole(unsigned box) const { return ran_whole_[box]; }
+
+ private:
+  void plan(unsigned box);
+  void start(unsigned box);
+  void crash(unsigned box);
+  void drain(unsigned box, bool on);
+  void change_policy(unsigned box);
+  void stand_still(unsigned box);
+  void bypass(unsigned box, Duration look);
+  void end_bypass(unsigned box);
+
+  Scene& scene_;
+  Topology& topology_;
+  std::array<bool, 2> ran_whole_{true, true};
+};
+
+}  // namespace longhaul::sim

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/scene.hpp"
+
+#include <rte_mempool.h>
+
+#include <utility>
+
+#include "sim/plans.hpp"
+
+namespace longhaul::sim {
+
+namespace {
+
+constexpr Time kEpoch = seconds(1000);
+
+// Of a connection learned from traffic a box cannot tell forged DREQs from true ones. When they fill its places, the
+// true one waits for one of CM's next tries, and there may be none.
+Duration dreq_limit(const Case& c) {
+  constexpr Duration kMargin = milliseconds(200);
+  return has_forgers(c) ? kNever : milliseconds(c.dreq_hold_ms) + pauses(c) + kMargin;
+}
+
+}  // namespace
+
+Scene::Scene(const Case& its_case, const engine::Pools& its_pools, Trace its_trace)
+    : plan(its_case),
+      pools(its_pools),
+      trace(std::move(its_trace)),
+      start(kEpoch),
+      now(kEpoch),
+      judge(kEpoch, milliseconds(its_case.dreq_hold_ms), dreq_limit(its_case)) {}
+
+std::uint64_t Scene::buffers_in_use() const {
+  std::uint64_t sum = rte_mempool_in_use_count(pools.frames);
+  for (const rte_mempool* pool : pools.small) sum += rte_mempool_in_use_count(pool);
+  return sum;
+}
+
+}  // namespace longhaul::sim

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What all parts of a world share: its case, the time, the judge, the sums.
+#pragma once
+
+#include <functional>
+
+#include "engine/engine.hpp"
+#include "sim/case.hpp"
+#include "sim/judge.hpp"
+#include "sim/timeline.hpp"
+#include "sim/totals.hpp"
+
+namespace longhaul::sim {
+
+/// Hears of each frame: when, where, what.
+using Trace = std::function<void(Time since_start, const char* where, const View& frame)>;
+
+struct Scene {
+  Scene(const Case& its_case, const engine::Pools& its_pools, Trace its_trace);
+  Scene(const Scene&) = delete;
+  Scene& operator=(const Scene&) = delete;
+
+  /// When `us` microseconds of the world have passed.
+  Time at(Number us) const { return start + microseconds(us); }
+  /// Of all pools.
+  std::uint64_t buffers_in_use() const;
+
+  const Case plan;
+  const engine::Pools pools;
+  const Trace trace;
+  const Time start;
+  Time now;
+  Judge judge;
+  Totals totals;
+  Timeline timeline;
+};
+
+}  // namespace longhaul::sim
