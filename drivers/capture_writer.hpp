@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::drivers {
 

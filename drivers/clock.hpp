@@ -6,7 +6,7 @@
 
 #include <rte_cycles.h>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::drivers {
 

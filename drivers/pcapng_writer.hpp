@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::drivers {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "flow/side.hpp"
-#include "flow/time.hpp"
+#include "base/side.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::app {
 

@@ -11,8 +11,8 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "base/time.hpp"
 #include "box/worker.hpp"
-#include "flow/time.hpp"
 
 namespace longhaul::app {
 

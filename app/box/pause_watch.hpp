@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/box/box_loop.hpp"
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::app {
 

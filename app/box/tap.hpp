@@ -8,11 +8,11 @@
 #include <span>
 #include <vector>
 
+#include "base/side.hpp"
+#include "base/time.hpp"
 #include "drivers/clock.hpp"
 #include "flow/connection.hpp"
 #include "flow/policy.hpp"
-#include "flow/side.hpp"
-#include "flow/time.hpp"
 
 struct rte_mbuf;
 

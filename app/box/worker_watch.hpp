@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::app {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::app {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/time.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
-#include "flow/time.hpp"
 
 namespace longhaul::box {
 

@@ -14,8 +14,8 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "base/time.hpp"
 #include "config/config_error.hpp"
-#include "flow/time.hpp"
 
 namespace longhaul::config {
 

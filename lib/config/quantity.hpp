@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::config {
 

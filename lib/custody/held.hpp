@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::custody {
 

@@ -28,8 +28,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/time.hpp"
 #include "custody/rtt.hpp"
-#include "flow/time.hpp"
 
 namespace longhaul::custody {
 

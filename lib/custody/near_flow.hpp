@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/side.hpp"
+#include "base/time.hpp"
 #include "custody/ack_template.hpp"
 #include "custody/loss_window.hpp"
 #include "custody/observer.hpp"
@@ -16,8 +18,6 @@
 #include "custody/window.hpp"
 #include "flow/connection_table.hpp"
 #include "flow/policy.hpp"
-#include "flow/side.hpp"
-#include "flow/time.hpp"
 #include "wire/headers.hpp"
 
 namespace longhaul::custody {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 #include "wire/frame.hpp"
 
 namespace longhaul::custody {

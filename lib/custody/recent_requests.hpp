@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/time.hpp"
 #include "custody/asked_reads.hpp"
 #include "custody/psn_runs.hpp"
-#include "flow/time.hpp"
 #include "wire/psn.hpp"
 
 namespace longhaul::custody {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::custody {
 

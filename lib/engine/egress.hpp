@@ -11,9 +11,9 @@
 #include <deque>
 #include <span>
 
+#include "base/side.hpp"
 #include "custody/near_flow.hpp"
 #include "engine/engine.hpp"
-#include "flow/side.hpp"
 
 namespace longhaul::engine {
 

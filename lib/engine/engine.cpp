@@ -8,7 +8,7 @@
 
 #include "custody/buffers.hpp"
 #include "engine/engine_impl.hpp"
-#include "engine/header_checksums.hpp"
+#include "flow/header_checksums.hpp"
 #include "wire/cm.hpp"
 #include "wire/icrc.hpp"
 #include "wire/psn.hpp"
@@ -375,7 +375,7 @@ bool Engine::Impl::intact(const wire::Frame& frame) {
     ++counters[Counter::icrc_bad];
     return false;
   }
-  if (!header_checksums_good(frame)) {
+  if (!flow::header_checksums_good(frame)) {
     ++counters[Counter::header_checksum_bad];
     return false;
   }

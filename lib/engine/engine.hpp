@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/side.hpp"
+#include "base/time.hpp"
 #include "custody/observer.hpp"
 #include "custody/restart_record.hpp"
 #include "engine/connection_state.hpp"
@@ -18,8 +20,6 @@
 #include "engine/settings.hpp"
 #include "engine/shared.hpp"
 #include "flow/connection.hpp"
-#include "flow/side.hpp"
-#include "flow/time.hpp"
 #include "metrics/counter_set.hpp"
 #include "metrics/histogram.hpp"
 

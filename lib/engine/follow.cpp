@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "engine/engine_impl.hpp"
-#include "engine/header_checksums.hpp"
+#include "flow/header_checksums.hpp"
 #include "wire/icrc.hpp"
 
 namespace longhaul::engine {
@@ -16,7 +16,7 @@ const wire::EthernetAddresses& addresses_of(const wire::Frame& frame) {
 }
 
 // Not counted: the frame's own way through the engine does that.
-bool is_sound(const wire::Frame& frame) { return wire::verify_icrc(frame) && header_checksums_good(frame); }
+bool is_sound(const wire::Frame& frame) { return wire::verify_icrc(frame) && flow::header_checksums_good(frame); }
 
 // Nearly all that is not RoCE: not worth a call. parse() has found an Ethernet header.
 bool is_ipv4(const wire::Frame& frame) {

@@ -7,7 +7,7 @@
 #include <atomic>
 
 #include "engine/engine_impl.hpp"
-#include "engine/lifetimes.hpp"
+#include "flow/lifetimes.hpp"
 #include "wire/cm.hpp"
 
 namespace longhaul::engine {
@@ -298,11 +298,11 @@ bool Engine::Impl::fits_presumed(const UnknownRequests::Hosts& hosts, std::uint3
 
 void Engine::Impl::make_room() {
   if (table.has_room()) return;
-  for (unsigned i = 0; i < kIdleSearch; ++i) {
+  for (unsigned i = 0; i < flow::kIdleSearch; ++i) {
     const flow::ConnectionIndex index = clock_hand;
     clock_hand = (clock_hand + 1) % table.capacity();
     const Connection& connection = connections[index];
-    if (table.in_use(index) && now - connection.last_seen > kIdle && connection.near.queue.empty()) {
+    if (table.in_use(index) && now - connection.last_seen > flow::kIdle && connection.near.queue.empty()) {
       close(index);
       return;
     }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::engine {
 

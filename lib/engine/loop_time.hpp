@@ -3,8 +3,8 @@
 // rings.
 #pragma once
 
+#include "base/time.hpp"
 #include "engine/engine.hpp"
-#include "flow/time.hpp"
 
 namespace longhaul::engine {
 

@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/time.hpp"
 #include "flow/key_index.hpp"
-#include "flow/time.hpp"
 #include "wire/neighbour.hpp"
 
 namespace longhaul::engine {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 #include "wire/neighbour.hpp"
 
 namespace longhaul::engine {

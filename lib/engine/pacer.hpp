@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::engine {
 

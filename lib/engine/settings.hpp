@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/time.hpp"
 #include "flow/policy.hpp"
-#include "flow/time.hpp"
 
 namespace longhaul::engine {
 

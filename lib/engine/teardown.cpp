@@ -3,7 +3,7 @@
 #include <rte_mbuf.h>
 
 #include "engine/engine_impl.hpp"
-#include "engine/lifetimes.hpp"
+#include "flow/lifetimes.hpp"
 #include "wire/cm.hpp"
 
 namespace longhaul::engine {
@@ -21,7 +21,7 @@ std::optional<flow::ConnectionIndex> Engine::Impl::disconnecting(Side side, cons
 Verdict Engine::Impl::disconnect_requested(Side side, flow::ConnectionIndex index, const wire::CmMessage& message,
                                            rte_mbuf* mbuf) {
   Connection& connection = connections[index];
-  connection.close_deadline = now + kCloseWait;
+  connection.close_deadline = now + flow::kCloseWait;
   if (side == Side::wan && connection.from_traffic) {
     // Without communication IDs anybody could have sent it: custody goes on, and ends by answers or by give_up.
     schedule(index);
@@ -71,14 +71,15 @@ void Engine::Impl::void_dreqs(flow::ConnectionIndex index) {
 void Engine::Impl::close_silent(flow::ConnectionIndex index) {
   Connection& connection = connections[index];
   // Its QPs may have begun another life meanwhile, which nobody announced.
-  if (now - connection.last_seen < kCloseWait && connection.near.owes()) {
-    connection.close_deadline = now + kCloseWait;
+  if (now - connection.last_seen < flow::kCloseWait && connection.near.owes()) {
+    connection.close_deadline = now + flow::kCloseWait;
     return;
   }
   // A DREQ for a connection learned from traffic proves little: if the connection has gone on, it was nothing. And a
   // failed flow waits for its requester.
   const bool waits = connection.near.phase == custody::Phase::failed && !connection.near.failure.told;
-  if (connection.from_traffic && (now - connection.last_seen < kCloseWait || !connection.near.queue.empty() || waits)) {
+  if (connection.from_traffic &&
+      (now - connection.last_seen < flow::kCloseWait || !connection.near.queue.empty() || waits)) {
     connection.close_deadline = kNever;
     return;
   }
@@ -106,7 +107,7 @@ void Engine::Impl::close(flow::ConnectionIndex index) {
 void Engine::Impl::close_when_told(Connection& connection) const {
   const custody::NearFlow& flow = connection.near;
   if (flow.phase == custody::Phase::failed && flow.failure.told && connection.close_deadline == kNever)
-    connection.close_deadline = now + kCloseWait;
+    connection.close_deadline = now + flow::kCloseWait;
 }
 
 }  // namespace longhaul::engine

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::engine {
 

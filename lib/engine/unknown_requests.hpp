@@ -12,7 +12,7 @@
 #include <cstring>
 #include <optional>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 #include "flow/traffic_learner.hpp"
 #include "wire/frame.hpp"
 #include "wire/psn.hpp"

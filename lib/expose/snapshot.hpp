@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/side.hpp"
+#include "base/time.hpp"
 #include "engine/link_state.hpp"
 #include "expose/survey.hpp"
-#include "flow/side.hpp"
-#include "flow/time.hpp"
 #include "metrics/counter_set.hpp"
 #include "metrics/histogram.hpp"
 

@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/time.hpp"
 #include "engine/connection_state.hpp"
 #include "flow/policy.hpp"
-#include "flow/time.hpp"
 
 namespace longhaul::expose {
 

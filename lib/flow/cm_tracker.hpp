@@ -14,10 +14,10 @@
 #include <tuple>
 #include <vector>
 
+#include "base/side.hpp"
+#include "base/time.hpp"
 #include "flow/connection.hpp"
 #include "flow/connection_table.hpp"
-#include "flow/side.hpp"
-#include "flow/time.hpp"
 #include "wire/cm.hpp"
 
 namespace longhaul::flow {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "flow/side.hpp"
-#include "flow/time.hpp"
+#include "base/side.hpp"
+#include "base/time.hpp"
 #include "wire/frame.hpp"
 
 namespace longhaul::flow {

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
+#include "base/side.hpp"
 #include "flow/connection.hpp"
 #include "flow/key_index.hpp"
-#include "flow/side.hpp"
 
 namespace longhaul::flow {
 

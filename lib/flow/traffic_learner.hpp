@@ -17,9 +17,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/time.hpp"
 #include "flow/connection.hpp"
 #include "flow/key_index.hpp"
-#include "flow/time.hpp"
 #include "wire/frame.hpp"
 
 namespace longhaul::flow {

@@ -9,7 +9,7 @@
 #include <queue>
 #include <vector>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 #include "link/counters.hpp"
 #include "link/fates.hpp"
 #include "link/settings.hpp"

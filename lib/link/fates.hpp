@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 #include "link/random.hpp"
 #include "link/settings.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::link {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::plan {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::plan {
 

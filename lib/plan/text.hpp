@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 #include "plan/table.hpp"
 
 namespace longhaul::plan {

@@ -9,8 +9,8 @@
 #include <tuple>
 #include <vector>
 
+#include "base/side.hpp"
 #include "custody/observer.hpp"
-#include "flow/side.hpp"
 #include "replay/fates.hpp"
 #include "replay/request_history.hpp"
 

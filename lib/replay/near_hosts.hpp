@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "base/side.hpp"
 #include "flow/policy.hpp"
-#include "flow/side.hpp"
 #include "wire/headers.hpp"
 
 namespace longhaul::replay {

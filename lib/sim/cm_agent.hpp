@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 #include "sim/frames.hpp"
 #include "sim/retries.hpp"
 #include "wire/builder.hpp"

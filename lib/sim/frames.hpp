@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 #include "wire/frame.hpp"
 
 struct rte_mbuf;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::sim {
 

@@ -2,7 +2,7 @@
 // Steady traffic beside the connections, of no concern to any box: it takes its part of the link and heeds nobody.
 #pragma once
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 #include "sim/frames.hpp"
 #include "sim/line_time.hpp"
 #include "wire/builder.hpp"

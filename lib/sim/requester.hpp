@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 #include "sim/frames.hpp"
 #include "sim/random.hpp"
 #include "sim/retries.hpp"

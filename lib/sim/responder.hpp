@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 #include "sim/frames.hpp"
 #include "sim/work.hpp"
 #include "wire/builder.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 #include "sim/rules.hpp"
 #include "sim/totals.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 #include "sim/frames.hpp"
 #include "sim/random.hpp"
 #include "wire/builder.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
 namespace longhaul::sim {
 

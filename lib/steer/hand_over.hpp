@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "flow/side.hpp"
+#include "base/side.hpp"
 #include "steer/pair_hash.hpp"
 
 struct rte_mbuf;

@@ -3,17 +3,17 @@
 
 #include <algorithm>
 
-#include "engine/header_checksums.hpp"
-#include "engine/lifetimes.hpp"
 #include "flow/connection_key.hpp"
+#include "flow/header_checksums.hpp"
+#include "flow/lifetimes.hpp"
 #include "wire/icrc.hpp"
 
 namespace longhaul::steer {
 
-using engine::kCloseWait;
-using engine::kIdle;
-using engine::kIdleSearch;
+using flow::kCloseWait;
 using flow::KeyIndex;
+using flow::kIdle;
+using flow::kIdleSearch;
 
 namespace {
 
@@ -85,7 +85,7 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
   const auto message = wire::parse_cm(frame);
   if (!message || frame.roce_size() > kLongestRequest) return home;
   // As an engine judges it: of what one of the two ignored they would know different things.
-  if (!wire::verify_icrc(frame) || !engine::header_checksums_good(frame)) return home;
+  if (!wire::verify_icrc(frame) || !flow::header_checksums_good(frame)) return home;
 
   // Before the tracker hears of it: what ends the exchange still belongs to it.
   auto index = tracker_.connection_of(frame, *message, from);

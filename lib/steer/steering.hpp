@@ -10,11 +10,11 @@
 #include <span>
 #include <vector>
 
+#include "base/side.hpp"
+#include "base/time.hpp"
 #include "flow/cm_tracker.hpp"
 #include "flow/connection.hpp"
 #include "flow/key_index.hpp"
-#include "flow/side.hpp"
-#include "flow/time.hpp"
 #include "metrics/counter_set.hpp"
 #include "steer/pair_hash.hpp"
 #include "wire/cm.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "flow/side.hpp"
+#include "base/side.hpp"
 
 namespace longhaul::bench {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "base/side.hpp"
 #include "drivers/port.hpp"
-#include "flow/side.hpp"
 #include "test/bench/ring_ports.hpp"
 
 namespace longhaul::bench {

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "base/side.hpp"
 #include "drivers/ethdev_port.hpp"
-#include "flow/side.hpp"
 
 struct rte_mbuf;
 struct rte_mempool;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "flow/side.hpp"
+#include "base/side.hpp"
 #include "wire/frame.hpp"
 
 struct rte_mbuf;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "flow/side.hpp"
+#include "base/side.hpp"
 #include "wire/opcode.hpp"
 
 namespace longhaul::bench {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/side.hpp"
 #include "drivers/memory_port.hpp"
-#include "flow/side.hpp"
 #include "steer/pair_hash.hpp"
 
 struct rte_mbuf;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Timers of many flows: one is set, and the first is due and set again.
+#include "base/time.hpp"
 #include "engine/timer_wheel.hpp"
-#include "flow/time.hpp"
 #include "test/bench/micro/micro.hpp"
 
 namespace longhaul::bench {

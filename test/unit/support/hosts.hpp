@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "base/side.hpp"
 #include "flow/connection.hpp"
-#include "flow/side.hpp"
 #include "seen.hpp"
 
 namespace longhaul::test {

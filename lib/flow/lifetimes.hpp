@@ -3,9 +3,9 @@
 // before its engine does.
 #pragma once
 
-#include "flow/time.hpp"
+#include "base/time.hpp"
 
-namespace longhaul::engine {
+namespace longhaul::flow {
 
 /// When a table is full, a connection silent for so long, and with nothing in custody, may go.
 inline constexpr Duration kIdle = seconds(600);
@@ -14,4 +14,4 @@ inline constexpr unsigned kIdleSearch = 64;
 /// A DREQ nobody answered: CM's own retries have ended long before.
 inline constexpr Duration kCloseWait = seconds(60);
 
-}  // namespace longhaul::engine
+}  // namespace longhaul::flow

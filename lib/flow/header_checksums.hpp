@@ -8,7 +8,7 @@
 
 #include "wire/frame.hpp"
 
-namespace longhaul::engine {
+namespace longhaul::flow {
 
 /// The checksum of UDP, which is not 0, is right.
 [[gnu::noinline]] inline bool udp_checksum_good(const wire::Frame& frame, const wire::UdpHeader& udp) {
@@ -28,4 +28,4 @@ inline bool header_checksums_good(const wire::Frame& frame) {
   return udp.checksum == 0 /* as RoCEv2 sends it */ || udp_checksum_good(frame, udp);
 }
 
-}  // namespace longhaul::engine
+}  // namespace longhaul::flow
