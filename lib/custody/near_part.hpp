@@ -241,7 +241,7 @@ class NearPart {
   [[gnu::noinline]] bool comes_late(NearFlow& flow, std::uint32_t psn, Time now) const;
   void note_credits(NearFlow& flow, const wire::Aeth& aeth, Verdict verdict);
   bool release_before(NearFlow& flow, std::uint32_t psn, Time now);
-  void progressed(NearFlow& flow, Time now);
+  [[gnu::always_inline]] inline void progressed(NearFlow& flow, Time now);
   void advance_h(NearFlow& flow, std::uint32_t psn);
   void learn_msn(NearFlow& flow, std::uint32_t msn);
   void confirmed(NearFlow& flow);
@@ -254,7 +254,7 @@ class NearPart {
   void note_stray(NearFlow& flow, bool certain, Time now);
   static void lives(NearFlow& flow, Time now);
   Verdict unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now);
-  void release_head(NearFlow& flow);
+  [[gnu::always_inline]] inline void release_head(NearFlow& flow);
   /// A packet is in custody no more.
   [[gnu::always_inline]] void give_back(rte_mbuf* mbuf) {
     budget_.bytes -= mbuf->pkt_len;
