@@ -31,7 +31,7 @@ struct BufferClass {
   std::string name;                ///< "receive", "small_256"
   std::uint32_t frame_bytes = 0;   ///< largest frame that fits
   std::uint32_t buffers = 0;       ///< all of them
-  std::uint32_t reserve = 0;       ///< of these, not for custody
+  std::uint32_t reserve = 0;       ///< part of `buffers` that custody may not use
   std::uint64_t buffer_bytes = 0;  ///< memory that one takes, bookkeeping included
 };
 

@@ -245,7 +245,7 @@ class TimerWheel {
   std::uint32_t wheels_ = 0;  ///< those that are not empty
   std::uint64_t base_ = 0;    ///< ticks; earlier deadlines are in its slot of wheel 0
   Time earliest_ = kNever;
-  std::uint32_t spreading_ = kNone;  ///< slot of which a portion has been spread
+  std::uint32_t spreading_ = kNone;  ///< slot that is spread in part
   std::uint32_t sorted_ = kNone;     ///< slot whose list is sorted
   std::uint32_t sorted_last_ = kNone;
 };
