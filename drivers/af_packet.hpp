@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What DPDK's net_af_packet does not say itself: how large a frame it carries. The driver reports 1518 whatever
-// the interface and its ring are; the truth is in the EAL string and in the kernel.
-// Not mended here: it makes 0x8100 of an outer VLAN tag 0x88a8.
+// How large a frame DPDK's net_af_packet carries. The driver itself reports 1518 whatever the interface and its ring
+// are; the truth is in the EAL string and in the kernel. Not fixed here: the driver turns an outer VLAN tag 0x88a8 into
+// 0x8100.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct AfPacketArguments {
 
   /// The frame bytes the kernel can put into a slot behind its own header.
   std::uint32_t largest_received() const noexcept;
-  /// The frame bytes the driver will send from a slot; it drops what is larger and then miscounts what it consumed.
+  /// The frame bytes the driver will send from a slot; it drops larger frames and then miscounts what it consumed.
   std::uint32_t largest_sent() const noexcept;
   /// Data bytes an mbuf must have, or the driver refuses its queue.
   std::uint32_t mbuf_bytes() const noexcept { return largest_sent(); }

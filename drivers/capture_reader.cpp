@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 
-/// Nanoseconds since 1970, or nothing when no clock says this.
+/// Nanoseconds since 1970, or nothing when the stamp is not valid.
 std::optional<Time> time_of(const timeval& stamp) {
   // With nanosecond precision asked for, tv_usec holds nanoseconds.
   if (stamp.tv_usec < 0 || stamp.tv_usec >= kNanosecondsPerSecond) return std::nullopt;
   std::int64_t whole = stamp.tv_sec;
-  // pcap has 32 bits without a sign, until 2106; libpcap reads them with one.
+  // pcap has 32 unsigned bits, until 2106; libpcap reads them as signed.
   if (whole < 0 && whole >= INT32_MIN) whole += std::int64_t{1} << 32;
   if (whole < 0 || whole >= static_cast<std::int64_t>(UINT64_MAX / kNanosecondsPerSecond)) return std::nullopt;
   return seconds(static_cast<std::uint64_t>(whole)) + static_cast<std::uint64_t>(stamp.tv_usec);

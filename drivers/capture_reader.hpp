@@ -29,7 +29,7 @@ class CaptureReader {
   CaptureReader& operator=(CaptureReader&&) noexcept;
 
   /// The next frame, or false at the end. Throws std::runtime_error with file and frame number when the file is
-  /// damaged; a file that ends inside a frame is damaged, and one with a time that is none.
+  /// damaged: also when it ends inside a frame, or has a time that is not valid.
   bool next(CapturedFrame& out);
 
  private:

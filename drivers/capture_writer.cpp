@@ -40,7 +40,7 @@ CaptureWriter::CaptureWriter(CaptureWriter&&) noexcept = default;
 CaptureWriter& CaptureWriter::operator=(CaptureWriter&&) noexcept = default;
 
 void CaptureWriter::write(std::span<const std::uint8_t> frame, Time time) {
-  // The file format has 32 bits for seconds (read without a sign: until 2106).
+  // The file format has 32 bits for seconds (unsigned: until 2106).
   if (time / kSecond > UINT32_MAX)
     throw std::runtime_error(fmt::format("{}: a pcap file cannot hold the time {} s", impl_->path, time / kSecond));
   pcap_pkthdr header{};
@@ -52,7 +52,7 @@ void CaptureWriter::write(std::span<const std::uint8_t> frame, Time time) {
 }
 
 void CaptureWriter::flush() {
-  // pcap_dump() reports nothing, so the stream's own error mark is asked too.
+  // pcap_dump() reports nothing, so the stream's own error flag is checked too.
   if (pcap_dump_flush(impl_->dumper.get()) != 0 || std::ferror(pcap_dump_file(impl_->dumper.get())) != 0) {
     throw std::runtime_error(fmt::format("{}: writing failed: {}", impl_->path, std::strerror(errno)));
   }

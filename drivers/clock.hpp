@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one place where time is read: everything else gets it as an argument.
+// The only place where time is read: everything else gets it as an argument.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Clock {
       : start_(rte_rdtsc()),
         nanoseconds_per_tick_(static_cast<std::uint64_t>(4294967296.0 * 1e9 / static_cast<double>(rte_get_tsc_hz()))) {}
 
-  /// For tests: it shows what `hand` says.
+  /// For tests: the clock shows what `hand` says.
   explicit Clock(const Time& hand) noexcept : start_(0), nanoseconds_per_tick_(0), hand_(&hand) {}
 
   Time now() const noexcept {

@@ -18,7 +18,7 @@ struct EalOptions {
   /// Other DPDK processes may attach under this name (--file-prefix). Needs hugepages, `memory_bytes` (all is taken at
   /// the start) and a mounted hugetlbfs. Empty: none may.
   std::string shared_as;
-  /// Others may ask by DPDK's telemetry under this name (dpdk-telemetry.py -f NAME). Empty: there is no telemetry.
+  /// DPDK's telemetry answers under this name (dpdk-telemetry.py -f NAME). Empty: there is no telemetry.
   std::string telemetry_as;
   std::string huge_dir;          ///< where hugetlbfs is mounted, if `shared_as` is to use that and no other
   std::vector<std::string> pci;  ///< PCI addresses of the NICs to use; none: PCI is not scanned
@@ -33,7 +33,7 @@ class Eal {
   Eal(const Eal&) = delete;
   Eal& operator=(const Eal&) = delete;
 
-  /// The command line that `options` mean, argv[0] included. For messages and tests.
+  /// The command line for `options`, argv[0] included. For messages and tests.
   static std::vector<std::string> arguments(const EalOptions& options);
 };
 

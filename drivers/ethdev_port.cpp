@@ -35,7 +35,7 @@ EthdevPort::EthdevPort(EthdevSpec spec) : spec_(std::move(spec)), af_packet_(par
     const std::size_t comma = spec_.vdev.find(',');
     name_ = spec_.vdev.substr(0, comma);
     const std::string arguments = comma == std::string::npos ? "" : spec_.vdev.substr(comma + 1);
-    // Asked before the driver is, whose own answer would be "no such device" without a name.
+    // Checked before the driver is asked, which would answer "no such device" without a name.
     if (af_packet_) interface_mtu(af_packet_->interface);
     if (const int error = rte_eal_hotplug_add("vdev", name_.c_str(), arguments.c_str()); error != 0) {
       fail(fmt::format("the device \"{}\" could not be made", spec_.vdev), error);
@@ -57,7 +57,7 @@ EthdevPort::EthdevPort(EthdevSpec spec) : spec_(std::move(spec)), af_packet_(par
     const std::uint32_t ring = slot > kFrameOverhead ? slot - kFrameOverhead : 0;
     max_mtu_ = std::min(interface_mtu(af_packet_->interface), ring);
   } else {
-    // max_mtu is 65535 with drivers that leave it alone; max_rx_pktlen then tells more.
+    // max_mtu is 65535 with drivers that do not set it; max_rx_pktlen then tells more.
     const std::uint32_t by_length = info.max_rx_pktlen > kFrameOverhead ? info.max_rx_pktlen - kFrameOverhead : 0;
     max_mtu_ = info.max_mtu != UINT16_MAX ? info.max_mtu : std::min<std::uint32_t>(by_length, UINT16_MAX);
   }
@@ -106,20 +106,20 @@ void EthdevPort::start(std::uint32_t mtu, std::span<rte_mempool* const> pools) {
   started_ = true;
   if (receive_queues_ > 1 && !af_packet_) fill_indirection();
 
-  // A NIC that refuses would drop its neighbours' frames: no bump in the wire. A vdev may not know the
-  // notion and take everything in anyway.
+  // A NIC that refuses would drop frames to other addresses: no bump in the wire. A vdev may not know promiscuous mode
+  // and still take in everything.
   if (const int error = rte_eth_promiscuous_enable(port_); error == -ENOTSUP && !spec_.vdev.empty()) {
     spdlog::warn("{}: does not know promiscuous mode; frames to other addresses may be missing", describe());
   } else if (error != 0) {
     fail("promiscuous mode, which a transparent box needs", error);
   }
-  // Most drivers that lack it get all multicast with promiscuous mode.
+  // Most drivers without it take in all multicast in promiscuous mode.
   if (const int error = rte_eth_allmulticast_enable(port_); error != 0 && error != -ENOTSUP)
     fail("all-multicast mode", error);
 }
 
-// Some drivers look at the hash's key and fields when they are configured, some only when they start. One that refuses
-// is no reason not to start: workers spread what comes.
+// Some drivers check the hash's key and fields when they are configured, some only when they start. A driver that
+// refuses is no reason not to start: workers spread what comes.
 int EthdevPort::configure_and_start(std::uint32_t mtu, std::span<rte_mempool* const> pools) {
   configure_queues(mtu, pools);
   int error = rte_eth_dev_start(port_);
@@ -139,7 +139,7 @@ void EthdevPort::give_up_hashing(int error) {
   may_hash_ = false;
 }
 
-// One for each of `pools`; of receiving ones fewer when the device cannot spread.
+// A pair of queues for each worker; fewer receive queues when the device cannot spread.
 void EthdevPort::configure_queues(std::uint32_t mtu, std::span<rte_mempool* const> pools) {
   const auto workers = static_cast<std::uint16_t>(queues_.size());
   rte_eth_dev_info info{};
@@ -151,7 +151,7 @@ void EthdevPort::configure_queues(std::uint32_t mtu, std::span<rte_mempool* cons
                     af_packet_ ? fmt::format("add qpairs={} to its vdev string", workers) : "give fewer `cores`"));
 
   rte_eth_conf conf{};
-  // net_af_packet claims 1518 at most and would refuse a true figure, though it carries what its ring holds.
+  // net_af_packet claims 1518 at most and would refuse the true MTU, although it carries what its ring holds.
   if (!af_packet_) conf.rxmode.mtu = mtu;
   std::vector<std::uint8_t> key(info.hash_key_size);
   for (std::size_t i = 0; i < key.size(); ++i) key[i] = steer::kRssKeyPattern[i % steer::kRssKeyPattern.size()];
@@ -210,8 +210,8 @@ void EthdevPort::tell_of_hash(const ReceiveHash& hash) const {
                  describe(), hash.without_ipv4 ? "IPv4" : "IPv6");
 }
 
-// What a NIC's table holds by default differs between drivers. One that cannot be told spreads its own way, and workers
-// hand over what comes to the wrong one.
+// What a NIC's table holds by default differs between drivers. A NIC whose table cannot be set spreads in its own way,
+// and workers hand over what comes to the wrong one.
 void EthdevPort::fill_indirection() const {
   rte_eth_dev_info info{};
   if (rte_eth_dev_info_get(port_, &info) != 0 || info.reta_size == 0) return;
@@ -259,7 +259,7 @@ PortStats EthdevPort::stats() const {
 }
 
 bool EthdevPort::link_up() const {
-  // The driver says up, whatever the interface is.
+  // The driver always says up, whatever the state of the interface.
   if (af_packet_) return interface_running(af_packet_->interface);
   rte_eth_link link{};
   return rte_eth_link_get_nowait(port_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;

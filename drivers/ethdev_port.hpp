@@ -26,7 +26,7 @@ struct EthdevSpec {
   std::string label;  ///< "host", "wan", "a", "b": for messages
   std::string pci;    ///< "0000:01:00.0", allowed when the EAL started; or the name of any device that is there already
   std::string vdev;   ///< "net_af_packet0,iface=veth0,framesz=16384,..."
-  unsigned workers = 1;  ///< who use it, each a pair of queues
+  unsigned workers = 1;  ///< workers that use it, each with a pair of queues
 };
 
 /// Frame bytes an mbuf of the pool for a port must hold when IP packets of `mtu` bytes are to be carried.
@@ -35,9 +35,9 @@ std::uint32_t mbuf_bytes_for(const EthdevSpec& spec, std::uint32_t mtu);
 /// A pair of queues for each worker, no offloads: mbufs may be shared with custody, so nothing may free them in
 /// bulk (MBUF_FAST_FREE) or rely on having them alone. Promiscuous: a bump in the wire takes in everything.
 ///
-/// Several receive queues: a NIC spreads over them by the two IP addresses alone, as steer::pair_hash() does, if it
-/// can; a virtual device's queues are whoever feeds it's affair. A NIC that cannot, or whose driver
-/// refuses, has one, which is the first worker's.
+/// A NIC spreads over several receive queues by the two IP addresses alone, as steer::pair_hash() does, if it can. A
+/// virtual device spreads in its own way. A NIC that cannot, or whose driver refuses, has one receive queue, the first
+/// worker's.
 class EthdevPort final : public Port {
  public:
   /// Finds (PCI) or makes (vdev) the device. Needs a started EAL. Throws std::runtime_error when it is not there.
@@ -59,7 +59,7 @@ class EthdevPort final : public Port {
   /// NUMA socket of the NIC, -1 when it has none.
   int socket() const;
 
-  // The first worker's.
+  // The first worker's queues.
   std::uint16_t receive(rte_mbuf** frames, std::uint16_t count) override;
   std::uint16_t transmit(rte_mbuf** frames, std::uint16_t count) override;
   /// "host (net_af_packet0, iface veth0)".
@@ -68,12 +68,12 @@ class EthdevPort final : public Port {
   PortStats stats() const;
   /// Any thread.
   bool link_up() const;
-  /// Takes the link down, so that whoever is at the other end sees it, or up again. A virtual device's is that of its
+  /// Takes the link down, so that the other end sees it, or up again. The link of a net_af_packet device is that of its
   /// network interface. Any thread. Throws std::runtime_error when the driver cannot.
   void set_link(bool up);
 
  private:
-  /// What rte_eth_dev_start() says.
+  /// Returns what rte_eth_dev_start() returns.
   int configure_and_start(std::uint32_t mtu, std::span<rte_mempool* const> pools);
   void configure_queues(std::uint32_t mtu, std::span<rte_mempool* const> pools);
   void give_up_hashing(int error);

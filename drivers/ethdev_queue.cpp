@@ -17,11 +17,11 @@ std::uint16_t EthdevQueue::transmit(rte_mbuf** frames, std::uint16_t count) {
   return af_packet_limit_ != 0 ? transmit_af_packet(frames, count) : rte_eth_tx_burst(port_, number_, frames, count);
 }
 
-// net_af_packet copies and frees each frame at once, but when the kernel then refuses to send (an interface
-// that is down) it returns 0, as if the frames were still the caller's; and it frees an oversized frame without
-// counting it. Either would have the caller use freed mbufs. So: drop the oversized before, hold an own reference
-// meanwhile, and believe the reference counts. A frame the driver let go of lies in the ring and goes out when the
-// interface is up again.
+// net_af_packet copies and frees each frame at once. But when the kernel then refuses to send (an interface that is
+// down) it returns 0, as if the frames were still the caller's. And it frees an oversized frame without counting it.
+// Either would make the caller use freed mbufs. So this function drops oversized frames first, holds a reference of its
+// own meanwhile, and believes the reference counts. A frame that the driver has freed is in the ring, and goes out when
+// the interface is up again.
 std::uint16_t EthdevQueue::transmit_af_packet(rte_mbuf** frames, std::uint16_t count) {
   constexpr std::uint16_t kBurst = 64;
   const std::uint32_t limit = af_packet_limit_;
@@ -35,8 +35,8 @@ std::uint16_t EthdevQueue::transmit_af_packet(rte_mbuf** frames, std::uint16_t c
     }
     rte_mbuf** burst = frames + done;
     std::uint16_t run = 1;
-    // A frame that is there twice (resent twice at once) ends the run: its count would not say which of the two was
-    // taken.
+    // A frame that is in the burst twice (resent twice at once) ends the run: its reference count would not say which
+    // of the two was taken.
     while (run < kBurst && done + run < count && rte_pktmbuf_pkt_len(burst[run]) <= limit &&
            std::find(burst, burst + run, burst[run]) == burst + run)
       ++run;

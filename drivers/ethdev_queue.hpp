@@ -17,14 +17,14 @@ class EthdevQueue final : public Port {
   EthdevQueue(std::uint16_t port, std::uint16_t number, std::uint32_t af_packet_limit, std::string name)
       : port_(port), number_(number), af_packet_limit_(af_packet_limit), name_(std::move(name)) {}
 
-  /// The port has a receive queue for it.
+  /// Says whether the port has a receive queue for this worker.
   void set_receives(bool receives) { receives_ = receives; }
 
   std::uint16_t receive(rte_mbuf** frames, std::uint16_t count) override;
   std::uint16_t transmit(rte_mbuf** frames, std::uint16_t count) override;
   std::string describe() const override { return name_; }
 
-  /// Frames that were too large for the port. Other threads may ask.
+  /// Frames that were too large for the port. Other threads may call it.
   std::uint64_t oversize() const { return oversize_.load(std::memory_order_relaxed); }
 
  private:

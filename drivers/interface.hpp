@@ -10,10 +10,10 @@ namespace longhaul::drivers {
 /// The MTU in bytes. Throws std::runtime_error when there is no such interface.
 std::uint32_t interface_mtu(const std::string& interface);
 
-/// It is up, and so is what it is connected to. False when there is no such interface.
+/// The interface is up and has a carrier. False when there is no such interface.
 bool interface_running(const std::string& interface);
 
-/// Down: what it is connected to loses its carrier. Throws std::runtime_error when the kernel refuses.
+/// Sets the interface up or down. Down: its peer loses its carrier. Throws std::runtime_error when the kernel refuses.
 void set_interface_up(const std::string& interface, bool up);
 
 }  // namespace longhaul::drivers

@@ -80,7 +80,7 @@ std::vector<std::string> interfaces_of(const fs::path& device) {
   return found;
 }
 
-// Bridges may stay with the kernel: VFIO knows that they hand on nothing.
+// PCI bridges may stay with the kernel: VFIO knows that they are harmless.
 std::vector<std::string> holders(const fs::path& group, const std::string& self) {
   std::vector<std::string> held;
   for (const std::string& other : names_in(group / "devices")) {
@@ -172,7 +172,7 @@ void read_limits(const std::string& root, Machine& out) {
     if (word.starts_with('[')) out.lockdown = word.substr(1, word.size() - 2);
 }
 
-// Four bytes, the least that anybody asks for; one who reads asks for nothing.
+// Four bytes: the lowest latency that any process asks for. Reading asks for nothing.
 void read_wakeup(const std::string& root, Machine& out) {
   constexpr std::int32_t kNobodyAsks = 2'000'000'000;
   std::int32_t microseconds = 0;

@@ -31,10 +31,10 @@ struct Processor {
 /// A PCI device of class network.
 struct Nic {
   std::string address;  ///< "0000:01:00.0"
-  std::string driver;   ///< that is bound; empty: none
+  std::string driver;   ///< the bound one; empty: none
   int node = -1;        ///< NUMA; -1: the kernel does not say
   std::string group;    ///< of the IOMMU; empty: none
-  /// Devices of the same group that a kernel driver holds, so that VFIO gives none of the group away.
+  /// Devices of the same group that a kernel driver holds, so that VFIO gives out no device of the group.
   std::vector<std::string> group_held_by;
   std::string link_speed, link_speed_most;  ///< of PCIe: "16.0 GT/s PCIe"
   std::int64_t link_width = 0, link_width_most = 0;
@@ -55,7 +55,7 @@ struct Machine {
   bool intel = false;
 
   std::string clocksource;
-  std::vector<std::string> clocksources;  ///< that could be chosen
+  std::vector<std::string> clocksources;  ///< those that could be chosen
 
   SystemMemory memory;
   std::map<int, SystemMemory> node_memory;   ///< hugepages by NUMA node
@@ -71,14 +71,14 @@ struct Machine {
 
   std::optional<std::uint64_t> lock_limit_bytes;  ///< memory that may be locked; nothing: no limit
   bool may_lock_all = false;                      ///< CAP_IPC_LOCK
-  std::optional<std::int64_t> wakeup_us;          ///< what somebody holds /dev/cpu_dma_latency at; nothing: unlimited
+  std::optional<std::int64_t> wakeup_us;          ///< the limit that /dev/cpu_dma_latency is held at; nothing: none
   std::string lockdown;                           ///< "none", "integrity", "confidentiality"; empty: not in this kernel
 
-  /// What stands in /proc, /sys, /dev and /lib/modules; `root` stands before all of them, for tests.
+  /// Reads /proc, /sys, /dev and /lib/modules; `root` is put before each path, for tests.
   static Machine read(const std::string& root = "");
 };
 
-/// Whether DPDK can use a device with this driver: one that hands it over, or one that shares it.
+/// Whether DPDK can use a device with this kernel driver, which hands the device over or shares it.
 bool gives_to_dpdk(const std::string& driver);
 /// Whether DPDK uses the device beside this kernel driver (mlx5), without VFIO and its IOMMU.
 bool shares_with_dpdk(const std::string& driver);

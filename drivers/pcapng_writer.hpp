@@ -16,13 +16,13 @@ namespace longhaul::drivers {
 
 class PcapngWriter {
  public:
-  enum class Way : std::uint32_t { in = 1, out = 2 };  ///< as epb_flags has them
+  enum class Way : std::uint32_t { in = 1, out = 2 };  ///< as in epb_flags
 
   /// Replaces the file. Throws std::runtime_error that names it when it cannot be made.
   PcapngWriter(const std::string& path, std::span<const std::string_view> interfaces, std::string_view application);
 
-  /// `interface` is an index into those given at the start, `time` nanoseconds since 1970, `size` the frame's, of which
-  /// `bytes` may be the beginning only.
+  /// `interface` is an index into those given at the start, `time` is in nanoseconds since 1970. `size` is the frame's,
+  /// in bytes; `bytes` may be only its beginning.
   void write(std::uint32_t interface, Way way, Time time, std::uint32_t size, std::span<const std::uint8_t> bytes);
 
   /// Throws std::runtime_error when not everything has reached the file (a full disk).

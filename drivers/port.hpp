@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What packets come from and go to.
+// Where packets come from and go to.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ ReceiveHash receive_hash(std::uint64_t offered) {
   };
   hash.without_ipv4 = !family(RTE_ETH_RSS_IPV4, RTE_ETH_RSS_NONFRAG_IPV4_UDP);
   hash.without_ipv6 = !family(RTE_ETH_RSS_IPV6, RTE_ETH_RSS_NONFRAG_IPV6_UDP);
-  // With a family in it, whatever else of IP has no ports costs nothing: not RoCE, but spread.
+  // When a family is hashed, the other types of IP without ports cost nothing: they are not RoCE, but they are spread.
   if (hash.fields != 0) hash.fields |= RTE_ETH_RSS_IP & offered;
   return hash;
 }

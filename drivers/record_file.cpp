@@ -38,7 +38,7 @@ RecordFile::RecordFile(const std::string& path, std::uint32_t capacity) : path_(
     const std::size_t found = size_of(file_);
     if (found != 0) {
       map(found);
-      // Zeros alone: its making was cut short before the header was written.
+      // Zeros alone: the process that made it ended before it wrote the header.
       if (!all_zeros()) {
         check_header(found);
         const std::uint32_t old = header().capacity;
@@ -71,13 +71,13 @@ RecordFile::RecordFile(const std::string& path, std::uint32_t capacity) : path_(
 
 RecordFile::~RecordFile() {
   unmap();
-  close(file_);  // and with it goes the lock
+  close(file_);  // this releases the lock too
 }
 
 void RecordFile::open_locked() {
-  std::error_code made;  // a directory that cannot be made is told by open()
+  std::error_code made;  // open() reports a directory that cannot be made
   std::filesystem::create_directory(std::filesystem::path(path_).parent_path(), made);
-  // What it holds is everybody's addresses and QPNs: the owner's only.
+  // It holds everybody's addresses and QPNs, so only the owner may read it.
   file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR);
   if (file_ < 0) fail_with_errno("cannot be opened", errno);
   struct stat status {};

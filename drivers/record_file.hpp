@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The file that holds the restart record, mapped and shared, so that it survives the process. On tmpfs (/run) it
-// survives that only; on a disk also an orderly reboot, but then a store may wait for the disk.
+// The file that holds the restart record, mapped and shared, so that the record survives the process. On tmpfs (/run)
+// it survives nothing more. On a disk it survives an orderly reboot too, but a store may wait for the disk.
 #pragma once
 
 #include <array>
@@ -29,9 +29,9 @@ class RecordFile {
   static constexpr std::uint32_t kVersion = 1;
 
   /// Opens or makes `path` (and the directory it is in, one level) with `capacity` slots and locks it for this process.
-  /// A record of another capacity is grown or cut; what it says stays. Throws std::runtime_error that names the path,
-  /// what is wrong and what to do: not a record, another version, cut short, in use by another process, no permission,
-  /// no space, or slots beyond `capacity` that are owing.
+  /// A record of another capacity is grown or cut, and keeps its content. Throws std::runtime_error that names the
+  /// path, what is wrong and what to do: not a record, another version, cut short, in use by another process, no
+  /// permission, no space, or slots beyond `capacity` that are owing.
   RecordFile(const std::string& path, std::uint32_t capacity);
   ~RecordFile();
   RecordFile(const RecordFile&) = delete;

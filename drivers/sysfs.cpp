@@ -33,7 +33,7 @@ std::optional<Number> parsed(std::string_view text) {
 
 std::string text_in(const fs::path& file) {
   std::ifstream in(file);
-  // Some files can be opened and not read, such as the carrier of an interface that is down: an iterator would throw.
+  // Some files can be opened but not read, such as the carrier of an interface that is down: an iterator would throw.
   std::ostringstream text;
   text << in.rdbuf();
   return std::string(trimmed(text.view()));
@@ -76,7 +76,7 @@ std::set<unsigned> processors_of(std::string_view list) {
     const std::string_view item = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), item.size() + 1));
     const auto first = parsed<unsigned>(item);
-    if (!first) continue;  // words such as isolcpus= takes
+    if (!first) continue;  // a word, as in isolcpus=
     const std::size_t dash = item.find('-');
     const auto last = dash == std::string_view::npos ? first : parsed<unsigned>(item.substr(dash + 1));
     for (unsigned i = *first; last && i <= *last; ++i) processors.insert(i);

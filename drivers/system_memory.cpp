@@ -52,7 +52,7 @@ std::vector<Hugepages> hugepages_in(const fs::path& directory) {
   return all;
 }
 
-/// Of the size of which most is reserved, else of the kernel's own choice; no bytes: the kernel has none.
+/// The hugepage size with the most bytes reserved, else the kernel's default size. page_bytes 0: the kernel has none.
 Hugepages preferred(const SystemMemory& memory) {
   Hugepages best{memory.default_page_bytes};
   for (const Hugepages& of : memory.hugepages)

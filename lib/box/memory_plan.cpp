@@ -23,13 +23,13 @@ namespace {
 
 __extension__ typedef unsigned __int128 Wide;
 
-// Of RDMA-CM's exchange of one connection: two nodes of std::map, with what malloc puts around them.
+// One connection's RDMA-CM exchange: two nodes of std::map, with malloc's own bytes around them.
 constexpr std::uint64_t kExchangeBytes = 112 + 112;
 // The same before the connection stands: a node of a map, one of a list, and one of a map while it waits for its end.
 constexpr std::uint64_t kPendingBytes = 288 + 96 + 112;
 
-// Receive buffers that are enough for `bytes`, when frames of `small` bytes are in all that may hold such frames, and
-// frames of `large` bytes in the rest.
+// Receive buffers that are enough for `bytes` when frames of `small` bytes fill all buffers that may hold such frames,
+// and frames of `large` bytes fill the rest.
 std::uint64_t receive_buffers(std::uint64_t bytes, std::uint32_t small, std::uint32_t large) {
   std::uint64_t enough = bytes / std::min(small, large) + 1;
   std::uint64_t too_few = 0;

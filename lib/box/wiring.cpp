@@ -39,7 +39,7 @@ std::unique_ptr<Worker> Wiring::make(unsigned number, Time clock) {
   steering.self = static_cast<steer::Worker>(number);
   for (unsigned i = 0; settings_.spread_connections && i < count(); ++i)
     if (places_[i].socket == place.socket) steering.owners.push_back(static_cast<steer::Worker>(i));
-  // One home may have them all.
+  // One home may have all connections.
   steering.max_connections = settings_.engine.max_connections;
   steering.max_pending_cm = settings_.engine.max_pending_cm;
   steering.give_up = settings_.engine.give_up;

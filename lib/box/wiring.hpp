@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A box: its workers, and what they have in common. The program gives each a thread and real ports, the testbed gives
-// them virtual time; both have them wired here.
+// A box: its workers, and what they have in common. The program gives each worker a thread and real ports, the testbed
+// gives them virtual time. Both use this wiring.
 #pragma once
 
 #include <cstdint>
@@ -27,26 +27,26 @@ struct Settings {
 
 class Wiring {
  public:
-  /// Carries out `work` where that worker will run, so that its tables are in its own socket's memory.
+  /// Carries out `work` where `worker` will run, so that the worker's tables are in its own socket's memory.
   using RunOn = std::function<void(unsigned worker, const std::function<void()>& work)>;
 
-  /// One worker for each of `places`. `clock`: what their clock says. Throws what an engine throws.
+  /// One worker for each of `places`. `clock`: what their clock says now. Throws what an engine throws.
   Wiring(const Settings& settings, std::vector<WorkerPlace> places, Time clock, const RunOn& run_on = here);
   ~Wiring();
   Wiring(const Wiring&) = delete;
   Wiring& operator=(const Wiring&) = delete;
 
-  /// As engine::Engine::use_record(); `record` has record_slots(). Flows that an earlier process left owing go to the
-  /// worker whose part they are in, however many workers that process had.
+  /// As engine::Engine::use_record(); `record` has record_slots() slots. Flows that an earlier process left owing go to
+  /// the worker whose part they are in, however many workers that process had.
   void use_record(std::span<custody::RecordSlot> record, Time now);
 
-  /// What new settings mean for each worker. Those that say how large a table is do not change.
+  /// Each worker's share of new settings. Tables keep their size.
   engine::Settings share_of(const engine::Settings& box) const { return box::share_of(box, count()); }
 
   unsigned count() const { return static_cast<unsigned>(workers_.size()); }
   Worker& worker(unsigned number) { return *workers_[number]; }
   const Worker& worker(unsigned number) const { return *workers_[number]; }
-  /// Connections that each has room for.
+  /// Connections that each worker has room for.
   std::uint32_t connections_each() const { return share_.max_connections; }
 
  private:
@@ -58,7 +58,7 @@ class Wiring {
   std::vector<WorkerPlace> places_;
   steer::HandOverRings rings_;
   engine::Shared shared_;
-  rte_mempool* shown_ = nullptr;  ///< of several workers only
+  rte_mempool* shown_ = nullptr;  ///< with several workers only
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

@@ -17,7 +17,7 @@ Worker::Worker(const engine::Settings& settings, const WorkerPlace& place, Time 
       [this](const flow::ConnectionInfo& info, Time now) { return spreader_->sees_whole(info, now); });
 }
 
-// Called when frames come, and the engine is there by then.
+// Called when frames come; the engine is there by then.
 steer::SteeringSettings Worker::asking(steer::SteeringSettings steering) const {
   steering.own_engine_knows = [this](const flow::ConnectionInfo& info, Side from) { return engine_.knows(info, from); };
   return steering;

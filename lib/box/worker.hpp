@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One worker of a box: its engine and, beside others, what spreads frames over all of them. Whoever drives it brings
-// frames and time: the program's loop, or the testbed's virtual time.
+// One worker of a box: its engine and, with several workers, what spreads frames over all of them. The program's loop
+// or the testbed drives it and brings frames and time.
 #pragma once
 
 #include <cstdint>
@@ -27,36 +27,36 @@ struct WorkerPlace {
   engine::Sink& ports;
   const engine::Pools& pools;
   custody::Observer* observer = nullptr;  ///< may be null
-  int socket = -1;                        ///< NUMA socket: connections are spread over workers of the same one only
+  int socket = -1;                        ///< NUMA socket: connections are spread over workers of the same socket only
 };
 
 class Worker {
  public:
-  /// One that is alone: all frames are its own. `clock`: what its clock says.
+  /// The only worker of a box: all frames are its own. `clock`: what its clock says now.
   Worker(const engine::Settings& settings, const WorkerPlace& place, Time clock);
 
-  /// What several have in common.
+  /// What several workers have in common.
   struct Common {
     steer::HandOverRings& rings;
     rte_mempool* shown;  ///< a steer::make_shown_pool()
     engine::Shared& shared;
   };
-  /// One of several. `steering.own_engine_knows` is set here.
+  /// One of several workers. `steering.own_engine_knows` is set here.
   Worker(const engine::Settings& settings, const WorkerPlace& place, Time clock, steer::SteeringSettings steering,
          const Common& common);
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// A burst from a port, kBurst frames at most: what belongs to others is handed over, and the rest goes to
-  /// `deliver(side, frames)`, which gives it to the engine.
+  /// Takes a burst from a port, kBurst frames at most: hands over the frames of other workers, and passes the rest to
+  /// `deliver(side, frames)`, which gives them to the engine.
   template <typename Deliver>
   void take_in(Side side, std::span<rte_mbuf*> frames, Time now, Deliver&& deliver) {
     if (spreader_) frames = frames.first(spreader_->keep(side, frames.data(), narrow(frames.size()), now));
     if (!frames.empty()) deliver(side, std::span<rte_mbuf* const>(frames));
   }
 
-  /// The next burst that `from` handed over; what of it is for the engine here goes to `deliver(side, frames)`. Returns
-  /// how many frames it had: kBurst means that there may be more.
+  /// Takes the next burst that `from` handed over. The frames for this worker's engine go to `deliver(side, frames)`.
+  /// Returns how many frames the burst had: kBurst means that there may be more.
   template <typename Deliver>
   std::uint16_t take_over(steer::Worker from, Time now, Deliver&& deliver) {
     steer::Received received;
@@ -74,13 +74,13 @@ class Worker {
   const engine::Engine& engine() const { return engine_; }
   engine::LoopTime& time() { return time_; }
   const engine::LoopTime& time() const { return time_; }
-  /// The engine's and the spreader's.
+  /// Those of the engine and of the spreader.
   Counters counters() const;
-  /// Its share of new settings. What was learned keeps its policy until Engine::apply_policies(); tables keep their
-  /// size.
+  /// Takes over the worker's share of new settings. Known connections keep their policy until Engine::apply_policies();
+  /// tables keep their size.
   void reconfigure(const engine::Settings& share);
 
-  /// Null when it is alone.
+  /// Null for the only worker of a box.
   steer::Spreader* spreader() { return spreader_ ? &*spreader_ : nullptr; }
   const steer::Spreader* spreader() const { return spreader_ ? &*spreader_ : nullptr; }
 
@@ -88,7 +88,7 @@ class Worker {
   steer::SteeringSettings asking(steer::SteeringSettings steering) const;
   static std::uint16_t narrow(std::size_t count) { return static_cast<std::uint16_t>(count); }
 
-  // Of several only, both.
+  // With several workers only, both.
   std::optional<steer::Spreader> spreader_;
   std::optional<steer::ShownSink> sink_;
   engine::Engine engine_;

@@ -15,13 +15,13 @@ struct ConnectionState {
   flow::ConnectionInfo info;
   bool from_traffic = false;  ///< learned from its traffic, not from RDMA-CM
   bool closing = false;       ///< a DREQ has passed or waits for custody
-  bool trusted = true;        ///< false: an answer contradicted what was counted, nothing is acknowledged any more
+  bool trusted = true;        ///< false: an answer contradicted the count; nothing is acknowledged any more
   custody::Phase phase = custody::Phase::unconfirmed;
   flow::Policy policy = flow::Policy::off;       ///< of what is in custody
   flow::Policy next_policy = flow::Policy::off;  ///< from the next stretch of custody on
   std::uint64_t custody_packets = 0;
   std::uint64_t custody_bytes = 0;      ///< frame bytes
-  std::uint64_t unconfirmed_bytes = 0;  ///< of those, acknowledged to the requester
+  std::uint64_t unconfirmed_bytes = 0;  ///< part of custody_bytes acknowledged to the requester
   std::uint64_t taken_bytes = 0;        ///< frame bytes ever taken into custody
   std::uint64_t lost_bytes = 0;         ///< of a failed flow: acknowledged and not delivered
   Duration oldest = 0;                  ///< since custody last made progress; 0 when it is empty

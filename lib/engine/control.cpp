@@ -28,7 +28,7 @@ std::string_view name_of(custody::Phase phase) {
 void Engine::Impl::set_bypass(bool on, Time time) {
   now = time;
   if (bypass && !on) {
-    // What it knows is from before.
+    // What the engine knows is from before the bypass.
     for (flow::ConnectionIndex index = 0; index < table.capacity(); ++index) forget(index, "bypass ended");
     learner.start_anew(now);
     looks_since = now;
@@ -38,9 +38,9 @@ void Engine::Impl::set_bypass(bool on, Time time) {
 
 void Engine::Impl::fail(flow::ConnectionIndex index, std::string_view why) {
   Connection& connection = connections[index];
-  out(Side::wan).flush();  // frames of the flow in the burst point at it
+  out(Side::wan).flush();  // frames in the burst point at the flow
   near.abandon(connection.near, why, now);
-  // A requester with requests under way can be told now, others when they send the next one.
+  // A requester with requests under way can be told now; others are told when they send the next one.
   if (connection.near.owed.fatal_nak) near.acknowledge(connection.near, now);
   out(Side::host).flush();
   near.freed().flush();
@@ -109,7 +109,7 @@ ConnectionState Engine::Impl::describe(flow::ConnectionIndex index, Time time) c
 
 namespace {
 
-/// Calls `work` for each of `count` slots from `first` on that the table has.
+/// Calls `work` for each slot in use among the `count` slots from `first` on.
 template <typename Work>
 void for_slots(const flow::ConnectionTable& table, std::uint32_t first, std::uint32_t count, Work work) {
   const std::uint32_t end = first + std::min(count, table.capacity() - std::min(first, table.capacity()));

@@ -38,7 +38,7 @@ void Egress<Events>::flush_burst() {
 template <typename Events>
 void Egress<Events>::settle_refused(std::size_t i) {
   if (kinds_[i] == Kind::held) {
-    // Custody has it still.
+    // Custody still has it.
     rte_pktmbuf_free(frames_[i]);
     events_.held_refused(*flows_[i], abouts_[i].held);
   } else if (refused_.size() < kMaxRefused) {

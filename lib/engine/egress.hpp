@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One port's way out: a burst being gathered, and the frames that the port refused and that nobody else can
-// send again, in order, up to a limit.
+// One port's way out: the burst being gathered, and the frames that the port refused and that nobody else can send
+// again, in order, up to a limit.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -17,8 +17,8 @@
 
 namespace longhaul::engine {
 
-/// `Events` hears what becomes of the frames handed to an Egress; a template, because it hears of each. The engine is
-/// the one it is made for (egress.cpp).
+/// `Events` is told what becomes of each frame handed to an Egress. It is a template parameter because there is an
+/// event for every frame. The only instance is the engine's (egress.cpp).
 ///
 ///   void forwarded(Side out, std::uint64_t frames);                  received frames went out
 ///   void held_sent(custody::NearFlow& flow, rte_mbuf* held);
@@ -41,7 +41,7 @@ class Egress {
       if ((count_ += some) == kBurst) flush();
     }
   }
-  /// `cause`: when the burst that caused it was received; kNever when it had been withheld.
+  /// `cause`: when the burst that caused the frame was received; kNever if the frame had been withheld.
   void send_made(custody::NearFlow& flow, rte_mbuf* frame, Time cause) {
     stage(frame, Kind::made, &flow, {.cause = cause});
   }
@@ -55,11 +55,11 @@ class Egress {
     if (count_ != 0) flush_burst();
   }
 
-  /// Made frames of `flow` that the port refused go no more: its QPN may have a new owner by then.
+  /// Drops made frames of `flow` that the port refused: the flow's QPN may have a new owner before they could go.
   void drop_made_for(const custody::NearFlow& flow);
 
   bool has_refused() const { return !refused_.empty(); }
-  /// Frames received that still wait here.
+  /// Received frames that still wait here.
   std::uint64_t waiting() const;
   void discard();
 
@@ -99,7 +99,7 @@ class Egress {
   Events& events_;
   std::size_t count_ = 0;
   bool all_forwarded_ = true;
-  // The burst, field by field: the port wants the first alone, and frames that only pass have no more than two.
+  // The burst, one array per field: the port takes the first alone, and frames that only pass need no more than two.
   std::array<rte_mbuf*, kBurst> frames_;
   std::array<Kind, kBurst> kinds_;
   std::array<custody::NearFlow*, kBurst> flows_{};

@@ -34,7 +34,7 @@ namespace {
 // A port that refused a frame is asked again after this.
 constexpr Duration kRetry = microseconds(20);
 
-// Bursts whose pseudo-ACKs' delay is recorded together: more than one call acknowledges.
+// Bursts whose pseudo-ACK delays are recorded together. One call acknowledges fewer.
 constexpr std::size_t kMaxAccepted = 8192;
 
 custody::Budget budget_of(const Settings& settings) {
@@ -52,7 +52,7 @@ std::uint64_t roce_parsed(const Counters& counters) {
          counters.parsed[static_cast<std::size_t>(wire::ParseStatus::unknown_opcode)];
 }
 
-// What ARP is counted as, among much else; Neighbour Advertisements are IPv6.
+// ARP is counted as this, among much else. Neighbour Advertisements are IPv6.
 std::uint64_t perhaps_arp(const Counters& counters) {
   return counters.parsed[static_cast<std::size_t>(wire::ParseStatus::not_ip)];
 }
@@ -62,7 +62,7 @@ Counter bytes_from(Side side) { return side == Side::host ? Counter::bytes_host 
 
 void prefetch_headers(const rte_mbuf* mbuf) { rte_prefetch0(rte_pktmbuf_mtod(mbuf, const char*)); }
 
-// The first lines; the processor's own prefetcher goes on from there.
+// The first cache lines; the processor's own prefetcher goes on from there.
 void prefetch_bytes(const rte_mbuf* mbuf) {
   constexpr std::uint32_t kBytes = 10 * RTE_CACHE_LINE_SIZE;
   const char* bytes = rte_pktmbuf_mtod(mbuf, const char*);
@@ -126,10 +126,10 @@ void Engine::Impl::receive(Side side, std::span<rte_mbuf* const> frames, Time ti
   end_of_burst();
 }
 
-// First all are taken apart, then their connections looked up together, then each is dealt with in turn while what the
-// next ones need comes from memory.
+// First all frames are parsed, then their connections are looked up together. Then the frames are processed in turn,
+// while what the next ones need comes from memory.
 void Engine::Impl::burst(Side side, std::span<rte_mbuf* const> frames) {
-  // So many frames before its turn: an answer's connection tells what of custody it will release.
+  // How many frames before its turn: the connection first, because it tells what an answer will release from custody.
   constexpr std::size_t kConnection = 12;
   constexpr std::size_t kContents = 6;
   if (bypass) [[unlikely]] {
@@ -160,7 +160,7 @@ void Engine::Impl::pass_by(Side side, std::span<rte_mbuf* const> frames) {
   out(other(side)).forward(frames);
 }
 
-// False when none is RoCE.
+// False when no frame is RoCE.
 bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
   // The mbuf first, then the bytes it points to.
   constexpr std::size_t kMbufsAhead = 12;
@@ -178,7 +178,7 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
     bytes += mbuf->pkt_len;
     if (mbuf->nb_segs != 1) [[unlikely]] {
       ++counters[Counter::mbuf_chained];
-      arrival.status = wire::ParseStatus::too_short_ethernet;  // nothing that would be looked at
+      arrival.status = wire::ParseStatus::too_short_ethernet;  // so nothing looks at it
       return;
     }
     arrival.status = wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, arrival.frame);
@@ -228,7 +228,7 @@ void Engine::Impl::prefetch_connection(Side side, const Arrival& arrival) const 
   if (side == Side::wan) prefetch(kByRequests, Connection::hot_bytes(Side::wan));
 }
 
-// The bytes, for the ICRC, and custody's bookkeeping: of a request that comes, of what an answer will release.
+// The bytes, for the ICRC, and custody's bookkeeping: that of the request itself, or of what the answer will release.
 void Engine::Impl::prefetch_contents(Side side, const Arrival& arrival) const {
   if (arrival.connection == flow::ConnectionTable::kNone) return;
   prefetch_bytes(arrival.mbuf);
@@ -322,17 +322,18 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   }
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
-    // Before the frame may become the port's.
+    // Before the call after which the frame may be the port's.
     const bool contested = connection.near.contested();
     if (contested || connection.near.phase != custody::Phase::confirmed) [[unlikely]]
       show_request(connection.near, frame);
     verdict = near.request(connection.near, frame, arrival.mbuf, now);
-    // What has just made it contested passes. So does what a failed flow leaves to the next user of its QPN.
+    // A request that has just made the flow contested passes. So does a request that a failed flow leaves to the next
+    // user of its QPN.
     if (verdict == Verdict::forward && !contested &&
         (connection.near.contested() || custody::NearPart::is_over(connection.near))) [[unlikely]]
       learn_from_traffic(Side::host, frame, false);
   } else {
-    // An answer may release what waits in the burst: that must be out before.
+    // An answer may release packets that wait in the burst: they must be out before.
     out(Side::wan).flush();
     const bool others = wire::psn_lt(frame.psn(), connection.near.una) &&
                         !custody::NearPart::answered_lately(connection.near, now) &&
@@ -345,7 +346,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   return verdict;
 }
 
-// A connection's QPN has another user, or lives another life.
+// The connection's QPN has another user, or its QP lives another life.
 void Engine::Impl::implausible(Side side, const wire::Frame& frame, flow::ConnectionIndex index) {
   if (side == Side::wan) {
     ++counters[Counter::answers_implausible];
@@ -358,8 +359,8 @@ void Engine::Impl::implausible(Side side, const wire::Frame& frame, flow::Connec
   if (side == Side::host) touch(index);
 }
 
-// It may be another's than the flow's. Where nothing else says so it is only kept in mind: the learner's places are
-// few, and many connections may wake at once.
+// The request may belong to another connection. When nothing else says so it is only noted: the learner has few places,
+// and many connections may wake at once.
 void Engine::Impl::show_request(const custody::NearFlow& flow, const wire::Frame& frame) {
   if (flow.contested()) return learn_from_traffic(Side::host, frame, false);
   if (flow.policy == flow::Policy::off || !custody::NearPart::awaits_proof(flow, now)) return;
@@ -389,7 +390,7 @@ void Engine::Impl::forward(Side to, rte_mbuf* mbuf) {
 
 // ---- the end of each call ---------------------------------------------------------------------
 
-// One that is touched anew while the list is gone through stands there twice.
+// A connection that is touched again during the walk over the list is in it twice.
 void Engine::Impl::lengthen_touched() { touched.resize(2 * touched.size()); }
 
 void Engine::Impl::end_of_burst() {
@@ -397,7 +398,7 @@ void Engine::Impl::end_of_burst() {
   if (now >= near.link().due_at()) [[unlikely]]
     follow_link();
   service_backlog();
-  // The WAN first: a request is acknowledged once its port has accepted it.
+  // The WAN first: a request is acknowledged once the WAN port has accepted it.
   out(Side::wan).flush();
   // An answer forwarded to the requester goes before what it made possible; both leave through the same egress, in
   // order.
@@ -407,7 +408,7 @@ void Engine::Impl::end_of_burst() {
     connection.touched = false;
     near.acknowledge(connection.near, now);
     close_when_told(connection);
-    // In a doubt custody may have been let go of for another life, which a DREQ would end.
+    // In doubt, custody may have been let go for another life, which a DREQ would end.
     if (connection.near.queue.empty() && !connection.near.doubted()) release_dreqs(index, kNever);
     schedule(index);
   }
@@ -441,7 +442,7 @@ void Engine::Impl::service_backlog() {
 void Engine::Impl::schedule(flow::ConnectionIndex index) {
   const Connection& connection = connections[index];
   const Time deadline = std::min({connection.near.deadline, connection.dreqs.deadline(), connection.close_deadline});
-  // Deadlines mostly move away: the wheel hears of it when the old one comes.
+  // Deadlines mostly move to later times: the wheel learns of it when the old one comes.
   if (deadline < connection.scheduled) set_timer(index, deadline);
 }
 

@@ -43,14 +43,14 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Writes down in `record` what the process owes, so that a later one knows (design section 6): at least
-  /// max_connections slots, which must outlive the engine. Flows that an earlier process left owing begin as failed,
-  /// are counted (flows_failed_by_restart) and told to the observer. Call at most once, before the first receive().
+  /// Writes down in `record` what the process owes, for a later process (design section 6). `record` has at least
+  /// max_connections slots and must outlive the engine. Flows that an earlier process left owing begin as failed, are
+  /// counted (flows_failed_by_restart) and reported to the observer. Call at most once, before the first receive().
   /// Throws std::invalid_argument when there are too few slots.
   void use_record(std::span<custody::RecordSlot> record, Time now);
 
-  /// Shares with the engines of other workers of the box what any of them sees. `shared` must outlive the engine.
-  /// Call at most once, before the first receive().
+  /// Shares with the engines of the box's other workers what each of them sees. `shared` must outlive the engine. Call
+  /// at most once, before the first receive().
   void share(Shared& shared);
   /// Asks `may_learn` before a connection is learned from its traffic. For an engine that may not see all frames
   /// between two hosts.
@@ -60,18 +60,18 @@ class Engine {
   /// (forwarding, pseudo-ACKs) has been handed to the sink when this returns, or waits for poll().
   void receive(Side side, std::span<rte_mbuf* const> frames, Time now);
 
-  /// Timers, paced frames, frames that a port refused. Call at least when next_deadline() has come.
+  /// Runs timers, and sends paced frames and frames that a port refused. Call at least when next_deadline() has come.
   /// `read_until`: all that came before this time has been received; later frames may still wait in the rings. Timers
-  /// of later deadlines then wait (for kTimerPatience at most): the answers they miss may be among those.
+  /// with later deadlines wait, for kTimerPatience at most: the answers they wait for may be in the rings.
   void poll(Time now, Time read_until);
   void poll(Time now) { poll(now, now); }
   static constexpr Duration kTimerPatience = milliseconds(100);
 
-  /// Nobody called for `lasted`, because the process stood still, and times go on as if that had not been (LoopTime
-  /// takes care of it). It is counted, and what was sent before `now` gives no sample of the round trip.
+  /// The process stood still for `lasted`, and times go on as if it had not (LoopTime takes care of that). The pause is
+  /// counted, and what was sent before `now` gives no sample of the round trip.
   void paused(Duration lasted, Time now);
 
-  /// When poll() next has something to do: kNever when nothing waits for time.
+  /// When poll() next has something to do; kNever when nothing waits for a time.
   Time next_deadline() const;
 
   /// Stops (true) or allows (false) new custody and pseudo-ACKs; all else goes on.
@@ -79,30 +79,31 @@ class Engine {
   bool draining() const;
 
   // What an operator asks and changes while it runs (control.cpp). Connections are numbered from 0 to
-  // connection_slots() - 1, and gone through in portions, so that frames need not wait.
+  // connection_slots() - 1. Calls go through them in portions, so that frames need not wait.
 
-  /// With bypass all frames pass without a look, and nothing is learned. Custody is for forget() to end, or for a drain
-  /// before: answers pass unseen. When bypass ends, what was not forgotten is: its traffic went on unseen.
+  /// With bypass all frames pass unexamined, and nothing is learned. Answers pass unseen too, so the caller ends
+  /// custody: by a drain before, or by forget(). When bypass ends, all connections that are left are forgotten, because
+  /// their traffic went on unseen.
   void set_bypass(bool bypass, Time now);
   bool bypass() const;
   std::uint32_t connection_slots() const;
-  /// Those with acknowledged data that is not delivered fail, for the reason `why`, and stay: their requesters' next
-  /// request is answered by the fatal NAK. Others are left alone.
+  /// Connections with acknowledged data that is not delivered fail, for the reason `why`, and stay: the requester's
+  /// next request is answered by the fatal NAK. Other connections are left alone.
   void fail(std::uint32_t first, std::uint32_t count, std::string_view why, Time now);
   /// Closes the connections from `first` on, `count` slots of them. One with acknowledged data that is not delivered
   /// fails first, for the reason `why`.
   void forget(std::uint32_t first, std::uint32_t count, std::string_view why, Time now);
-  /// Takes over what may change while it runs: policies, confirm, wan_rate_bps, learn_from_traffic, give_up (for new
-  /// connections), dreq_hold and the rto_*. The rest of `changed` is not looked at. Connections that are there keep
-  /// their policy until apply_policies().
+  /// Takes over what may change while it runs: policies, confirm, wan_rate_bps, estimate_wan_rate, learn_from_traffic,
+  /// give_up (for new connections), confirm_again, dreq_hold and the rto_*. The rest of `changed` is ignored. Known
+  /// connections keep their policy until apply_policies().
   void reconfigure(const Settings& changed);
-  /// The policy of connections that are there: for custody from now on, what is in it goes on as before. Returns how
-  /// many have another one now.
+  /// Gives known connections their new policy: for custody from now on; what is in custody goes on as before. Returns
+  /// how many connections have another policy now.
   std::uint32_t apply_policies(std::uint32_t first, std::uint32_t count);
-  /// Appends the connections of `count` slots from `first` on.
+  /// Appends the state of the connections in `count` slots from `first` on.
   void describe(std::uint32_t first, std::uint32_t count, Time now, std::vector<ConnectionState>& out) const;
 
-  /// A connection that is followed has `info`'s key for frames from `from` (flow::ConnectionTable::holder()).
+  /// Whether a known connection has `info`'s key for frames from `from` (flow::ConnectionTable::holder()).
   bool knows(const flow::ConnectionInfo& info, Side from) const;
 
   std::uint64_t custody_packets() const;
@@ -120,8 +121,8 @@ class Engine {
   /// between calls.
   std::string_view inconsistency() const;
 
-  /// The host port has accepted pseudo-ACKs since the last acks_accepted(). (Those held back by design, behind a READ,
-  /// a limit or before confirmation, are not in the histogram.)
+  /// The host port has accepted pseudo-ACKs since the last acks_accepted(). (Pseudo-ACKs withheld by design, behind a
+  /// READ, a limit or before confirmation, are not in the histogram.)
   bool has_accepted_acks() const;
   /// Records their delay; `now` is a time read after the call that sent them. Call after receive() and poll().
   void acks_accepted(Time now);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine's inside. engine.cpp: frames and time; learn.cpp: how connections begin; teardown.cpp: how they end;
-// follow.cpp: where hosts send; restart.cpp: what is written down for a later process, and what an earlier one left.
+// The inside of the engine. engine.cpp: frames and time; learn.cpp: how connections begin; teardown.cpp: how they end;
+// follow.cpp: where hosts send; control.cpp: what an operator asks and changes; restart.cpp: what is written down for a
+// later process, and what an earlier one left.
 #pragma once
 
 #include <array>
@@ -27,22 +28,22 @@ namespace longhaul::engine {
 
 custody::NearSettings near_settings(const Settings& settings);
 
-/// What the engine keeps beside a connection's entry in the table. Its one near flow is the requests of its
-/// host-side end; the other end's requests are the other box's near flow.
+/// What the engine keeps beside a connection's entry in the table. Its one near flow is the requests of the host-side
+/// end. The requests of the other end are the other box's near flow.
 struct alignas(64) Connection {
   Time last_seen = 0;
-  Time scheduled = kNever;       ///< its timer: that of the wheel, which is another line
+  Time scheduled = kNever;       ///< its deadline in the timer wheel, which is in another cache line
   Time close_deadline = kNever;  ///< when a connection with a DREQ but no DREP is taken as closed
   HeldDreqs dreqs;
   std::uint64_t shown = 0;  ///< shown_by() of its newest frame from the host side
-  Time shown_at = 0;        ///< when that came; 0: none did
+  Time shown_at = 0;        ///< when that frame came; 0: none came
   NextHops::PairIndex pair = NextHops::kNone;
-  bool from_traffic = false;  ///< not by RDMA-CM: its communication IDs are not known
-  bool touched = false;       ///< stands in the list of this burst
-  bool in_backlog = false;    ///< stands in the list of those with something to send
+  bool from_traffic = false;  ///< not learned from RDMA-CM: its communication IDs are not known
+  bool touched = false;       ///< is in the list of this burst
+  bool in_backlog = false;    ///< is in the list of connections with something to send
   custody::NearFlow near;
 
-  /// What a frame from that side touches, from the beginning on.
+  /// How much of it, from the beginning, a frame from that side touches.
   static constexpr std::size_t hot_bytes(Side from) {
     constexpr std::size_t kOwn = 64;
     return kOwn + (from == Side::host ? custody::NearFlow::kRequestBytes : custody::NearFlow::kAnswerBytes);
@@ -51,14 +52,14 @@ struct alignas(64) Connection {
 static_assert(offsetof(Connection, near) == 64, "the connection's own state is one cache line");
 static_assert(Connection::hot_bytes(Side::host) == 6 * 64 && Connection::hot_bytes(Side::wan) == 9 * 64);
 
-/// What a next hop is told by: the destination's MAC address, and two bytes of the sender's.
+/// What tells a next hop from others: the destination's MAC address, and two bytes of the sender's.
 inline std::uint64_t shown_by(const wire::Frame& frame) {
   std::uint64_t head = 0;
   std::memcpy(&head, frame.data, sizeof(head));
   return head;
 }
 
-/// A frame of the burst that is being dealt with.
+/// A frame of the burst that is being processed.
 struct Arrival {
   rte_mbuf* mbuf;
   wire::Frame frame;  ///< as `status` says
@@ -116,8 +117,8 @@ struct Engine::Impl final : custody::Outlet {
   // learn.cpp
   custody::Verdict cm(Side side, const wire::Frame& frame, rte_mbuf* mbuf);
   std::optional<flow::ConnectionIndex> admit(const flow::ConnectionInfo& info, bool from_traffic);
-  /// `proven`: its REQ was not forged, and none of its packets can have passed yet. `wants_word`: established() is to
-  /// come for it.
+  /// `proven`: the REQ was not forged, and none of the connection's packets can have passed yet. `wants_word`: the
+  /// active end's word is still to come, by established().
   void learn(const flow::ConnectionInfo& info, bool proven, bool wants_word);
   void replied(const flow::CmOutcome& outcome, std::uint32_t host_comm_id);
   void established(const flow::CmOutcome& outcome);
@@ -195,7 +196,7 @@ struct Engine::Impl final : custody::Outlet {
   NextHops next_hops;
   std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn;  ///< from traffic; empty: always
   Shared* shared = nullptr;                       ///< with the engines of other workers; null: there are none
-  UnknownRequests* contested_requests = nullptr;  ///< our own of the shared ones
+  UnknownRequests* contested_requests = nullptr;  ///< this engine's own among the shared ones
   UnknownRequests presumed_here;
   UnknownRequests* presumed_requests = &presumed_here;  ///< or the shared one
   std::uint64_t news_read = 0;                          ///< number of shared->next_hops' items already read
@@ -208,7 +209,7 @@ struct Engine::Impl final : custody::Outlet {
   std::deque<flow::ConnectionIndex> backlog;
   metrics::Histogram pseudo_ack_delay;
   Time now = 0;
-  bool bypass = false;    ///< all frames pass without a look
+  bool bypass = false;    ///< all frames pass unexamined
   Time looks_since = 0;   ///< when the last bypass ended
   bool wan_full = false;  ///< the WAN port refused a frame during this call
   /// Made frames that the host port accepted, not recorded yet; those of one burst have the same cause.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where packets go that are sent again (next_hop.hpp): what is noted of frames, and what custody asks.
+// Where packets that are sent again go (next_hop.hpp): what frames show, and what custody asks.
 #include <cstddef>
 #include <cstring>
 
@@ -15,10 +15,10 @@ const wire::EthernetAddresses& addresses_of(const wire::Frame& frame) {
   return *reinterpret_cast<const wire::EthernetAddresses*>(frame.data);
 }
 
-// Not counted: the frame's own way through the engine does that.
+// Counts nothing: the frame is counted on its way through the engine.
 bool is_sound(const wire::Frame& frame) { return wire::verify_icrc(frame) && flow::header_checksums_good(frame); }
 
-// Nearly all that is not RoCE: not worth a call. parse() has found an Ethernet header.
+// Nearly all that is not RoCE is IPv4, and not worth a call. parse() has found an Ethernet header.
 bool is_ipv4(const wire::Frame& frame) {
   constexpr std::uint16_t kInMemory = wire::kEtherTypeIpv4 >> 8 | (wire::kEtherTypeIpv4 & 0xff) << 8;
   std::uint16_t ether_type = 0;
@@ -28,7 +28,7 @@ bool is_ipv4(const wire::Frame& frame) {
 
 }  // namespace
 
-// A frame of a known connection shows other addresses than its last one, or something has been heard since.
+// A frame of a known connection shows other addresses than the one before, or something has been heard since.
 void Engine::Impl::note_next_hop(Connection& connection, const wire::Frame& frame) {
   if (!is_sound(frame)) return;
   connection.shown = shown_by(frame);
@@ -49,7 +49,7 @@ void Engine::Impl::note_next_hop(NextHops::PairIndex pair, const wire::Frame& fr
   shared->next_hops.post(item);
 }
 
-// A frame from the host side of no connection that is known, of any service.
+// A frame from the host side that belongs to no known connection, of any service.
 void Engine::Impl::note_next_hop(const wire::Frame& frame) {
   if (!next_hops.any()) return;
   const NextHops::PairIndex pair = next_hops.find(frame.source, frame.destination, frame.vlan);
@@ -57,7 +57,7 @@ void Engine::Impl::note_next_hop(const wire::Frame& frame) {
   if (next_hops.shows_nothing_new(pair, addresses_of(frame)) || is_sound(frame)) note_next_hop(pair, frame);
 }
 
-// What is not RoCE of a burst from the WAN side.
+// Reads the frames of a burst from the WAN side that are not RoCE.
 void Engine::Impl::hear_neighbours(std::size_t count) {
   constexpr std::uint32_t kLookedAt =
       1u << static_cast<unsigned>(wire::ParseStatus::not_ip) | 1u << static_cast<unsigned>(wire::ParseStatus::not_udp);
@@ -75,7 +75,7 @@ void Engine::Impl::hear_neighbours(std::size_t count) {
   }
 }
 
-// Also what is nothing new here: it may be to others.
+// Also tells what is nothing new here: it may be new to others.
 void Engine::Impl::tell_of(const wire::Neighbour& said) {
   NextHopNews::Item item;
   item.at = now;

@@ -6,7 +6,7 @@
 namespace longhaul::engine {
 
 /// Bytes of ordinary memory that an engine takes for each connection it has room for: its state, its slot in the table,
-/// its timer, and what is known of the pair of its hosts. RDMA-CM's exchange is not included.
+/// its timer, and the entry of its pair of hosts. The RDMA-CM exchange is not included.
 std::uint64_t bytes_per_connection();
 
 }  // namespace longhaul::engine

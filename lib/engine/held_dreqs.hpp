@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The DREQs of one connection that wait for its custody (design section 6), oldest first, linked through their mbufs.
-// RDMA-CM tells its own from forged ones by communication IDs; of a connection learned from traffic nobody can, so
-// several may have to wait, each its own time.
+// Communication IDs tell genuine DREQs from forged ones. They are not known for a connection learned from traffic, so
+// several DREQs may have to wait, each for its own time.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class HeldDreqs {
   /// When the oldest goes, custody or not.
   Time deadline() const { return empty() ? kNever : custody::held_in(first_).sent_at; }
 
-  /// One from `sender` (its communication ID) waits, or was the last to be released: CM repeats what it got no answer
-  /// to, and the repeat goes after the first.
+  /// A DREQ from `sender` (its communication ID) waits, or was the last to be released: CM repeats a DREQ that was not
+  /// answered, and the repeat goes after the first.
   bool waits(std::uint32_t sender) const {
     for (const rte_mbuf* mbuf = first_; mbuf != nullptr; mbuf = custody::held_in(mbuf).next)
       if (custody::held_in(mbuf).psn == sender) return true;
@@ -29,7 +29,7 @@ class HeldDreqs {
   }
   bool was_released(std::uint32_t sender) const { return released_any_ && released_ == sender; }
 
-  /// Takes over one reference to `mbuf`. Not when full.
+  /// Takes over one reference to `mbuf`. Do not call it when full.
   void add(rte_mbuf* mbuf, std::uint32_t sender, Time deadline) {
     custody::Held& held = custody::held_in(mbuf);
     held = custody::Held{};
@@ -41,7 +41,7 @@ class HeldDreqs {
     ++count_;
   }
 
-  /// The oldest; the reference is the caller's.
+  /// Removes the oldest; the reference is the caller's.
   rte_mbuf* pop() {
     rte_mbuf* mbuf = first_;
     first_ = custody::held_in(mbuf).next;
@@ -51,7 +51,7 @@ class HeldDreqs {
     return mbuf;
   }
 
-  /// None of them is ever sent. Returns how many there were.
+  /// Drops all of them unsent. Returns how many there were.
   unsigned discard() {
     const unsigned discarded = count_;
     while (first_ != nullptr) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ordinary memory in large pages where the kernel has some: tables that are used at random would wait for the TLB as
-// long as for their lines. It does not depend on DPDK's own hugepages and comes from the socket of the thread that uses
-// it first.
+// Ordinary memory in large pages where the kernel has some. In small pages, random access to a table would wait for the
+// TLB as long as for the cache line. The memory does not depend on DPDK's hugepages, and comes from the NUMA socket of
+// the thread that touches it first.
 #pragma once
 
 #include <sys/mman.h>
@@ -24,13 +24,13 @@ struct HugePageAllocator {
     constexpr std::size_t kPage = std::size_t{2} << 20;
     static_assert(alignof(T) <= kPage);
     std::size_t bytes = count * sizeof(T);
-    // What fills no page of that size is better off among the rest.
+    // Memory that does not fill a large page is better off in small ones.
     const bool large = bytes >= kPage;
     const std::size_t unit = large ? kPage : alignof(T);
     bytes = (bytes + unit - 1) / unit * unit;
     void* memory = std::aligned_alloc(unit, bytes);
     if (memory == nullptr) throw std::bad_alloc();
-    if (large) madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: without, it is only slower
+    if (large) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: without large pages it is only slower
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t) noexcept { std::free(memory); }

@@ -16,7 +16,7 @@ using custody::Verdict;
 
 namespace {
 
-// The only thing that the engines of several workers have in common.
+// Unique in the process: the engines of all workers draw from it.
 std::uint64_t next_serial() {
   static std::atomic<std::uint64_t> serial{0};
   return serial.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -76,12 +76,11 @@ custody::FlowIdentity Engine::Impl::identity_of(const flow::ConnectionInfo& info
   return {next_serial(), requester.ip, responder.ip, requester.qpn, responder.qpn};
 }
 
-// A slot for `info`, and in it the flow's identity, policy and path MTU.
+// Takes a slot for `info`, and sets the flow's identity, policy and path MTU.
 std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionInfo& info, bool from_traffic) {
-  // The responder's QPN, announced anew by its owner: whatever it had before, it has forgotten. Traffic announces
-  // nothing: it must wait until custody of the QPN's former user has ended.
-  // The requester's QPN, in a connection to another QP: what is in custody has its responder still and goes on; the
-  // newcomer passes through.
+  // When its owner announces the responder's QPN anew, the owner has forgotten whatever it had before. Traffic
+  // announces nothing: it must wait until custody of the QPN's former user has ended. When the requester's QPN is in a
+  // connection to another QP, what is in custody still has its responder and goes on; the newcomer passes through.
   const auto announced = from_traffic ? std::nullopt : table.holder(info, Side::host);
   for (const Side key : {Side::host, Side::wan}) {
     const auto old = table.holder(info, key);
@@ -91,7 +90,7 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
     // A connection that was answered just now is alive: what traffic seems to teach comes from late answers.
     if (!held && !(from_traffic && custody::NearPart::answered_lately(flow, now))) continue;
     ++counters[Counter::connection_qpn_held];
-    // Its answers go to the same QPN.
+    // The newcomer's answers go to the same QPN.
     if (held && key == Side::wan) flow.trust.silent |= custody::kShared;
     return std::nullopt;
   }
@@ -129,8 +128,8 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
   const auto index = admit(info, false);
   if (!index) return;
   const std::uint32_t starting_psn = info.end(Side::host).starting_psn;
-  // Its REP may come again: what followed on the first one passed before the box looked, or before it knew of it. Then
-  // no word of the active end makes up for an answer.
+  // The REP may be a repeat: what followed the first REP may have passed before the box looked, or before it knew the
+  // connection. Then the active end's word does not replace an answer.
   const bool may_be_under_way = (looks_since != 0 && now - looks_since < flow::CmTracker::kPendingLife) ||
                                 learner.has_seen(info, now) || elsewhere_seen(info, starting_psn);
   tracker.bind(*index, wants_word && !may_be_under_way);
@@ -140,14 +139,14 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
   record_connection(*index);
 }
 
-// An old connection that has one of the QPNs ends by what proves that it has ended. A REQ proves nothing: anyone can
-// forge one, to a service that really listens, and the REP is genuine then. With the host as the active end the REP
-// itself is such a proof: it names IDs that only the far end could read. All else waits for the active end's word.
+// An old connection that has one of the QPNs ends only on proof. A REQ proves nothing: anyone can forge one to a
+// service that really listens, and the REP is then genuine. When the host is the active end, the REP itself is a proof:
+// it names IDs that only the far end could read. Everything else waits for the active end's word.
 void Engine::Impl::replied(const flow::CmOutcome& outcome, std::uint32_t host_comm_id) {
   const flow::ConnectionInfo& info = outcome.info;
   for (const Side key : {Side::host, Side::wan})
     if (const auto old = table.holder(info, key); old && connections[*old].dreqs.waits(host_comm_id)) void_dreqs(*old);
-  // Its REQ had been forgotten, and came again; after a DREQ it would be the next connection's.
+  // The connection's REQ had been forgotten, and came again. After a DREQ it would be the next connection's.
   if (outcome.connection && outcome.same_transaction && is_same(table[*outcome.connection], info) &&
       connections[*outcome.connection].close_deadline == kNever) {
     tracker.bind(*outcome.connection, false);
@@ -172,7 +171,7 @@ void Engine::Impl::replied(const flow::CmOutcome& outcome, std::uint32_t host_co
 
 void Engine::Impl::established(const flow::CmOutcome& outcome) {
   if (outcome.connection) return near.established(connections[*outcome.connection].near);
-  // What was learned since the REP is this very connection, from its traffic, or a later one.
+  // A connection learned since the REP is this very one, learned from its traffic, or a later one.
   for (const Side key : {Side::host, Side::wan})
     if (const auto holder = table.holder(outcome.info, key);
         holder && connections[*holder].near.identity.serial > outcome.mark)
@@ -180,8 +179,7 @@ void Engine::Impl::established(const flow::CmOutcome& outcome) {
   learn(outcome.info, false, false);
 }
 
-// Before any data it is a plain repeat. Later it may be another life of both ends, which count their IDs, QPNs and PSNs
-// from where they did before.
+// Before any data this is a plain repeat. Later it may be another life of both ends, with the same IDs, QPNs and PSNs.
 void Engine::Impl::exchange_repeated(flow::ConnectionIndex index) {
   custody::NearFlow& flow = connections[index].near;
   const std::uint32_t starting_psn = table[index].end(Side::host).starting_psn;
@@ -190,17 +188,17 @@ void Engine::Impl::exchange_repeated(flow::ConnectionIndex index) {
   touch(index);
 }
 
-// A frame of no connection that is known (`unknown`), or that may be of another than the one that is: one of its QPNs
-// may have another user now. While the old one has custody, the newcomer does not take its place; but its answers must
-// not be taken for another's. Requests of far hosts, and our hosts' answers to them, are for the other box to learn
-// from.
+// The frame belongs to no known connection (`unknown`), or perhaps not to the known one: one of the QPNs may have
+// another user now. While the old connection has custody, the newcomer does not take its place, but the newcomer's
+// answers must not be taken for another connection's. Requests of far hosts, and our hosts' answers to them, are for
+// the other box to learn from.
 void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool unknown) {
   const bool is_answer = frame.opcode != nullptr && frame.opcode->is_response();
   if (!settings.learn_from_traffic || (side == Side::host) == is_answer) return;
   const auto& requester = is_answer ? frame.destination : frame.source;
   const auto& responder = is_answer ? frame.source : frame.destination;
   if (settings.policies.lookup(requester, responder) == flow::Policy::off || !intact(frame)) return;
-  // Made where it is needed: an answer rarely needs it.
+  // Built only where it is needed: an answer rarely needs it.
   const auto hosts = [&] { return UnknownRequests::Hosts{requester, responder, frame.vlan}; };
   if (!is_answer) {
     note_next_hop(frame);
@@ -237,14 +235,14 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool 
 }
 
 // Late answers may teach a connection that is known already. Whether it lives another life is for its own flow to
-// decide (custody/identity.cpp); and a failed flow must stay until its requester has been told.
+// decide (custody/identity.cpp). A failed flow must stay until its requester has been told.
 bool Engine::Impl::knows(const flow::ConnectionInfo& info, std::uint32_t psn) const {
   const auto index = table.holder(info, Side::host);
   return index && index == table.holder(info, Side::wan) && custody::NearPart::plausible(connections[*index].near, psn);
 }
 
-// Its requester's QPN may have another responder now, of which nobody has told, and which begins at the same PSN. Of a
-// contested flow's neighbours the learner may know nothing: it had no room, or is not to learn.
+// The requester's QPN may have another responder now, unannounced, with the same starting PSN. The learner may know
+// nothing of a contested flow's neighbours: it had no room, or it is told not to learn.
 bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) {
   const flow::ConnectionInfo& info = table[flow.connection];
   const bool unseen = learner.is_blind(now) || (flow.trust.was_confirmed && !settings.learn_from_traffic);
@@ -252,7 +250,7 @@ bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t 
   return learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);
 }
 
-// A connection in step that was there before is another requester's.
+// A candidate with the same PSNs that was there before `since` belongs to another requester.
 bool Engine::Impl::may_have_moved(const custody::NearFlow& flow, std::uint32_t psn, Time since) {
   const flow::ConnectionInfo& info = table[flow.connection];
   return learner.may_be_meant(info, psn, now, since) || elsewhere_seen(info, psn, since);
@@ -262,7 +260,7 @@ bool Engine::Impl::may_listen_elsewhere(const custody::NearFlow& flow, std::uint
   return learner.is_blind(table[flow.connection], now) || may_have_moved(flow, psn, since);
 }
 
-// Neither a DREQ of the life before nor its RDMA-CM exchange concerns this one.
+// A DREQ of the life before does not concern this one, nor does that life's RDMA-CM exchange.
 void Engine::Impl::began_again(const custody::NearFlow& flow) {
   const flow::ConnectionIndex index = flow.connection;
   void_dreqs(index);
@@ -271,10 +269,10 @@ void Engine::Impl::began_again(const custody::NearFlow& flow) {
   connections[index].close_deadline = kNever;
 }
 
-// Its requests are no longer shown to the learner, to which those it has seen would look unanswered for ever.
+// The flow's requests are no longer shown to the learner, which would take those it has seen for unanswered for ever.
 void Engine::Impl::uncontested(const custody::NearFlow& flow) { learner.forget(table[flow.connection]); }
 
-// Of several workers one sees the requests of all unknown connections between two hosts.
+// Only one of several workers sees the requests of all unknown connections between two hosts.
 bool Engine::Impl::elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_t psn,
                                   std::optional<Time> since) const {
   const UnknownRequests::Hosts hosts{info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan};
@@ -282,7 +280,7 @@ bool Engine::Impl::elsewhere_seen(const flow::ConnectionInfo& info, std::uint32_
          (shared->unknown_requests.may_be_meant(hosts, psn, now, since) || contested_elsewhere(hosts, psn, since));
 }
 
-// An ACK for `psn` may answer contested requests that another worker has seen. Only where `shared` is set.
+// An ACK for `psn` may answer contested requests that another worker has seen. Needs `shared`.
 bool Engine::Impl::contested_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn,
                                        std::optional<Time> since) const {
   auto& all = shared->contested_requests;
@@ -291,7 +289,7 @@ bool Engine::Impl::contested_elsewhere(const UnknownRequests::Hosts& hosts, std:
   });
 }
 
-// An ACK for `psn` may answer what passed for a known connection's, on any worker.
+// An ACK for `psn` may answer requests that some worker has taken for a known connection's.
 bool Engine::Impl::fits_presumed(const UnknownRequests::Hosts& hosts, std::uint32_t psn) {
   return presumed_requests->may_be_meant(hosts, psn, now);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is believed of the long link: by one worker, or by several together.
+// What one worker, or several together, believe of the long link.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace longhaul::engine {
 
 struct LinkState {
   std::uint64_t rate_bps = 0;  ///< what the link carries, bits per second of frames; 0: it was not full lately
-  std::uint64_t pace_bps = 0;  ///< at most so much leaves for it; 0: as fast as it comes
-  Duration round_trip = 0;     ///< the least lately; 0: unknown
+  std::uint64_t pace_bps = 0;  ///< the most that leaves for the link; 0: no limit
+  Duration round_trip = 0;     ///< the shortest lately; 0: unknown
   Duration queued = 0;         ///< of the least delayed answer of the last round trip
 
   /// Each worker knows its own part of the link.

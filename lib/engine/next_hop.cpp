@@ -9,7 +9,7 @@ using flow::KeyIndex;
 
 namespace {
 
-// An announcement repeated within this time says no more than the first did.
+// An announcement repeated within this time says nothing new.
 constexpr Duration kRepeat = seconds(1);
 
 // A MAC address may move more than once while a packet waits.
@@ -26,7 +26,8 @@ KeyIndex::Key key_of(wire::VlanKey vlan, const wire::MacAddress& mac) {
   return {in_its_place, kNoAddress, vlan, 0};
 }
 
-// A place for `key` in `slots`, that of the oldest when there is no other; null when the index refuses it.
+// A place for `key` in `slots`; the oldest entry makes room when there is no other. Null when the index refuses the
+// key.
 template <typename Slot>
 Slot* place_for(const KeyIndex::Key& key, KeyIndex& index, std::vector<Slot>& slots, std::uint32_t& oldest) {
   Slot& slot = slots[oldest];
@@ -163,12 +164,12 @@ void NextHops::newest(PairIndex index, const wire::MacAddress& own, Time own_at,
   }
   if (heard_at_ <= at) return;
 
-  // On the same subnet, or answered for by a router there: the host need not have sent to it where the box saw it.
+  // The far host is on the same subnet, or a router there answers for it. The box need not have seen a frame to it.
   if (const auto far = by_address_.find(key_of(pair.vlan, pair.far)); far && addresses_[*far].announced_at > at) {
     addresses.destination = addresses_[*far].mac;
     at = addresses_[*far].announced_at;
   }
-  // A gateway.
+  // The gateway moved.
   for (unsigned i = 0; i < kMovesFollowed; ++i) {
     const auto found = by_old_mac_.find(key_of(pair.vlan, addresses.destination));
     if (!found || moves_[*found].at <= at) return;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where hosts send what goes to the far side: the Ethernet addresses that each pair of hosts uses now. Custody sends
-// packets again long after they came, and the router that they were addressed to may be gone by then. Newer than a
-// packet's own addresses are those of any later RoCE frame between the two hosts, and what ARP and Neighbour
-// Advertisements from the WAN side have told the host since.
+// Where hosts send frames for the far side: the Ethernet addresses that each pair of hosts uses now. Custody sends
+// packets again long after they came, and the router that they were addressed to may be gone by then. Newer addresses
+// come from any later RoCE frame between the two hosts, and from ARP and Neighbour Advertisements that the WAN side has
+// sent to the host since.
 //
-// The newest always wins. Forged ARP misleads no more than it would the host itself: the host's next frame, of any flow
-// between the two, shows where it really sends. Not known is a gateway's old MAC address when no ARP of it has passed
-// here: then nobody can tell whose packets the new one is for, and they wait for the host's next frame.
+// The newest always wins. Forged ARP misleads the box no more than the host itself: the host's next frame, of any flow
+// between the two, shows where it really sends. A gateway's old MAC address is not known when no ARP of the gateway has
+// passed here. Then nobody can tell which packets the new address is for, and they wait for the host's next frame.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace longhaul::engine {
 
 /// Fixed capacity; one worker owns it. Anyone can send ARP, so what is learned from it has bounded tables of its own,
-/// where the oldest makes room, and is applied when somebody asks.
+/// where the oldest entry makes room. It is applied when a caller asks.
 class NextHops {
  public:
   using PairIndex = std::uint32_t;
@@ -32,14 +32,14 @@ class NextHops {
 
   /// The entry of two hosts, for one more connection; kNone when there is no room.
   PairIndex acquire(const wire::IpAddress& host, const wire::IpAddress& far, wire::VlanKey vlan);
-  /// A connection less; kNone is none.
+  /// The pair has one connection less; kNone does nothing.
   void release(PairIndex pair);
-  /// kNone when they have no connection.
+  /// The entry of two hosts; kNone when they have no connection.
   PairIndex find(const wire::IpAddress& host, const wire::IpAddress& far, wire::VlanKey vlan) const noexcept;
   bool any() const noexcept { return in_use_ != 0; }
 
-  /// A frame of the pair came from its host at `at`. True when that is news: other addresses than before, or the same
-  /// in spite of what was heard.
+  /// A frame of the pair came from its host at `at`. True when that is news: the addresses are new, or something was
+  /// heard since the last frame.
   bool shown(PairIndex pair, const wire::EthernetAddresses& addresses, Time at);
   /// shown() would do no more than note the time.
   bool shows_nothing_new(PairIndex pair, const wire::EthernetAddresses& addresses) const noexcept;
@@ -54,12 +54,12 @@ class NextHops {
   /// When hear() last had something new; what hosts showed before may be out of date.
   Time heard_at() const noexcept { return heard_at_; }
 
-  /// The addresses that a packet to be sent again at this time must have, in place of those that it has. Its own flow
-  /// was last sent to `own` at `own_at`.
+  /// Replaces `addresses`, those of a packet that is sent again now, by the newest ones. The packet's own flow was last
+  /// sent to `own` at `own_at`.
   void newest(PairIndex pair, const wire::MacAddress& own, Time own_at,
               wire::EthernetAddresses& addresses) const noexcept;
 
-  /// DPDK's memory, and ordinary memory of each of `capacity`.
+  /// Bytes of DPDK's memory for `capacity` pairs, and of ordinary memory for each pair.
   static std::uint64_t bytes_needed(std::uint32_t capacity);
   static std::uint64_t bytes_per_pair();
 

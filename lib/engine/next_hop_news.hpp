@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one worker's engine has seen of next hops and others need: a host's flows may be spread over several, and ARP
-// comes to one of them only.
+// What one worker's engine has seen of next hops, for the others: a host's flows may be spread over several workers,
+// and ARP comes to only one of them.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 
 namespace longhaul::engine {
 
-/// The newest items, each with a number. A reader that comes late misses the oldest. News are rare, so a lock is no
-/// burden; that there are none costs one load.
+/// The newest items, each with a number. A reader that comes late misses the oldest. News is rare, so a lock is no
+/// burden; to find none costs one load.
 class NextHopNews {
  public:
   struct Item {
     Time at = 0;
     const void* from = nullptr;  ///< the engine that posted it
-    bool heard = false;          ///< `neighbour` means something; otherwise the other three do
+    bool heard = false;          ///< `neighbour` is set; otherwise its VLAN and what follows it are
     wire::Neighbour neighbour;
     wire::IpAddress host;
     wire::IpAddress far;
@@ -37,7 +37,7 @@ class NextHopNews {
 
   std::uint64_t posted() const { return posted_.load(std::memory_order_relaxed); }
 
-  /// Calls read(item) for each item from number `next` on that is still there, and moves `next` behind them.
+  /// Calls read(item) for each item from number `next` on that is still there, and moves `next` past them.
   template <typename Read>
   void read_from(std::uint64_t& next, Read&& read) {
     const std::lock_guard lock(mutex_);

@@ -8,7 +8,7 @@ namespace longhaul::engine {
 namespace {
 
 constexpr double kBurst = 20'000.0;  // nanoseconds ahead of the rate
-constexpr double kMostDebt = 1e8;    // nanoseconds that are made up for, about what a router queues
+constexpr double kMostDebt = 1e8;    // nanoseconds of debt that are made up for, about what a router queues
 constexpr double kShare = 0.5;
 // Custody starves when it may send nothing for 10 ms. On a slow link one frame may take that long, so it also takes at
 // least the time of 256 KiB.
@@ -42,7 +42,7 @@ std::uint64_t Pacer::charged_bytes() {
 
 void Pacer::refill(Time now) {
   charged_bytes();
-  // More would only fill what is full.
+  // A longer time would only fill a bucket that is full already.
   const double more = std::min(static_cast<double>(now - now_), (kMostDebt + kBurst) / kShare) * per_ns_;
   now_ = now;
   all_ = std::min(std::max(all_, least_) + static_cast<std::int64_t>(more), most_);

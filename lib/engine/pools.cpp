@@ -20,8 +20,8 @@ std::uint16_t room_of(std::uint32_t frame_bytes) {
   return static_cast<std::uint16_t>(room);
 }
 
-// With DPDK's header, its padding for memory channels, what the end of a page leaves unused (an element begins a page
-// or lies within one), and its place in the pool's stack. Needs no EAL.
+// Includes DPDK's header, its padding for memory channels, the unused end of a page (an element begins a page or lies
+// within one), and the buffer's place in the pool's stack. Needs no EAL.
 std::uint64_t buffer_bytes(std::uint32_t frame_bytes, std::uint64_t page_bytes) {
   rte_mempool_objsz size{};
   const std::uint32_t mbuf = sizeof(rte_mbuf) + custody::kMbufPrivateSize + room_of(frame_bytes);
@@ -42,7 +42,8 @@ unsigned cache_for(std::uint32_t count) { return std::min<unsigned>(kCache, coun
 
 rte_mempool* make(const PoolPlan& plan, const std::string& what, std::uint32_t count, std::uint32_t frame_bytes) {
   const std::string name = plan.name + "_" + what;
-  // Last in, first out: DPDK's default, a ring, hands out the buffer that no cache has seen for the longest.
+  // Last in, first out: DPDK's default, a ring, hands out the buffer that has been out of the CPU's caches for the
+  // longest.
   constexpr const char* kOps = "stack";
   rte_mempool* pool =
       rte_pktmbuf_pool_create_by_ops(name.c_str(), count, cache_for(count), custody::kMbufPrivateSize,

@@ -23,7 +23,7 @@ struct PoolPlan {
 
   std::uint32_t frames_reserve = 8192;  ///< of `frames`, not for custody: both ports' rings, bursts, what waits
   std::uint32_t small_reserve = 4096;   ///< of the smallest ones, not for custody: ACKs and NAKs that the box makes
-  std::uint32_t cache_reserve = 0;      ///< of each size of small ones, not for custody: in caches of other workers
+  std::uint32_t cache_reserve = 0;      ///< of each small size, not for custody: in caches of other workers
 };
 
 /// Buffers of one size.
@@ -31,7 +31,7 @@ struct BufferClass {
   std::string name;                ///< "receive", "small_256"
   std::uint32_t frame_bytes = 0;   ///< largest frame that fits
   std::uint32_t buffers = 0;       ///< all of them
-  std::uint32_t reserve = 0;       ///< of these, not for custody
+  std::uint32_t reserve = 0;       ///< part of `buffers` that custody may not use
   std::uint64_t buffer_bytes = 0;  ///< memory that one takes, bookkeeping included
 };
 
@@ -48,7 +48,7 @@ struct Pools {
   /// Bytes that create() will take from the EAL, to size its memory beforehand.
   static std::uint64_t bytes_needed(const PoolPlan& plan);
   /// The pools as create() will make them, in the order in which custody tries them for a frame: each holds what fits
-  /// and did not fit the one before. The last is what ports receive into.
+  /// and did not fit the one before. Ports receive into the last one.
   static std::vector<BufferClass> classes(const PoolPlan& plan);
   void destroy() noexcept;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The restart record (design section 6): what the flows of this process owe is written down, and those of an earlier
-// process that owed come back as failed.
+// The restart record (design section 6): what the flows of this process owe is written down, and flows that an earlier
+// process left owing come back as failed.
 #include <stdexcept>
 #include <string>
 
@@ -34,8 +34,8 @@ void Engine::Impl::use_record(std::span<RecordSlot> slots, Time time) {
   }
 }
 
-// The requester was told success and the data went with the process that held it. Its next request gets the fatal NAK;
-// the slot keeps what it says until the connection is closed.
+// The requester was told success, and the data is gone with the process that held it. The requester's next request gets
+// the fatal NAK. The slot keeps its content until the connection is closed.
 void Engine::Impl::restore(flow::ConnectionIndex index) {
   RecordSlot& slot = record[index];
   const flow::ConnectionInfo info = slot.connection().info();
@@ -50,7 +50,7 @@ void Engine::Impl::restore(flow::ConnectionIndex index) {
   custody::NearFlow& flow = connection.near;
   flow.identity = identity_of(info);
   flow.connection = index;
-  flow.policy = flow::Policy::full;  // what concerns a failed flow is verified first, whatever the policy is today
+  flow.policy = flow::Policy::full;  // frames of a failed flow are always verified, whatever the policy is today
   flow.next_policy = settings.policies.lookup(flow.identity.requester, flow.identity.responder);
   flow.path_mtu = info.path_mtu;
   flow.record = &slot;

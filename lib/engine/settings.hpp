@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an engine can be told. Typed and checked already: where the values come from is not its business.
+// An engine's settings, typed and checked already: where the values come from is not the engine's business.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct Settings {
   /// Rate at which frames leave the WAN port, bits per second of frames as counted without preamble, gap and FCS;
   /// 0 means that none is known.
   std::uint64_t wan_rate_bps = 0;
-  /// With no rate known: custody leaves as fast as answers say that the link carries it (custody/link_estimate.hpp).
-  /// Otherwise it leaves as fast as it comes.
+  /// When no rate is known. True: custody leaves at the rate that the link carries, as answers show
+  /// (custody/link_estimate.hpp). False: it leaves as fast as it comes.
   bool estimate_wan_rate = true;
 
   std::uint64_t custody_box_bytes = 256ull << 20;  ///< frame bytes in custody, all flows
@@ -36,17 +36,17 @@ struct Settings {
   std::uint32_t max_connections = 4096;  ///< RC connections followed at once; others pass through
   /// Connections that RDMA-CM did not announce to this box are learned from their requests and ACKs.
   bool learn_from_traffic = true;
-  std::uint32_t max_candidates = 1024;  ///< connections watched at once in order to learn them so
+  std::uint32_t max_candidates = 1024;  ///< connections watched at once in order to learn them this way
   std::uint32_t max_pending_cm = 4096;  ///< RDMA-CM exchanges followed at once
 
   Duration rto_initial = seconds(1);    ///< before a round trip was measured
   Duration rto_min = milliseconds(10);  ///< a resend by timer never comes earlier
   Duration rto_max = seconds(2);        ///< doubling stops here
-  Duration give_up = seconds(60);       ///< unanswered for so long: the flow fails, visibly
-  /// A flow without traffic for longer is not acknowledged before an answer has confirmed it again; one that was not
-  /// announced by RDMA-CM after a second at the latest.
+  Duration give_up = seconds(60);       ///< unanswered for this long: the flow fails, visibly
+  /// After a longer time without traffic a flow is not acknowledged until an answer has confirmed it again. For a flow
+  /// that RDMA-CM did not announce, this time is one second at most.
   Duration confirm_again = seconds(600);
-  Duration dreq_hold = seconds(3);  ///< a closing host waits at most so long for its custody
+  Duration dreq_hold = seconds(3);  ///< a closing host waits at most this long for its custody
 };
 
 }  // namespace longhaul::engine

@@ -12,10 +12,10 @@ namespace longhaul::engine {
 struct Shared {
   NextHopNews next_hops;
   UnknownRequests unknown_requests;
-  /// Requests that name the responder of a known connection but may be another's: one table for each engine that
-  /// shares, which alone writes it. All tables are there before the first frame.
+  /// Requests that name the responder of a known connection but may belong to another one. Each engine has a table,
+  /// which it alone writes. All tables are there before the first frame.
   std::deque<UnknownRequests> contested_requests;
-  /// Requests that pass for a known connection's, though nothing has shown lately that it lives on.
+  /// Requests that are taken for a known connection's, although nothing has shown lately that its life goes on.
   UnknownRequests presumed_requests;
 };
 

@@ -10,7 +10,7 @@ namespace longhaul::engine {
 
 using custody::Verdict;
 
-// The connection that a DREQ of no known exchange names by its receiver's QPN: one that was learned from traffic.
+// The connection learned from traffic that a DREQ of no known exchange names by its receiver's QPN.
 std::optional<flow::ConnectionIndex> Engine::Impl::disconnecting(Side side, const wire::Frame& frame,
                                                                  const wire::CmMessage& message) const {
   if (message.attribute != wire::CmAttribute::dreq) return std::nullopt;
@@ -23,12 +23,12 @@ Verdict Engine::Impl::disconnect_requested(Side side, flow::ConnectionIndex inde
   Connection& connection = connections[index];
   connection.close_deadline = now + flow::kCloseWait;
   if (side == Side::wan && connection.from_traffic) {
-    // Without communication IDs anybody could have sent it: custody goes on, and ends by answers or by give_up.
+    // Without communication IDs anybody could have sent the DREQ: custody goes on, and ends by answers or by give_up.
     schedule(index);
     return Verdict::forward;
   }
   if (side == Side::wan) {
-    // Whoever closes there will answer nothing more.
+    // A far end that closes answers nothing more.
     out(Side::wan).flush();
     near.end(connection.near, now);
     release_dreqs(index, kNever);
@@ -37,7 +37,7 @@ Verdict Engine::Impl::disconnect_requested(Side side, flow::ConnectionIndex inde
   }
   const std::uint32_t sender = message.local_comm_id;
   const bool at_once = connection.near.queue.empty() || connection.dreqs.was_released(sender);
-  // One that finds no place comes again, and the flood that filled them has gone by then.
+  // CM repeats a DREQ that finds no place, and the flood that filled the places has gone by then.
   if (connection.dreqs.waits(sender) || (!at_once && connection.dreqs.full())) {
     ++counters[Counter::absorbed_dreqs];
     return Verdict::drop;
@@ -52,7 +52,7 @@ Verdict Engine::Impl::disconnect_requested(Side side, flow::ConnectionIndex inde
   return Verdict::taken;
 }
 
-// Those whose time has come by `due` go, whatever is in custody.
+// Forwards the DREQs whose time has come by `due`, whatever is in custody.
 void Engine::Impl::release_dreqs(flow::ConnectionIndex index, Time due) {
   Connection& connection = connections[index];
   if (connection.dreqs.empty() || connection.dreqs.deadline() > due) return;
@@ -61,8 +61,9 @@ void Engine::Impl::release_dreqs(flow::ConnectionIndex index, Time due) {
   while (!connection.dreqs.empty() && connection.dreqs.deadline() <= due) forward(Side::wan, connection.dreqs.pop());
 }
 
-// The QPs live another life, by a REP of the same exchange or by their traffic. A DREQ that waits for custody is of the
-// life before, and would end this one: at the far end, or in the far box. One that is still meant comes again.
+// A REP of the same exchange, or traffic, has shown that the QPs live another life. A DREQ that waits for custody
+// belongs to the life before, and would end this one at the far end or in the far box. CM repeats a DREQ that is still
+// meant.
 void Engine::Impl::void_dreqs(flow::ConnectionIndex index) {
   counters[Counter::absorbed_dreqs] += connections[index].dreqs.discard();
 }
@@ -70,13 +71,13 @@ void Engine::Impl::void_dreqs(flow::ConnectionIndex index) {
 // Nobody answered a DREQ for a minute.
 void Engine::Impl::close_silent(flow::ConnectionIndex index) {
   Connection& connection = connections[index];
-  // Its QPs may have begun another life meanwhile, which nobody announced.
+  // Its QPs may have begun another life meanwhile, unannounced.
   if (now - connection.last_seen < flow::kCloseWait && connection.near.owes()) {
     connection.close_deadline = now + flow::kCloseWait;
     return;
   }
-  // A DREQ for a connection learned from traffic proves little: if the connection has gone on, it was nothing. And a
-  // failed flow waits for its requester.
+  // A DREQ for a connection learned from traffic proves little: if the connection has gone on, the DREQ was not meant
+  // for it. A failed flow waits for its requester.
   const bool waits = connection.near.phase == custody::Phase::failed && !connection.near.failure.told;
   if (connection.from_traffic &&
       (now - connection.last_seen < flow::kCloseWait || !connection.near.queue.empty() || waits)) {
@@ -89,7 +90,7 @@ void Engine::Impl::close_silent(flow::ConnectionIndex index) {
 void Engine::Impl::close(flow::ConnectionIndex index) {
   if (!table.in_use(index)) return;
   Connection& connection = connections[index];
-  // Frames of the flow in the burst point at it.
+  // Frames in the burst point at the flow.
   out(Side::wan).flush();
   release_dreqs(index, kNever);
   near.end(connection.near, now);

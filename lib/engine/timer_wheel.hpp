@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Deadlines of numbered things, earliest first: a hierarchical timing wheel (Varghese and Lauck, 1987) of fixed
-// capacity.
+// capacity. Deadlines are exact: the slot that is due is sorted. Nothing is allocated after construction.
 //
-// Seven wheels of 256 slots; a slot of the first is 16 us, of each further one 256 times as long. A deadline lies in
-// the first wheel in which it differs from `base_`, a time that has passed: all of a wheel comes before all of the
-// next, and a slot is spread over the wheels before it when its time has come. Deadlines stay exact: the slot that is
-// due is sorted. Nothing is allocated after construction.
+// There are seven wheels of 256 slots. A slot of wheel 0 is one tick of 16 us, a slot of each further wheel is 256
+// times as long. `base_` is a time that has passed. The highest byte in which a deadline's tick differs from `base_`
+// is the number of its wheel, so all of a wheel comes before all of the next.
+//
+//   base_, a tick in hexadecimal   .. 05 2e 00
+//   deadlines                      .. 05 2e 9c   differs in byte 0         -> wheel 0, slot 9c
+//                                  .. 05 31 07   differs in bytes 1 and 0  -> wheel 1, slot 31
+//                                  .. 09 00 55   differs in bytes 2 to 0   -> wheel 2, slot 09
+//
+//   wheel 0, slots of 16 us     |00|01|..|9c|..|ff|   ---> take(): the first slot in use, sorted
+//                                +-- by byte 0 --+
+//                                       ^             wheel 0 is empty, and the time of slot 31 has come:
+//                                       |             base_ becomes .. 05 31 00, and the slot is spread
+//   wheel 1, slots of 4.2 ms    |00|..|31|..|..|ff|
+//                                +-- by byte 1 --+
+//                                       ^             wheels 0 and 1 are empty, and the time of slot 09 has come:
+//                                       |             base_ becomes .. 09 00 00, and the slot is spread over both
+//   wheel 2, slots of 1.07 s    |00|..|09|..|..|ff|   ... up to wheel 6
 #pragma once
 
 #include <algorithm>
@@ -21,19 +35,19 @@ namespace longhaul::engine {
 
 class TimerWheel {
  public:
-  /// A slot of the later wheels is spread over the earlier ones when its time has come, `portion` timers at each
-  /// take(): all that are set may lie in one. Meanwhile some of its timers may come a few calls late.
+  /// A slot of a later wheel is spread over the earlier ones when its time has come: `portion` timers at a time,
+  /// because all timers may lie in one slot. Meanwhile some of its timers may come a few calls late.
   explicit TimerWheel(std::uint32_t capacity, std::uint32_t portion = kPortion)
       : portion_(portion), timers_(capacity) {}
 
   Time deadline(std::uint32_t id) const { return timers_[id].deadline; }
 
-  /// The earliest deadline, or earlier: of one that was taken back while others of its slot are left. kNever when none
-  /// is set.
+  /// The earliest deadline, or an earlier time: that of a timer that was removed while others are left in its slot.
+  /// kNever when none is set.
   Time earliest() const { return earliest_; }
 
-  /// Removes the one that is due first and returns it, if any is at `due`: by deadline, then by number. `due` may be
-  /// any time that has passed.
+  /// Removes and returns the timer that is due first (by deadline, then by number), if one is due at `due`. `due` may
+  /// be any time that has passed.
   std::optional<std::uint32_t> take(Time due) {
     if (earliest_ > due) return std::nullopt;
     return take_due(due);
@@ -60,7 +74,7 @@ class TimerWheel {
     Time deadline = kNever;
     std::uint32_t next = kNone;
     std::uint32_t previous = kNone;
-    std::uint32_t place = kNone;  ///< slot, of all wheels; kNone: not set
+    std::uint32_t place = kNone;  ///< slot, counted over all wheels; kNone: not set
   };
   struct Slot {
     Time bound = kNever;  ///< no deadline in it is earlier
@@ -68,7 +82,7 @@ class TimerWheel {
   };
 
  public:
-  /// Memory of each of `capacity`.
+  /// Bytes of memory for each timer of `capacity`.
   static constexpr std::size_t kBytesPerTimer = sizeof(Timer);
 
  private:
@@ -76,7 +90,7 @@ class TimerWheel {
     return timers_[a].deadline != timers_[b].deadline ? timers_[a].deadline < timers_[b].deadline : a < b;
   }
 
-  /// Of the wheels that are not empty the first slot that is not; not when all are.
+  /// The first slot in use of the first wheel in use. Some wheel must be in use.
   std::uint32_t first_place() const {
     const auto wheel = static_cast<unsigned>(std::countr_zero(wheels_));
     unsigned word = 0;
@@ -152,7 +166,7 @@ class TimerWheel {
       const std::uint32_t place = first_place();
       if (slots_[place].bound > due) break;
       if (place >= kSlots) {
-        if (spreading_ != kNone && spreading_ != place) break;  // first the rest of that one, by the next calls
+        if (spreading_ != kNone && spreading_ != place) break;  // the next calls finish that slot first
         spread(place);
         continue;
       }
@@ -168,8 +182,8 @@ class TimerWheel {
     return std::nullopt;
   }
 
-  // A portion of a slot, over the wheels before, which were empty when that began. The slot's time has come: none of
-  // its deadlines is before its beginning, and nothing new has its place from then on.
+  // Spreads a portion of a slot over the earlier wheels, which were empty when this began. The slot's time has come:
+  // none of its deadlines is before the slot's beginning, and no new timer gets this place from then on.
   void spread(std::uint32_t place) {
     if (spreading_ != place) {
       const unsigned shift = place / kSlots * kSlotBits;
@@ -229,9 +243,9 @@ class TimerWheel {
   std::array<Slot, kWheels * kSlots> slots_;
   std::array<std::array<std::uint64_t, kSlots / 64>, kWheels> occupied_{};
   std::uint32_t wheels_ = 0;  ///< those that are not empty
-  std::uint64_t base_ = 0;    ///< ticks; what was due before is in its slot of the first wheel
+  std::uint64_t base_ = 0;    ///< ticks; earlier deadlines are in its slot of wheel 0
   Time earliest_ = kNever;
-  std::uint32_t spreading_ = kNone;  ///< slot of which a portion has been spread
+  std::uint32_t spreading_ = kNone;  ///< slot that is spread in part
   std::uint32_t sorted_ = kNone;     ///< slot whose list is sorted
   std::uint32_t sorted_last_ = kNone;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When requests of unknown connections last passed between two hosts, or such as may be of one, and roughly at which
-// PSNs. One worker of a box sees the requests: the home of the hosts, or the owner of a known connection whose
-// responder they name. Answers that may be meant for them can reach any worker.
+// When requests that belong, or may belong, to an unknown connection last passed between two hosts, and roughly at
+// which PSNs. Only one worker of a box sees such a request: the home of the hosts, or the owner of a known connection
+// whose responder it names. Its answer can reach any worker.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 
 namespace longhaul::engine {
 
-/// Several may share a slot: then it says too much, never too little. For any number of threads. Their clocks
-/// differ by the pauses of each, so the newest time that any of them has given counts for all.
+/// Different requests may share a slot, which then says too much, never too little. Any number of threads may use it.
+/// Their clocks differ by the pauses of each, so the newest time that any thread has given counts for all.
 class UnknownRequests {
  public:
   /// Two hosts: where requests come from, and where they go.
@@ -30,15 +30,15 @@ class UnknownRequests {
     wire::VlanKey vlan;
   };
 
-  /// One with `psn` has passed. For `life` from now on it may be answered; otherwise as long as a TrafficLearner
+  /// A request with `psn` has passed. It may be answered for `life` from now on, by default as long as a TrafficLearner
   /// remembers it.
   void note(const Hosts& hosts, std::uint32_t psn, Time now, Duration life = Learner::kCandidateLife) {
     const Time until = newest(now) + life;
     for (std::atomic<Time>* end : {&slots_[slot_of(hosts, stretch_of(psn, 0))], &last_})
       if (end->load(std::memory_order_relaxed) < until) end->store(until, std::memory_order_relaxed);
   }
-  /// An ACK for `psn` may answer one of them. With `since`: one that passed then or later, of those noted with the
-  /// usual `life`.
+  /// An ACK for `psn` may answer a request noted here. With `since`: one that passed then or later. (This needs
+  /// requests that were all noted with the default `life`.)
   bool may_be_meant(const Hosts& hosts, std::uint32_t psn, Time now, std::optional<Time> since = std::nullopt) {
     Time last = last_.load(std::memory_order_relaxed);
     if (last == 0) return false;
@@ -53,7 +53,7 @@ class UnknownRequests {
     };
     return lately(Learner::kMeantFrom) || lately(Learner::kMeantTo);
   }
-  /// False: may_be_meant() is. Costs next to nothing.
+  /// When this is false, so is may_be_meant(). Costs next to nothing.
   bool any() const { return last_.load(std::memory_order_relaxed) != 0; }
 
  private:
@@ -80,10 +80,10 @@ class UnknownRequests {
     return mixed >> (64 - kSlotBits);
   }
 
-  std::atomic<Time> newest_ = 0;  ///< that any clock has shown
-  /// When what was noted of such requests ends.
+  std::atomic<Time> newest_ = 0;  ///< time that any clock has shown
+  /// Until when the requests of each slot may be answered.
   std::array<std::atomic<Time>, std::size_t{1} << kSlotBits> slots_{};
-  std::atomic<Time> last_ = 0;  ///< of all slots; 0: all have ended
+  std::atomic<Time> last_ = 0;  ///< the latest of all slots; 0: all have passed
 };
 
 }  // namespace longhaul::engine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Where each counter of metrics/counters.hpp is shown: the metric's name, and the label that tells it from others of
-// its kind.
+// its family.
 #pragma once
 
 #include <optional>
@@ -18,10 +18,10 @@ struct CounterPlace {
   std::string_view label = {};  ///< empty: the family is this counter alone
   std::string_view value = {};
   double unit = 1;                                      ///< of what is counted, in the family's base unit
-  std::optional<metrics::Counter> less = std::nullopt;  ///< that is contained in it, and has a place of its own
+  std::optional<metrics::Counter> less = std::nullopt;  ///< a counter contained in this one that has a place of its own
 };
 
-/// A family of several counters; one that is a counter alone has its help from there.
+/// A family of several counters. A family of one counter has its help from that counter.
 struct CounterFamily {
   std::string_view name;
   std::string_view help;
@@ -30,9 +30,9 @@ struct CounterFamily {
 /// "longhaul_rewinds_total{cause="timer"}".
 std::string series_name(const CounterPlace& place);
 
-/// Every counter once; those of a family follow each other.
+/// Every counter once; counters of a family follow each other.
 std::span<const CounterPlace> counter_places();
-/// Empty when the family is one counter alone.
+/// Empty for a family of one counter.
 std::string_view family_help(std::string_view family);
 
 }  // namespace longhaul::expose

@@ -252,7 +252,7 @@ std::string_view type_name(MetricType type) {
   }
 }
 
-/// One with a pair and a worker, so that each family has a series.
+/// A snapshot with a pair and a worker, so that each family has a series.
 Snapshot example() {
   Snapshot out;
   out.workers.resize(1);

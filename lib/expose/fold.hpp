@@ -22,8 +22,8 @@ inline constexpr Edges kDelayEdges{8, 30, 1};
 /// Round trips: 131 us (13 km of fibre) to 1 s.
 inline constexpr Edges kRoundTripEdges{17, 30, 2};
 
-/// Cumulative and in seconds, as Prometheus has it. Each edge is one of our own buckets' (the largest value in it, so
-/// one nanosecond below the round number), so that all counts are exact.
+/// Cumulative and in seconds, as Prometheus has it. Each edge is the edge of one of our own buckets (the largest value
+/// in it, one nanosecond below the round number), so all counts are exact.
 prometheus::ClientMetric::Histogram fold(const metrics::Histogram& histogram, Edges edges);
 
 }  // namespace longhaul::expose

@@ -21,7 +21,7 @@ Value per_second(const Snapshot& before, const Snapshot& after, double seconds) 
   return grown(before.counters[kCounter], after.counters[kCounter]) / seconds;
 }
 
-/// Of what came between the two; seconds.
+/// A quantile of what came between the two, in seconds.
 Value quantile_between(const metrics::Histogram& before, const metrics::Histogram& after, double fraction) {
   if (after.count() <= before.count()) return std::nullopt;
   const double rank = fraction * static_cast<double>(after.count() - before.count());
@@ -38,7 +38,7 @@ Value round_trip(const Snapshot& before, const Snapshot& after, double) {
   return quantile_between(before.wan_rtt, after.wan_rtt, kPercent / 100.0);
 }
 
-/// Of the busiest worker, 0 to 1.
+/// How busy the busiest worker was, 0 to 1.
 Value busy(const Snapshot& before, const Snapshot& after, double) {
   Value most;
   for (std::size_t i = 0; i < std::min(before.workers.size(), after.workers.size()); ++i) {

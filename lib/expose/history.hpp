@@ -32,7 +32,7 @@ class History {
   /// Keeps the last `length` samples.
   explicit History(std::size_t length) : length_(length) {}
 
-  /// About once a second; the first one only begins an interval.
+  /// Call it about once a second; the first call only begins an interval.
   void add(const Snapshot& snapshot, Time now);
   const std::deque<Sample>& samples() const { return samples_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a box shows of itself at one moment: plain values, gathered by whoever can ask the workers.
+// What a box shows of itself at one moment: plain values, gathered by a thread that can ask the workers.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace longhaul::expose {
 /// As metrics and JSON show times.
 inline double in_seconds(Duration duration) { return static_cast<double>(duration) / 1e9; }
 
-/// A port by its own count; bytes are frame bytes as the NIC's driver counts them.
+/// A port's own counts; bytes are frame bytes as the NIC's driver counts them.
 struct PortState {
   std::string device;
   bool link_up = false;
@@ -35,12 +35,12 @@ struct PortState {
   std::uint64_t oversize = 0;        ///< frames too large for the port
 };
 
-/// One worker by its own count.
+/// One worker's own counts.
 struct WorkerState {
   bool alive = true;  ///< its loop goes round
   std::uint64_t rounds = 0;
   Duration ran = 0;
-  Duration busy = 0;  ///< of that, rounds in which frames came
+  Duration busy = 0;  ///< part of `ran`, in rounds with frames
   std::uint64_t received_frames = 0;
   std::uint64_t custody_bytes = 0;
 };
@@ -63,7 +63,8 @@ struct Identity {
 struct Snapshot {
   Identity identity;
   double time = 0;  ///< when it was taken, seconds since 1970
-  /// Since the oldest of the values came from its worker: nearly 0 unless one is silent, whose last values these are.
+  /// Time since the oldest values came from their worker: nearly 0 unless a worker is silent, whose last values are
+  /// shown.
   Duration age = 0;
 
   Counters counters;  ///< of all workers
@@ -79,7 +80,7 @@ struct Snapshot {
   std::array<PortState, 2> ports;  ///< by Side
   std::vector<WorkerState> workers;
   SurveyResult survey;
-  Duration survey_age = 0;  ///< since it was made; meaningless before the first one
+  Duration survey_age = 0;  ///< since the survey was made; meaningless before the first one
 };
 
 }  // namespace longhaul::expose

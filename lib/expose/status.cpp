@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Four digits are more than a plot shows, and ten minutes of them are sent every other second.
+/// A plot shows no more than four digits, and ten minutes of values are sent every other second.
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return 0;
   const double scale = std::pow(10, 3 - std::floor(std::log10(std::fabs(value))));

@@ -15,7 +15,7 @@ namespace longhaul::expose {
 /// "running", "draining", "bypass", or "silent": a worker stands still.
 std::string_view state_of(const Snapshot& snapshot);
 
-/// What is believed of the long link beside what is configured: `link` here and in `ctl status --json`.
+/// What the box believes of the long link, beside what is configured: `link` here and in `ctl status --json`.
 nlohmann::ordered_json link_json(std::uint64_t wan_rate_bps, const engine::LinkState& link);
 
 /// One object; its `history` has a list for each column and `time` for all of them.

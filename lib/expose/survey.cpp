@@ -7,7 +7,7 @@
 namespace longhaul::expose {
 namespace {
 
-/// wire::VlanKey as one reads it: (number of tags, outer VID, inner VID).
+/// A wire::VlanKey (number of tags, outer VID, inner VID) as text.
 std::string vlan_text(std::uint32_t value) {
   const std::uint32_t tags = value >> 24;
   const std::string outer = std::to_string(value >> 12 & 0xfff);
@@ -29,7 +29,7 @@ void Survey::begin(Time now) {
   next_ = {};
   for (auto& [key, pair] : pairs_) {
     pair.sums = {};
-    // What one that was not finished had seen still has to be counted.
+    // What an unfinished survey has seen still has to be counted.
     if (finished_) pair.fresh = 0;
   }
   finished_ = false;
@@ -52,7 +52,7 @@ void Survey::add(std::span<const engine::ConnectionState> connections) {
     pair.sums.unconfirmed_bytes += connection.unconfirmed_bytes;
     pair.seen = now_;
     Known& known = known_[connection.serial];
-    // Custody of one QPN may begin anew: then all of it is fresh.
+    // A connection's count may begin anew: then all of it is fresh.
     const std::uint64_t before = std::min(known.taken, connection.taken_bytes);
     pair.fresh += connection.taken_bytes - before;
     known = {connection.taken_bytes, survey_};
@@ -97,7 +97,7 @@ void Survey::finish() {
   result_ = std::exchange(next_, {});
 }
 
-/// Whoever came first keeps its series: names that come and go with the load would be many.
+/// The pairs that came first keep their series: series that come and go with the load would be too many.
 void Survey::name_pairs() {
   for (auto& [key, pair] : pairs_) {
     if (named_ >= pair_limit_) return;

@@ -21,7 +21,7 @@ using custody::kPhases;
 inline constexpr std::size_t kPolicies = static_cast<std::size_t>(flow::Policy::full) + 1;
 inline constexpr std::size_t kSources = 2;  ///< learned from RDMA-CM (0) or traffic (1)
 
-/// What connections have in sum. Bytes are frame bytes.
+/// Sums over connections. Bytes are frame bytes.
 struct PairSums {
   std::uint64_t connections = 0;
   std::uint64_t custody_bytes = 0;
@@ -39,7 +39,7 @@ struct PairState {
 };
 
 struct SurveyResult {
-  bool made = false;  ///< false: there was none yet
+  bool made = false;  ///< false: there was no survey yet
   /// Connections by Phase, source and Policy.
   std::array<std::array<std::array<std::uint64_t, kPolicies>, kSources>, kPhases> connections{};
   std::uint64_t closing = 0;
@@ -52,24 +52,24 @@ struct SurveyResult {
   std::uint64_t pairs_seen = 0;         ///< pairs with connections
 };
 
-/// Goes on from survey to survey, so that bytes add up although connections come and go. Memory is bounded by the
-/// connections that there are and the limit.
+/// Keeps counting from survey to survey, so that bytes add up although connections come and go. Memory is bounded by
+/// the number of connections and the limit.
 class Survey {
  public:
   static constexpr std::size_t kBusiest = 10;
-  /// A pair keeps its series for so long after its last connection.
+  /// A pair keeps its series for this long after its last connection.
   static constexpr Duration kRemembered = seconds(600);
 
   /// `pair_limit`: pairs that get a series of their own, first come first served; 0: there are no series at all.
   explicit Survey(std::size_t pair_limit) : pair_limit_(pair_limit) {}
 
-  /// Also after one that was not finished, because a worker did not answer.
+  /// Begins a survey, also after one that was not finished because a worker did not answer.
   void begin(Time now);
   void add(std::span<const engine::ConnectionState> connections);
   /// All connections have been added.
   void finish();
 
-  /// Of the last one that was finished.
+  /// The last finished survey.
   const SurveyResult& result() const { return result_; }
 
  private:
@@ -99,7 +99,7 @@ class Survey {
   std::size_t named_ = 0;
   std::uint64_t survey_ = 0;
   Time now_ = 0;
-  Time before_ = 0;  ///< of the last one that was finished
+  Time before_ = 0;  ///< of the last finished survey
   bool finished_ = false;
   std::map<Key, Pair> pairs_;
   std::unordered_map<std::uint64_t, Known> known_;  ///< by serial

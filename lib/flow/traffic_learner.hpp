@@ -10,6 +10,17 @@
 // Anyone can make candidates, so what a frame costs must not grow with them. The candidates of two hosts lie in lists
 // by where on the circle of PSNs they are, in stretches of 2^18; those that an ACK may mean lie in two neighbouring
 // stretches, and of each at most kLooks are looked at: where more crowd, the ACK counts as ambiguous.
+//
+//   host                    box                                                          responder
+//
+//   requests to QPN 22 ---- PSN 100-103, AckReq on 103 --------------------------------->
+//                           candidate for QPN 22: 100-103 outstanding; sample: 2 messages end by 103
+//                      ---- PSN 104-107, AckReq on 107 --------------------------------->
+//                           100-107 outstanding; sample: 5 messages end by 107
+//                      <-------------------------- PSN 103, MSN 40 ---- first ACK, to QPN 11
+//                           103 is outstanding in this candidate alone: its requester has QPN 11
+//                      <-------------------------- PSN 107, MSN 43 ---- second ACK, to QPN 11
+//                           43 - 40 = 5 - 2: learned. After any other MSN the candidate begins anew
 #pragma once
 
 #include <array>

@@ -78,8 +78,8 @@ void Direction::consult_script(const rte_mbuf* frame, Fate& fate) {
   }
 }
 
-/// The frame itself when nobody else holds it, else a copy in its stead; nullptr, and the frame left alone, when there
-/// is no buffer.
+/// The frame itself when nobody else holds it, else a copy in its place. When there is no buffer for a copy: nullptr,
+/// and the frame is left alone.
 rte_mbuf* Direction::own(rte_mbuf* frame) {
   if (rte_mbuf_refcnt_read(frame) == 1 && RTE_MBUF_DIRECT(frame)) return frame;
   rte_mbuf* copy = copy_of(frame);

@@ -18,12 +18,12 @@ struct rte_mbuf;
 
 namespace longhaul::link {
 
-/// A frame's way: queue and transmitter (rate), then losses and other harm, then propagation (delay).
-/// Frames must be in one segment; bits behind the first segment of a longer one are not looked at.
+/// A frame's way: queue and transmitter (rate), then losses and other harm, then propagation (delay). Frames must be in
+/// one segment; bytes after the first segment are not looked at.
 class Direction {
  public:
-  /// Takes of `settings.events` those of `way`. At most `max_frames` are held at a time (0: no limit), more are
-  /// dropped.
+  /// Follows those `settings.events` that are for `way`. Holds at most `max_frames` at a time (0: no limit) and drops
+  /// more.
   Direction(const Settings& settings, Way way, std::size_t max_frames = 0);
   ~Direction();
   Direction(const Direction&) = delete;

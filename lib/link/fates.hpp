@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What befalls frames by chance: either the nth frame of a direction has a fate, whatever it is, or the nth copy of a
-// packet has one, whenever it comes. With the second, two runs that send the same packets at other times meet the same
-// luck.
+// What happens to frames by chance. Fates belong either to the nth frame of a direction, whatever frame that is, or to
+// the nth copy of a packet, whenever it comes. In the second case two runs that send the same packets at other times
+// have the same luck.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ struct rte_mbuf;
 
 namespace longhaul::link {
 
-/// Names each frame by what packet it is, and which copy of it. RoCE packets are the same when they have one
-/// destination QPN and PSN and both are requests or both are answers; others when all their bytes are the same.
+/// Names each frame by its packet, and by which copy of the packet it is. RoCE packets are the same when destination
+/// QPN and PSN are the same and both are requests or both are answers. Other packets are the same when all bytes are.
 class PacketCopies {
  public:
-  /// A number that no other packet, and no other copy of this one, has but by chance.
+  /// A number that no other packet, and no other copy of this one, has except by chance.
   std::uint64_t next(const rte_mbuf* frame);
 
  private:
   std::unordered_map<std::uint64_t, std::uint64_t> seen_;
 };
 
-/// Of one frame.
+/// What chance does to one frame.
 struct Chances {
   bool lost = false;
   bool duplicate = false;

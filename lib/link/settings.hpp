@@ -20,11 +20,11 @@ struct DirectionSettings {
   Duration jitter = 0;              ///< added at random from 0 to this; keeps the order
   std::uint64_t rate_bps = 0;       ///< bits per second of frames without preamble, gap and FCS; 0: unlimited
   std::uint32_t line_overhead = 0;  ///< bytes that each frame takes of the rate besides its own: FCS, preamble, gap
-  Duration frame_time = 0;          ///< who takes them in has a frame at most so often: they leave no faster
+  Duration frame_time = 0;          ///< least time from one frame to the next, as the receiver needs it
   std::uint64_t queue_bytes = 0;    ///< before the transmitter; a frame that does not fit is dropped; 0: unlimited
-  double loss = 0;                  ///< fraction of frames, behind the transmitter: lost frames take up the rate
+  double loss = 0;                  ///< fraction of frames lost after the transmitter: they use up the rate
   double duplicate = 0;             ///< fraction of frames that arrive twice
-  double corrupt = 0;               ///< fraction of frames with one bit flipped behind the Ethernet header
+  double corrupt = 0;               ///< fraction of frames with one bit flipped after the Ethernet header
   double reorder = 0;               ///< fraction of frames that arrive `reorder_extra` later, overtaken by others
   Duration reorder_extra = 0;
 };
@@ -44,7 +44,7 @@ struct Event {
   Duration delay = 0;  ///< for Action::delay, on top of the link's; others overtake the frame
 };
 
-/// To what chance does the same with the same seed, whatever the timing.
+/// What has the same fate with the same seed, whatever the timing.
 enum class FatesBy : std::uint8_t {
   number,  ///< the nth frame of a direction
   packet   ///< the nth copy of a packet

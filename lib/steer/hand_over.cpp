@@ -25,8 +25,8 @@ rte_ring* make_ring(std::uint32_t frames) {
   const std::uint32_t size = std::bit_ceil(frames + 1);
   const ssize_t bytes = rte_ring_get_memsize(size);
   if (bytes < 0) throw std::runtime_error("a ring for " + std::to_string(frames) + " frames is impossible");
-  // Own memory instead of rte_ring_create(): no name to collide. The producer touches the places first: they are in
-  // its node's memory.
+  // Own memory instead of rte_ring_create(): no name can collide. The producer touches the entries first, so they are
+  // in its NUMA node's memory.
   void* memory = std::aligned_alloc(RTE_CACHE_LINE_SIZE,
                                     RTE_ALIGN_CEIL(static_cast<std::size_t>(bytes), std::size_t{RTE_CACHE_LINE_SIZE}));
   if (memory == nullptr) throw std::bad_alloc();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ways between workers: from each to each other a ring of frames with one producer and one consumer, no locks.
+// The rings between workers: from each worker to each other one, with one producer and one consumer, without locks.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace longhaul::steer {
 /// to know. Mbufs are aligned to cache lines.
 class HandedFrame {
  public:
-  /// To its home worker, which decides whose it is; otherwise to its owner, for its engine.
+  /// Set: the frame goes to its home worker, which decides who owns it. Clear: it goes to its owner's engine.
   static constexpr std::uintptr_t kToHome = 2;
   /// A copy for the engine alone: the original has left already.
   static constexpr std::uintptr_t kShown = 4;
@@ -42,7 +42,7 @@ static_assert(sizeof(HandedFrame) == sizeof(void*));
 /// Each ring may be used by two threads: `from` puts, `to` takes.
 class HandOverRings {
  public:
-  /// Frames that a ring holds: what a worker may be behind another. A NIC's queue holds as many.
+  /// Frames that a ring holds: how far a worker may be behind another. A NIC's queue holds as many.
   static constexpr std::uint32_t kFrames = 1023;
 
   /// Throws std::bad_alloc, std::runtime_error. Does not need the EAL; mbufs do.
@@ -50,14 +50,14 @@ class HandOverRings {
 
   unsigned workers() const { return workers_; }
 
-  /// Puts the first frames, in order, as many as there is room for, and returns how many. The rest stay the caller's.
+  /// Puts as many frames, in order, as there is room for, and returns how many. The rest stay the caller's.
   std::uint32_t put(Worker from, Worker to, std::span<const HandedFrame> frames);
   /// Takes up to frames.size() and returns how many.
   std::uint32_t take(Worker from, Worker to, std::span<HandedFrame> frames);
 
  private:
   struct Free {
-    void operator()(rte_ring* ring) const;  ///< and the frames in it
+    void operator()(rte_ring* ring) const;  ///< frees the frames in it too
   };
   rte_ring& ring(Worker from, Worker to) { return *rings_[from * workers_ + to]; }
 
@@ -65,7 +65,7 @@ class HandOverRings {
   std::vector<std::unique_ptr<rte_ring, Free>> rings_;  ///< none from a worker to itself
 };
 
-/// For copies of RDMA-CM requests that are shown to another engine. Free it with rte_mempool_free(). Throws
+/// A pool for copies of RDMA-CM requests that are shown to another engine. Free it with rte_mempool_free(). Throws
 /// std::runtime_error.
 rte_mempool* make_shown_pool(int socket);
 

@@ -8,8 +8,8 @@ namespace longhaul::steer {
 
 namespace {
 
-// Toeplitz: for each bit of the input that is set, the 32 bits of the key that begin at its place. The key repeats
-// every 16 bits, so the bits at one place of all 16-bit words can be added up first.
+// Toeplitz: the XOR, over all bits set in the input, of the 32 bits of the key that begin at that bit's position. The
+// key repeats every 16 bits, so all 16-bit words of the input can be combined by XOR first.
 constexpr std::uint32_t kKey = std::uint32_t{kRssKeyPattern[0]} << 24 | std::uint32_t{kRssKeyPattern[1]} << 16 |
                                std::uint32_t{kRssKeyPattern[0]} << 8 | kRssKeyPattern[1];
 
@@ -26,7 +26,7 @@ constexpr auto kSecond = hashes_of_byte(8);
 }  // namespace
 
 std::uint32_t pair_hash(const wire::IpAddress& source, const wire::IpAddress& destination) noexcept {
-  // What is before an IPv4 address (::ffff:) is the same in both and cancels out.
+  // The prefix of an IPv4 address (::ffff:) is the same in both and cancels out.
   std::array<std::uint64_t, 4> words;
   std::memcpy(words.data(), source.bytes.data(), 16);
   std::memcpy(words.data() + 2, destination.bytes.data(), 16);

@@ -8,9 +8,9 @@
 
 namespace longhaul::steer {
 
-/// The connections of an earlier process that owe something, in the part of the restart record that is `owner`'s: their
-/// frames will find it. `steerings`: all workers'. Call it before the engine of `owner` gets its part, which it
-/// changes.
+/// Makes `owner`, the worker that has this `part` of the restart record, the owner of the connections in it that an
+/// earlier process left owing. `steerings`: those of all workers. Call it before the engine of `owner` gets its part:
+/// the engine changes it.
 void remember_owners(std::span<const custody::RecordSlot> part, Worker owner, std::span<Steering* const> steerings,
                      Time now);
 

@@ -6,8 +6,8 @@
 
 namespace longhaul::steer {
 
-/// Lets everything through to another sink but the frames that a Spreader has shown to the engine: they have left the
-/// box already, and end here.
+/// Passes everything on to another sink, except the frames that a Spreader has shown to the engine. The originals of
+/// those have left the box already, so the copies end here.
 class ShownSink final : public engine::Sink {
  public:
   /// Both must outlive it.

@@ -28,7 +28,7 @@ Spreader::Spreader(const SteeringSettings& settings, HandOverRings& rings, rte_m
 }
 
 std::uint16_t Spreader::keep(Side side, rte_mbuf** frames, std::uint16_t count, Time now) {
-  // The mbuf first, then the headers it points to: two lines hold those of any frame without IP options.
+  // The mbuf first, then the headers it points to: two cache lines hold the headers of any frame without IP options.
   constexpr std::uint16_t kMbufsAhead = 8;
   constexpr std::uint16_t kAhead = 4;
   const auto prefetch = [&](std::uint16_t i) {
@@ -44,7 +44,7 @@ std::uint16_t Spreader::keep(Side side, rte_mbuf** frames, std::uint16_t count, 
     if (i + kAhead < count) prefetch(static_cast<std::uint16_t>(i + kAhead));
     rte_mbuf* mbuf = frames[i];
     wire::Frame frame;
-    // What is not RoCE is no flow's: it stays where the port gave it.
+    // A frame that is not RoCE belongs to no flow: it stays with the worker that received it.
     if (!parse(mbuf, frame)) {
       frames[kept++] = mbuf;
     } else if (const Worker home = home_of(frame, workers()); home != self_) {
@@ -74,7 +74,7 @@ std::uint16_t Spreader::take(Worker from, Received& out, Time now) {
   const std::uint32_t count = rings_.take(from, self_, taken);
   out.shown_count = out.bursts[0].count = out.bursts[1].count = 0;
   if (count == 0) return 0;
-  for (std::uint32_t i = 0; i < count; ++i) rte_prefetch0(taken[i].mbuf());  // whoever comes next reads them all
+  for (std::uint32_t i = 0; i < count; ++i) rte_prefetch0(taken[i].mbuf());  // all are read next
   for (std::uint32_t i = 0; i < count; ++i) {
     const HandedFrame handed = taken[i];
     const Side side = handed.side();
@@ -95,8 +95,8 @@ bool Spreader::sees_whole(const flow::ConnectionInfo& info, Time now) const {
 
 bool Spreader::is_shown(const rte_mbuf* frame) const { return frame->pool == shown_; }
 
-// The owner's engine must know the REQ before the REP comes. Without a buffer for it the REP must not go on either:
-// RDMA-CM repeats it, while an engine that missed the REQ would never learn all about the connection.
+// The owner's engine must know the REQ before the REP comes. Without a buffer for the REQ, the REP must not go on
+// either: RDMA-CM repeats the REP, while an engine that missed the REQ would never learn all about the connection.
 bool Spreader::show(Worker to, Side side, std::span<const std::uint8_t> request) {
   rte_mbuf* copy = rte_pktmbuf_alloc(shown_);
   if (copy == nullptr) return false;
@@ -122,8 +122,8 @@ void Spreader::flush() {
   staged_to_.clear();
 }
 
-// To drop what finds no room is what a NIC's full queue does, and the hosts repeat it. To let it pass the worker by
-// would be worse: it would overtake the frames in the ring, and break the order of its flow.
+// Frames that find no room are dropped, as in a NIC's full queue; the hosts repeat them. If such a frame went past its
+// worker instead, it would overtake the frames in the ring and break the order of its flow.
 void Spreader::flush(Worker to) {
   Stage& stage = stages_[to];
   const std::uint32_t count = stage.count;

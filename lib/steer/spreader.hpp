@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One worker's part in spreading frames over all: what it receives and is another's it hands over, what others received
-// and is its own it takes. Each frame of a flow takes the same way, through first-in first-out rings, so none overtakes
-// another.
+// One worker's part in spreading frames over all workers: it hands over the frames that it receives for others, and
+// takes the frames that others received for it. All frames of a flow take the same way, through first-in first-out
+// rings, so none overtakes another.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Received {
     std::uint16_t count = 0;
     void add(rte_mbuf* frame) { frames[count++] = frame; }
   };
-  std::array<Shown, kBurst> shown;  ///< each is one received frame that must not leave (is_shown())
+  std::array<Shown, kBurst> shown;  ///< deliver them one by one; they must not leave (is_shown())
   std::uint16_t shown_count = 0;
   Burst bursts[2];  ///< by side
 };
@@ -40,19 +40,19 @@ class Spreader {
   Spreader(const Spreader&) = delete;
   Spreader& operator=(const Spreader&) = delete;
 
-  /// A port's burst: hands over what is another's and drops, by name, what finds no room. Leaves this worker's own in
-  /// front, in order, and returns how many.
+  /// Takes a port's burst: hands over the frames of other workers, and drops and counts those that find no room. Leaves
+  /// this worker's own frames in front, in order, and returns how many.
   std::uint16_t keep(Side side, rte_mbuf** frames, std::uint16_t count, Time now);
 
-  /// The next burst that `from` handed over, into `out` what of it is for the engine here. Returns how many frames it
-  /// had: kBurst means that there may be more.
+  /// Takes the next burst that `from` handed over, and puts the frames for this worker's engine into `out`. Returns how
+  /// many frames the burst had: kBurst means that there may be more.
   std::uint16_t take(Worker from, Received& out, Time now);
 
-  /// `frame` was shown to the engine only: whoever is to send it frees it instead.
+  /// `frame` was only shown to the engine: a sink frees it instead of sending it.
   bool is_shown(const rte_mbuf* frame) const;
 
-  /// Whether the engine here may learn a connection between the hosts of `info` from its traffic: not one that is only
-  /// given some of that, by connections whose REQs may be forged.
+  /// Whether this worker's engine may learn a connection between the hosts of `info` from its traffic. It must not when
+  /// connections whose REQs may be forged have led some of the traffic away.
   bool sees_whole(const flow::ConnectionInfo& info, Time now) const;
 
   Worker self() const { return self_; }
@@ -65,7 +65,8 @@ class Spreader {
     std::array<HandedFrame, 2 * kBurst> frames;
     std::uint32_t count = 0;
   };
-  /// At its home: true when the frame is this worker's own, otherwise it is on its way, or dropped by name.
+  /// Call it at the frame's home. True: the frame is this worker's own. False: it is on its way, or dropped and
+  /// counted.
   bool settle(Side side, rte_mbuf* mbuf, const wire::Frame& frame, Time now);
   void stage(Worker to, HandedFrame frame);
   /// False when there is no buffer.
@@ -79,7 +80,7 @@ class Spreader {
   Counters counters_;
   Steering steering_;
   std::vector<Stage> stages_;      ///< by worker
-  std::vector<Worker> staged_to_;  ///< whose stage is not empty
+  std::vector<Worker> staged_to_;  ///< workers whose stage is not empty
 };
 
 }  // namespace longhaul::steer

@@ -17,10 +17,10 @@ using flow::kIdleSearch;
 
 namespace {
 
-// A longer REQ than RDMA-CM has is not worth remembering.
+// A REQ longer than those of RDMA-CM is not worth remembering.
 constexpr std::uint32_t kLongestRequest = 512;
 
-// An engine's learner puts together what is no older than this.
+// An engine's learner combines frames that are no older than this.
 constexpr Duration kLearnsFrom = seconds(10);
 
 }  // namespace
@@ -61,7 +61,7 @@ std::optional<Worker> Steering::find(Side from, const wire::Frame& frame, std::u
   while (const auto found = by_side_[static_cast<int>(from)].find(key)) {
     Life& life = lives_[*found >> kOwnerBits];
     if (now >= life.closes) [[unlikely]] {
-      forget(*found >> kOwnerBits);  // an older one may have the key
+      forget(*found >> kOwnerBits);  // an older entry may have the key
       continue;
     }
     life.last_seen = now;
@@ -84,10 +84,10 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
   const Target home{settings_.self};
   const auto message = wire::parse_cm(frame);
   if (!message || frame.roce_size() > kLongestRequest) return home;
-  // As an engine judges it: of what one of the two ignored they would know different things.
+  // As the engine judges it: if one of the two ignored a message, they would know different things.
   if (!wire::verify_icrc(frame) || !flow::header_checksums_good(frame)) return home;
 
-  // Before the tracker hears of it: what ends the exchange still belongs to it.
+  // Before the tracker handles the message: one that ends the exchange still belongs to it.
   auto index = tracker_.connection_of(frame, *message, from);
   flow::CmOutcome outcome = tracker_.handle(frame, *message, from, now);
   if (outcome.event == flow::CmEvent::repeated) index = outcome.connection;
@@ -99,7 +99,8 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
       return target;
     }
   }
-  // Its REP again: its requests may have passed by, so no other engine may learn it now.
+  // A repeated REP of a connection without an entry: its requests may have passed already, so no other engine may learn
+  // it.
   if (outcome.event == flow::CmEvent::none && outcome.mark != 0) return {static_cast<Worker>(outcome.mark - 1)};
   if (outcome.event == flow::CmEvent::established) {
     index = outcome.connection;
@@ -107,7 +108,7 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
     if (!entries_[*index].in_use) return home;
     if (message->attribute == CmAttribute::dreq) outcome = tracker_.handle(frame, *message, from, now);
   }
-  // A connection older than its box is known by its QPNs alone.
+  // A connection older than the box is known by its QPNs alone.
   if (!index && message->attribute == CmAttribute::dreq)
     return {find(from, frame, message->remote_qpn, now).value_or(settings_.self)};
   if (!index) return home;
@@ -116,7 +117,7 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
   Target target{owner(*index)};
   if (message->attribute == CmAttribute::rep && target.worker != settings_.self)
     target.request = tracker_.request_of(frame, *message);
-  // Custody for what was learned from traffic outlives its DREQ, until give_up.
+  // Custody of a connection learned from traffic outlives its DREQ, until give_up.
   if (outcome.event == flow::CmEvent::disconnect_requested && !entries_[*index].inherited)
     lives_[*index].closes = now + std::max(kCloseWait, entries_[*index].give_up);
   if (outcome.event == flow::CmEvent::rejected || outcome.event == flow::CmEvent::disconnected) ended(*index);
@@ -131,14 +132,14 @@ void Steering::restore(const flow::ConnectionInfo& info, const std::optional<flo
   if (exchange) tracker_.restore(*index, info, *exchange);
 }
 
-// As an engine judges it: an old connection keeps its QPNs until the active end has shown that it has read the REP. The
-// REP to our host's REQ is such a proof itself, for the QPN in it. All frames of the exchange go to one worker
-// meanwhile.
+// As the engine judges it: an old connection keeps its QPNs until the active end has shown that it has read the REP.
+// The REP to our host's REQ is such a proof itself, for the QPN in it. Meanwhile all frames of the exchange go to one
+// worker.
 std::optional<Steering::Index> Steering::replied(const flow::CmOutcome& outcome, Time now) {
   const auto leads_there = [&](Side side) {
     return holder(flow::key_of(outcome.info, side), side) == outcome.connection;
   };
-  // Its REQ had been forgotten, and came again; after a DREQ it would be the next connection's.
+  // The connection's REQ had been forgotten, and came again. After a DREQ it would be the next connection's.
   if (outcome.connection && outcome.same_transaction && lives_[*outcome.connection].closes == kNever &&
       leads_there(Side::host) && leads_there(Side::wan)) {
     tracker_.bind(*outcome.connection);
@@ -164,9 +165,10 @@ std::optional<Steering::Index> Steering::replied(const flow::CmOutcome& outcome,
   return index;
 }
 
-// It stays at home, unless one of its QPNs leads to another worker, whose engine has a former user of it. If both do,
-// that engine follows the newcomer too, and the ways must last when the former users end. If the two ways part, no
-// engine sees requests and answers, so none must learn it: the REP goes where the REQ was not seen.
+// A connection without an entry stays at home, unless one of its QPNs leads to another worker, whose engine has a
+// former user of that QPN. If both QPNs lead to the same other worker, its engine follows the newcomer too, and the
+// entries of the former users must outlast those connections. If the QPNs lead to different workers, no engine sees
+// both requests and answers, so none must learn the connection: the REP goes where the REQ was not seen.
 Target Steering::without_place(const flow::ConnectionInfo& info, const wire::Frame& frame,
                                const wire::CmMessage& reply) {
   const std::optional<Index> former[] = {holder(flow::key_of(info, Side::host), Side::host),
@@ -213,13 +215,13 @@ std::optional<Steering::Index> Steering::holder(const KeyIndex::KeyView& key, Si
   return *found >> kOwnerBits;
 }
 
-// A QPN that is announced anew stays with the worker that has its former user: only that engine knows what it still
-// has in custody for it, and decides which of the two goes on. Of two such workers it is the one of the QPN beyond the
-// WAN, because that is where it resends to.
+// A QPN that is announced anew stays with the worker of its former user: only that engine knows what is in custody for
+// the QPN, and decides which of the two connections goes on. If the two QPNs had users with different workers, the QPN
+// beyond the WAN decides, because resends go there.
 std::optional<Worker> Steering::former_owner(const flow::ConnectionInfo& info) const {
   for (const Side side : {Side::host, Side::wan}) {
     if (const auto old = holder(flow::key_of(info, side), side)) return owner(*old);
-    // What nobody spread is in the home's engine alone.
+    // A connection that nobody spread is in the home's engine alone.
     if (settings_.own_engine_knows && settings_.own_engine_knows(info, side)) return settings_.self;
   }
   return std::nullopt;
@@ -240,7 +242,7 @@ std::optional<Steering::Index> Steering::admit(const flow::ConnectionInfo& info,
   entry.owner = bound ? *bound : least_loaded();
   for (const Side side : {Side::host, Side::wan})
     entry.keys[static_cast<std::size_t>(side)] = flow::key_of(info, side).copy();
-  entry.give_up = std::max(settings_.give_up, info.retry_count * info.ack_timeout);  // as custody has it
+  entry.give_up = std::max(settings_.give_up, info.retry_count * info.ack_timeout);  // as in custody
   entries_[index] = entry;
   lives_[index] = {now, kNever};
   ++load_[entry.owner];
@@ -257,7 +259,7 @@ bool Steering::link_or_forget(Index index, Side from) {
 bool Steering::link_both(Index index) { return link_or_forget(index, Side::host) && link_or_forget(index, Side::wan); }
 
 Worker Steering::least_loaded() const {
-  // Of equals the next after self: the home has its own work with the frames of all.
+  // Among equals the next after self: the home has its own work with the frames of all.
   Worker best = settings_.owners.front();
   const auto rank = [this](Worker worker) {
     return std::pair(load_[worker], (worker + kMaxWorkers - settings_.self - 1u) % kMaxWorkers);
@@ -300,7 +302,7 @@ bool Steering::link(Index index, Side from) {
   entry.older[side] = *old;
   Entry& older = entries_[*old];
   older.newer[side] = index;
-  // Both of its QPNs have been announced anew: it has ended, unseen.
+  // Both QPNs of the older connection have been announced anew: it has ended, unseen.
   if (older.newer[0] != kNone && older.newer[1] != kNone) forget(*old);
   return true;
 }
@@ -315,7 +317,7 @@ void Steering::unlink(Index index, Side from) {
   if (newer != kNone)
     entries_[newer].older[side] = older;
   else if (older != kNone)
-    lead_to(older, side);  // a key that is there has room
+    lead_to(older, side);  // cannot fail: the key has its place
   else
     by_side_[side].erase(entry.keys[side]);
   entry.linked[side] = false;
@@ -326,8 +328,8 @@ void Steering::forget(Index index) {
   if (!entry.in_use) return;
   entry.in_use = false;
   for (const Side side : {Side::host, Side::wan}) unlink(index, side);
-  // An entry that holds one of these QPNs, and waits for its RTU because of the other, takes the other now: its engine
-  // has followed it since the REP, and must see the answers too.
+  // A newer entry may hold one of these QPNs, and wait for its RTU because of the other. It takes the other now: its
+  // engine has followed the connection since the REP, and must see the answers too.
   for (const Side side : {Side::host, Side::wan}) {
     const Index heir = entry.newer[static_cast<std::size_t>(other(side))];
     const auto& key = entry.keys[static_cast<std::size_t>(side)];

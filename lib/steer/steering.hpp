@@ -24,31 +24,31 @@ namespace longhaul::steer {
 
 struct SteeringSettings {
   Worker self = 0;
-  /// Who may own connections. Empty: none but `self`, pairs of hosts stay whole.
+  /// Workers that may own connections. Empty: only `self`, so pairs of hosts stay whole.
   std::vector<Worker> owners;
   std::uint32_t max_connections = 4096;  ///< whose owner is remembered; others stay at home
   std::uint32_t max_pending_cm = 4096;   ///< RDMA-CM exchanges followed at once
-  /// The longest that an engine keeps custody unanswered (engine::Settings::give_up), unless the hosts wait longer.
+  /// How long an engine keeps custody unanswered (engine::Settings::give_up), unless the hosts wait longer.
   Duration give_up = seconds(60);
   /// The engine of `self` has a connection with this key (engine::Engine::knows()): one that nobody spread, learned
   /// from traffic or left at home. Called in owner_of() only, by its thread. Empty: it has none.
   std::function<bool(const flow::ConnectionInfo& info, Side from)> own_engine_knows = nullptr;
 };
 
-/// Whose a frame is.
+/// The worker that a frame belongs to.
 struct Target {
   Worker worker = 0;
-  /// The frame is a REP and `worker` has not seen the REQ that it answers: this is it. Valid until the next call.
+  /// When the frame is a REP, and `worker` has not seen the REQ that it answers: that REQ. Valid until the next call.
   std::span<const std::uint8_t> request = {};
 };
 
-/// One worker's. It checks no ICRC and no checksums but those of RDMA-CM: whoever gets the frame does that.
+/// One worker's. It checks the ICRC and checksums of RDMA-CM only: the worker that gets the frame checks the rest.
 class Steering {
  public:
   /// Throws std::runtime_error when the EAL has no memory for the table.
   Steering(const SteeringSettings& settings, Counters& counters);
 
-  /// Whose `frame` is, which came in on `from` and whose home is here. It must be RoCE: parse() said `roce`, or
+  /// The owner of `frame`, which came in on `from` and has its home here. `frame` must be RoCE: parse() said `roce`, or
   /// `unknown_opcode`.
   Target owner_of(Side from, const wire::Frame& frame, Time now);
 
@@ -57,13 +57,13 @@ class Steering {
                Time now);
 
   /// False: a connection whose REQ may be forged has lately led requests between the two hosts of `info` to another
-  /// worker, and maybe not their answers. What is left here could look like a connection that it is not.
+  /// worker, and maybe not their answers. What is left here could look like a connection that does not exist.
   bool sees_whole(const flow::ConnectionInfo& info, Time now) const;
 
-  /// Of connections from now on (SteeringSettings::give_up).
+  /// For connections from now on (SteeringSettings::give_up).
   void set_give_up(Duration give_up) { settings_.give_up = give_up; }
 
-  /// Memory for `connections`: of DPDK's, and of the heap for each, without RDMA-CM's exchange. Bytes.
+  /// Bytes of memory: DPDK's for `connections`, and the heap's for each of them, without its RDMA-CM exchange.
   static std::uint64_t table_bytes(std::uint32_t connections) { return 2 * flow::KeyIndex::bytes_needed(connections); }
   static constexpr std::uint64_t bytes_per_connection() { return sizeof(Entry) + sizeof(Life) + sizeof(Index); }
 
@@ -78,20 +78,20 @@ class Steering {
     /// Entries with the same key are a list: the key leads to the newest, and when that ends to the next older one.
     Index newer[2] = {kNone, kNone};
     Index older[2] = {kNone, kNone};
-    bool linked[2] = {false, false};  ///< is in the list
+    bool linked[2] = {false, false};  ///< it is in the list
     bool in_use = false;
-    bool waits = false;      ///< for its active end's word: a key that an older one has is that one's still
+    bool waits = false;      ///< for its active end's word: until then an older entry keeps the key
     bool inherited = false;  ///< a newcomer without an entry of its own uses it: it stays while frames pass
     Worker owner = 0;
-    Duration give_up = 0;  ///< that of its flow
+    Duration give_up = 0;  ///< of its flow
   };
-  /// Beside the entries: each frame writes there.
+  /// Apart from the entries, because each frame writes here.
   struct Life {
     Time last_seen = 0;
     Time closes = kNever;   ///< when a connection with a DREQ but no DREP is taken as closed
     bool unproven = false;  ///< its REQ may be forged
   };
-  /// What by_side_ holds: the entry's index, and its owner, which spares a look at the entry.
+  /// by_side_ holds the entry's index, and its owner, which saves a look at the entry.
   static constexpr unsigned kOwnerBits = 6;
   static_assert(kMaxWorkers <= 1u << kOwnerBits);
 
@@ -104,13 +104,13 @@ class Steering {
   void established(Index index);
   void ended(Index index);
   void count_spread(Index index);
-  /// A place, not linked yet; nothing when the table is full.
+  /// A new entry, not linked yet; nothing when the table is full.
   std::optional<Index> admit(const flow::ConnectionInfo& info, std::optional<Worker> owner, Time now);
   /// False when there is no room for a key: then the connection is forgotten, and stays at home.
   bool link_both(Index index);
   bool link_or_forget(Index index, Side from);
   Worker least_loaded() const;
-  /// `now` is so late that its owner's engine has nothing of it any more.
+  /// Whether the owner's engine has nothing of the connection any more at `now`.
   bool is_over(Index index, Time now) const;
   void make_room(Time now);
   bool link(Index index, Side from);
