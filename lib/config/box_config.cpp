@@ -43,11 +43,11 @@ flow::PolicyTable read_policy(const Value& value) {
 /// "375000000 bytes (100 Gbit/s for 30 ms)".
 struct Promised {
   std::string words;
-  Value value;   ///< the key that promises
-  Value frames;  ///< the key that says in what frames
+  Value value;   ///< the key that makes the promise
+  Value frames;  ///< the key that gives the frame size
 };
 
-// What custody promises to hold: rate times round trip, or box_limit if only a smallest frame was named.
+// What custody promises to hold: rate times round trip, or box_limit when only custody.least_frame is set.
 std::optional<Promised> read_promise(const Map& map, const std::optional<Value>& box_limit, BoxConfig& out) {
   const auto round_trip = map.find("round_trip");
   const auto rate = map.find("rate");
@@ -76,7 +76,8 @@ std::optional<Promised> read_promise(const Map& map, const std::optional<Value>&
   return Promised{fmt::format("{} bytes (box_limit)", out.promise.bytes), *least_frame, *least_frame};
 }
 
-// The buffers that a promise needs: taken where the configuration names no number, else compared with it.
+// The buffers that a promise needs: the default where the configuration gives no number, otherwise a lower bound for
+// it.
 void size_buffers(const Promised& promised, const std::optional<Value>& mbufs, const std::optional<Value>& small_mbufs,
                   BoxConfig& out) {
   const auto classes = engine::Pools::classes(out.pools);
@@ -108,14 +109,14 @@ void read_custody(const Value& value, BoxConfig& out) {
       {"round_trip", "rate", "least_frame", "box_limit", "flow_limit", "mbufs", "small_mbufs", "initial_window"});
   engine::Settings& engine = out.engine;
   const auto box_limit = map.find("box_limit");
-  // Each worker has its share of it.
+  // Each worker has a share of the limit.
   if (box_limit) engine.custody_box_bytes = box_limit->size(kLeastCustody * out.process.workers(), kMostCustody);
   const auto promised = read_promise(map, box_limit, out);
   const auto flow_limit = map.find("flow_limit");
-  // One flow may fill the path that the box was planned for.
+  // One flow may fill the path that the box is planned for.
   if (promised) engine.custody_flow_bytes = out.promise.bytes;
   if (flow_limit) engine.custody_flow_bytes = flow_limit->size(16 << 10, kMostCustody);
-  // A flow has one worker, and that has its share.
+  // A flow has one worker, so it is limited to this worker's share.
   const unsigned workers = out.process.workers();
   const std::uint64_t share = engine.custody_box_bytes / workers;
   if (engine.custody_flow_bytes > share) {
@@ -209,7 +210,7 @@ BoxConfig read_box(const Value& top) {
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.host, out.wan) = read_ports(map.at("ports"), "host", "wan");
   out.process = read_process(map);
-  out.pools.frames_reserve *= out.process.workers();  // each has queues of its own
+  out.pools.frames_reserve *= out.process.workers();  // each worker has its own queues
   if (out.process.workers() > 1) out.pools.cache_reserve = out.process.workers() * engine::Pools::kKeptByWorker;
   if (const auto v = map.find("spread"))
     out.spread_connections = v->choice<bool>({{"connections", true}, {"pairs", false}});

@@ -13,16 +13,16 @@
 
 namespace longhaul::config {
 
-/// What becomes of the other port when one loses its link.
+/// What happens to the other port when one port loses its link.
 enum class LinkLoss : std::uint8_t {
   ignore,   ///< nothing
-  forward,  ///< its link goes down too, so that routers on both sides see it; and both when the box stops
+  forward,  ///< its link goes down too, so that routers on both sides see it; both go down when the box stops
 };
 
-/// What is done about a worker that stands still.
+/// What happens when a worker stalls.
 enum class OnStall : std::uint8_t {
-  report,  ///< said in the log, and by metrics
-  exit,    ///< said, and the process ends at once, so that a bypass of the NIC or the optics takes over
+  report,  ///< in the log and in the metrics
+  exit,    ///< reported, and the process exits at once, so that a bypass in the NIC or in the optics takes over
 };
 
 struct BoxConfig {
@@ -31,22 +31,22 @@ struct BoxConfig {
   PortConfig wan;
   ProcessConfig process;
   engine::Settings engine;
-  bool spread_connections = true;       ///< over all workers; false: all between two hosts stay with one
-  engine::PoolPlan pools;               ///< frame_bytes is left to whoever knows the ports
-  box::CustodyPromise promise;          ///< what the pools are sized for; already checked against them
-  std::string promise_position;         ///< "FILE:LINE:COL: custody.least_frame", or of what else promises
-  std::string restart_record;           ///< absolute path of the restart record; empty: none is kept
+  bool spread_connections = true;  ///< over all workers; false: all connections between two hosts share one worker
+  engine::PoolPlan pools;          ///< frame_bytes is set later, when the ports are known
+  box::CustodyPromise promise;     ///< what the pools are sized for; already checked against them
+  std::string promise_position;    ///< "FILE:LINE:COL: custody.least_frame", or the other key that makes the promise
+  std::string restart_record;      ///< absolute path of the restart record; empty: no record
   std::string restart_record_position;  ///< "FILE:LINE:COL: restart_record", for messages about the file itself
   Duration drain = seconds(10);         ///< how long SIGTERM waits for custody to empty
   LinkLoss link_loss = LinkLoss::ignore;
-  Duration stall = seconds(1);  ///< a worker whose loop has not come round for so long stands still
+  Duration stall = seconds(1);  ///< a worker whose loop takes longer than this for one turn has stalled
   OnStall on_stall = OnStall::report;
   MetricsConfig metrics;
   ControlConfig control;
 };
 
-/// Throws ConfigError when what is promised is promised in frames that do not arrive with this MTU (bytes). read_box()
-/// has asked with the `mtu` that was configured; others are known only where the ports are.
+/// Throws ConfigError when the promise is for frames that are too large for this MTU (bytes). read_box() checks the
+/// configured `mtu`. Other MTUs are known only when the ports are.
 void check_frames_arrive(const BoxConfig& config, std::uint32_t mtu);
 
 /// Throws ConfigError.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The keys of a box's configuration as a table: what each is worth, and whether a running box can take it over.
+// The keys of a box's configuration as a table: the value of each, and whether a running box can reload it.
 #pragma once
 
 #include <span>
@@ -13,12 +13,11 @@ namespace longhaul::config {
 
 struct BoxKey {
   std::string_view name;  ///< "timers.give_up"
-  bool live;              ///< a reload takes it over; else only a new process does
+  bool live;              ///< a reload applies it; otherwise a change needs a new process
   std::string (*show)(const BoxConfig&);
 };
 
-/// In the order of config/box-100g.yaml, each key once; a list or a mapping that only makes sense as a whole is one
-/// key.
+/// In the order of config/box-100g.yaml, each key once. A list or mapping that only makes sense as a whole is one key.
 std::span<const BoxKey> box_keys();
 
 struct KeyChange {
@@ -28,13 +27,13 @@ struct KeyChange {
   std::string after;
 };
 
-/// What is worth something else in `after`. Another spelling of the same value is no change.
+/// The keys whose value differs in `after`. Another spelling of the same value is not a change.
 std::vector<KeyChange> changes(const BoxConfig& before, const BoxConfig& after);
 
 /// "10.9.0.0/24" or "fd00:9::/64".
 std::string to_text(const flow::Prefix& prefix);
 
-/// "off", "window" or "full"; throws std::invalid_argument that says so.
+/// "off", "window" or "full"; throws std::invalid_argument, whose text lists these.
 flow::Policy policy_of(std::string_view name);
 
 }  // namespace longhaul::config

@@ -18,7 +18,7 @@ namespace longhaul::config {
 namespace {
 
 std::string at(const std::string& file, const YAML::Mark& mark) {
-  // yaml-cpp counts from zero, and gives -1 where it does not know.
+  // yaml-cpp counts from zero, and gives -1 for an unknown position.
   if (mark.is_null()) return file;
   return fmt::format("{}:{}:{}", file, mark.line + 1, mark.column + 1);
 }
@@ -69,7 +69,7 @@ class DocumentStart final : public YAML::EventHandler {
   YAML::Mark mark_ = YAML::Mark::null_mark();
 };
 
-/// Not YAML::LoadAll(): at a comma between documents, and a few like it, yaml-cpp 0.7 finds empty documents for ever.
+/// YAML::LoadAll() may never return: yaml-cpp 0.7 finds empty documents without end, at a comma for example.
 void refuse_second_document(const std::string& text, const std::string& name) {
   std::istringstream in(text);
   YAML::Parser parser(in);
@@ -95,7 +95,7 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
 
 Value Value::load(const std::string& path) {
   std::ifstream in(path);
-  in.peek();  // a directory opens, and fails at its first byte
+  in.peek();  // opening a directory succeeds; reading its first byte fails
   std::ostringstream text;
   if (in) text << in.rdbuf();
   if (!in || in.bad()) throw ConfigError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
@@ -195,7 +195,7 @@ template <typename Parse>
 auto Value::quantity(Parse read) const {
   if (!node_.IsScalar()) {
     try {
-      read("");  // for its words on what is expected
+      read("");  // throws a message that states what is expected
     } catch (const QuantityError& error) {
       const std::string_view words = error.what();
       fail(fmt::format("{}, got {}", words.substr(0, words.find(", got ")), describe(node_)));

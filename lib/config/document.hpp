@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A strict reader over yaml-cpp: each value knows its file, line, column and path, and whatever is not exactly
-// as expected is a ConfigError that says all of them.
+// A strict reader over yaml-cpp. Each value knows its file, line, column and path. Anything unexpected is a ConfigError
+// that states all four.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,19 @@ class Map;
 /// One YAML value. Cheap to copy.
 class Value {
  public:
-  /// The only document of a file. Throws ConfigError when it cannot be read, is no YAML, or holds several documents.
+  /// The only document of a file. Throws ConfigError when the file cannot be read, is not YAML, or holds several
+  /// documents.
   static Value load(const std::string& path);
-  /// The same from text; `name` stands where the file's name would in messages.
+  /// The same from text; messages show `name` in place of the file's name.
   static Value parse(const std::string& text, const std::string& name);
 
-  /// A mapping that has no other keys than these, each at most once.
+  /// A mapping with no keys other than these, each at most once.
   Map map(std::initializer_list<std::string_view> keys) const;
   std::vector<Value> list() const;
 
   std::string text() const;              ///< a scalar that is not empty
-  bool is(std::string_view word) const;  ///< this scalar, and no other value
-  bool boolean() const;                  ///< true or false, no other spellings
+  bool is(std::string_view word) const;  ///< whether the value is this scalar
+  bool boolean() const;                  ///< true or false; no other spelling
   /// A whole decimal (or 0x) number.
   std::uint64_t integer(std::uint64_t least, std::uint64_t most) const;
   std::uint64_t size(std::uint64_t least, std::uint64_t most) const;  ///< bytes
@@ -53,7 +54,7 @@ class Value {
 
   /// Throws ConfigError: this value's position and path, then `message`.
   [[noreturn]] void fail(const std::string& message) const;
-  /// "FILE:LINE:COL: path": what fail() puts before its message, for checks that are made later.
+  /// "FILE:LINE:COL: path": the prefix of fail()'s messages, for checks made later.
   std::string position() const;
   /// "expected `what`, got ...".
   [[noreturn]] void fail_expected(std::string_view what) const;
@@ -87,7 +88,7 @@ class Map {
   std::vector<std::pair<std::string, Value>> entries_;
 };
 
-/// The candidate that `word` most likely meant, or an empty one when none is near.
+/// The candidate that `word` most likely meant; empty when none is close.
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
 }  // namespace longhaul::config

@@ -6,7 +6,7 @@ namespace {
 
 constexpr Duration kLongestDelay = seconds(60);
 
-/// Reads one direction's keys over what `to` holds already.
+/// Reads one direction's keys over the values already in `to`.
 void read_direction(const Value& value, link::DirectionSettings& to) {
   const Map map =
       value.map({"distance", "delay", "jitter", "rate", "queue", "loss", "duplicate", "reorder", "corrupt"});

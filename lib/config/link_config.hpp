@@ -14,7 +14,7 @@ struct LinkConfig {
   PortConfig a;
   PortConfig b;
   ProcessConfig process;
-  std::uint32_t frames = 32768;  ///< buffers: what both directions hold together, and the ports' rings
+  std::uint32_t frames = 32768;  ///< buffers, for the frames in both directions and the ports' rings
   link::Settings link;
 };
 

@@ -17,7 +17,7 @@ bool is_address(int family, const std::string& text) {
   return inet_pton(family, text.c_str(), &address) == 1;
 }
 
-/// "127.0.0.1:9464", "[::1]:9464".
+/// For example "127.0.0.1:9464" or "[::1]:9464".
 bool is_listen_address(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a running box shows its metrics and status page.
+// Where a running box serves its metrics and its status page.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace longhaul::config {
 
 struct MetricsConfig {
-  std::string listen;         ///< "127.0.0.1:9464" or "[::1]:9464"; empty: nowhere
+  std::string listen;         ///< "127.0.0.1:9464" or "[::1]:9464"; empty: not served
   std::string position;       ///< "FILE:LINE:COL: metrics.listen", for messages about the address itself
-  unsigned host_pairs = 100;  ///< pairs of hosts with series of their own; the rest are summed up
+  unsigned host_pairs = 100;  ///< pairs of hosts with series of their own; the others are summed
 };
 
 /// Reads `metrics`. Throws ConfigError.

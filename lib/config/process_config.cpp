@@ -9,7 +9,7 @@
 namespace longhaul::config {
 namespace {
 
-/// "0000:01:00.0": what `lspci -D` prints.
+/// The form that `lspci -D` prints: "0000:01:00.0".
 bool is_pci_address(std::string_view text) {
   constexpr std::string_view kForm = "xxxx:xx:xx.x";
   return text.size() == kForm.size() && std::equal(text.begin(), text.end(), kForm.begin(), [](char c, char form) {
@@ -17,7 +17,7 @@ bool is_pci_address(std::string_view text) {
          });
 }
 
-/// The name before the first comma: what DPDK knows the device by.
+/// The name before the first comma, by which DPDK knows the device.
 std::string_view device_name(const PortConfig& port) {
   const std::string_view device = port.device();
   return device.substr(0, device.find(','));
@@ -88,7 +88,7 @@ ProcessConfig read_process(const Map& top) {
     read_cores(*v, out);
   }
   if (const auto v = top.find("idle")) out.sleep_when_idle = v->choice<bool>({{"poll", false}, {"sleep", true}});
-  // 68 is IPv4's least; 9978 is what the mbufs' 16-bit sizes and every NIC we know leave room for.
+  // 68 is IPv4's minimum. 9978 fits the mbufs' 16-bit sizes and every NIC we know.
   if (const auto v = top.find("mtu")) out.mtu = static_cast<std::uint32_t>(v->integer(68, 9978));
   return out;
 }

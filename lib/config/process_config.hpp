@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a box and a link have in common: two ports, memory, a core.
+// What box and link processes have in common: two ports, memory, cores.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace longhaul::config {
 struct PortConfig {
   std::string pci;       ///< "0000:01:00.0"
   std::string vdev;      ///< an EAL string: "net_af_packet0,iface=veth0,..."
-  std::string position;  ///< "FILE:LINE:COL: path" of either, for messages about the device itself
+  std::string position;  ///< "FILE:LINE:COL: path" of the key that is set, for messages about the device itself
 
   const std::string& device() const { return pci.empty() ? vdev : pci; }
 };
 
 struct ProcessConfig {
   bool hugepages = true;             ///< false: ordinary memory, for labs
-  std::uint64_t memory_bytes = 0;    ///< for DPDK; 0: as the pools need
-  std::optional<unsigned> core;      ///< processor that the worker is pinned to; with several the first one
-  std::vector<unsigned> more_cores;  ///< processors of further workers, one each (`cores` without its first)
+  std::uint64_t memory_bytes = 0;    ///< for DPDK; 0: what the pools need
+  std::optional<unsigned> core;      ///< processor that the (first) worker is pinned to
+  std::vector<unsigned> more_cores;  ///< processors of the other workers, one each (`cores` without its first)
   bool sleep_when_idle = false;      ///< `idle: sleep`
-  std::string telemetry_as;          ///< the name under which DPDK's telemetry is served; empty: it is not
+  std::string telemetry_as;          ///< name under which DPDK's telemetry is served; empty: not served
   std::optional<std::uint32_t> mtu;  ///< bytes of the largest IP packet that both ports must carry
 
   unsigned workers() const { return 1 + static_cast<unsigned>(more_cores.size()); }
@@ -35,10 +35,10 @@ struct ProcessConfig {
 /// Reads `{pci: ...}` or `{vdev: ...}`.
 PortConfig read_port(const Value& value);
 
-/// Reads `ports`: two of them, under these names, and not the same device. Throws ConfigError.
+/// Reads `ports`: two different devices under these two names. Throws ConfigError.
 std::pair<PortConfig, PortConfig> read_ports(const Value& value, std::string_view first, std::string_view second);
 
-/// Reads hugepages, memory, core, cores, idle and mtu of the top mapping.
+/// Reads hugepages, memory, core, cores, idle and mtu from the top mapping.
 ProcessConfig read_process(const Map& top);
 
 }  // namespace longhaul::config

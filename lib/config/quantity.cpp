@@ -14,7 +14,7 @@ __extension__ typedef unsigned __int128 Wide;
 
 struct Unit {
   std::string_view name;
-  std::uint64_t factor;  ///< of the result's unit
+  std::uint64_t factor;  ///< in the result's unit
 };
 
 constexpr Unit kSizes[] = {
@@ -28,7 +28,7 @@ constexpr Unit kDistances[] = {{"m", 5}, {"km", 5000}};
 
 struct Kind {
   std::string_view expected;
-  std::string_view whole;  ///< what the result must be a whole number of
+  std::string_view whole;  ///< the unit in which the result must be a whole number
   std::span<const Unit> units;
 };
 
@@ -52,7 +52,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 std::uint64_t parse(const Kind& kind, std::string_view text) {
   constexpr Wide kMax = UINT64_MAX;
   Wide digits = 0;
-  Wide scale = 1;  // 10 to the number of digits behind the point
+  Wide scale = 1;  // 10 to the number of digits after the point
   std::size_t at = 0;
   bool any = false;
   bool point = false;
@@ -99,7 +99,7 @@ double parse_fraction(std::string_view text) {
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
   if (error != std::errc{} || end != number.data() + number.size()) fail(kExpected, text, "");
   if (percent) value /= 100;
-  // Written so that NaN fails too.
+  // In this form NaN fails too.
   if (!(value >= 0 && value <= 1)) fail(kExpected, text, ": out of range");
   return value;
 }

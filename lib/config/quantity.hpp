@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers with units, as people write them in a configuration. A number other than 0 without a unit is an
-// error: nobody can tell whether `delay: 5` meant milliseconds.
+// Numbers with units, as people write them in a configuration. A number without a unit is an error unless it is 0:
+// nobody can tell whether `delay: 5` means milliseconds.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace longhaul::config {
 
-/// What was expected and what was there: "expected a size such as 64MiB, got \"64 parsecs\"".
+/// States what was expected and what was found: "expected a size such as 64MiB, got \"64 parsecs\"".
 class QuantityError : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
-// Each throws QuantityError. Fractions such as "2.5Gbps" are taken exactly; one that leaves no whole
-// number of the result's unit ("1.5B") is an error, as is a number that does not fit.
+// Each throws QuantityError. Fractions such as "2.5Gbps" are exact. A value that is not a whole number of the result's
+// unit ("1.5B"), or does not fit, is an error.
 
 /// Bytes: B, KiB, MiB, GiB, TiB (powers of 1024); kB, KB, MB, GB, TB (powers of 1000).
 std::uint64_t parse_size(std::string_view text);
@@ -26,7 +26,7 @@ std::uint64_t parse_size(std::string_view text);
 Duration parse_duration(std::string_view text);
 /// Bits per second: bps, kbps, Kbps, Mbps, Gbps, Tbps.
 std::uint64_t parse_rate(std::string_view text);
-/// Nanoseconds that light takes one way through fibre of that length, 5 us per km: m, km.
+/// Nanoseconds that light takes one way through a fibre of this length, at 5 us per km: m, km.
 Duration parse_distance(std::string_view text);
 /// 0 to 1: "1%", "0.01" or "1e-2".
 double parse_fraction(std::string_view text);

@@ -12,7 +12,7 @@ namespace longhaul::plan {
 namespace {
 
 constexpr std::uint64_t kLargestMessage = 1ull << 31;  // IBTA vol. 1, 9.7.7
-constexpr double kWorthwhile = 1.05;                   // less is within what a formula misses
+constexpr double kWorthwhile = 1.05;                   // a smaller gain is within the formula's error
 
 std::string alternatives(const Scenario& standard, bool depth_helps) {
   std::string out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What would help a scenario, from its limits.
+// What would help a scenario, derived from its limits.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct Ways {
   Scenario pair;
 };
 
-/// Each of them, for tables and plots.
+/// Each way, for tables and plots.
 struct Way {
   std::string_view key;   ///< for programs
   std::string_view name;  ///< for people
@@ -25,16 +25,16 @@ struct Way {
 inline constexpr Way kWays[] = {
     {"standard", "standard", &Ways::standard}, {"deep", "deep queues", &Ways::deep}, {"pair", "pair", &Ways::pair}};
 
-/// `scenario` without its pair; the same with the depths of `deep`; with its pair (hosts as they are).
+/// `scenario` without its pair; the same with the depths of `deep`; with its pair and unchanged hosts.
 Ways ways(const Scenario& scenario, const Hosts& deep);
 
 /// One sentence.
 std::string advise(const Ways& ways);
 
-/// The least power of two, from the scenario's message on, that fills the line with so much outstanding; 0: none up to
-/// 2^31, the largest message there is.
+/// The smallest message size that fills the line with this many outstanding: a power of two, not below the scenario's
+/// message size. 0: none up to 2^31, the largest message there is.
 std::uint64_t message_to_fill(const Scenario& scenario);
-/// QPs that fill the line with so much outstanding on each.
+/// QPs that fill the line with this many outstanding on each.
 std::uint64_t qps_to_fill(const Scenario& scenario);
 
 }  // namespace longhaul::plan

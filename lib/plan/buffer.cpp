@@ -17,16 +17,16 @@
 namespace longhaul::plan {
 namespace {
 
-constexpr double kRare = 1e-3;                     // of the round trips need more repairs than are planned for
-constexpr unsigned kMostRepairs = 64;              // by then any loss below 80 % is repaired
-constexpr std::uint64_t kLeastCustody = 64 << 10;  // that a configuration may have
+constexpr double kRare = 1e-3;                     // share of the round trips that need more repairs than planned
+constexpr unsigned kMostRepairs = 64;              // after this many, any loss rate below 80 % is repaired
+constexpr std::uint64_t kLeastCustody = 64 << 10;  // minimum in a configuration
 constexpr std::uint64_t kLeastWindow = 4 << 10;
 
 double seconds_of(Duration time) { return static_cast<double>(time) / 1e9; }
 
-/// A round trip has a packet that is lost `times` times in a row.
+/// The probability that a round trip has a packet that is lost `times` times in a row.
 double chance(double loss, unsigned times, double packets) {
-  // 1 - (1 - p^k)^n without losing the digits of small numbers.
+  // 1 - (1 - p^k)^n, without loss of precision for small numbers.
   return -std::expm1(packets * std::log1p(-std::pow(loss, times)));
 }
 
@@ -38,19 +38,19 @@ Duration timer_after(Duration timer, unsigned doublings) {
   return out;
 }
 
-/// From first transmission to release when it takes so many repairs.
+/// Time from first transmission to release with this many repairs.
 Duration in_custody(Duration round_trip, unsigned repairs) {
   if (repairs == 0) return round_trip;
-  Duration waiting = round_trip;  // until the responder's NAK is here
+  Duration waiting = round_trip;  // until the responder's NAK arrives
   for (unsigned again = 1; again < repairs; ++again) waiting += timer_after(resend_timer(round_trip), again - 1);
   return waiting + round_trip;
 }
 
 Duration after_outage(Duration round_trip, Duration outage) {
-  // The timer starts with the last answer, which comes somewhere in the first round trip of the outage. The worst place
-  // is the one that has a probe just before the outage ends, so that the next one is the first to get through.
+  // The timer starts with the last answer, which arrives in the first round trip of the outage. In the worst case a
+  // probe is sent just before the outage ends, so that only the next one gets through.
   Duration worst = 0;
-  Duration before = 0;  // from the last answer to a probe that is lost
+  Duration before = 0;  // from the last answer to a lost probe
   for (unsigned n = 0; before <= outage; ++n) {
     const Duration next = before + timer_after(resend_timer(round_trip), n);
     const Duration start = n == 0 ? round_trip : std::min(round_trip, outage - before);
@@ -84,7 +84,7 @@ std::uint64_t under_way(const Link& link, Duration time) {
 Duration resend_timer(Duration round_trip) {
   const engine::Settings settings;
   custody::RttEstimator steady;
-  // The variation halves with each sample or so: after these nothing is left of it.
+  // The variation about halves with each sample: after 200 samples nothing is left of it.
   for (int i = 0; i < 200; ++i) steady.sample(round_trip, 0);
   return steady.timeout(settings.rto_initial, settings.rto_min, std::max(settings.rto_max, 2 * round_trip));
 }
@@ -104,12 +104,12 @@ Custody custody_for(const BufferQuestion& question) {
   out.repaired = in_custody(round_trip, out.repairs);
   if (question.outage > 0) out.after_outage = after_outage(round_trip, question.outage);
   out.time = std::max(out.repaired, out.after_outage);
-  // A configuration has a least custody: on a short path that is longer than its round trip.
+  // A configuration has a minimum custody. On a short path it takes longer than a round trip to fill.
   const Duration least = static_cast<Duration>(
       std::ceil(static_cast<double>(kLeastCustody) * 8e9 / static_cast<double>(question.link.rate_bps)));
   out.time = std::max({out.time, least, microseconds(1)});
   out.bytes = under_way(question.link, out.time);
-  // Each loss costs the round trip until its NAK is here; what had followed is sent again.
+  // Each loss costs a round trip until its NAK arrives; everything sent after the loss is sent again.
   out.connection_bps = static_cast<double>(question.link.rate_bps) / (1 + out.losses);
   if (out.repairs > 0) out.reorder_bytes = under_way(question.link, out.repairs * round_trip);
   return out;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `longhaul plan buffer`: how long a packet stays in custody, and what memory a box needs for that, as a configuration.
+// `longhaul plan buffer`: how long a packet stays in custody, and a configuration with the memory that a box needs for
+// it.
 #pragma once
 
 #include <cstdint>
@@ -14,47 +15,48 @@ namespace longhaul::plan {
 
 struct BufferQuestion {
   Link link;
-  double loss = 0;                   ///< of packets, independent of each other, 0 to below 1
-  Duration outage = 0;               ///< during which the path loses everything, and the hosts shall not notice
+  double loss = 0;                   ///< of packets, independent of each other, from 0 to below 1
+  Duration outage = 0;               ///< the path loses everything meanwhile, and the hosts must not notice
   std::uint32_t path_mtu = 4096;     ///< bytes of payload of a full packet
   std::uint32_t least_frame = 4096;  ///< bytes of the smallest frame that custody is promised for
   std::uint32_t mtu = 4200;          ///< of the box's ports
   std::uint32_t connections = 4096;
 };
 
-/// How often what is lost must be sent again, and what that takes. The near box alone: the responder discards what is
-/// behind a gap and NAKs it once, so the first repair takes a round trip, and each further one waits for the timer.
+/// How often lost packets must be sent again, and how long that takes. The near box works alone: the responder discards
+/// everything after a gap and NAKs once. So the first repair takes a round trip, and each further one waits for the
+/// timer.
 struct Custody {
-  double packets_under_way = 0;  ///< full ones, in a round trip at the rate of the line
-  double losses = 0;             ///< of them, expected in a round trip
-  double expected_seconds = 0;   ///< from the first transmission of a packet to its release, weighted over all cases
-  unsigned repairs = 0;          ///< 999 of 1000 round trips have no packet that must be sent again more often
-  Duration repaired = 0;         ///< with so many
-  Duration after_outage = 0;     ///< of a packet sent when the outage began, at worst; 0 without an outage
-  Duration time = 0;             ///< to plan with: the longest of these
-  std::uint64_t bytes = 0;       ///< rate x time, rounded up: what the configuration promises
-  double connection_bps = 0;     ///< on the line, of one connection alone with these losses: it goes back at each one
-  std::uint64_t reorder_bytes = 0;  ///< that a far box would hold, were it to put packets in order
+  double packets_under_way = 0;     ///< full packets in a round trip at the line rate
+  double losses = 0;                ///< expected number of these packets that are lost
+  double expected_seconds = 0;      ///< expected time from first transmission to release, over all numbers of repairs
+  unsigned repairs = 0;             ///< in 999 of 1000 round trips no packet must be sent again more often
+  Duration repaired = 0;            ///< time in custody with this many repairs
+  Duration after_outage = 0;        ///< worst case for a packet sent when the outage began; 0 without an outage
+  Duration time = 0;                ///< to plan with: the longest of these
+  std::uint64_t bytes = 0;          ///< rate x time, rounded up: what the configuration promises
+  double connection_bps = 0;        ///< on the line, of a single connection with these losses and go-back-N
+  std::uint64_t reorder_bytes = 0;  ///< that a far box would hold if it put packets in order
 };
 Custody custody_for(const BufferQuestion& question);
 
-/// Resend timer of a box on a path whose round trip does not vary (custody/rtt.hpp).
+/// Resend timer of a box on a path with a constant round trip (custody/rtt.hpp).
 Duration resend_timer(Duration round_trip);
 
 /// A file for `longhaul run`. Its ports are examples.
 std::string configuration(const BufferQuestion& question, const Custody& custody, const std::string& made_by);
 
-/// What `longhaul run --check` says of that file, in bytes.
+/// The figures of `longhaul run --check` for this file, in bytes.
 struct BoxMemoryNeed {
   std::uint64_t reserve = 0;   ///< hugepages
-  std::uint64_t ordinary = 0;  ///< beside them
-  std::uint64_t promised = 0;  ///< in custody
+  std::uint64_t ordinary = 0;  ///< memory beside the hugepages
+  std::uint64_t promised = 0;  ///< promised custody
 };
 
 Report report(const BufferQuestion& question, const Custody& custody, const BoxMemoryNeed& memory,
               const std::string& configuration);
 
-/// Custody against distance, up to ten times the one asked about.
+/// Custody against distance, up to ten times the distance in the question.
 Plot plot(const BufferQuestion& question);
 
 }  // namespace longhaul::plan

@@ -22,7 +22,7 @@ std::string overhead_text(const Framing& framing) {
   return out;
 }
 
-/// "4.28": what people compare with a map.
+/// "4.28": two digits after the point below 10 km, otherwise one.
 Cell filled_cell(Duration round_trip) {
   const double km = kilometres(round_trip);
   return {fmt::format("{:.{}f}", km, km < 10 ? 2 : 1), km};
@@ -44,7 +44,7 @@ std::uint64_t depth_cell_value(const DepthQuestion& question, std::uint64_t byte
   return std::max<std::uint64_t>(1, depth_for(question.link.rate_bps, question.link.round_trip, bytes));
 }
 
-/// Depth, what share of the line it fills, and what distances the given depths fill.
+/// The depth, the share of the line that it fills, and the distances that the given depths fill.
 void add_depth(const DepthQuestion& question, std::uint64_t bytes, std::vector<Cell>& cells) {
   const std::uint64_t depth = depth_cell_value(question, bytes);
   const double share =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `longhaul plan depth`: what depth fills a link, and what distance a depth fills.
+// `longhaul plan depth`: the depth that fills a link, and the distance that a depth fills.
 #pragma once
 
 #include <vector>
@@ -15,14 +15,14 @@ struct DepthQuestion {
   Link link;
   Operation operation = Operation::write;
   Framing framing;
-  std::vector<std::uint64_t> frames;    ///< bytes on the line, taken as they are; empty: computed from `framing`
+  std::vector<std::uint64_t> frames;    ///< bytes on the line, taken as given; empty: computed from `framing`
   std::vector<std::uint64_t> messages;  ///< bytes of payload
-  std::vector<std::uint64_t> depths;    ///< of which to say what distance they fill
+  std::vector<std::uint64_t> depths;    ///< the report gives the distance that each fills
 };
 
 Report report(const DepthQuestion& question);
 
-/// Depth against message size, and the depths asked about as level lines.
+/// Depth against message size, with the depths in question as horizontal lines.
 Plot plot(const DepthQuestion& question);
 
 }  // namespace longhaul::plan

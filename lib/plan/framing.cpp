@@ -10,7 +10,7 @@
 namespace longhaul::plan {
 namespace {
 
-// IEEE 802.3: what no capture shows.
+// IEEE 802.3: the parts that no capture shows.
 constexpr std::uint32_t kPreambleAndDelimiter = 8;
 constexpr std::uint32_t kFcs = 4;
 constexpr std::uint32_t kGap = 12;
@@ -37,7 +37,7 @@ constexpr Parts kTable[2][kMostTags + 1] = {{make_parts(false, 0), make_parts(fa
 
 constexpr std::array<std::uint32_t, 5> kPathMtus = {256, 512, 1024, 2048, 4096};
 
-/// Extended headers of all of a message's packets that carry data.
+/// Bytes of extended headers in all of a message's data packets.
 std::uint64_t extended_bytes(Operation operation, std::uint64_t packets) {
   switch (operation) {
     case Operation::write:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a packet takes of the line beside its payload: from the header layouts (wire/headers.hpp), so that no size is
+// A packet's overhead on the line. It is computed from the header layouts (wire/headers.hpp), so that no size is
 // written down twice.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace longhaul::plan {
 
-/// How packets are wrapped.
+/// How packets are encapsulated.
 struct Framing {
   std::uint32_t path_mtu = 4096;  ///< bytes of payload of a full packet
   bool ipv6 = false;
@@ -24,26 +24,27 @@ struct FramePart {
   std::uint32_t bytes;
 };
 
-/// Of a packet without extended headers, in the order on the line: preamble first, gap last. Valid for ever.
+/// The parts of a packet without extended headers, in the order on the line: preamble first, gap last. The span is
+/// always valid.
 std::span<const FramePart> parts_of(const Framing& framing);
 
 /// Sum of parts_of(): 82 bytes with IPv4 and no tag.
 std::uint32_t frame_overhead(const Framing& framing);
 
-/// Of these, what no capture shows: preamble with its delimiter, FCS and gap.
+/// The part of the overhead that no capture shows: preamble with its delimiter, FCS and gap.
 std::uint32_t outside_frame();
 
-/// Bytes on the line of a middle packet, full of payload: 4178 with path MTU 4096, IPv4 and no tag.
+/// Bytes on the line of a middle packet with full payload: 4178 with path MTU 4096, IPv4 and no tag.
 std::uint32_t full_frame(const Framing& framing);
 
-/// Packets that a message is cut into; an empty message is one.
+/// Packets in a message; an empty message takes one.
 std::uint64_t packets_of(std::uint64_t message, std::uint32_t path_mtu);
 
-/// Bytes that a message takes of the line in the direction of its data: all of its packets, with the RETH in the first
-/// packet of a WRITE, the AETH in the first and the last response of a READ, and payload padded to four bytes.
+/// Bytes of a message on the line, in the direction of its data: all of its packets, with the RETH in the first packet
+/// of a WRITE, the AETH in the first and the last response of a READ, and payload padded to four bytes.
 std::uint64_t line_bytes(Operation operation, std::uint64_t message, const Framing& framing);
 
-/// The path MTUs that IBTA knows (vol. 1, 9.2.5).
+/// The path MTUs that IBTA defines (vol. 1, 9.2.5).
 std::span<const std::uint32_t> path_mtus();
 
 }  // namespace longhaul::plan

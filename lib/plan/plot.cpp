@@ -22,10 +22,10 @@ namespace {
 constexpr int kWidth = 960;
 constexpr int kWideWidth = 1160;
 constexpr int kHeight = 540;
-constexpr std::size_t kFewCurves = 4;  // their names go below the picture, those of more beside it
+constexpr std::size_t kFewCurves = 4;  // up to this many names go below the picture, more go beside it
 
 struct Look {
-  std::string_view colour;  // Okabe and Ito: told apart by colour-blind readers, and in print by their brightness
+  std::string_view colour;  // Okabe and Ito: distinct for colour-blind readers, and by brightness in print
   std::string_view dash;
   int mark;
 };
@@ -37,7 +37,7 @@ bool many(const Plot& plot) { return plot.series.size() > kFewCurves; }
 
 bool ends_with(const std::string& text, std::string_view end) { return text.ends_with(end); }
 
-/// As gnuplot quotes: what is between single quotes stands for itself, and a quote for itself twice.
+/// Quotes for gnuplot: text in single quotes is literal, and a quote is doubled.
 std::string gnuplot_text(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
@@ -55,7 +55,7 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:g} {}", bytes, kUnits[unit]);
 }
 
-/// Marks at every second power of two, so that they do not touch.
+/// Labels at every second power of two, so that they do not touch.
 std::string byte_marks(std::string_view axis, const Plot& plot, bool x) {
   double least = HUGE_VAL;
   double most = 0;
@@ -79,7 +79,7 @@ std::string axis_text(std::string_view name, const Axis& axis, const Plot& plot)
   return out;
 }
 
-/// A little more than the greatest value, or a curve along the top would lie on the border.
+/// A little more than the greatest value, so that no curve lies on the border.
 std::string headroom(const Plot& plot) {
   double most = 0;
   for (const Series& series : plot.series)
@@ -94,7 +94,7 @@ std::string value_text(double value, const Axis& axis) {
   return std::isfinite(value) && (!axis.logarithmic || value > 0) ? fmt::format("{:.12g}", value) : "NaN";
 }
 
-/// A file without a name: no pipe can be full while the other one waits, and nothing is left behind.
+/// A file without a name. Unlike pipes it cannot fill up and block, and nothing is left behind.
 class Scratch {
  public:
   explicit Scratch(const char* name) : fd_(::memfd_create(name, MFD_CLOEXEC)) {
@@ -126,7 +126,7 @@ class Scratch {
   int fd_;
 };
 
-/// Runs gnuplot on `script`; its picture.
+/// Runs gnuplot on `script`; returns the picture.
 std::string run_gnuplot(const std::string& commands) {
   const Scratch in("gnuplot-in");
   const Scratch out("gnuplot-out");
@@ -137,7 +137,7 @@ std::string run_gnuplot(const std::string& commands) {
   ::posix_spawn_file_actions_adddup2(&actions, in.fd(), STDIN_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, out.fd(), STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, errors.fd(), STDERR_FILENO);
-  // Not the user's own settings: the same picture everywhere.
+  // Ignores the user's own settings: the picture is the same everywhere.
   std::string program = "gnuplot";
   std::string option = "--default-settings";
   char* arguments[] = {program.data(), option.data(), nullptr};

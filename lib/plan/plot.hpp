@@ -24,7 +24,7 @@ struct Series {
   std::vector<double> x;
   std::vector<double> y;  ///< as many as x
   Style style = Style::line;
-  int look = -1;       ///< colour, dashes and marks: those of the nth curve; -1: those of its own place
+  int look = -1;       ///< colour, dashes and marks of the nth curve; -1: the curve's own index
   bool marked = true;  ///< a line with a mark at each value
   Dash dash = Dash::of_look;
 };
@@ -34,23 +34,23 @@ struct Axis {
     numbers,
     bytes,  ///< 1 KiB, 64 KiB, 1 MiB: powers of two
   };
-  std::string label;  ///< with its unit
+  std::string label;  ///< with the unit
   bool logarithmic = false;
   Marks marks = Marks::numbers;
 };
 
 struct Plot {
   std::string title;
-  Kind kind = Kind::calculated;  ///< stands behind the title
+  Kind kind = Kind::calculated;  ///< appended to the title
   Axis x;
   Axis y;
   std::vector<Series> series;
 };
 
-/// True when `file` ends in .svg or .png: what draw() can make.
+/// True when `file` ends in .svg or .png, the formats that draw() supports.
 bool can_draw(const std::string& file);
 
-/// What gnuplot is told; draw() feeds it. `file` only for its format.
+/// The gnuplot script that draw() runs. `file` only determines the format.
 std::string script(const Plot& plot, const std::string& file);
 
 /// Writes `file`. Throws PlotError.

@@ -46,7 +46,7 @@ void check(const Scenario& scenario) {
     refuse("a box needs a worker, and a worker needs time for a frame");
 }
 
-/// Messages per second that `hosts` have completed when each stays under way for `loop`; no bound without a loop.
+/// Messages per second that complete when each is under way for `loop`; no bound if `loop` is 0.
 double per_loop(const Hosts& hosts, std::uint32_t messages, Duration loop) {
   return loop == 0 ? HUGE_VAL : static_cast<double>(hosts.qps) * messages / seconds_of(loop);
 }
@@ -62,7 +62,7 @@ std::uint64_t line_bytes(Operation operation, std::uint64_t message, std::uint32
 }
 
 Outstanding outstanding(Operation operation, const Hosts& hosts) {
-  // Completions come in groups, and so do the work requests that follow them.
+  // Completions come in groups, and so do the work requests that replace them.
   Outstanding out{hosts.depth / hosts.moderation * hosts.moderation, Limit::depth};
   if (hosts.nic_depth != 0 && hosts.nic_depth < out.messages) out = {hosts.nic_depth, Limit::nic_depth};
   if (operation == Operation::read && hosts.read_depth < out.messages) out = {hosts.read_depth, Limit::read_depth};
@@ -82,7 +82,7 @@ Prediction predict(const Scenario& scenario) {
   const Pair& pair = scenario.pair;
   const double message_bits = static_cast<double>(scenario.message) * 8;
   const Outstanding under_way = outstanding(scenario.operation, hosts);
-  // Nobody but the responder has what a READ asks for: a pair does not shorten its loop.
+  // Only the responder has the data of a READ, so a pair does not shorten its loop.
   const bool local = pair.present && scenario.operation != Operation::read;
   const Duration loop = (local ? pair.local_round_trip : scenario.link.round_trip) + hosts.turnaround;
 

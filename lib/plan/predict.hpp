@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a scenario yields, by formula: the least of what the line, the hosts and the window allow (docs/plan.md has the
-// formulas and the published figures that they are held against).
+// The throughput of a scenario by formula: the least of what the line, the hosts and the window allow. docs/plan.md has
+// the formulas, and the published figures that they are compared with.
 #pragma once
 
 #include <string_view>
@@ -24,32 +24,32 @@ struct Prediction {
   Limit limit = Limit::line;
 };
 
-/// Throws std::invalid_argument for what no host can do: a moderation above the depth, no QP, no depth, no rate.
+/// Throws std::invalid_argument for impossible hosts: a moderation above the depth, no QP, no depth, no rate.
 Prediction predict(const Scenario& scenario);
 
-/// Messages of a QP under way at once, and what bounds them: depth, nic_depth or read_depth.
+/// Messages of a QP under way at once, and their limit: depth, nic_depth or read_depth.
 struct Outstanding {
   std::uint32_t messages = 0;
   Limit limit = Limit::depth;
 };
 Outstanding outstanding(Operation operation, const Hosts& hosts);
 
-/// Bits per second of payload that the line carries of these messages; cap_bps where the scenario has one.
+/// Bits per second of payload that the line can carry in these messages; cap_bps if the scenario has one.
 double line_cap(const Scenario& scenario);
 
-/// Seconds that one message takes when nothing else is under way.
+/// Seconds that one message takes with nothing else under way.
 struct Latency {
-  double delivered = 0;  ///< until its data is where it shall be: what perftest's *_lat shows (READ: both ways)
-  double completed = 0;  ///< until the requester has its completion; with a pair that of the near box
+  double delivered = 0;  ///< until its data has arrived, as perftest's *_lat shows (READ: both ways)
+  double completed = 0;  ///< until the requester has its completion; with a pair, from the near box's ACK
 };
 Latency latency(const Scenario& scenario);
 
-/// Messages of a QP that must be under way to fill the line over the whole distance, hosts' turnaround included. With
-/// that many posted, or more, predict() says `line`, if nothing else is in the way.
+/// Messages of a QP that must be under way to fill the line over the whole distance, including the hosts' turnaround.
+/// With at least this many posted, predict() says `line` if no other limit is lower.
 std::uint64_t depth_to_fill(const Scenario& scenario);
 
-/// Bytes that a message of the operation takes of the line, in the direction of its data: every header, FCS, preamble
-/// and gap of each of its packets. IPv4.
+/// Bytes of a message on the line, in the direction of its data: headers, FCS, preamble and gap of each packet
+/// included. IPv4.
 std::uint64_t line_bytes(Operation operation, std::uint64_t message, std::uint32_t path_mtu);
 
 }  // namespace longhaul::plan

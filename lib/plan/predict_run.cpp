@@ -18,7 +18,7 @@ RunPrediction predict_run(const Scenario& scenario, std::uint64_t messages) {
                               : static_cast<double>(scenario.link.round_trip) + ends) +
                        static_cast<double>(hosts.turnaround)) *
                       1e-9;
-  // What remains when turns are no limit.
+  // The rate if turns are no limit.
   Scenario no_window = scenario;
   no_window.hosts.depth = no_window.hosts.read_depth = 1u << 31;
   no_window.hosts.nic_depth = 0;
@@ -26,7 +26,7 @@ RunPrediction predict_run(const Scenario& scenario, std::uint64_t messages) {
   no_window.pair.local_round_trip = 0;
   no_window.hosts.turnaround = 0;
   const double bare = predict(no_window).messages_per_second;
-  // A turn: a group of messages of each QP leaves one after the other, then the answer of the last comes back.
+  // A turn: a group of messages of each QP leaves one after the other, then the answer to the last message returns.
   const Outstanding under_way = outstanding(scenario.operation, hosts);
   const std::uint32_t group = under_way.limit == Limit::depth ? hosts.moderation : 1;
   const double turn = loop + group * hosts.qps / bare;
@@ -34,7 +34,7 @@ RunPrediction predict_run(const Scenario& scenario, std::uint64_t messages) {
 
   RunPrediction out;
   out.steady = std::min(bare, by_turns) * bits;
-  // Of the last turn all leave, then the answer of the last comes back.
+  // All messages of the last turn leave, then the answer to the last message returns.
   const double turns = std::max(1.0, std::ceil(static_cast<double>(messages) / under_way.messages));
   const double last = static_cast<double>(messages) - (turns - 1) * under_way.messages;
   const double lasted = std::max((turns - 1) * turn + last * hosts.qps / bare + loop, all / bare + loop);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run of so many messages yields, by formula: what predict() leaves out. It explains where a simulation, or a
-// measurement, differs from predict().
+// The throughput of a run with this many messages, by formula, with effects that predict() leaves out. It explains
+// where a simulation or a measurement differs from predict().
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,11 @@
 namespace longhaul::plan {
 
 struct RunPrediction {
-  /// Payload, bits per second, of a run without end: what waits for a completion waits for the line, too. With
-  /// completions in groups, for all messages of a group.
+  /// Payload, bits per second, of a run without end. A message that waits for a completion waits for the line as well.
+  /// With moderation it waits for the line to send a whole group.
   double steady = 0;
-  /// Of this run: the answer of its last message takes a round trip during which nothing is sent.
+  /// Payload, bits per second, of this run: nothing is sent in the last round trip, while the last answer is on its
+  /// way.
   double run = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What somebody asks of a link: hosts, operation, distance. A formula (predict.hpp) and a simulation (simulate.hpp)
-// answer the same question.
+// A question about a link: hosts, operation, distance. A formula (predict.hpp) and a simulation (simulate.hpp) answer
+// the same question.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ struct Link {
   Duration round_trip = milliseconds(1);     ///< propagation, both ways
 };
 
-/// Both hosts: NIC and application. What the application does is what perftest does.
+/// Both hosts, NIC and application. The application behaves like perftest.
 struct Hosts {
   std::uint32_t qps = 1;
   std::uint32_t depth = 128;     ///< work requests that the application keeps posted on a QP (perftest -t)
-  std::uint32_t moderation = 1;  ///< it asks for a completion of every nth only (perftest -Q); 1: of each
+  std::uint32_t moderation = 1;  ///< the application asks for every nth completion only (perftest -Q); 1: for each
   std::uint32_t nic_depth =
-      0;  ///< those that the NIC sends before it has an answer, 2^LOG_MAX_OUTSTANDING_WQE; 0: all posted
-  std::uint32_t read_depth = 16;          ///< READs without an answer, of a QP (max_qp_rd_atom, IBTA vol. 1, 9.4.4)
-  std::uint32_t path_mtu = 4096;          ///< bytes
-  Duration turnaround = microseconds(2);  ///< of a completed request beside the link: NICs, PCIe, application
-  Duration message_time = 0;              ///< the NIC begins a message of a QP at most so often; 0: as the line allows
+      0;  ///< messages that the NIC sends before it has an answer, 2^LOG_MAX_OUTSTANDING_WQE; 0: all posted
+  std::uint32_t read_depth = 16;             ///< READs of a QP without an answer (max_qp_rd_atom, IBTA vol. 1, 9.4.4)
+  std::uint32_t path_mtu = 4096;             ///< bytes
+  Duration turnaround = microseconds(2);     ///< for a completed request, beside the link: NICs, PCIe, application
+  Duration message_time = 0;                 ///< minimum time between a QP's messages in the NIC; 0: as the line allows
   std::uint64_t rate_bps = 100'000'000'000;  ///< of the hosts' ports, as Link::rate_bps
 };
 
@@ -37,8 +37,8 @@ struct Pair {
   bool present = false;
   Duration local_round_trip = microseconds(4);  ///< from a host's port to its box and back
   Duration frame_time =
-      300;  ///< nanoseconds; a worker takes in a frame that carries data at most so often (docs/performance.md)
-  std::uint32_t workers = 1;  ///< connections are spread over so many
+      300;  ///< nanoseconds between data frames that a worker takes in, at least (docs/performance.md)
+  std::uint32_t workers = 1;  ///< connections are spread over this many
 };
 
 struct Scenario {
@@ -47,7 +47,7 @@ struct Scenario {
   Link link;
   Hosts hosts;
   Pair pair;
-  std::uint64_t cap_bps = 0;  ///< of payload, measured or given; 0: what headers leave of the line
+  std::uint64_t cap_bps = 0;  ///< of payload, measured or given; 0: the line rate less headers
 };
 
 }  // namespace longhaul::plan

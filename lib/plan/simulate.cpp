@@ -15,19 +15,19 @@ namespace longhaul::plan {
 
 namespace {
 
-constexpr std::uint64_t kMostPackets = 4'000'000;   // of a QP: half of what PSNs tell apart, wire::psn_diff()
+constexpr std::uint64_t kMostPackets = 4'000'000;   // of a QP: half of the range of wire::psn_diff()
 constexpr std::uint64_t kMostMessages = 4'000'000;  // of a QP
-constexpr std::uint32_t kMostQps = 256;             // sim::qpn_of() has so many of each host
-constexpr std::uint64_t kUsualPackets = 400'000;    // of all QPs: seconds of a processor
-constexpr std::uint32_t kSlack = 16384;             // buffers of a world beside those under way
+constexpr std::uint32_t kMostQps = 256;             // sim::qpn_of() has this many for each host
+constexpr std::uint64_t kUsualPackets = 400'000;    // of all QPs: seconds of processor time
+constexpr std::uint32_t kSlack = 16384;             // buffers of a world beside those of frames under way
 constexpr std::uint64_t kMega = 1'000'000;
-constexpr std::uint64_t kMinimumTimeout = 67'108'864;  // ns: what perftest asks for, 4.096 us * 2^14
+constexpr std::uint64_t kMinimumTimeout = 67'108'864;  // ns: perftest's request, 4.096 us * 2^14
 
 std::uint64_t packets_of(const Scenario& s) { return plan::packets_of(s.message, s.hosts.path_mtu); }
 
 std::uint64_t line_rate(const Scenario& s) { return std::min(s.link.rate_bps, s.hosts.rate_bps); }
 
-/// Bytes that the slower line carries in a round trip, with both hosts' ends.
+/// Bytes that the slower line carries in a round trip, including both hosts' segments.
 std::uint64_t bytes_in_round_trip(const Scenario& s) {
   const Duration whole = s.link.round_trip + 2 * s.pair.local_round_trip;
   return static_cast<std::uint64_t>(static_cast<double>(line_rate(s)) / 8e9 * static_cast<double>(whole));
@@ -68,7 +68,7 @@ sim::Case case_of(const Run& run) {
   std::uint8_t code = 1;
   while (wire::path_mtu_bytes(code) < s.hosts.path_mtu && code < 5) ++code;
   c.mtu = code;
-  // Held until its custody is empty, however far.
+  // Long enough for custody to empty before the DREQ goes, over any distance.
   c.dreq_hold_ms = std::max<sim::Number>(3000, 4 * s.link.round_trip / kMega);
   c.cm_timeout_us = std::max<sim::Number>(4'300'000, 8 * s.link.round_trip / 1000);
   for (auto& way : c.harm[sim::kLongHaul]) way.loss_ppm = run.loss_ppm;
@@ -78,7 +78,7 @@ sim::Case case_of(const Run& run) {
   a.mix = sim::number_of(mix_of(s.operation));
   a.max_bytes = s.message;
   a.uniform = 1;
-  a.warm_up = 1;  // as perftest -R: the hosts exchange keys by a SEND before the clock runs
+  a.warm_up = 1;  // as perftest -R: the hosts exchange keys by a SEND before the measurement starts
   a.depth = s.hosts.depth;
   a.nic_depth = s.hosts.nic_depth;
   a.initiator_depth = s.hosts.read_depth;
@@ -89,14 +89,14 @@ sim::Case case_of(const Run& run) {
   a.burst = 1;
   a.ack_timeout_us = std::max(kMinimumTimeout, 4 * s.link.round_trip) / 1000;
   a.port_mbps = c.b.port_mbps = mbps(s.hosts.rate_bps, "a host's port");
-  // Its ACKs and the repeats of READs know as many requests.
+  // Host B announces the resources that host A's READs need.
   c.b.initiator_depth = a.initiator_depth;
 
   const std::uint64_t under_way = bytes_in_round_trip(s);
   for (sim::BoxPlan* box : {&c.box_a, &c.box_b}) {
     box->present = s.pair.present ? 1 : 0;
     box->frame_ns = s.pair.frame_time / std::min(s.pair.workers, s.hosts.qps);
-    // As `plan buffer` configures it.
+    // As `plan buffer` configures a box.
     box->box_bytes = box->flow_bytes = 2 * under_way + (64 << 20);
     box->window_bytes = std::max<std::uint64_t>(1 << 20, under_way);
     box->wan_mbps = c.wan_mbps;
@@ -128,15 +128,15 @@ engine::PoolPlan pools_for(const Run& run) {
     throw std::invalid_argument(fmt::format("{} queue pairs: the testbed has 1 to {}", s.hosts.qps, kMostQps));
   const std::uint64_t on_line = line_bytes(s.operation, s.message, s.hosts.path_mtu);
   const std::uint64_t all = run.messages * packets * s.hosts.qps;
-  // A READ's answers leave all at once, as far as requests are allowed to wait.
+  // A READ's answers leave all at once, up to the number of outstanding READs.
   const std::uint64_t answers = s.operation == Operation::read ? s.hosts.read_depth * packets * s.hosts.qps : 0;
   const std::uint64_t asked = std::uint64_t{s.hosts.depth} * packets * s.hosts.qps;
-  // The line carries so many in a round trip, a box passes so many on.
+  // What the line carries in a round trip, or what a box passes on in this time.
   std::uint64_t on_the_line = bytes_in_round_trip(s) * packets / on_line + 1;
   if (s.pair.present)
     on_the_line =
         std::min(on_the_line, s.link.round_trip * std::min(s.pair.workers, s.hosts.qps) / s.pair.frame_time + 1);
-  // A box that takes in frames more slowly than they come has all that was asked before it.
+  // A box that takes in frames more slowly than they arrive has every outstanding message waiting before it.
   const bool waits = s.pair.present && s.pair.frame_time * (line_rate(s) / kMega) * packets > on_line * 8000;
   const std::uint64_t under_way =
       std::min(all, (s.pair.present ? on_the_line + (waits ? asked : 0) : std::min(on_the_line, asked)) + answers);
@@ -144,8 +144,8 @@ engine::PoolPlan pools_for(const Run& run) {
   plan.name = "plan";
   const std::uint64_t payload = std::min<std::uint64_t>(s.message, s.hosts.path_mtu);
   plan.frame_bytes = static_cast<std::uint32_t>(std::max<std::uint64_t>(payload + 128, 512));
-  // With losses frames are on the line and wait to be sent again at once. Small ones are those under way, custody's
-  // copies of them, and ACKs.
+  // With losses a frame can be on the line and waiting for its resend at the same time. Small buffers hold frames under
+  // way, custody's copies of them, and ACKs.
   const auto buffers = [](std::uint64_t count) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(count + kSlack, 1 << 24));
   };
@@ -157,7 +157,7 @@ engine::PoolPlan pools_for(const Run& run) {
 Simulation simulate(const Run& run, const engine::Pools& pools) {
   const sim::Case c = case_of(run);
   sim::World world(c, pools);
-  // Each packet at five places, its answer too, and timers.
+  // Each packet causes events at five places, and so does its answer. Timers come on top.
   const std::uint64_t packets = run.messages * packets_of(run.scenario) * run.scenario.hosts.qps;
   const sim::Result result = world.run(1'000'000 + 40 * packets);
   Simulation simulation;

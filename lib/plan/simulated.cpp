@@ -21,7 +21,7 @@ const Way& way_of(const std::string& key) {
   throw std::invalid_argument(fmt::format("there is no way \"{}\": standard, deep, pair", key));
 }
 
-/// By how much a differs from b.
+/// The relative deviation of a from b.
 double deviation(double a, double b) { return a / b - 1; }
 
 constexpr double kAlike = 0.05;
@@ -170,7 +170,7 @@ Plot plot(const SimulationQuestion& question, const std::vector<SimulatedPoint>&
   Plot out = plot(asked);
   out.kind = Kind::simulated;
   const bool distances = asked.round_trips.size() > 1;
-  // The formula's curves without marks, and only those that were simulated; the runs as points.
+  // The formula's curves are lines without marks, only for the ways that were simulated; the runs are points.
   std::vector<Series> series;
   for (std::size_t i = 0; i < std::size(kWays); ++i) {
     const Way& way = kWays[i];

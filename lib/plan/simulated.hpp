@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `longhaul plan simulate`: the questions of `throughput`, answered by the testbed and held against the formula.
+// `longhaul plan simulate`: the questions of `throughput`, answered by the testbed and compared with the formula.
 #pragma once
 
 #include <array>
@@ -24,25 +24,25 @@ struct SimulationQuestion {
   std::uint64_t seed = 1;
 };
 
-/// One of the runs that a question comes to.
+/// One of the runs that answer a question.
 struct SimulatedPoint {
   std::string way;
   Run run;
   Simulation simulation;
 };
 
-/// The runs, not made yet. Throws std::invalid_argument for a way there is not.
+/// The runs, not executed yet. Throws std::invalid_argument for an unknown way.
 std::vector<SimulatedPoint> points_of(const SimulationQuestion& question);
 
-/// The buffers that each of the runs can be made with.
+/// Buffers that are enough for each of the runs.
 engine::PoolPlan pools_for(const std::vector<SimulatedPoint>& points);
 
-/// Why the simulation differs by more than 5 % from predict(); empty when it does not. "not explained" where nothing
-/// that the project knows of accounts for it.
+/// Why the simulation differs by more than 5 % from predict(); empty when it does not. "not explained" when the project
+/// knows of no reason.
 std::string reason_of(const SimulatedPoint& point);
 
 Report report(const SimulationQuestion& question, const std::vector<SimulatedPoint>& points);
-/// As plot(ThroughputQuestion): the simulated curves, and the calculated ones beside them.
+/// Like plot(ThroughputQuestion): the simulated curves, with the calculated ones beside them.
 Plot plot(const SimulationQuestion& question, const std::vector<SimulatedPoint>& points);
 
 }  // namespace longhaul::plan

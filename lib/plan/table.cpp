@@ -14,7 +14,7 @@ constexpr std::string_view kKinds[] = {"calculated", "simulated", "published", "
 
 constexpr std::size_t kWidth = 120;  // of notes
 
-/// Characters, not bytes: UTF-8.
+/// Counts characters, not bytes: UTF-8.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
@@ -39,7 +39,7 @@ std::string csv_field(const Json& value) {
   return out + '"';
 }
 
-/// Breaks a sentence into lines, the second and later ones indented.
+/// Breaks a sentence into lines, and indents all but the first.
 std::string wrapped(const std::string& text) {
   std::string out;
   std::size_t column = 0;

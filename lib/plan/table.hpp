@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables of results, described once: as text for people, as CSV and JSON for programs. Every number says what it is:
-// each table has a kind, in its title and in each of its rows.
+// Tables of results, described once: as text for people, as CSV and JSON for programs. Each table has a kind, in its
+// title and in each of its rows, so that every number says what it is.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace longhaul::plan {
 
 using Json = nlohmann::ordered_json;
 
-/// What a number is.
+/// The origin of a number.
 enum class Kind : std::uint8_t {
   calculated,  ///< by a formula
   simulated,   ///< by the real engine with modelled hosts, in virtual time
@@ -23,18 +23,18 @@ enum class Kind : std::uint8_t {
 };
 std::string_view name_of(Kind kind);
 
-/// One value twice: as people read it, and as programs do.
+/// One value in two forms: for people and for programs.
 struct Cell {
   std::string text;
   Json value;
 };
 
-/// Text of a name or a sentence.
+/// A name or a sentence.
 Cell word(std::string text);
 Cell count(std::uint64_t value);
-/// With so many significant digits for people; programs get all of them.
+/// With this many significant digits for people; programs get all of them.
 Cell number(double value, int digits = 4);
-/// Nothing is known or meant here: empty, null.
+/// Nothing is known, or nothing applies: empty, null.
 Cell nothing();
 
 struct Column {
@@ -42,15 +42,15 @@ struct Column {
   std::string key;      ///< for programs, with its unit: "bits_per_second"
   std::string heading;  ///< for people: "Gbit/s"; empty: for programs only
   Align align = Align::right;
-  std::optional<Kind> kind;  ///< where it is another than the table's
+  std::optional<Kind> kind;  ///< if it is not the table's
 };
 
 class Table {
  public:
-  /// `key` names it in JSON, `title` stands above it.
+  /// `key` is the table's name in JSON, `title` is its heading.
   Table(std::string key, std::string title, Kind kind, std::vector<Column> columns);
 
-  /// As many cells as there are columns; std::logic_error otherwise.
+  /// Throws std::logic_error unless there are as many cells as columns.
   void add(std::vector<Cell> cells);
 
   const std::string& key() const { return key_; }
@@ -58,9 +58,9 @@ class Table {
   bool empty() const { return rows_.empty(); }
 
   std::string text() const;
-  /// RFC 4180, with a line of keys first; the last column is `kind`.
+  /// RFC 4180, with the keys in the first line; the last column is `kind`.
   std::string csv() const;
-  /// A list of objects; each has its `kind`, columns of another kind are named in `kinds`.
+  /// A list of objects, each with its `kind`; `kinds` names the columns of another kind.
   Json json() const;
 
  private:
@@ -73,14 +73,14 @@ class Table {
 
 enum class Format : std::uint8_t { text, csv, json };
 
-/// What a command answers.
+/// The answer of a command.
 struct Report {
   std::string title;               ///< the question, as it was understood
   Json facts = Json::object();     ///< for programs, at the top level
   std::vector<std::string> lines;  ///< for people, below the title
-  std::vector<Table> tables;       ///< CSV has the first only
+  std::vector<Table> tables;       ///< CSV has only the first
   std::vector<std::string> notes;  ///< sentences below the tables
-  std::string appendix;            ///< for people, at the very end, as it is
+  std::string appendix;            ///< for people, at the very end, unchanged
 };
 
 std::string render(const Report& report, Format format);

@@ -22,7 +22,7 @@ constexpr Unit kRates[] = {{1e12, "Tbit/s"}, {1e9, "Gbit/s"}, {1e6, "Mbit/s"}, {
 constexpr Unit kTimes[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
 constexpr Unit kAmounts[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
 
-/// With the largest unit of which there is at least one; the least one's for what is smaller.
+/// In the largest unit in which the value is at least 1, or else in the smallest unit.
 std::string in_units(double value, std::span<const Unit> units, int digits) {
   for (const Unit& unit : units)
     if (value >= unit.factor * (1 - 1e-9) || &unit == &units.back())
@@ -30,7 +30,7 @@ std::string in_units(double value, std::span<const Unit> units, int digits) {
   return "";
 }
 
-/// Three digits that count, without an exponent.
+/// Three significant digits, without an exponent.
 std::string plain(double value) {
   if (!std::isfinite(value)) return "-";
   const double digits = value <= 0 ? 0 : std::floor(std::log10(value));

@@ -55,7 +55,7 @@ std::vector<Column> columns(const ThroughputQuestion& question) {
   return out;
 }
 
-/// Where a given cap exceeds what headers leave of the line, one of the two figures is wrong.
+/// Where a given cap exceeds the line rate less headers, one of the two figures is wrong.
 void check_cap(const ThroughputQuestion& question, std::vector<std::string>& notes) {
   if (question.scenario.cap_bps == 0) return;
   Scenario largest = at(question, question.round_trips.front(), *std::ranges::max_element(question.messages)).standard;

@@ -12,23 +12,23 @@
 namespace longhaul::plan {
 
 struct ThroughputQuestion {
-  Scenario scenario;  ///< hosts as they are, and the pair's own properties; message and round trip are replaced
+  Scenario scenario;  ///< hosts as they are, and the pair's own properties; message and round trip are overridden
   Hosts deep;         ///< depth, nic_depth and read_depth of the deep queues
   std::vector<std::uint64_t> messages;
   std::vector<Duration> round_trips;
-  bool latency = false;  ///< columns of it for people; programs have them always
+  bool latency = false;  ///< show its columns to people; programs always get them
 };
 
 /// Powers of two from 2 B to 8 MiB: perftest's -a.
 std::vector<std::uint64_t> usual_messages();
 
-/// For programs: what was asked, at the top of the answer.
+/// For programs: the question, at the top of the answer.
 Json facts_of(const Scenario& scenario, Kind kind);
 
 Report report(const ThroughputQuestion& question);
 
-/// Rate against message size, or against distance when there are several and one size. Throws std::invalid_argument
-/// for several of both.
+/// Rate against message size, or against distance when there are several distances and one size. Throws
+/// std::invalid_argument for several of both.
 Plot plot(const ThroughputQuestion& question);
 
 }  // namespace longhaul::plan

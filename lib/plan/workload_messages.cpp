@@ -20,7 +20,7 @@ using Stream = MessageLoad::Stream;
 
 struct Outcome {
   double messages_per_second = 0;
-  double latency = 0;  ///< seconds from posting to completion, or to the far application's answer
+  double latency = 0;  ///< seconds from post to completion, or to the far application's answer
   std::string limit;
 };
 
@@ -28,7 +28,7 @@ Outcome outcome(const Stream& stream, const Scenario& scenario) {
   const Prediction prediction = predict(scenario);
   Outcome out{prediction.messages_per_second, 0, std::string(key_of(prediction.limit))};
   if (stream.answered) {
-    // The far application answers when it has the message: no box can do that for it.
+    // The far application answers when it has the message. No box can do this for it.
     const double alone = latency(scenario).delivered + static_cast<double>(scenario.link.round_trip) / 2e9 +
                          static_cast<double>(scenario.hosts.turnaround) / 1e9;
     const double answered = scenario.hosts.qps * static_cast<double>(scenario.hosts.depth) / alone;
@@ -36,7 +36,7 @@ Outcome outcome(const Stream& stream, const Scenario& scenario) {
     out.latency = alone;
   }
   if (stream.wanted > 0 && stream.wanted < out.messages_per_second) out = {stream.wanted, out.latency, "wanted"};
-  // Little, unless there is less to do than could be under way.
+  // Little's law, unless fewer messages are wanted than could be under way.
   const double under_way =
       static_cast<double>(scenario.hosts.qps) * outstanding(scenario.operation, scenario.hosts).messages;
   const double alone = latency(scenario).completed;
@@ -59,12 +59,12 @@ Scenario scenario_of(const Stream& stream, const Circumstances& circumstances) {
 
 Ways ways_of(const Stream& stream, const Circumstances& circumstances) {
   Hosts deep = circumstances.deep;
-  // Who waits for each answer posts no more, however deep the queue.
+  // An application that waits for each answer posts no more, however deep the queue.
   deep.depth = stream.answered ? stream.depth : std::max(deep.depth, stream.depth);
   return ways(scenario_of(stream, circumstances), deep);
 }
 
-/// What helps a stream most simply.
+/// The simplest remedy for a stream.
 enum class Remedy : std::uint8_t { none_needed, line, pair, more_at_once, reads, messages };
 struct Advice {
   Remedy remedy;
@@ -105,7 +105,7 @@ Advice advise(const Stream& stream, const Ways& three) {
           fmt::format("{}: {} is the limit; larger messages or more QPs would help.", stream.name, standard.limit)};
 }
 
-/// One sentence for all streams, by what helps them.
+/// One sentence for all streams, grouped by remedy.
 std::string sum_up(const MessageLoad& load, const std::vector<Advice>& all) {
   struct Words {
     Remedy remedy;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Live migration of virtual machines, pre-copy: the whole memory, then what was written meanwhile, and so on, until the
-// rest goes within the downtime.
+// rest can be sent within the downtime.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -32,7 +32,7 @@ Throughput throughput(const MigrationLoad& load, const Scenario& scenario) {
 /// How fast a guest writes its memory.
 struct Writing {
   double bytes_per_second = 0;
-  std::optional<std::size_t> share;  ///< which of the workload's; none when a rate is given instead
+  std::optional<std::size_t> share;  ///< index into the workload's shares; none when a rate is given instead
 };
 
 std::vector<Writing> writings(const MigrationLoad& load, std::uint64_t memory) {
@@ -43,7 +43,7 @@ std::vector<Writing> writings(const MigrationLoad& load, std::uint64_t memory) {
   return out;
 }
 
-/// What is published for it; null when nothing is.
+/// The published figure for it; null when there is none.
 const MigrationLoad::Published* published(const std::vector<MigrationLoad::Published>& times, const Writing& writing) {
   return times.empty() || !writing.share ? nullptr : &times[*writing.share];
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NVMe-oF over RDMA. A read: the command (SEND), the data (WRITE by the target), the response (SEND): one round trip. A
-// write whose data travels in its command: one. A larger one: command, READ by the target and its answer, response:
-// two.
+// NVMe-oF over RDMA. A read takes one round trip: command (SEND), data (WRITE by the target), response (SEND). A write
+// with its data in the command takes one as well. A larger write takes two: command, READ by the target and its answer,
+// response.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -28,13 +28,13 @@ Fetch fetch_of(const StorageLoad& load, const StorageLoad::Stream& stream) {
   return stream.size <= load.in_capsule ? Fetch::in_capsule : Fetch::fetched;
 }
 
-/// What one I/O of a stream takes of the line and the NICs.
+/// The load of one I/O of a stream on the line and the NICs.
 struct Cost {
   double to_initiator = 0;  ///< bytes on the line
   double to_target = 0;
   double frames = 0;        ///< with data or capsules, both ways
-  double target_posts = 0;  ///< SENDs and WRITEs of the target, acknowledged by whoever is next
-  double target_reads = 0;  ///< READs of the target: answered by the initiator only
+  double target_posts = 0;  ///< SENDs and WRITEs of the target, acknowledged by its near box or by the initiator
+  double target_reads = 0;  ///< READs of the target, which only the initiator answers
 };
 
 Cost cost_of(const StorageLoad& load, const StorageLoad::Stream& stream, std::uint32_t path_mtu) {
@@ -69,7 +69,7 @@ double share_sum(const StorageLoad& load) {
                          [](double sum, const StorageLoad::Stream& stream) { return sum + stream.share; });
 }
 
-/// Mean over all I/Os, the published shares scaled to the whole.
+/// Mean over all I/Os; the published shares are scaled to add up to 1.
 template <typename Value>
 double mean(const StorageLoad& load, Value value) {
   double out = 0;
@@ -102,7 +102,7 @@ std::string words_for(const StorageResult& result) {
   return result.limit == "box" ? "the frames that a box takes in" : "the line";
 }
 
-/// Derived from the limits, in one sentence.
+/// One sentence, derived from the limits.
 std::string advice(const StorageLoad& load, const Ways& three) {
   constexpr double kWorthwhile = 1.05;
   const StorageResult standard = predict(load, three.standard);
@@ -118,7 +118,7 @@ std::string advice(const StorageLoad& load, const Ways& three) {
              ? fmt::format("; deeper queues would ({:.0f}, then it is {})", deep.per_second, words_for(deep))
              : "; deeper queues would not";
   if (standard.limit == "read_depth") out += "; data within the capsule or more outstanding READs would";
-  // All limits but the line's grow with the queues.
+  // All limits except the line's grow with the queues.
   const double line = line_limit(load, three.standard);
   const double queues = std::ceil(line / (standard.per_second / load.queues));
   out += fmt::format("; {:.0f} queues (now {}) fill the line ({:.0f}).", queues, load.queues, line);
@@ -151,7 +151,7 @@ StorageResult predict(const StorageLoad& load, const Scenario& scenario) {
   const auto cost = [&](const StorageLoad::Stream& stream) { return cost_of(load, stream, hosts.path_mtu); };
   const double reads = mean(load, [&](const auto& stream) { return cost(stream).target_reads; });
   if (hosts.nic_depth != 0) {
-    // A work request keeps its place in the NIC until its answer: a box's, or for READ the initiator's.
+    // A work request keeps its place in the NIC until it is answered: by a box, or for READ by the initiator.
     const double posts = mean(load, [&](const auto& stream) { return cost(stream).target_posts; });
     bound(load.queues * hosts.nic_depth / (posts * local + reads * whole), "nic_depth");
   }

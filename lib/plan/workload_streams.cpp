@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams over UC, WRITE with immediate: nobody acknowledges them, and nobody repeats what is lost.
+// Streams over UC, WRITE with immediate: there are no acknowledgements and no retransmissions.
 #include <cmath>
 #include <utility>
 

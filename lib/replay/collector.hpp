@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two ports of a replayed box: what goes out is counted and handed on, stamped with the replay's time.
+// The two ports of a replayed box: each outgoing frame is counted and passed on with the replay's time.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace longhaul::replay {
 
-/// What takes the frames that a replayed box sends.
+/// Takes the frames that a replayed box sends.
 class Output {
  public:
   virtual ~Output() = default;

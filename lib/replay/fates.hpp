@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What became of one frame, read from the engine's counters before and after it.
+// What happened to one frame, read from the engine's counters before and after.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace longhaul::replay {
 
-/// The counters under which received frames are counted that do not go on. Adding one to the table in
-/// metrics/counters.hpp with the prefix absorbed_ or dropped_ is enough to have it here.
+/// The counters of received frames that are not forwarded. A counter in the table of metrics/counters.hpp with the
+/// prefix absorbed_ or dropped_ is included automatically.
 const std::vector<Counter>& not_forwarded_counters();
 
 /// The counters of frames that the box itself originated.

@@ -102,7 +102,7 @@ void Judge::end_frame(const wire::Frame* parsed, Side side, bool icrc_ok, const 
   if (parsed == nullptr) return;
   if (parsed->opcode != nullptr && parsed->opcode->is_response()) {
     Flow* const flow = flow_at(by_answer_, *parsed);
-    // The observer is not told of READ responses, and they confirm flows too.
+    // READ responses confirm flows too, but the observer does not hear of them.
     if (flow != nullptr && fates.rose(Counter::flows_confirmed)) flow->report.confirmed = true;
     const bool open = flow != nullptr && flow->report.end == FlowReport::End::open;
     if (open && !told_ && icrc_ok && side == Side::wan && parsed->opcode->operation == wire::Operation::acknowledge) {

@@ -16,7 +16,7 @@
 
 namespace longhaul::replay {
 
-/// A real ACK that says something else than the pseudo-ACK made for its PSN.
+/// A real ACK that differs from the pseudo-ACK for the same PSN.
 struct Mismatch {
   std::uint64_t frame = 0;
   custody::FlowIdentity flow;
@@ -26,13 +26,13 @@ struct Mismatch {
   std::uint32_t pseudo = 0;
 };
 
-/// A real ACK of a confirmed flow for whose PSN no pseudo-ACK was made, and what in the capture explains it.
+/// A real ACK of a confirmed flow without a pseudo-ACK for its PSN, and what in the capture explains this.
 struct Unmatched {
   std::uint64_t frame = 0;
   custody::FlowIdentity flow;
   std::uint32_t psn = 0;
   std::uint32_t frontier = 0;       ///< h before the ACK
-  std::uint64_t request_frame = 0;  ///< first arrival of the request; 0 when there was none
+  std::uint64_t request_frame = 0;  ///< first arrival of the request; 0: none
   std::string reason;
 };
 
@@ -45,15 +45,15 @@ struct FlowReport {
   std::uint64_t real_acks = 0;
   std::uint64_t matched = 0;
   End end = End::open;
-  std::uint64_t custody_left = 0;  ///< packets, when it ended
+  std::uint64_t custody_left = 0;  ///< packets in custody when the flow ended
 };
 
 class Judge final : public custody::Observer {
  public:
-  /// With `comparing` false (policy off) no pseudo-ACK is owed, and every real ACK counts as forwarded.
+  /// With `comparing` false (no flow has the policy full) every real ACK counts as forwarded.
   explicit Judge(bool comparing) : comparing_(comparing) {}
 
-  /// Brackets the engine's handling of a frame of the capture. `parsed` is null when the frame is not RoCE.
+  /// Brackets the engine's handling of a frame of the capture. `parsed` is null if the frame is not RoCE.
   void begin_frame(std::uint64_t number) {
     frame_ = number;
     told_ = false;
@@ -70,11 +70,11 @@ class Judge final : public custody::Observer {
   std::uint64_t real_acks_matched = 0;
   std::uint64_t real_acks_mismatched = 0;
   std::uint64_t real_acks_unmatched = 0;
-  std::uint64_t real_acks_forwarded = 0;  ///< of flows not confirmed before, or not accelerated
+  std::uint64_t real_acks_forwarded = 0;  ///< of flows not yet confirmed, or not accelerated
   std::vector<Mismatch> mismatches;
   std::vector<Unmatched> unmatched;
 
-  /// In the order in which they were learned.
+  /// In the order in which the engine learned them.
   std::vector<FlowReport> flows() const;
 
  private:
@@ -82,24 +82,24 @@ class Judge final : public custody::Observer {
     FlowReport report;
     RequestHistory history;
     std::map<std::uint32_t, custody::AckFields> pseudo;  ///< by PSN; a PSN used again after 2^24 replaces the old one
-    std::uint32_t frontier = 0;                          ///< the last h that the engine told
+    std::uint32_t frontier = 0;                          ///< the last h that the engine reported
     std::optional<std::uint32_t> acked_before_confirmation;  ///< highest PSN
-    std::optional<std::uint32_t> acked_by_responder_first;   ///< highest PSN at or above h when its ACK came
+    std::optional<std::uint32_t> acked_by_responder_first;   ///< highest PSN at or above h when its ACK arrived
   };
   using Ends = std::tuple<std::array<std::uint8_t, 16>, std::array<std::uint8_t, 16>, std::uint32_t>;
 
   Flow& flow_of(const custody::FlowIdentity& flow);
   Flow* flow_at(const std::map<Ends, std::uint64_t>& index, const wire::Frame& frame);
-  /// An ACK that the engine did not tell of (its PSN was never forwarded) is as much to be compared as any other.
+  /// Compares an ACK that the engine did not report, because its PSN was never forwarded.
   void judge_untold(Flow& flow, const wire::Frame& frame);
   void compare(Flow& flow, const custody::AckFields& real, const custody::AckFields& pseudo);
   std::string reason_for(const Flow& flow, std::uint32_t psn, std::uint32_t frontier) const;
 
   bool comparing_;
   std::uint64_t frame_ = 0;
-  bool told_ = false;                    ///< the engine has told of a real ACK in this frame
+  bool told_ = false;                    ///< the engine has reported a real ACK in this frame
   std::map<std::uint64_t, Flow> flows_;  ///< by serial
-  // The newest flow's serial by what its frames carry: source, destination, destination QPN.
+  // The newest flow's serial by the addresses in its frames: source, destination, destination QPN.
   std::map<Ends, std::uint64_t> by_request_;
   std::map<Ends, std::uint64_t> by_answer_;
 };

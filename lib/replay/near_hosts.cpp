@@ -16,7 +16,7 @@ std::uint16_t be16(const std::uint8_t* at) { return static_cast<std::uint16_t>((
 
 wire::IpAddress ipv4_at(const std::uint8_t* at) { return wire::IpAddress::from_ipv4({at[0], at[1], at[2], at[3]}); }
 
-/// The address that the frame says it is from, whatever it carries; wire::parse() would give it for RoCE only.
+/// The sender's address in any kind of frame; wire::parse() would give it for RoCE only.
 std::optional<wire::IpAddress> sender_of(std::span<const std::uint8_t> frame) {
   std::size_t at = 12;
   if (frame.size() < at + 2) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<wire::IpAddress> sender_of(std::span<const std::uint8_t> frame) {
   }
 }
 
-/// Unspecified and link-local addresses say nothing about who the host is.
+/// Unspecified and link-local addresses do not identify a host.
 bool identifies_a_host(const wire::IpAddress& address) {
   if (address.is_ipv4()) {
     static constexpr std::array<std::uint8_t, 4> kZero = {};

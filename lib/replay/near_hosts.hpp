@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which port of the box a captured frame would have come in on: a capture does not say.
+// The port of the box at which a captured frame would have arrived: a capture does not say.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace longhaul::replay {
 
-/// Tells near hosts' frames from all others by who sent them:
-/// 1. the sender's address, in an IP header or in ARP, decides alone when it tells hosts apart;
-/// 2. otherwise (no IP, an unspecified or link-local address) the source MAC does, if a near host's frame carried it
-///    earlier in the capture;
+/// Tells near hosts' frames from all others by their sender:
+/// 1. if the sender's address, in an IP header or in ARP, identifies a host, it decides alone;
+/// 2. otherwise (no IP, or an unspecified or link-local address) the source MAC decides, if a frame of a near host
+///    carried it earlier in the capture;
 /// 3. otherwise the frame comes from the WAN.
 class NearHosts {
  public:
   explicit NearHosts(std::vector<flow::Prefix> prefixes) : prefixes_(std::move(prefixes)) {}
 
-  /// The side on which `frame` comes in. Remembers the MACs of near hosts.
+  /// The side at which `frame` arrives. Remembers the MACs of near hosts.
   Side side_of(std::span<const std::uint8_t> frame);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Why a real ACK has no pseudo-ACK to be compared with: only what the capture proves, the strongest proof first.
+// Why a real ACK has no pseudo-ACK to compare with: only what the capture proves, the strongest proof first.
 #include <fmt/format.h>
 
 #include "replay/judge.hpp"

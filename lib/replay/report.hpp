@@ -10,7 +10,7 @@
 
 namespace longhaul::replay {
 
-/// Keys keep the order in which they are written: reports are compared as text.
+/// Keys keep the order in which they are written, because reports are compared as text.
 nlohmann::ordered_json to_json(const Result& result, const Judge& judge);
 
 std::string to_text(const Result& result, const Judge& judge);

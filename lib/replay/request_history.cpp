@@ -10,7 +10,7 @@ void RequestHistory::note(const wire::Frame& request, std::uint64_t frame_number
   const bool beyond_all = !newest_ || wire::psn_lt(*newest_, psn);
   if (beyond_all) newest_ = psn;
   Seen& seen = by_psn_[psn];
-  // A PSN that returns after the sequence has gone around is another request: it starts anew.
+  // After the PSNs have wrapped around, the same PSN is another request.
   if (beyond_all) seen = Seen{};
 
   if (seen.arrivals++ == 0) seen.first_frame = frame_number;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a capture showed of the requests of one flow, PSN by PSN: the evidence for why an ACK has no pseudo-ACK.
+// What a capture shows of one flow's requests, PSN by PSN: the evidence for why an ACK has no pseudo-ACK.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace longhaul::replay {
 
 /// How the engine treated an arrival of a request.
 enum class Treatment : std::uint8_t {
-  beyond_gap,  ///< dropped: a PSN before it had not come
+  beyond_gap,  ///< dropped: an earlier PSN was still missing
   plain,       ///< passed without custody
-  bad_icrc,    ///< passed, nothing believed
+  bad_icrc,    ///< passed; nothing in the frame was trusted
   other,
 };
 
@@ -23,10 +23,10 @@ struct Seen {
   std::uint64_t first_frame = 0;  ///< number in the capture, from 1
   std::uint64_t last_frame = 0;
   std::uint32_t arrivals = 0;
-  std::uint32_t beyond_gap = 0;  ///< arrivals so treated
+  std::uint32_t beyond_gap = 0;  ///< arrivals treated as beyond_gap
   std::uint32_t plain = 0;
   std::uint32_t bad_icrc = 0;
-  bool ack_req = false;         ///< any arrival had it
+  bool ack_req = false;         ///< set in any arrival
   bool wants_response = false;  ///< READ or atomic
   bool unknown_opcode = false;
 };
@@ -45,7 +45,7 @@ class RequestHistory {
   template <typename Match>
   std::optional<std::uint32_t> first_between(std::uint32_t from, std::uint32_t to, Match match) const;
 
-  /// PSNs of the last half circle: what is older cannot be told from what is to come.
+  /// PSNs of the last half circle: older PSNs cannot be told from future ones.
   std::map<std::uint32_t, Seen> by_psn_;
   std::optional<std::uint32_t> newest_;
 };

@@ -11,7 +11,7 @@
 namespace longhaul::replay {
 namespace {
 
-/// A deadline that poll() leaves where it is would stop the replay for ever; a box would merely be late.
+/// A deadline that poll() does not move would stop the replay for ever; a box would merely be late.
 constexpr int kPollsWithoutProgress = 1000;
 
 }  // namespace
@@ -53,7 +53,7 @@ void Runner::run_timers(Time until) {
   Time last = now_;
   int stuck = 0;
   for (Time deadline = engine_.next_deadline(); deadline <= until; deadline = engine_.next_deadline()) {
-    const Time now = std::max(deadline, now_);  // one that is due already is served now
+    const Time now = std::max(deadline, now_);  // a deadline in the past is served now
     stuck = now > last ? 0 : stuck + 1;
     if (stuck > kPollsWithoutProgress) return;
     last = now;
@@ -63,7 +63,8 @@ void Runner::run_timers(Time until) {
 }
 
 rte_mbuf* Runner::to_mbuf(std::span<const std::uint8_t> frame) {
-  // Captures taken behind receive offloads hold frames larger than any wire's: those are chained, and pass through.
+  // Captures taken behind receive offloads hold frames larger than the wire allows. These are chained, and pass
+  // through.
   rte_mbuf* head = nullptr;
   rte_mbuf* tail = nullptr;
   std::size_t done = 0;

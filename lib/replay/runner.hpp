@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends a capture through a box, at the capture's own time.
+// Sends a capture through a box, with the capture's own timing.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace longhaul::replay {
 
-/// What is true at the end of a replay. Time stops with the last frame: whatever waits for a later moment (a resend,
-/// a held DREQ) is still waiting, and is reported as that. Running on would show what the box does with hosts that
-/// have fallen silent, which is not in the capture.
+/// The state at the end of a replay. Time stops with the last frame: anything that waits for a later moment (a resend,
+/// a held DREQ) is reported as waiting. If time ran on, the report would show how the box treats hosts that have fallen
+/// silent, which is not in the capture.
 struct Result {
   std::uint64_t frames = 0;
-  std::uint64_t truncated = 0;         ///< cut by the capture's snap length: they pass through as they are
+  std::uint64_t truncated = 0;         ///< cut by the capture's snap length; passed unchanged
   std::uint64_t icrc_bad = 0;          ///< of all RoCE frames, learned or not
-  std::uint64_t clock_steps_back = 0;  ///< frames older than the one before: taken at the time of that
+  std::uint64_t clock_steps_back = 0;  ///< frames older than the one before, handled at the time of the one before
   std::uint64_t emitted_host = 0;
   std::uint64_t emitted_wan = 0;
   std::uint64_t waiting = 0;
@@ -48,16 +48,16 @@ class Runner {
   NearHosts near_;
   Judge judge_;
   Collector collector_;
-  engine::Engine engine_;  // after what it refers to
+  engine::Engine engine_;  // after the members that it refers to
   Fates fates_;
   Result result_;
   Time now_ = 0;
 };
 
-/// Whether every frame of the capture is accounted for: sent on, or not for a reason that has a name.
+/// Whether every frame of the capture is accounted for: sent on, or not sent on for a named reason.
 bool sums_to_input(const Result& result);
 
-/// The policy off compares nothing: no pseudo-ACK is owed.
+/// False when no flow has the policy full. Then nothing is compared: not every ACK has a pseudo-ACK.
 bool any_policy_full(const flow::PolicyTable& policies);
 
 }  // namespace longhaul::replay

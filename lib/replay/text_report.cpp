@@ -8,7 +8,7 @@
 namespace longhaul::replay {
 namespace {
 
-/// Long lists are cut for people; --json has them whole.
+/// Long lists are cut for people; --json has all of them.
 constexpr std::size_t kListed = 20;
 
 std::string name_flow(const custody::FlowIdentity& flow) {

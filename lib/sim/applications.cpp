@@ -23,7 +23,7 @@ std::string flow_name(unsigned requester_host, unsigned connection, unsigned gen
   return fmt::format("{}.{}", direction_name(requester_host, connection), generation);
 }
 
-// No fatal NAK tells its requester, which ends by its retry count.
+// Its requester gets no fatal NAK, and ends by its retry count.
 bool ended_unconfirmed(const Scene& scene, std::size_t flow) {
   return scene.judge.ended_unconfirmed(flow, has_forgers(scene.plan));
 }
@@ -76,7 +76,7 @@ void Applications::connect(unsigned number, unsigned generation, Time when) {
   for (unsigned h = 0; h < 2; ++h) topology_.aim_strays(h, targets_of(h), when);
 }
 
-/// Of the requests of `host`.
+/// The plan of the flow of `host`'s requests.
 FlowPlan Applications::flow_plan(const Connection& connection, unsigned host, Time when) const {
   const Case& c = scene_.plan;
   const unsigned number = connection.number, generation = connection.generation;
@@ -124,7 +124,7 @@ void Applications::look_at(Connection& connection) {
   if (finished(connection)) begin_next(connection);
 }
 
-/// Its applications close it, and RDMA-CM tells the other end.
+/// The applications close it, and RDMA-CM tells the other end.
 bool Applications::is_closed_by_cm(const Connection& connection) const {
   return is_announced(scene_.plan, connection.generation) && scene_.plan.close != number_of(Closing::nobody);
 }
@@ -140,7 +140,7 @@ void Applications::close_when_done(Connection& connection) {
     if (closes(c, h)) connection.qp[h]->close(scene_.now);
 }
 
-// A QP in error is closed by its application, and the peer's hears of it, by DREQ or otherwise.
+// The application closes a QP in error. The peer's application hears of it by a DREQ, or closes after a while.
 void Applications::close_after_error(Connection& connection) {
   const bool with_cm = is_closed_by_cm(connection);
   for (unsigned h = 0; h < 2; ++h) {
@@ -157,7 +157,7 @@ void Applications::close_after_error(Connection& connection) {
 bool Applications::finished(const Connection& connection) const {
   const auto& qp = connection.qp;
   if (is_refused(*qp[0]) || is_refused(*qp[1])) {
-    // The other end's exchange may wait in a box that stands still.
+    // The other end's CM messages may wait in a box that stands still.
     if (topology_.a_box_stands_still()) return false;
     return std::ranges::all_of(qp, [](const auto& end) { return end->over() || end->in_error() || !end->open(); });
   }
@@ -178,7 +178,7 @@ void Applications::begin_next(Connection& connection) {
   connection.over = true;
   const bool closed = is_closed_by_cm(connection) && connection.qp[0]->over() && connection.qp[1]->over();
   if (connection.generation < c.reconnect && closed) {
-    // TIMEWAIT: what is under way has arrived or died.
+    // TIMEWAIT: everything under way has arrived or been lost.
     const Duration gap = 4 * microseconds(c.wan_delay_us) + pauses(c) + milliseconds(20);
     connect(connection.number, connection.generation + 1, scene_.now + gap);
   }
@@ -191,7 +191,7 @@ void Applications::leave(Connection& connection) {
   for (const auto& qp : connection.qp) qp->vanish();
 }
 
-// Crosswise all at once: none takes the QPN of one that still lives.
+// Crosswise lives begin only when all have ended, so that none takes a QPN that still lives.
 void Applications::come_back(unsigned number) {
   newest_[number]->comes_back = true;
   if (scene_.plan.come_back_crosswise == 0) return appoint_next_life(number);
@@ -199,7 +199,8 @@ void Applications::come_back(unsigned number) {
   for (unsigned n = 0; n < newest_.size(); ++n) appoint_next_life(n);
 }
 
-// What the hosts had sent has arrived or died by then, as any transport must rely on (IBTA vol. 1, 12.9.8.4, TimeWait).
+// By then everything that the hosts sent has arrived or been lost, as any transport must assume (IBTA vol. 1, 12.9.8.4,
+// TimeWait).
 void Applications::appoint_next_life(unsigned number) {
   const Case& c = scene_.plan;
   Duration lifetime = 4 * microseconds(c.wan_delay_us) + milliseconds(20);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the applications on both hosts do: they connect, post their work, close when it is done or has failed, and come
-// back.
+// The applications on both hosts: they connect, post their work, close when it is done or has failed, and come back.
 #pragma once
 
 #include <array>
@@ -19,16 +18,16 @@ namespace longhaul::sim {
 struct Connection {
   unsigned number = 0;
   unsigned generation = 0;
-  std::array<std::unique_ptr<Work>, 2> work;     ///< by the host that posts it
+  std::array<std::unique_ptr<Work>, 2> work;     ///< by posting host
   std::array<std::shared_ptr<QueuePair>, 2> qp;  ///< by host
-  std::array<std::size_t, 2> flow{};             ///< the judge's numbers, by requester
-  Time error_since = kNever;                     ///< one end is in error
+  std::array<std::size_t, 2> flow{};             ///< the judge's flow numbers, by requester
+  Time error_since = kNever;                     ///< since when one end is in error
   bool closing = false;
-  std::array<bool, 2> closed{};  ///< by its application, because of an error
+  std::array<bool, 2> closed{};  ///< closed by its application because of an error
   bool over = false;
   bool left = false;        ///< its hosts have ended it
-  bool done = false;        ///< and it was done
-  bool comes_back = false;  ///< the next generation has an appointment, or waits for the others'
+  bool done = false;        ///< its work was done when the hosts ended it
+  bool comes_back = false;  ///< the next generation is scheduled, or waits for the other connections
   Time began = 0;
 
   bool open() const { return qp[0]->open() && qp[1]->open(); }
@@ -41,23 +40,23 @@ std::string direction_name(unsigned requester_host, unsigned connection);
 /// The same with the generation.
 std::string flow_name(unsigned requester_host, unsigned connection, unsigned generation);
 
-/// The near box has given up custody in a doubt, and said so: Judge::ended_unconfirmed().
+/// The near box has given up custody in a doubt and reported it: Judge::ended_unconfirmed().
 bool ended_unconfirmed(const Scene& scene, std::size_t flow);
 
 class Applications {
  public:
-  /// The first connections are made, and forgers know them.
+  /// Makes the first connections, and tells the forgers of them.
   Applications(Scene& scene, Topology& topology);
   Applications(const Applications&) = delete;
   Applications& operator=(const Applications&) = delete;
 
-  /// They look at their connections.
+  /// The applications check their connections.
   void look();
   /// Nothing more will be posted.
   bool over() const;
-  /// All wait for their next lives, or are over.
+  /// All connections wait for their next lives, or are over.
   bool waiting() const;
-  /// When the newest generation of any connection began, or will.
+  /// When the newest generation of any connection began, or will begin.
   Time newest_life() const { return newest_life_; }
 
   /// The newest generation of each connection, by number.

@@ -57,13 +57,13 @@ void Box::pause(Time now, Time until) {
   paused_until_ = std::max(paused_until_, until);
 }
 
-// Up to now its loops found nothing to do.
+// Until now its loops found nothing to do.
 void Box::go_round(Time now) {
   for (unsigned i = 0; i < workers(); ++i) wiring_->worker(i).time().went_round(now);
 }
 
-// As the program's loop does: a burst of each port, then timers, again and again. All workers run at once: what one
-// hands over does not fill another's ring.
+// Like the program's loop: a burst from each port, then timers, repeatedly. All workers run at once, so the frames that
+// one hands over do not fill another's ring.
 void Box::resume(Time now) {
   paused_until_ = 0;
   for (bool more = true; more;) {
@@ -116,13 +116,14 @@ void Box::take_in(Side side, std::span<rte_mbuf* const> frames, Time now) {
     to_receiver(side, burst, now);
     frames = frames.subspan(burst.size());
   }
-  // What comes at one instant, as behind a pause, takes a worker longer than another one's ring takes to be read.
+  // Frames that arrive at one instant, as after a pause, keep a worker busy for longer than another takes to read its
+  // ring.
   if (handing_over_ >= steer::HandOverRings::kFrames / 2) hand_over_all(now);
   hand_over_ = std::min(hand_over_, now + microseconds(plan_.hand_over_us));
   if (hand_over_ <= now) hand_over(now);
 }
 
-// A NIC's queue: all comes to one worker.
+// A NIC's queue: all frames come to one worker.
 void Box::to_receiver(Side side, std::span<rte_mbuf* const> frames, Time now) {
   box::Worker& receiver = wiring_->worker((home_ + static_cast<unsigned>(plan_.receiver)) % workers());
   std::array<rte_mbuf*, steer::Spreader::kBurst> burst;
@@ -187,7 +188,7 @@ void Box::set_draining(bool draining) {
   for (unsigned i = 0; i < workers(); ++i) wiring_->worker(i).engine().set_draining(draining);
 }
 
-// With nothing in custody, so that no connection fails.
+// Custody must be empty, so that no connection fails.
 void Box::set_bypass(bool bypass, Time now) {
   if (paused_until_ == 0) go_round(now);
   for (unsigned i = 0; i < workers(); ++i) {
@@ -198,7 +199,7 @@ void Box::set_bypass(bool bypass, Time now) {
   }
 }
 
-// As an operator's tool does: first what will be learned, then in portions what is there.
+// Like an operator's tool: first the settings for new flows, then the existing flows in portions.
 void Box::reconfigure(const engine::Settings& settings) {
   settings_ = settings;
   for (unsigned i = 0; i < workers(); ++i) {
@@ -235,7 +236,7 @@ Counters Box::counters() const {
 }
 
 std::uint16_t Box::transmit(Side out, rte_mbuf** frames, std::uint16_t count) {
-  // Room comes as the NIC sends: each look may find another amount.
+  // The NIC makes room as it sends: each attempt may find another amount.
   const bool full = plan_.port_full != 0 && random_.chance(plan_.port_full, 10000);
   const auto accepted = static_cast<std::uint16_t>(full ? std::min<std::uint64_t>(random_.below(3), count) : count);
   if (plan_.port_full != 0) watch_.on_dropped(number_, counters()[Counter::dropped_port_full]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A box between two segments: the real workers, wired as the program's are (lib/box). It can be away (a
-// crash, a late start): then frames are lost, or pass it by. It can stand still: then frames wait in its ports' rings.
+// A box between two segments: the real workers, wired as in the program (lib/box). It can be absent (a crash, a late
+// start): then frames are lost, or pass it by. It can stand still: then frames wait in its ports' rings.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace longhaul::sim {
 
-/// Sees each frame at a box's ports: what it takes in, what a port accepts of it.
+/// Sees each frame at a box's ports: frames that the box takes in, and frames that a port accepts from it.
 class BoxWatch {
  public:
   virtual ~BoxWatch() = default;
@@ -28,10 +28,10 @@ class BoxWatch {
 
 class Box final : public engine::Sink {
  public:
-  /// Takes over the frame.
+  /// Takes ownership of the frame.
   using Send = std::function<void(Side out, rte_mbuf* frame)>;
-  /// `settings` are the whole box's. `pair_hash`: of the two hosts. What is not RoCE comes to the worker that gets
-  /// their frames, too.
+  /// `settings` are the whole box's. `pair_hash` is the hash of the two hosts. The worker that gets their frames also
+  /// gets everything that is not RoCE.
   Box(unsigned number, const BoxPlan& plan, const engine::Settings& settings, const engine::Pools& pools,
       std::uint32_t pair_hash, std::uint64_t seed, BoxWatch& watch, custody::Observer& observer, Send send);
   ~Box() override;
@@ -39,7 +39,7 @@ class Box final : public engine::Sink {
   bool running() const { return wiring_ != nullptr; }
   void start(Time now);
   void crash();
-  /// Its loops do not come round until then, as when the process is stopped.
+  /// The workers' loops stop until then, as when the process is stopped.
   void pause(Time now, Time until);
   bool stands_still() const { return paused_until_ != 0; }
 
@@ -47,7 +47,7 @@ class Box final : public engine::Sink {
   void poll(Time now);
   Time next_deadline() const;
 
-  // Of all workers.
+  // For all workers.
   void set_draining(bool draining);
   void set_bypass(bool bypass, Time now);
   void reconfigure(const engine::Settings& settings);
@@ -55,12 +55,12 @@ class Box final : public engine::Sink {
   std::uint64_t unconfirmed_bytes() const;
   std::uint64_t waiting_frames() const;
   Counters counters() const;
-  /// Frames that found a full ring while it stood still.
+  /// Frames lost to a full ring while the box stood still.
   std::uint64_t ring_lost() const { return ring_lost_; }
 
   unsigned workers() const { return running() ? wiring_->count() : 0; }
   const engine::Engine& engine(unsigned worker) const { return wiring_->worker(worker).engine(); }
-  /// What each worker has of the settings.
+  /// Each worker's share of the settings.
   engine::Settings share() const { return box::share_of(settings_, static_cast<unsigned>(plan_.workers)); }
 
  private:
@@ -82,14 +82,14 @@ class Box final : public engine::Sink {
   custody::Observer& observer_;
   Send send_;
   std::vector<custody::RecordSlot> record_;  ///< survives a crash
-  std::unique_ptr<box::Wiring> wiring_;      ///< null while it is away
+  std::unique_ptr<box::Wiring> wiring_;      ///< null while the box is absent
   Time now_ = 0;
-  Time not_before_ = 0;           ///< no poll earlier: a deadline that stands still must not hold up time
-  steer::Worker home_;            ///< of the hosts
-  Time hand_over_ = kNever;       ///< when workers look at what others handed over
-  std::size_t handing_over_ = 0;  ///< frames taken in since all was handed over, at most
-  Time paused_until_ = 0;         ///< 0: it does not stand still
-  std::array<std::deque<rte_mbuf*>, 2> rings_of_ports_;  ///< by side, while it does
+  Time not_before_ = 0;           ///< no poll before this: a deadline that does not move must not hold up time
+  steer::Worker home_;            ///< the hosts' home worker
+  Time hand_over_ = kNever;       ///< when workers next look for frames handed over
+  std::size_t handing_over_ = 0;  ///< frames taken in since all were handed over, at most
+  Time paused_until_ = 0;         ///< 0: the box does not stand still
+  std::array<std::deque<rte_mbuf*>, 2> rings_of_ports_;  ///< by side, while the box stands still
   std::uint64_t ring_lost_ = 0;
 };
 

@@ -306,7 +306,7 @@ bool must_complete(const Case& c) {
     return h.patient != 0 && h.rnr_retry == kEndlessRnrRetry && h.fatal_at == 0 && h.dead_at == 0;
   };
   const auto box = [](const BoxPlan& b) { return b.crash_at_us == 0 && b.answers_pass_by_at_us == 0; };
-  // While one box stands still, what the other one has in custody has no answer.
+  // While one box stands still, the other's custody gets no answers.
   const bool answered =
       (c.b.messages == 0 || c.box_a.pause_us < 10'000'000) && (c.a.messages == 0 || c.box_b.pause_us < 10'000'000);
   return host(c.a) && host(c.b) && box(c.box_a) && box(c.box_b) && answered && !closes_early(c) && c.reject == 0 &&

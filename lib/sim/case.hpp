@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One case: every knob of a simulated world as a number, with a text form that names only what differs from a calm
-// world: "seed=7 a.messages=3 ab1.loss=500". The same text gives the same world, event for event.
+// One case: every knob of a simulated world as a number. Its text form names only what differs from a calm world:
+// "seed=7 a.messages=3 ab1.loss=500". The same text gives the same world, event for event.
 #pragma once
 
 #include <array>
@@ -19,19 +19,19 @@ namespace longhaul::sim {
 
 using Number = std::uint64_t;
 
-/// A knob that chooses one of several kinds is the kind's number, in the text too. So enumerators keep their places.
+/// A knob that chooses a kind holds the kind's number, in the text too. So enumerators must keep their numbers.
 template <typename Kind>
 requires std::is_enum_v<Kind>
 constexpr Number number_of(Kind kind) { return static_cast<Number>(kind); }
 
-/// Segments: a host's to its box, and the long link. Case::harm has them in this order.
+/// Segments: host A to box A, the long link, box B to host B; the order of Case::harm.
 inline constexpr Number kSegments = 3;
 inline constexpr Number kLongHaul = 1;
 
 /// What a box does for flows (flow::Policy).
 enum class BoxPolicy : Number { off, full, window };
 
-/// Whose application closes a connection: when both requesters have ended, or early.
+/// Whose application closes a connection: after both requesters have ended, or early.
 enum class Closing : Number { nobody, a, b, both, a_early, b_early };
 
 /// What each life of a connection posts, compared with the life before.
@@ -41,27 +41,27 @@ enum class NextWork : Number {
   same_first_message  ///< the same first message, then others
 };
 
-/// What tells a box of its host's new next hop, besides the host's requests and answers.
+/// How a box learns its host's new next hop, other than from the host's requests and answers.
 enum class NextHopNews : Number {
   frames_of_host,  ///< frames of other protocols
-  far_host,        ///< the far host's address is announced anew
-  gateway          ///< the gateway's is, whose old MAC address was heard before
+  far_host,        ///< the far host's address is announced again
+  gateway          ///< the gateway's address is announced; its old MAC address was heard before
 };
 
-/// What one way of one segment does. Chances are of 10,000 frames.
+/// Impairments in one direction of one segment. Chances are in 1/10,000 per frame.
 struct Harm {
   Number loss = 0;
-  Number loss_ppm = 0;  ///< on top, of 1,000,000 frames
+  Number loss_ppm = 0;  ///< in addition, in 1/1,000,000
   Number duplicate = 0;
   Number reorder = 0;
   Number reorder_us = 50;
   Number corrupt = 0;
   Number jitter_us = 0;
-  Number burst = 0;  ///< begins a burst of losses
+  Number burst = 0;  ///< chance that a burst of losses begins
   Number burst_frames = 8;
 };
 
-/// One host: what it posts, how its requester and its responder behave.
+/// One host: its work, and the behaviour of its requester and its responder.
 struct HostPlan {
   Number messages = 0;
   Number mix = number_of(Mix::common);
@@ -73,20 +73,20 @@ struct HostPlan {
   Number ack_habit = 0;
   Number selective = 0;
   Number ack_timeout_us = 20000;
-  Number timeout_spread = 25;  ///< percent: a timeout takes up to so much longer
+  Number timeout_spread = 25;  ///< percent: a timeout takes up to this much longer
   Number patient = 1;
   Number retry_count = 7;
   Number rnr_retry = kEndlessRnrRetry;
   Number initiator_depth = 4;
   Number tail_repeat = 1;
   Number psn = 100;
-  // For measurements: what a NIC and its application take.
+  // For measurements: limits of a NIC and its application.
   Number uniform = 0;        ///< each message has max_bytes
-  Number warm_up = 0;        ///< so many small SENDs come first
+  Number warm_up = 0;        ///< this many small SENDs come first
   Number nic_depth = 0;      ///< messages that the NIC sends before it has an answer; 0: `depth`
-  Number moderation = 1;     ///< completions that the application hears of: every nth
+  Number moderation = 1;     ///< the application hears of every nth completion
   Number turnaround_ns = 0;  ///< from the answer until the application can post
-  Number message_ns = 0;     ///< a message begins at most so often
+  Number message_ns = 0;     ///< minimum time between the starts of two messages
   Number port_mbps = 0;      ///< of the host's port; 0: unlimited
 
   Number receives = 0;
@@ -98,16 +98,16 @@ struct HostPlan {
   Number credits = 0;
   Number fatal_at = 0;
   Number fatal_code = number_of(wire::NakCode::remote_access_error);
-  Number odd_nak_at = 0;  ///< a NAK of a code that IBTA does not define comes with this message's answer; 0: none
+  Number odd_nak_at = 0;  ///< this message's answer comes with a NAK whose code IBTA does not define; 0: none
   Number dead_at = 0;
 
-  Number foreign_us = 0;  ///< a frame of no concern to anybody each so often; 0: none
-  Number forged_us = 0;   ///< a forged frame each so often; 0: none
+  Number foreign_us = 0;  ///< interval of frames that concern no connection; 0: none
+  Number forged_us = 0;   ///< interval of forged frames; 0: none
   Number load_mbps = 0;   ///< steady traffic beside its connections
   Number load_bytes = 1024;
   Number load_at_us = 0;
-  Number load_us = 0;       ///< for so long; 0: until all connections have ended
-  Number forged_reads = 0;  ///< among them READs below what its requester sends, as long as can be
+  Number load_us = 0;       ///< duration; 0: until all connections have ended
+  Number forged_reads = 0;  ///< the forged frames include READs of any length below its requester's PSNs
 };
 
 struct BoxPlan {
@@ -119,26 +119,26 @@ struct BoxPlan {
   Number mbufs = 4096;
   Number window_bytes = 1 << 20;
   Number wan_mbps = 0;
-  Number port_full = 0;  ///< of 10,000 looks at a port
+  Number port_full = 0;  ///< of 10,000 attempts to send, this many find a port full
   Number drain_at_us = 0;
   Number undrain_at_us = 0;
   Number repolicy_at_us = 0;
   Number repolicy = number_of(BoxPolicy::off);  ///< the policy from then on
-  Number bypass_at_us = 0;  ///< an operator has it drain, and frames pass untouched once custody is empty
-  Number bypass_us = 0;     ///< for so long; 0: it stays so
-  Number start_at_us = 0;   ///< the box starts in the middle of things
+  Number bypass_at_us = 0;  ///< an operator drains the box; frames pass untouched once custody is empty
+  Number bypass_us = 0;     ///< duration; 0: to the end
+  Number start_at_us = 0;   ///< the box starts late
   Number crash_at_us = 0;
-  Number restart_after_us = 0;       ///< 0: it stays away, and frames pass it by
+  Number restart_after_us = 0;       ///< 0: it does not restart, and frames pass it by
   Number record = 0;                 ///< it keeps a restart record
-  Number dark = 0;                   ///< while it is away frames are lost; else they pass it by
+  Number dark = 0;                   ///< while it is down frames are lost; otherwise they pass it by
   Number pause_at_us = 0;            ///< it stands still, as a stopped process does
-  Number pause_us = 0;               ///< for so long
-  Number ring = 1024;                ///< frames of each port that wait meanwhile; more are lost
+  Number pause_us = 0;               ///< duration
+  Number ring = 1024;                ///< frames that each port holds meanwhile; more are lost
   Number answers_pass_by_at_us = 0;  ///< from then on answers to its host take another path
-  Number frame_ns = 0;               ///< it takes in a frame of a port at most so often
+  Number frame_ns = 0;               ///< minimum time between frames that it takes in from a port
   Number workers = 1;
-  Number receiver = 0;      ///< so many workers after its home the one is that receives the hosts' frames
-  Number hand_over_us = 0;  ///< a worker looks at what others handed over so often; 0: at once
+  Number receiver = 0;      ///< the worker that receives the hosts' frames, counted from their home
+  Number hand_over_us = 0;  ///< interval at which a worker looks for frames handed over; 0: at once
 };
 
 /// A scripted event: {segment, way, connection, PSN, nth, count, action}. The PSN counts from the requester's first.
@@ -146,8 +146,8 @@ struct ScriptedEvent {
   Number segment = kLongHaul;
   Number way = number_of(link::Way::a_to_b);
   Number connection = 0;
-  Number of_answers = 0;  ///< the flow whose frames are meant runs against the way: they are answers
-  Number position = 0;    ///< with `any_psn` it means nothing
+  Number of_answers = 0;  ///< the event is for answers: their flow runs against the way
+  Number position = 0;    ///< ignored with `any_psn`
   Number any_psn = 0;
   Number nth = 1;
   Number count = 1;
@@ -157,43 +157,43 @@ struct ScriptedEvent {
 
 struct Case {
   Number seed = 1;
-  Number luck = 0;       ///< another draw of what chance does to frames, ports and timers; 0: the seed's own
-  Number by_packet = 0;  ///< what befalls frames belongs to the nth copy of a packet, not to the nth frame of a way
-  Number connected = 0;  ///< QPs stand from the start: no RDMA-CM is seen
+  Number luck = 0;       ///< another random draw for frames, ports and timers; 0: the seed's own
+  Number by_packet = 0;  ///< chance decides per nth copy of a packet, not per nth frame of a way
+  Number connected = 0;  ///< QPs exist from the start: the boxes see no RDMA-CM
   Number connections = 1;
   Number apart_us = 300;     ///< between the starts of two connections
-  Number psns_apart = 4096;  ///< of the starting PSNs of two connections; 0: traffic alone does not tell them apart
+  Number psns_apart = 4096;  ///< between starting PSNs of two connections; 0: traffic alone does not tell them apart
   Number reject = 0;
   Number active_b = 0;  ///< host B sends the REQ
   Number close = number_of(Closing::a);
-  Number close_at_us = 50000;  ///< when it is early
-  Number reconnect = 0;        ///< so many times, with the same QPNs
+  Number close_at_us = 50000;  ///< for an early close
+  Number reconnect = 0;        ///< this many times, with the same QPNs
   Number same_exchange = 0;    ///< and with the same communication IDs, transaction and PSNs
-  // Lives of the same QPs that RDMA-CM does not announce: a server is started again, a device made anew.
-  Number starts_us = 0;            ///< the first connection begins then
-  Number come_back = 0;            ///< so many times
-  Number come_back_us = 1000;      ///< after the end of the life before
-  Number come_back_qpns = 0;       ///< bit 0: A's QPN is another, bit 1: B's
-  Number come_back_crosswise = 0;  ///< once all have ended, `apart_us` apart, B's QPs with the QPNs of each other
-  Number come_back_psn = 0;        ///< so far from where the life before began
+  // Lives of the same QPs that RDMA-CM does not announce: a server restarts, a device is created again.
+  Number starts_us = 0;            ///< when the first connection begins
+  Number come_back = 0;            ///< this many times
+  Number come_back_us = 1000;      ///< after the end of the previous life
+  Number come_back_qpns = 0;       ///< bit 0: A's QPN changes, bit 1: B's
+  Number come_back_crosswise = 0;  ///< when all have ended, `apart_us` apart, and B's QPs swap QPNs
+  Number come_back_psn = 0;        ///< offset from the previous life's starting PSN
   Number come_back_same = number_of(NextWork::same);
-  Number leave_us = 0;  ///< a life ends so long after it began, done or not; 0: when it is done
+  Number leave_us = 0;  ///< a life ends this long after its start, done or not; 0: when it is done
   Number cm_timeout_us = 4300000;
   Number ipv6 = 0;
   Number vlans = 0;
   Number mtu = 3;  ///< code: 1 to 5 are 256 to 4096 bytes
   Number p_key = 0xffff;
   Number wan_delay_us = 1000;
-  Number wan_delay_ns = 0;  ///< on top
+  Number wan_delay_ns = 0;  ///< in addition
   Number wan_queue = 0;     ///< bytes before each transmitter of the long link
   Number wan_mbps = 0;
-  Number line_overhead = 0;  ///< bytes that a frame takes of each rate besides its own
+  Number line_overhead = 0;  ///< bytes that a frame takes on each line besides its own
   Number local_ns = 1000;    ///< from a host to its box
   Number outage_at_us = 0;
   Number outage_us = 0;
   Number outage_segment = kLongHaul;
-  /// A router dies that takes a host's frames over the long link, and another takes its place: what is still addressed
-  /// to the dead one is lost. 0: it does not.
+  /// A router that takes a host's frames over the long link dies, and another takes its place. Frames that are still
+  /// addressed to the dead router are lost. 0: no router dies.
   Number next_hop_dies_at_us = 0;
   Number next_hop_host = 0;  ///< 0 A, 1 B
   Number next_hop_told = number_of(NextHopNews::frames_of_host);
@@ -210,7 +210,7 @@ struct Case {
 struct Knob {
   std::string name;
   std::size_t offset;  ///< of the Number within a Case
-  Number calm;         ///< its value in a Case nobody touched
+  Number calm;         ///< its value in a default Case
   Number least;
   Number most;
 
@@ -222,16 +222,16 @@ struct Knob {
 const std::vector<Knob>& knobs();
 
 std::string to_text(const Case& c);
-/// `c` with what the text names. Throws std::invalid_argument that names the word it does not understand.
+/// `c` with the changes in the text. Throws std::invalid_argument, which names the first unknown word.
 Case parse_case(std::string_view text, Case c = {});
 
-/// A random case: calm in most respects, harmed in a few, so that failures say something.
+/// A random case: calm in most respects and impaired in a few, so that a failure is informative.
 Case draw_case(std::uint64_t seed);
 
-/// A random case to be run with boxes and without; deterministic but where `by_chance`.
+/// A random case to run with boxes and without; deterministic unless `by_chance`.
 Case draw_pair(std::uint64_t seed, bool by_chance);
 
-/// Cases that are simpler than `c` by one step each, the boldest first.
+/// Cases that are simpler than `c` by one step each, the largest steps first.
 std::vector<Case> simpler(const Case& c);
 
 /// An application closes before all is done.
@@ -240,9 +240,9 @@ bool closes_early(const Case& c);
 bool closes(const Case& c, unsigned host);
 /// RDMA-CM sets up this life of a connection.
 bool is_announced(const Case& c, unsigned generation);
-/// What a case of this kind must end with: everything delivered and completed, or an end of some kind only.
+/// Whether everything must be delivered and completed. Otherwise the world must only end.
 bool must_complete(const Case& c);
-/// A box forgets what it holds: what the design says about that is another rule.
+/// A box loses its custody. The design has another rule for this.
 bool loses_a_box(const Case& c);
 /// A word for statistics.
 std::string_view kind_of(const Case& c);

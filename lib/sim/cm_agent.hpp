@@ -18,7 +18,7 @@ struct CmPlan {
   std::uint64_t transaction = 0;        ///< the active end's
   std::uint64_t service = 0;            ///< what the REQ asks for: one per connection
   std::uint32_t qpn = 0;                ///< its own
-  std::uint32_t peer_starting_psn = 0;  ///< what the other end is told to start with
+  std::uint32_t peer_starting_psn = 0;  ///< the PSN that the other end must start with
   std::uint8_t path_mtu = 3;            ///< code
   std::uint8_t retry_count = 7;
   std::uint8_t ack_timeout = 14;  ///< code
@@ -38,7 +38,7 @@ class CmAgent {
 
   void connect(Time now);
   void disconnect(Time now);
-  /// An RC packet came for the QP: the RTU was lost, the connection stands all the same (12.9.6).
+  /// An RC packet came for the QP: the RTU was lost, but the connection stands (12.9.6).
   void traffic_came() {
     if (state_ == State::rep_sent) enter(State::established);
   }
@@ -48,7 +48,7 @@ class CmAgent {
 
   State state() const { return state_; }
   const CmPlan& plan() const { return plan_; }
-  /// The other end's ID, 0 before it was heard.
+  /// The other end's ID; 0 until it is known.
   std::uint32_t remote_id() const { return remote_id_; }
 
  private:
@@ -61,7 +61,7 @@ class CmAgent {
   Outlet& outlet_;
   State state_ = State::idle;
   std::uint32_t remote_id_ = 0;
-  std::uint32_t remote_qpn_ = 0;  ///< the peer says so in its REQ or REP
+  std::uint32_t remote_qpn_ = 0;  ///< from the peer's REQ or REP
   std::uint64_t transaction_ = 0;
   wire::CmAttribute waits_with_{};
   unsigned tries_ = 0;

@@ -97,8 +97,7 @@ void draw_box(BoxPlan& box, const HostPlan& requester, Random& random) {
   if (random.chance(1, 30)) box.answers_pass_by_at_us = random.between(1, span);
 }
 
-// QPs that come back without RDMA-CM, after a blink or a month. Nothing is learned from traffic in a box's first
-// second.
+// QPs that come back without RDMA-CM, after a moment or a month. A box learns nothing from traffic in its first second.
 void draw_lives(Case& c, Random& random) {
   c.connected = random.chance(2, 3);
   c.close = c.connected != 0 ? c.close : number_of(Closing::nobody);
@@ -111,20 +110,21 @@ void draw_lives(Case& c, Random& random) {
   c.come_back_psn = random.pick({0, 0, 0, 0x8000, 0x240000});
   c.come_back_same = number_of(random.pick({NextWork::other, NextWork::same, NextWork::same_first_message}));
   c.reject = c.same_exchange = 0;
-  // RDMA-CM draws PSNs at random: a life without it does not begin where one that was not answered yet did.
+  // RDMA-CM draws PSNs at random, so in reality an unannounced life does not begin where an unanswered one did. Here it
+  // may, so boxes do not confirm by RDMA-CM.
   if (c.connected == 0) c.box_a.confirm_cm = c.box_b.confirm_cm = 0;
   if (random.chance(1, 3)) c.leave_us = random.between(100, 200000);
-  // A box that stands still keeps frames in its ring longer than any network, over the end of a life. And the judge
-  // knows one next hop for all lives.
+  // A box that stands still keeps frames in its ring longer than any network, past the end of a life. And the judge
+  // knows only one next hop for all lives.
   for (BoxPlan* box : {&c.box_a, &c.box_b}) box->pause_at_us = box->pause_us = 0;
   c.next_hop_dies_at_us = 0;
-  // What else happens, happens to the lives.
+  // All other events come after the first life has begun.
   if (c.outage_us != 0) c.outage_at_us += c.starts_us;
   for (BoxPlan* box : {&c.box_a, &c.box_b})
     for (Number* at : {&box->drain_at_us, &box->undrain_at_us, &box->crash_at_us, &box->repolicy_at_us,
                        &box->bypass_at_us, &box->answers_pass_by_at_us})
       if (*at != 0) *at += c.starts_us;
-  // Custody fails, its QPs live again, and what they are told then is written down as before.
+  // Custody fails, and its QPs begin new lives, whose acknowledgements are recorded as before.
   if (random.chance(1, 8)) {
     c.give_up_ms = random.pick({50, 300});
     c.outage_segment = 1;
@@ -138,19 +138,19 @@ void draw_lives(Case& c, Random& random) {
       box->crash_at_us += c.leave_us + random.below(c.come_back_us + 100'000);
 }
 
-// A server with several clients is started again, and they come back in another order. They begin in step, as NCCL's
-// queue pairs do, or at PSNs of their own, as those of RDMA-CM.
+// A server with several clients restarts, and they come back in another order. They begin in step, as NCCL's queue
+// pairs do, or at PSNs of their own, as with RDMA-CM.
 void draw_crosswise(Case& c, Random& random) {
   c.connections = std::max<Number>(c.connections, random.between(2, 3));
   c.come_back_crosswise = 1;
   c.apart_us = random.pick({0, 300, 4000, 100000});
   const Number apart = random.pick({0, 1, 40, 4096});
   c.psns_apart = c.connected != 0 ? apart : 4096;
-  // A forged READ from below where one connection begins would be its neighbour's first request.
+  // A forged READ just below one connection's first PSN would be its neighbour's first request.
   if (c.psns_apart == 1 || c.psns_apart == 40) c.a.forged_reads = c.b.forged_reads = 0;
 }
 
-// From a hiccup to twice what custody waits for an answer.
+// From a hiccup to twice the time that custody waits for an answer.
 void draw_pause(Case& c, BoxPlan& box, Random& random) {
   const Number span = 20000 + (&box == &c.box_a ? c.a : c.b).messages * 1000;
   box.pause_at_us = random.between(1, span);
@@ -159,11 +159,11 @@ void draw_pause(Case& c, BoxPlan& box, Random& random) {
   box.pause_us = random.chance(1, 2) ? random.between(give_up_us, 2 * give_up_us)
                                      : random.between(1000, random.pick({10000, 100000, 1000000, 2 * give_up_us}));
   box.ring = random.pick({8, 64, 512, 1024, 4096});
-  // Patient hosts ask again all the while: a few hundred times say as much as many thousands.
+  // Patient hosts repeat their requests all this time: a few hundred repeats show as much as many thousands.
   for (HostPlan* host : {&c.a, &c.b}) host->ack_timeout_us = std::max(host->ack_timeout_us, box.pause_us / 400);
 }
 
-// An application that is away for about as long as custody waits for an answer: its responder says RNR all the while.
+// An application that is away for about as long as custody waits for an answer: its responder sends RNR NAKs meanwhile.
 void draw_absence(Case& c, HostPlan& host, Random& random) {
   HostPlan& peer = &host == &c.a ? c.b : c.a;
   peer.messages = std::min<Number>(peer.messages, 6);
@@ -202,7 +202,7 @@ Case draw_case(std::uint64_t seed) {
   c.wan_delay_us = random.pick({20, 200, 1000, 5000, 20000});
   if (random.chance(1, 4)) {
     c.wan_mbps = random.pick({10, 100, 1000});
-    // Less than what one READ brings would starve plain RoCE for ever.
+    // A queue smaller than one READ's response would starve plain RoCE for ever.
     if (random.chance(1, 2)) c.wan_queue = random.between(40000, 200000);
   }
   if (random.chance(1, 15)) {
@@ -224,7 +224,7 @@ Case draw_case(std::uint64_t seed) {
   if (random.chance(1, 8)) c.b.foreign_us = random.between(50, 2000);
   if (random.chance(1, 8)) c.a.forged_us = random.between(100, 5000);
   if (random.chance(1, 8)) c.b.forged_us = random.between(100, 5000);
-  // A timer shorter than the path makes every host flood it.
+  // With a timer shorter than the round trip, every host floods the path.
   const bool slow = c.wan_mbps != 0 || c.box_a.wan_mbps != 0 || c.box_b.wan_mbps != 0;
   const Number least = 3 * c.wan_delay_us + (slow ? 250000 : 0);
   for (HostPlan* host : {&c.a, &c.b}) host->ack_timeout_us = std::max(host->ack_timeout_us, least);
@@ -247,14 +247,15 @@ Case draw_case(std::uint64_t seed) {
   for (BoxPlan* box : {&c.box_a, &c.box_b}) {
     if (!random.chance(1, 3)) continue;
     box->workers = random.between(2, 4);
-    // What is not RoCE stays with whom it comes to, and nothing orders it with frames that have another home.
+    // Frames that are not RoCE stay with the worker that receives them, and nothing orders them with frames of another
+    // home.
     if (!foreign && random.chance(1, 2)) box->receiver = random.between(1, box->workers - 1);
     box->hand_over_us = random.pick({0, 0, 3, 100});
   }
-  // A box that sees nothing of what comes back sees neither the end of the one nor the beginning of the other.
+  // A box that sees no answers sees neither the end of one connection nor the beginning of the next.
   const bool one_way = c.box_a.answers_pass_by_at_us != 0 || c.box_b.answers_pass_by_at_us != 0;
   if (c.reconnect != 0 && !one_way) c.same_exchange = random.chance(1, 3);
-  // What an operator does.
+  // Actions of an operator.
   for (BoxPlan* box : {&c.box_a, &c.box_b}) {
     const Number span = 20000 + (box == &c.box_a ? c.a : c.b).messages * 1000;
     if (random.chance(1, 15)) {
@@ -272,9 +273,9 @@ Case draw_case(std::uint64_t seed) {
     c.next_hop_host = random.below(2);
     auto news = random.pick({NextHopNews::frames_of_host, NextHopNews::far_host, NextHopNews::gateway});
     const BoxPlan& box = c.next_hop_host == 0 ? c.box_a : c.box_b;
-    // A box that begins later need not have heard the gateway's old address.
+    // A box that starts late may have missed the gateway's old address.
     if (news == NextHopNews::gateway && box.start_at_us != 0) news = NextHopNews::far_host;
-    // Nothing in ARP tells that it is damaged: on a real link that is for the FCS.
+    // ARP has no checksum: on a real link the FCS detects the damage.
     if (news == NextHopNews::gateway) c.harm[kLongHaul][1 - c.next_hop_host].corrupt = 0;
     c.next_hop_told = number_of(news);
     c.next_hop_dies_at_us = random.between(news == NextHopNews::gateway ? 15000 : 1, 40000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random cases for worlds that run with boxes and without: what fast hosts make of a slower link. Real NICs post at
-// line rate from the first packet on, and hold more than custody, queues and round trips together do.
+// Random cases for worlds that run with boxes and without: fast hosts on a slower link. Real NICs post at line rate
+// from the first packet on, and have more outstanding than custody, queues and round trips hold together.
 #include <algorithm>
 
 #include "sim/pair.hpp"
@@ -54,11 +54,11 @@ void draw_custody(const Case& c, BoxPlan& box, const HostPlan& host, Random& ran
   if (random.chance(1, 6)) box.policy = number_of(BoxPolicy::window);
   if (random.chance(1, 4)) box.confirm_cm = 1;
   if (random.chance(1, 4)) box.window_bytes = random.between(200, 200000);
-  // A worker that is slower than the link is an operator's mistake.
+  // A worker slower than the link is an operator's mistake.
   if (random.chance(1, 4)) box.frame_ns = least_frame_time(c) * random.between(1, 9) / 40;
 }
 
-// What a deterministic world has of misfortune is written down.
+// The mishaps of a deterministic world are scripted.
 void draw_script(Case& c, Random& random) {
   if (random.chance(1, 3)) {
     for (Number n = random.between(1, 3); n > 0; --n) {
@@ -110,7 +110,7 @@ Case draw_pair(std::uint64_t seed, bool by_chance) {
   c.mtu = random.pick({1, 3, 3, 5});
   c.connections = random.pick({1, 1, 2, 4, 8, 16});
   c.apart_us = random.pick({0, 0, 1, 300, 5000});
-  // Nothing is learned from traffic in a box's first second.
+  // A box learns nothing from traffic in its first second.
   c.connected = random.chance(1, 3);
   if (c.connected != 0) c.starts_us = 1'100'000;
   c.wan_delay_us = random.pick({20, 200, 1000, 5000, 20000});
@@ -120,7 +120,7 @@ Case draw_pair(std::uint64_t seed, bool by_chance) {
   draw_posted(c, c.a, random, most_frames);
   if (random.chance(1, 3)) draw_posted(c, c.b, random, most_frames);
   const Number posted = size_of(c, c.a).bytes * c.connections;
-  // Less than what one READ brings would starve plain RoCE for ever.
+  // A queue smaller than one READ's response would starve plain RoCE for ever.
   c.wan_queue = std::max<Number>(80000, random.pick({0, posted / 20, posted / 4, posted}));
   for (HostPlan* host : {&c.a, &c.b}) {
     host->port_mbps = c.wan_mbps * random.pick({1, 2, 10, 100});
@@ -132,7 +132,7 @@ Case draw_pair(std::uint64_t seed, bool by_chance) {
     host.port_mbps = std::max(host.port_mbps, 2 * host.load_mbps);
     host.load_bytes = random.pick({200, 1024, 4000});
     host.load_at_us = random.chance(1, 2) ? c.starts_us : c.starts_us + random.below(20000);
-    // Longer than most hosts are patient.
+    // Longer than the patience of most hosts.
     host.load_us = random.between(1000, 30'000'000 / host.load_mbps * host.load_bytes / 1024);
   }
   draw_custody(c, c.box_a, c.a, random);

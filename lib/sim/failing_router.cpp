@@ -22,12 +22,12 @@ const wire::MacAddress& destination_of(const rte_mbuf* frame) {
 
 unsigned failing_host(const Case& c) { return static_cast<unsigned>(c.next_hop_host); }
 
-/// Something comes over the long link to the host's box.
+/// Sends a frame over the long link to the host's box.
 void hear(Scene& scene, Topology& topology, std::span<const std::uint8_t> frame) {
   topology.offer(kLongHaul, way_from(1 - failing_host(scene.plan)), to_mbuf(scene.pools.small[0], frame));
 }
 
-// It is told `times` times, so that losing some matters to nobody.
+// Sent `times` times, so that single losses do not matter.
 void tell(Scene& scene, Topology& topology, unsigned times) {
   constexpr Duration kRepeated = milliseconds(200);
   const Case& c = scene.plan;
@@ -55,7 +55,7 @@ bool lost_at_next_hop(const Scene& scene, unsigned host, const rte_mbuf* frame) 
   return next_hop_is_dead(scene, host) && destination_of(frame) == address_of(scene.plan, 1 - host).mac;
 }
 
-// The box that sent the frame may have it in custody still.
+// Copies the frame, because the box that sent it may still have it in custody.
 rte_mbuf* from_new_next_hop(const Scene& scene, unsigned host, rte_mbuf* frame) {
   if (destination_of(frame) != new_next_hop()) return frame;
   rte_mbuf* copy = rte_pktmbuf_copy(frame, scene.pools.frames, 0, UINT32_MAX);

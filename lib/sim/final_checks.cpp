@@ -51,7 +51,7 @@ void check_limits(Scene& scene, const Topology& topology, const Applications& ap
 void check_end(Scene& scene, const Topology& topology, const Applications& applications, const Operators& operators) {
   const Judge& judge = scene.judge;
   for (const Connection* connection : applications.all()) {
-    // A requester that ends takes both directions with it.
+    // When a requester ends, both directions end.
     const auto either = [&](auto&& of) { return of(connection->flow[0]) || of(connection->flow[1]); };
     const bool unconfirmed = either([&](std::size_t flow) { return ended_unconfirmed(scene, flow); });
     const bool haunted = either([&](std::size_t flow) { return judge.haunted(flow); });

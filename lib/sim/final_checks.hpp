@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the judge is asked of a whole world: after each event whether boxes keep their limits, and at its end whether
+// The judge's checks of a whole world: after each event, whether boxes keep their limits; at its end, whether
 // everything that had to end well did.
 #pragma once
 
@@ -15,9 +15,9 @@ namespace longhaul::sim {
 
 /// After each event: no box holds more than it may.
 void check_limits(Scene& scene, const Topology& topology, const Applications& applications);
-/// When all is over.
+/// At the end of the world.
 void check_end(Scene& scene, const Topology& topology, const Applications& applications, const Operators& operators);
-/// Instead, when a world does not end.
+/// In its place, when a world does not end.
 void report_no_end(Scene& scene, const Topology& topology, const Applications& applications);
 
 std::vector<Delivery> deliveries(const Scene& scene, const Applications& applications);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames as hosts and judges look at them, and the line that a trace prints for each.
+// Frames as hosts and judges see them, and the line that a trace prints for each.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Outlet {
  public:
   virtual ~Outlet() = default;
   virtual void put(std::span<const std::uint8_t> frame) = 0;
-  /// Requests wait until then: the port still sends what was put before.
+  /// Requests wait until then: the port is still sending earlier frames.
   virtual Time free_at() const { return 0; }
 };
 
@@ -31,7 +31,7 @@ struct View {
   std::span<const std::uint8_t> bytes;
   wire::Frame frame;
   wire::ParseStatus status;
-  bool roce = false;    ///< the BTH may be read; with a known opcode also what is behind it
+  bool roce = false;    ///< the BTH can be read; with a known opcode also the headers after it
   bool intact = false;  ///< RoCE whose ICRC, IPv4 checksum and UDP checksum (hosts send none) are right
 
   bool reliable() const;  ///< an RC frame, of a known opcode or not
@@ -41,8 +41,8 @@ struct View {
 
 rte_mbuf* to_mbuf(rte_mempool* pool, std::span<const std::uint8_t> bytes);
 
-/// 64 bits that tell frames apart (FNV-1a over words). `without_ack_req` leaves out what a box may change in a packet
-/// it sends again: AckReq and with it the ICRC; and the `first` bytes.
+/// 64 bits that tell frames apart (FNV-1a over words). `without_ack_req` omits what a box may change in a packet that
+/// it sends again (AckReq, and with it the ICRC), and the `first` bytes.
 std::uint64_t fingerprint(std::span<const std::uint8_t> bytes);
 std::uint64_t fingerprint_without_ack_req(const View& view, std::size_t first = 0);
 

@@ -21,8 +21,8 @@ void Host::receive(const rte_mbuf* frame, Time now) {
   found->second->receive(view, now);
 }
 
-// A REQ finds its service, everything else both communication IDs. Of queue pairs that have the same ones the newest is
-// meant.
+// A REQ is matched by its service, everything else by both communication IDs. If several queue pairs match, the newest
+// is meant.
 void Host::cm(const wire::CmMessage& message, Time now) {
   using wire::CmAttribute;
   if (listener_.receive(message, now)) return;
@@ -58,7 +58,7 @@ void Host::poll(Time now) {
     if (qp.next_deadline() > now) continue;
     const bool free = port_.free_at() <= now;
     qp.poll(now);
-    // Whoever sent last is last the next time.
+    // The queue pair that sent last comes last the next time.
     if (free && port_.free_at() > now) turn_ = number + 1;
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A host: its queue pairs behind one port. What does not concern them, or is damaged, its NIC drops.
+// A host: its queue pairs behind one port. Its NIC drops damaged frames, and frames for no queue pair.
 #pragma once
 
 #include <map>
@@ -19,10 +19,10 @@ class Host {
   Host(const wire::IpAddress& address, wire::VlanKey vlan, const Outlet& port, Listener listener)
       : address_(address), vlan_(vlan), port_(port), listener_(std::move(listener)) {}
 
-  /// Takes the place of an older one with its QPN.
+  /// Replaces an older queue pair with the same QPN.
   void add(std::shared_ptr<QueuePair> queue_pair);
 
-  /// Looks at the frame; it stays the caller's.
+  /// Looks at the frame; the caller keeps ownership.
   void receive(const rte_mbuf* frame, Time now);
   Time next_deadline() const;
   void poll(Time now);
@@ -36,7 +36,7 @@ class Host {
   Listener listener_;
   std::vector<std::shared_ptr<QueuePair>> queue_pairs_;  ///< newest last; old ones still answer CM
   std::map<std::uint32_t, QueuePair*> by_qpn_;
-  std::size_t turn_ = 0;  ///< of the queue pairs, when they wait for the port
+  std::size_t turn_ = 0;  ///< the queue pair that comes first when several wait for the port
 };
 
 }  // namespace longhaul::sim

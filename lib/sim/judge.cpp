@@ -17,7 +17,7 @@ namespace longhaul::sim {
 
 namespace {
 
-// How long a frame stays in a box on its way to another worker: the most that a case has, and what waits behind it.
+// The longest time that a frame takes in a box on its way to another worker, and the frames that wait behind it.
 constexpr Duration kHandOver = milliseconds(2);
 
 }  // namespace
@@ -58,7 +58,7 @@ std::string Judge::at(const Flow& flow, const View& view) const {
                      flow.plan.work->position_of(view.psn()), describe(view));
 }
 
-// ---- which flow a frame is of -----------------------------------------------------------------
+// ---- the flow of a frame ----------------------------------------------------------------------
 
 bool Judge::is_answer(const View& view) { return view.frame.opcode != nullptr && view.frame.opcode->is_response(); }
 
@@ -66,7 +66,7 @@ bool Judge::is_ack(const View& acknowledge) {
   return wire::aeth_kind(acknowledge.frame.aeth().syndrome) == wire::AethKind::ack;
 }
 
-// A DREQ between these hosts. With another VLAN ID, which no ICRC covers, it is nobody's.
+// A DREQ between these hosts. With another VLAN ID, which no ICRC covers, it belongs to no connection.
 std::optional<wire::CmMessage> Judge::dreq_in(const View& view) const {
   const auto is_here = [&view](const auto& flow) { return flow->plan.vlan == view.frame.vlan; };
   if (!view.intact || !std::ranges::any_of(flows_, is_here)) return std::nullopt;
@@ -86,8 +86,8 @@ Judge::Flow* Judge::flow_of(const View& view) const {
   const HostAddress& from = answer ? plan.responder : plan.requester;
   if (!(view.frame.vlan == plan.vlan) || !(view.frame.source == from.ip) || !(view.frame.destination == to.ip))
     return nullptr;
-  // A box that was not told of the end of an older life, or that stood still over it, still sends for that, and takes
-  // in what came for it: PSNs tell them apart, or that a requester has not sent so much yet. A NAK may be for the next.
+  // A box that missed the end of an older life, or stood still over it, still sends for this life and takes in its
+  // frames. PSNs tell the lives apart, or the requester has not sent this far yet. A NAK may be for the next position.
   const std::int32_t beyond = answer && view.frame.opcode->has(wire::kHasAeth) && !is_ack(view) ? 1 : 0;
   const auto fits = [&view, beyond](const Flow& flow) {
     const std::int32_t position = flow.plan.work->position_of(view.psn()) - beyond;
@@ -187,9 +187,9 @@ bool Judge::answers_near(const Flow* flow, unsigned box, const View& view) const
   return flow != nullptr && is_answer(view) && is_near(*flow, box);
 }
 
-// A frame with these bytes came in and has not left yet. `answered`: the flow whose answer it is, at its near box. What
-// the box makes for it may have the bytes of what it kept back in the life before; what came while it stood still has
-// only waited.
+// A frame with these bytes came in and has not left yet. `answered`: the flow whose answer it is, at its near box. An
+// answer that the box makes may have the bytes of one that it kept back in the previous life. A frame that came while
+// the box stood still has only waited.
 bool Judge::is_forwarded(Ports& ports, Side in, std::uint64_t print, const Flow* answered, Time now) {
   auto& frames = ports.came[static_cast<int>(in)];
   const auto came = frames.find(print);
@@ -211,7 +211,7 @@ void Judge::note_addresses(Ports& ports, Side side, const View& view) {
     if (const auto said = wire::parse_neighbour(view.bytes)) ports.next_hops.insert(said->mac);
 }
 
-// A request that has left before, to a next hop that its host has used or heard of.
+// This request has left before, and goes to a next hop that its host has used or heard of.
 bool Judge::is_request_again(const Ports& ports, const Flow& flow, const View& view) {
   const std::int32_t position = flow.plan.work->position_of(view.psn());
   if (position < 0 || static_cast<std::size_t>(position) >= flow.left.size()) return false;
@@ -224,8 +224,8 @@ bool Judge::is_request_again(const Ports& ports, const Flow& flow, const View& v
           ports.requests_unaddressed_unmarked.contains(fingerprint_without_ack_req(view, kAddresses)));
 }
 
-// Forgers do not know both communication IDs. A REP with those of a connection begins its next life, in which a DREQ of
-// the last one would end it.
+// Forgers do not know both communication IDs. A REP with both IDs of a connection begins its next life, which a DREQ of
+// the previous life would end.
 void Judge::note_ids(unsigned box, const View& view, Time now) {
   using wire::CmAttribute;
   if (!view.intact) return;
@@ -254,7 +254,7 @@ void Judge::note_ids(unsigned box, const View& view, Time now) {
   }
 }
 
-// Or another connection has taken its place.
+// Its end was seen, or another connection has taken its place.
 bool Judge::has_ended(const Flow& flow) const {
   return flow.may_end || by_requester_.at(flow.plan.requester_qpn) != &flow ||
          by_responder_.at(flow.plan.responder_qpn) != &flow;
@@ -274,8 +274,9 @@ void Judge::note_credits(Flow& flow, const View& view) {
   flow.receive_limit = std::max(flow.receive_limit, receives + wire::credits_of(wire::aeth_value(syndrome)));
 }
 
-// Within it frames keep their order. One worker: all. Several: those from one address to one RC QP, which have one
-// worker; RDMA-CM (datagrams, of many connections) each for itself; what is not RoCE.
+// Frames of one class keep their order. One worker: all frames are one class. Several workers: frames from one address
+// to one RC QP, which has one worker; each RDMA-CM datagram by itself, because it may be of any connection; all frames
+// that are not RoCE.
 std::uint64_t Judge::order_class(const Ports& ports, std::uint64_t print, const View& view) {
   if (!ports.several_workers || !view.roce) return 0;
   if (view.qpn() == wire::kGsiQpn) return print;
@@ -285,12 +286,12 @@ std::uint64_t Judge::order_class(const Ports& ports, std::uint64_t print, const 
   const std::uint32_t qpn = view.qpn();
   std::memcpy(key.data() + 32, &qpn, sizeof(qpn));
   std::memcpy(key.data() + 36, &view.frame.vlan.value, sizeof(view.frame.vlan.value));
-  key[40] = view.reliable() ? 1 : 0;  // the same QPN of another service is nobody's
+  key[40] = view.reliable() ? 1 : 0;  // the same QPN of another service belongs to no connection
   return fingerprint(key);
 }
 
 bool Judge::to_another_worker(const Ports& ports, const View& view, Time now) const {
-  // A forged REQ that is answered moves the QPN in it, too.
+  // An answered forged REQ moves the QPN in it, too.
   const auto announced = ports.announced.find(view.qpn());
   if (announced != ports.announced.end() && now - announced->second <= kHandOver) return true;
   return std::ranges::any_of(flows_, [&view](const auto& flow) {
@@ -299,7 +300,7 @@ bool Judge::to_another_worker(const Ports& ports, const View& view, Time now) co
   });
 }
 
-// What is not understood leaves unchanged and in order (rule 3).
+// Frames that the box does not understand leave unchanged and in order (rule 3).
 void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now) {
   auto& classes = ports.foreign[static_cast<int>(in)];
   const auto found = classes.find(order_class(ports, print, view));
@@ -308,8 +309,8 @@ void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View
     const auto one = std::ranges::find(waiting, print);
     const auto before = static_cast<std::uint64_t>(one - waiting.begin());
     const bool rest_dropped = before <= ports.dropped - ports.dropped_found;
-    // From its REP to its DREP a connection has a worker of its own, and what came before either may still wait for
-    // another: damaged and forged frames.
+    // From its REP to its DREP a connection has a worker of its own. Damaged and forged frames from before either may
+    // still wait for another worker.
     if (one != waiting.end() && (rest_dropped || (ports.several_workers && to_another_worker(ports, view, now)))) {
       if (rest_dropped) ports.dropped_found += before;
       waiting.erase(rest_dropped ? waiting.begin() : one, one + 1);
@@ -328,10 +329,9 @@ void Judge::note_seen(Flow& flow, const View& view, Time now) {
   if (flow.seen_at == kNever) flow.seen_at = now;
 }
 
-// A request reaches the responder, which takes it if its PSN fits. One that left the near box before this life's first
-// came there is the former life's. Where the way has let it be overtaken by that first one, or no RDMA-CM announces a
-// life, nobody can tell: plain RoCE has such ghosts too, of whatever was under way (docs/design.md, section 4: what
-// nobody can tell).
+// A request reaches the responder, which takes it if its PSN fits. If it left the near box before this life's first
+// request came there, it belongs to the previous life. If the path let that first request overtake it, or if RDMA-CM
+// announces no life, nobody can tell. Plain RoCE has such ghosts too (docs/design.md, section 4: what nobody can tell).
 void Judge::note_arrived(Flow& flow, std::uint64_t print, bool fits) const {
   if (flow.seen_at == kNever) return;
   const auto& left = ports_[flow.plan.requester_host].left;
@@ -350,9 +350,10 @@ void Judge::note_asked(Flow& flow, std::int32_t position, Time now) {
   flow.asked = std::min(flow.asked, position);
 }
 
-// The requester of a failed flow hears of it when it asks (rule 6): its application may wait for nothing else.
+// The requester of a failed flow must hear of the failure when it asks (rule 6): its application may wait for nothing
+// else.
 void Judge::note_unheard(Flow& flow, Time now) {
-  constexpr unsigned kAsks = 4;  // the box may have had no buffer for the first NAK, and says no more after three
+  constexpr unsigned kAsks = 4;  // the box may have had no buffer for the first NAK, and stops after three
   constexpr Duration kPatience = milliseconds(20);
   if (flow.failed_at == kNever || flow.doubted || flow.closed) {
     flow.unheard = 0;
@@ -368,8 +369,8 @@ void Judge::note_unheard(Flow& flow, Time now) {
         now);
 }
 
-// All that its requester sent below the PSN up to which the life before was acknowledged was lost before the box: to
-// the box it is that life going on (docs/design.md, section 4: what nobody can tell).
+// Every request below the PSN up to which the previous life was acknowledged was lost before the box. To the box this
+// life is the previous one going on (docs/design.md, section 4: what nobody can tell).
 bool Judge::began_unseen(const Flow& flow) {
   for (const Flow* older = flow.before; older != nullptr; older = older->before)
     if (!seems_to_go_on(*older, flow)) return false;
@@ -382,15 +383,15 @@ bool Judge::ended_unconfirmed(std::size_t number, bool forgers) const {
   return began_unseen(flow) || (forgers && ports_[flow.plan.requester_host].several_workers);
 }
 
-// It began at or beyond what the life before had reached.
+// The flow began at or beyond the position that the older life had reached.
 bool Judge::seems_to_go_on(const Flow& older, const Flow& flow) {
   if (flow.seen_low == 0 || flow.seen_low == ~0u) return false;
   const std::uint32_t seen = flow.plan.work->psn_at(flow.seen_low);
   return !wire::psn_lt(seen, older.plan.work->psn_at(std::max(older.told, older.accepted)));
 }
 
-// Custody of an older connection waits for answers to the same requester QPN, from the same PSN on: nobody can tell
-// them from this one's.
+// Custody of an older connection waits for answers to the same requester QPN, from the same PSN on. Nobody can tell
+// them from this flow's answers.
 bool Judge::answers_mingle(const Flow& flow) const {
   return flow.lives_before && std::ranges::any_of(flows_, [&flow](const auto& other) {
            return other->plan.requester_qpn == flow.plan.requester_qpn &&
@@ -406,7 +407,7 @@ void Judge::note_tail(Flow& flow, const View& view) {
   const std::size_t number = flow.plan.work->at(static_cast<std::uint32_t>(position)).number;
   const auto begin = static_cast<std::uint32_t>(position);
   flow.asked_from[number] = std::max(flow.asked_from[number], begin);
-  // It has what is before: some may have passed here out of order and come to it in order.
+  // The requester has everything before this: some responses may have passed here out of order and arrived in order.
   flow.response_next[number] = std::max(flow.response_next[number], begin);
 }
 
@@ -414,7 +415,7 @@ void Judge::request_left(Flow& flow, const View& view) {
   const std::int32_t position = flow.plan.work->position_of(view.psn());
   if (position < 0 || static_cast<std::uint32_t>(position) >= flow.left.size()) return;
   const auto begin = static_cast<std::uint32_t>(position);
-  // What the box does not know it cannot have counted.
+  // The box cannot count requests whose opcode it does not know.
   if (view.frame.opcode == nullptr) return;
   const bool read = view.frame.opcode->operation == wire::Operation::read_request;
   const std::uint32_t end = read ? flow.plan.work->at(begin).end : begin + 1;
@@ -427,8 +428,8 @@ void Judge::advance(Flow& flow) const {
   while (flow.contiguous < flow.left.size() && flow.left[flow.contiguous]) ++flow.contiguous;
 }
 
-// First position that is not in custody as far as the box can tell: where it has let no answer of a life pass, the next
-// one's same requests, byte by byte, are that life repeating itself (docs/design.md, section 4: what nobody can tell).
+// First position that is not in custody as far as the box can tell. If the box has passed no answer of a life,
+// identical requests of the next life look like repeats of this life (docs/design.md, section 4: what nobody can tell).
 std::uint32_t Judge::kept_until(const Flow& flow) const {
   std::uint32_t end = flow.contiguous;
   const auto left_in = [&flow](const Flow* life, std::uint32_t position) {
@@ -440,7 +441,7 @@ std::uint32_t Judge::kept_until(const Flow& flow) const {
   return end;
 }
 
-/// The messages from the first READ or atomic on whose answer has not passed whole.
+/// The messages from the first READ or atomic whose answer has not passed completely.
 std::span<const Message> Judge::unanswered_from(Flow& flow) {
   const auto& messages = flow.plan.work->messages();
   std::size_t& first = flow.answered;
@@ -457,8 +458,8 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
   const auto position = static_cast<std::uint32_t>(signed_position);
   if (view.frame.opcode->operation != wire::Operation::acknowledge) {
     const Message& m = flow.plan.work->at(position);
-    // Of a response whose READ has an unanswered one before it the requester makes nothing yet; unless the responder
-    // has said already that the earlier one's answer is lost.
+    // The requester cannot use this response yet if an earlier READ is unanswered, unless the responder has already
+    // said that the earlier READ's answer is lost.
     for (const Message& before : unanswered_from(flow)) {
       if (before.number >= m.number) break;
       if (before.wants_response() && flow.response_next[before.number] < before.end &&
@@ -471,7 +472,7 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
     return;
   }
   const std::uint32_t reached = std::min(position + 1, flow.accepted);
-  // One beyond an unfinished READ says that its response is lost, and completes what is before.
+  // An ACK beyond an unfinished READ says that its response is lost, and completes everything before it.
   const auto completes = [&flow](std::uint32_t end) {
     const auto unanswered = unanswered_from(flow);
     return unanswered.empty() ? end : std::min(end, unanswered.front().begin);
@@ -481,8 +482,8 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
     flow.responder_said = std::max(flow.responder_said, reached);
     return;
   }
-  // To the requester it has been said to be delivered: the NAK is the box's to deal with (section 6), until it gives up
-  // and says so. Once its DREP has come there is no requester.
+  // The requester was told that this request is delivered. So the box must deal with the NAK (section 6), until it
+  // gives up and says so. After its DREP there is no requester.
   if (position < flow.told && position >= flow.accepted && position >= flow.given_up && flow.failed_at == kNever &&
       !flow.closed && !flow.parted && !flow.doubted && !began_unseen(flow))
     report(Rule::fail_loudly, "a NAK for what the requester was told is delivered was passed on: " + at(flow, view),
@@ -497,7 +498,7 @@ void Judge::dreq_left(unsigned box, std::uint32_t id, Time now) {
   const auto found = ports.dreqs.find(id);
   if (found == ports.dreqs.end()) return;
   const Duration held = now - found->second;
-  // The first one of a connection waits for what its requester was told; repeats go.
+  // The first DREQ of a connection waits for everything that its requester was told is delivered; repeats pass.
   for (const auto& flow : flows_) {
     if (!is_near(*flow, box) || flow->plan.requester_qpn != id >> 8) continue;
     if (by_requester_.at(flow->plan.requester_qpn) != flow.get()) continue;
@@ -514,7 +515,7 @@ void Judge::dreq_left(unsigned box, std::uint32_t id, Time now) {
   ports.dreqs_released.insert(id);
 }
 
-// While it waited its sender's QP, or the other end's, has lived again: the DREQ would end that life.
+// While the DREQ waited, its sender's QP or the other end's began a new life, which the DREQ would end.
 bool Judge::of_former_life(unsigned box, std::uint32_t id, Time since) const {
   return std::ranges::any_of(flows_, [&](const auto& flow) {
     if (!is_near(*flow, box) || flow->plan.comm_ids[box] != id) return false;
@@ -536,7 +537,7 @@ void Judge::box_starts(unsigned box, Time now) {
     flow->started_at = now;
     flow->waits_in_record = false;
     flow->doubted = false;
-    // What passed while it was away it cannot know.
+    // The box cannot know what passed while it was away.
     for (const Message& m : flow->plan.work->messages())
       if (m.wants_response() && m.end <= flow->accepted) flow->response_next[m.number] = m.end;
   }
@@ -581,10 +582,10 @@ void Judge::check_limits(unsigned box, const engine::Engine& engine, std::uint64
 
 // ---- the end ----------------------------------------------------------------------------------
 
-// A later life of the requester's QPN did the same, byte by byte, and the responder of the first had answered nothing:
-// on the wire that is one connection whose requester repeats itself. Or the two have different responders, whose
-// answers begin at one PSN and come to the same QPN: the second's pass for those that the first one's custody waits
-// for.
+// A later life of the requester's QPN did the same, byte by byte, and the responder had answered nothing in the first:
+// on the wire this is one connection whose requester repeats itself. Or the two lives have different responders, whose
+// answers begin at one PSN and go to the same QPN. Then the second's answers pass for those that the first one's
+// custody waits for.
 bool Judge::repeated_whole(const Flow& flow) const {
   bool later = false;
   for (const auto& one : flows_) {
@@ -614,7 +615,7 @@ void Judge::check_end(std::size_t number, const Requester& requester, const Resp
     report(Rule::fail_loudly,
            fmt::format("flow {} failed, and its requester's later requests ended with success", flow.plan.name), now);
 
-  // Memory: what was accepted of the WRITEs, in order, and nothing else.
+  // Memory: the accepted parts of the WRITEs, in order, and nothing else.
   std::vector<std::uint8_t> expected(flow.plan.work->write_bytes());
   for (const Message& m : messages) {
     if (!m.writes() || m.begin >= flow.accepted) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Holds a world to the invariants. It sees every frame at the boxes' ports, what the responders execute and what
-// the requesters are told, and computes from the posted work alone what may be said.
+// Checks a world against the invariants. It sees every frame at the boxes' ports, what the responders execute and what
+// the requesters are told. It computes from the posted work alone what may be said.
 #pragma once
 
 #include <array>
@@ -46,14 +46,13 @@ struct FlowPlan {
 
 class Judge final : public BoxWatch {
  public:
-  /// `start`: the time that messages count from. `dreq_limit`: how long a DREQ may take through a box; kNever: it may
-  /// stay there.
+  /// `start`: time zero of the reports. `dreq_limit`: how long a DREQ may stay in a box; kNever: without limit.
   Judge(Time start, Duration dreq_hold, Duration dreq_limit)
       : start_(start), dreq_hold_(dreq_hold), dreq_limit_(dreq_limit), observers_{{*this, 0}, {*this, 1}} {}
 
-  /// Flows with QPNs of older ones take their places. Returns the number that other calls want.
+  /// A flow with the QPNs of an older one takes its place. Returns the flow's number for the other calls.
   std::size_t add_flow(const FlowPlan& plan);
-  /// It sends the requests of `flow`, and must live as long.
+  /// `requester` sends the requests of `flow`. It must live as long as the judge.
   void set_requester(std::size_t flow, const Requester& requester) { flows_[flow]->requester = &requester; }
   ResponderWatch& responder_watch(std::size_t flow) { return *flows_[flow]->watch; }
   Requester::Complain complainer(std::size_t flow);
@@ -64,23 +63,23 @@ class Judge final : public BoxWatch {
   void on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) override;
   void on_dropped(unsigned box, std::uint64_t frames) override;
 
-  /// Call before its engines are made.
+  /// Call this before the box's engines are made.
   void box_starts(unsigned box, Time now);
-  /// Frames of different QPs then may overtake each other in it.
+  /// Frames of different QPs may then overtake each other in the box.
   void set_several_workers(unsigned box) { ports_[box].several_workers = true; }
-  /// It has lost its memory. `owed`: bytes acknowledged and not delivered that went with it; `remembered`: its next
+  /// The box has lost its memory. `owed`: bytes that were acknowledged but not delivered. `remembered`: the box's next
   /// life finds them in the restart record.
   void box_crashed(unsigned box, std::uint64_t owed, bool remembered);
-  /// It does nothing until then, and all that comes meanwhile waits.
+  /// The box does nothing until then, and everything that comes meanwhile waits.
   void box_stands_still(unsigned box, Time until) { ports_[box].stands_until = until; }
-  /// An operator has it forget all connections.
+  /// An operator makes the box forget all connections.
   void box_forgets(unsigned box);
-  /// Engines have another time than the world: they leave out the pauses of their boxes.
+  /// The world's time. The engines' time differs: it leaves out the pauses of their boxes.
   void time_is(Time now) { now_ = now; }
-  /// After each call of the engine.
+  /// Call this after each call of the engine.
   void check_limits(unsigned box, const engine::Engine& engine, std::uint64_t bytes_limit, Time now);
 
-  /// The end of a flow: what was completed with success is there, or its loss is visible.
+  /// The end of a flow: everything completed with success has arrived, or its loss is visible.
   void check_end(std::size_t flow, const Requester& requester, const Responder& responder, Time now);
   /// The end of a box that ran to the end.
   void check_end(unsigned box, Time now);
@@ -89,20 +88,20 @@ class Judge final : public BoxWatch {
   const std::optional<Violation>& violation() const { return violation_; }
 
   std::uint64_t made_frames() const { return made_frames_; }
-  /// When the responder has accepted all that was posted; kNever: not yet.
+  /// When the responder had accepted everything posted; kNever: not yet.
   Time accepted_all_at(std::size_t flow) const { return flows_[flow]->accepted_all_at; }
   bool flow_failed(std::size_t flow) const { return flows_[flow]->failed_at != kNever; }
-  /// Its near box has given up custody in a doubt that it could not resolve, and said so (docs/design.md, section 4): a
-  /// life that began unseen, or with `forgers`, who can lead requests to another worker.
+  /// Its near box has given up custody in a doubt that it could not resolve, and reported it (docs/design.md, section
+  /// 4). This happens to a life that began unseen, or with `forgers`, who can lead requests to another worker.
   bool ended_unconfirmed(std::size_t flow, bool forgers) const;
-  /// Its responder has had a request of the life before, and took it for its own or for an error (docs/design.md,
-  /// section 4: what nobody can tell).
+  /// Its responder has received a request of the previous life, and took it for its own or for an error
+  /// (docs/design.md, section 4: what nobody can tell).
   bool haunted(std::size_t flow) const { return flows_[flow]->haunted; }
 
  private:
   static constexpr std::int32_t kNobody = std::numeric_limits<std::int32_t>::max();
   struct Flow;
-  /// The responder of one flow as the judge hears it.
+  /// Reports of one flow's responder to the judge.
   class Watch final : public ResponderWatch {
    public:
     Watch(Judge& judge, Flow& flow) : judge_(judge), flow_(flow) {}
@@ -120,48 +119,48 @@ class Judge final : public BoxWatch {
     FlowPlan plan;
     std::unique_ptr<Watch> watch;
     const Requester* requester = nullptr;
-    std::uint32_t accepted = 0;        ///< first position the responder has not accepted
-    Time accepted_all_at = kNever;     ///< when it accepted the last
+    std::uint32_t accepted = 0;        ///< first position that the responder has not accepted
+    Time accepted_all_at = kNever;     ///< when the responder accepted the last position
     std::uint32_t delivered = 0;       ///< messages
-    std::vector<bool> left;            ///< by position: the near box's WAN port accepted it, intact
-    std::uint32_t contiguous = 0;      ///< all before it left the near box or was accepted
-    std::uint32_t told = 0;            ///< first position nobody has acknowledged to the requester through the near box
-    std::uint32_t in_port = 0;         ///< the same, with ACKs that still wait in a port of the near box
+    std::vector<bool> left;            ///< by position: the near box's WAN port accepted the request, intact
+    std::uint32_t contiguous = 0;      ///< everything before this left the near box or was accepted
+    std::uint32_t told = 0;            ///< first position not acknowledged to the requester through the near box
+    std::uint32_t in_port = 0;         ///< the same, counting ACKs that still wait in a port of the near box
     std::uint32_t responder_said = 0;  ///< the same, by ACKs of the responder itself
     std::vector<std::uint32_t> response_next;  ///< by message: next response to leave towards the requester
     std::vector<std::uint32_t> asked_from;     ///< by message: where the last repeat of a READ began
-    std::size_t answered = 0;                  ///< READs and atomics among so many first messages have their answers
+    std::size_t answered = 0;                  ///< every READ and atomic before this message has its answer
     bool credits_known = false;                ///< the near box has seen a real ACK
-    bool credits = false;                      ///< and it carried credits
-    bool credits_passed_on = false;            ///< a pseudo-ACK has carried some
-    std::uint32_t receive_limit = 0;           ///< receives that it announced, counted from the first message on
+    bool credits = false;                      ///< the ACK carried credits
+    bool credits_passed_on = false;            ///< a pseudo-ACK has carried credits
+    std::uint32_t receive_limit = 0;           ///< receives that the responder announced, from the first message on
     Time failed_at = kNever;
-    Time started_at = 0;            ///< when its near box began
+    Time started_at = 0;            ///< when its near box started
     Flow* before = nullptr;         ///< the life before, with the same QPNs
-    bool lives_before = false;      ///< its requester's QPN had another user
-    std::uint32_t seen_low = ~0u;   ///< lowest position that came to the near box
-    Time seen_at = kNever;          ///< when its first request came there
-    bool reached = false;           ///< a request of its own has gone on to the responder
-    bool haunted = false;           ///< by a request of the life before, which was kept back on its way
-    bool misled = false;            ///< its requester, by what was said to the life before
+    bool lives_before = false;      ///< its requester's QPN had an earlier user
+    std::uint32_t seen_low = ~0u;   ///< lowest position that reached the near box
+    Time seen_at = kNever;          ///< when its first request reached the near box
+    bool reached = false;           ///< one of its own requests has reached the responder
+    bool haunted = false;           ///< by a request of the previous life that was delayed on its way
+    bool misled = false;            ///< its requester was misled by an answer to the previous life
     bool doubted = false;           ///< its near box says nothing for it
-    bool visible = false;           ///< its failure, or what was unconfirmed at its close, was said
-    std::uint32_t given_up = 0;     ///< what lay before it, and was not accepted, was said to be lost or unconfirmed
+    bool visible = false;           ///< its failure, or what was unconfirmed at its close, was reported
+    std::uint32_t given_up = 0;     ///< everything not accepted before this was reported as lost or unconfirmed
     bool closed = false;            ///< at its near box
-    bool parted = false;            ///< its DREP has come to its near box
-    bool may_end = false;           ///< its near box has seen an end of its own: DREQ or DREP with both IDs
-    Time heard_at = 0;              ///< when its near box took in the last request,
-    std::uint16_t heard_p_key = 0;  ///< and what P_Key that had
-    std::int32_t asked = kNobody;   ///< after its failure: the oldest position that came since the last fatal NAK
-    std::int32_t asked_earlier = kNobody;       ///< the same, without what came at `asked_at`
-    std::int32_t asked_before_doubt = kNobody;  ///< what came in a doubt was passed on
+    bool parted = false;            ///< its DREP has reached its near box
+    bool may_end = false;           ///< its near box has seen its end: a DREQ or DREP with both IDs
+    Time heard_at = 0;              ///< when its near box took in the last request
+    std::uint16_t heard_p_key = 0;  ///< P_Key of this request
+    std::int32_t asked = kNobody;   ///< after its failure: the oldest position requested since the last fatal NAK
+    std::int32_t asked_earlier = kNobody;       ///< the same, without requests that came at `asked_at`
+    std::int32_t asked_before_doubt = kNobody;  ///< the same before the doubt: later requests were passed on
     Time asked_at = 0;
-    unsigned unheard = 0;    ///< after its failure: bursts of requests since its near box last let one go, or said so
-    Time unheard_since = 0;  ///< the first of them
+    unsigned unheard = 0;    ///< after its failure: bursts of requests since one was sent on or answered
+    Time unheard_since = 0;  ///< when the first of these came
     Time unheard_last = 0;
-    bool remembered = false;       ///< over a crash of its near box: it still knows what it had told
+    bool remembered = false;       ///< its near box still knows after a crash what it had acknowledged
     bool waits_in_record = false;  ///< its near box has not started again
-    bool box_lost_memory = false;  ///< with data of some flow that it had acknowledged
+    bool box_lost_memory = false;  ///< its near box lost data of some flow that it had acknowledged
   };
   struct Ports {
     struct Came {
@@ -169,24 +168,24 @@ class Judge final : public BoxWatch {
       Time last_at = 0;
     };
     std::unordered_map<std::uint64_t, Came> came[2];  ///< by side: frames taken in and not seen to leave
-    /// By side: those that must leave unchanged, and in order with those of the same class.
+    /// By side: frames that must leave unchanged, and in order within their class.
     std::map<std::uint64_t, std::deque<std::uint64_t>> foreign[2];
-    std::uint64_t dropped = 0;        ///< frames that the box says it has dropped,
-    std::uint64_t dropped_found = 0;  ///< and those of them that were missed
+    std::uint64_t dropped = 0;        ///< frames that the box reports as dropped
+    std::uint64_t dropped_found = 0;  ///< frames among these that were missed
     bool several_workers = false;
-    Time stands_until = 0;                                ///< its box does nothing before
-    std::unordered_set<std::uint64_t> requests;           ///< as they came
-    std::unordered_map<std::uint64_t, Time> left;         ///< requests as they left for the WAN, each for the last time
-    std::unordered_set<std::uint64_t> requests_unmarked;  ///< AckReq and ICRC left out
-    // Ethernet addresses left out, and what a packet that is sent again may have for them: what RoCE frames of the host
-    // had, and what ARP and Neighbour Advertisements have told it.
+    Time stands_until = 0;                                ///< its box does nothing before this
+    std::unordered_set<std::uint64_t> requests;           ///< fingerprints as they came
+    std::unordered_map<std::uint64_t, Time> left;         ///< when each request last left for the WAN
+    std::unordered_set<std::uint64_t> requests_unmarked;  ///< fingerprints without AckReq and ICRC
+    // Fingerprints without Ethernet addresses, and the addresses that a resent packet may have: those in the host's
+    // RoCE frames, and those from ARP and Neighbour Advertisements.
     std::unordered_set<std::uint64_t> requests_unaddressed;
     std::unordered_set<std::uint64_t> requests_unaddressed_unmarked;
     std::set<wire::MacAddress> next_hops;
     std::set<wire::MacAddress> senders;
     std::unordered_map<std::uint32_t, std::uint32_t> asking;  ///< QPNs in REQs, by sender's ID
     std::unordered_map<std::uint32_t, Time> announced;        ///< when an exchange last announced a QPN
-    std::map<std::uint32_t, Time> dreqs;                      ///< by sender's ID: first seen, not out yet
+    std::map<std::uint32_t, Time> dreqs;                      ///< by sender's ID: when first seen; not sent on yet
     std::unordered_set<std::uint32_t> dreqs_released;         ///< their repeats go at once
     bool wan_closed = false;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What responders execute (rule 2), and what the engines tell of their flows.
+// What responders execute (rule 2), and what the engines report about their flows.
 #include <fmt/format.h>
 
 #include <ranges>
@@ -53,7 +53,7 @@ void Judge::Watch::on_delivered(const Delivered& got, Time now) {
 
 void Judge::Watch::on_malformed(const std::string& what, Time now) { say(what, now); }
 
-// ---- what the engine tells --------------------------------------------------------------------
+// ---- what the engine reports ------------------------------------------------------------------
 
 void Judge::Observer::on_flow_learned(const custody::FlowIdentity& identity, Time) {
   const auto found = judge_.by_requester_.find(identity.requester_qpn);
@@ -61,7 +61,7 @@ void Judge::Observer::on_flow_learned(const custody::FlowIdentity& identity, Tim
       found->second->plan.responder_qpn != identity.responder_qpn)
     return;
   judge_.by_serial_[{box_, identity.serial}] = found->second;
-  // The box may have met its RDMA-CM messages before, and follows it anew.
+  // The box may have known it from RDMA-CM messages before, and now follows it anew.
   found->second->failed_at = kNever;
   found->second->closed = found->second->doubted = false;
 }
@@ -84,11 +84,11 @@ void Judge::Observer::on_resumed(const custody::FlowIdentity& identity, Time) {
   for_lives(identity, [](Flow& flow) { flow.doubted = false; });
 }
 
-// From here on it follows the newest life of these QPs. That may be the one before, whose requester missed what it was
-// told, and asks.
+// From here on the box follows the newest life of these QPs. That may be the previous life, whose requester missed an
+// acknowledgement and asks again.
 void Judge::Observer::on_began_again(const custody::FlowIdentity& identity, Time now) {
   judge_.by_serial_.erase({box_, identity.serial});
-  // A DREQ that waits may be of the life before, and is dropped. Who means it still repeats it.
+  // A waiting DREQ may belong to the previous life, and is dropped. Its sender repeats it if need be.
   std::erase_if(judge_.ports_[box_].dreqs,
                 [&identity](const auto& dreq) { return dreq.first >> 8 == identity.requester_qpn; });
   on_flow_learned(identity, now);
@@ -108,7 +108,7 @@ Judge::Flow* Judge::Observer::find(const custody::FlowIdentity& identity) const 
 }
 
 void Judge::Observer::on_found_in_record(const custody::FlowIdentity& identity, std::uint64_t) {
-  // Whose it is a box cannot know: another life may have begun before the crash, or since.
+  // A box cannot know which life the record is of: another may have begun before the crash, or since.
   for_lives(identity, [](Flow& flow) {
     flow.failed_at = flow.started_at;
     flow.visible = flow.visible || flow.told > flow.accepted;
@@ -126,7 +126,7 @@ void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std:
   Flow* flow = find(identity);
   if (flow == nullptr) return;
   note_said(identity);
-  // A later life of the same QPs, which the box took over without noticing the end of the one before.
+  // The flow may be a later life of the same QPs, which the box took over without noticing the end of the previous one.
   const auto found = judge_.by_requester_.find(identity.requester_qpn);
   if (found != judge_.by_requester_.end() && found->second->plan.responder_qpn == identity.responder_qpn &&
       found->second->contiguous > 0)
@@ -134,7 +134,7 @@ void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std:
   flow->failed_at = judge_.now_;
 }
 
-// It names QPNs, and is of all lives that they have had: which one it was a box cannot know.
+// The identity names QPNs and stands for all their lives: a box cannot know which one it was.
 void Judge::Observer::for_lives(const custody::FlowIdentity& identity, const std::function<void(Flow&)>& what) {
   for (const auto& flow : judge_.flows_)
     if (judge_.is_near(*flow, box_) && flow->plan.requester_qpn == identity.requester_qpn &&
@@ -161,7 +161,7 @@ void Judge::Observer::on_unconfirmed_at_close(const custody::FlowIdentity& ident
 }
 
 void Judge::Observer::on_closed_untold(const custody::FlowIdentity& identity, std::uint64_t, Time) {
-  constexpr Duration kIdle = seconds(600);  // then a full table may take its place
+  constexpr Duration kIdle = seconds(600);  // after this a full table may reuse its place
   note_said(identity);
   const Flow* flow = find(identity);
   if (flow != nullptr && !flow->doubted && !judge_.has_ended(*flow) && judge_.now_ - flow->heard_at < kIdle)

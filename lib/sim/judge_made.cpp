@@ -16,7 +16,7 @@ void Judge::made(unsigned box, const View& view, Time now) {
     report(Rule::transparent, fmt::format("box {} made a frame for nobody: {}", box, describe(view)), now);
     return;
   }
-  // A box that was not told of the end of an older connection may still speak for that: PSNs tell them apart.
+  // A box that missed the end of an older connection may still speak for it: PSNs tell the two apart.
   Flow* flow = found->second;
   const auto plausible = [&view](const Flow& f) {
     const std::int32_t end = f.plan.work->position_of(view.psn()) + (is_ack(view) ? 1 : 0);
@@ -25,23 +25,24 @@ void Judge::made(unsigned box, const View& view, Time now) {
   if (!plausible(*flow))
     for (const auto& older : flows_)
       if (older->plan.requester_qpn == view.qpn() && plausible(*older)) flow = older.get();
-  // The answers that it goes by are those to the requester's next life: what is said here is said to nobody.
+  // The box goes by answers to the requester's next life, so nobody listens to what it says here.
   bool excused = flow != found->second && answers_mingle(*found->second);
-  // Its responder's QPN has another user, of whose requests all that would have shown it were lost before the box: what
-  // is said here is said to a requester that is gone.
+  // The responder's QPN has another user. All of this user's requests that would have shown this were lost before the
+  // box, which speaks to a requester that is gone.
   const auto takes_it_on = [flow](const auto& other) {
     return other->plan.responder_qpn == flow->plan.responder_qpn &&
            other->plan.requester_qpn != flow->plan.requester_qpn && seems_to_go_on(*flow, *other);
   };
   const bool gone = flow->requester != nullptr && flow->requester->ended();
   if ((gone || !plausible(*flow)) && std::ranges::any_of(flows_, takes_it_on)) excused = true;
-  // Or that user has begun where it ended. Its requester may live again by now, and talk to another.
+  // Or this user has begun where the flow ended. The flow's requester may have a new life by now, with another
+  // responder.
   if (is_for_former(view)) excused = found->second->misled = true;
   check_made(*flow, view, excused, now);
 }
 
-// It is said in the name of a former life of its requester's QPN, for another requester's requests, which begin at just
-// the PSN where that life ended (docs/design.md, section 4: what nobody can tell).
+// The frame is in the name of a former life of its requester's QPN. It answers another requester's requests, which
+// begin at exactly the PSN where that life ended (docs/design.md, section 4: what nobody can tell).
 bool Judge::is_for_former(const View& view) const {
   for (auto older = flows_.begin(); older != flows_.end(); ++older) {
     const FlowPlan& plan = (*older)->plan;
@@ -58,13 +59,13 @@ bool Judge::is_for_former(const View& view) const {
   return false;
 }
 
-// Its near box has it from the restart record, or had the life before.
+// Its near box has it, or the life before it, from the restart record.
 bool Judge::of_record(const Flow& flow) {
   return flow.remembered || (flow.before != nullptr && flow.before->remembered);
 }
 
-// A life before it failed over a crash of its near box, which cannot tell who asks on at its responder now: another
-// requester does, and this one is told (docs/design.md, section 4).
+// An earlier life failed over a crash of its near box, which cannot tell who asks at that life's responder now. Another
+// requester asks, and this one is told (docs/design.md, section 4).
 bool Judge::is_of_record_for_another(const Flow& flow) const {
   return std::ranges::any_of(flows_, [&](const auto& older) {
     return older.get() != &flow && older->plan.requester_qpn == flow.plan.requester_qpn && older->remembered &&
@@ -72,7 +73,7 @@ bool Judge::is_of_record_for_another(const Flow& flow) const {
   });
 }
 
-// `excused`: whose it is nobody can tell, so what it acknowledges is not looked at.
+// `excused`: nobody can tell which flow the frame is for, so what it acknowledges is not checked.
 void Judge::check_made(Flow& flow, const View& view, bool excused, Time now) {
   const FlowPlan& plan = flow.plan;
   if (view.frame.opcode == nullptr || view.frame.opcode->operation != wire::Operation::acknowledge)
@@ -83,14 +84,14 @@ void Judge::check_made(Flow& flow, const View& view, bool excused, Time now) {
     report(Rule::indistinguishable, fmt::format("wrong {}: {}", what, at(flow, view)), now);
   };
   if (!view.intact) return wrong("ICRC or checksum");
-  // Before the responder's first answer it comes from where its requester sends to.
+  // Before the responder's first answer, the source is the address that its requester sends to.
   const bool from_there =
       ethernet.source == plan.responder.mac || ports_[plan.requester_host].next_hops.contains(ethernet.source);
   if (!from_there || ethernet.destination != plan.requester.mac) return wrong("MAC address");
   if (!(view.frame.vlan == plan.vlan)) return wrong("VLAN");
   if (!(view.frame.source == plan.responder.ip) || !(view.frame.destination == plan.requester.ip))
     return wrong("IP address");
-  // Of a flow of the restart record a box knows what the request says, which may be forged.
+  // For a flow of the restart record, a box goes by the request, which may be forged.
   const auto asked_so = [&](const auto& life) {
     return life->plan.requester_qpn == plan.requester_qpn && life->heard_p_key == view.frame.bth().p_key;
   };
@@ -106,7 +107,7 @@ void Judge::check_made(Flow& flow, const View& view, bool excused, Time now) {
   if (acknowledged_signed < 0 || acknowledged_signed > static_cast<std::int32_t>(plan.work->positions()))
     return wrong("PSN");
   const auto acknowledged = static_cast<std::uint32_t>(acknowledged_signed);
-  // Of a former life of its QPs: it says nothing to a requester that has not sent so far.
+  // The frame is for a former life of the QPs. It says nothing to a requester that has not sent this far.
   if (flow.lives_before && acknowledged > flow.requester->sent_top()) return;
   const bool fatal =
       !ack && wire::aeth_value(aeth.syndrome) != static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error);
@@ -119,18 +120,17 @@ void Judge::check_made(Flow& flow, const View& view, bool excused, Time now) {
     flow.told = std::max(flow.told, acknowledged);
     return;
   }
-  // Rule 1: nobody holds it.
+  // Rule 1: neither the box nor the responder holds it.
   advance(flow);
   if (acknowledged > kept_until(flow))
     return report(Rule::nothing_lost,
                   fmt::format("acknowledged up to position {}, but only {} left the box or arrived: {}", acknowledged,
                               kept_until(flow), at(flow, view)),
                   now);
-  // Rule 5: beyond a READ or atomic whose answer has not passed.
+  // Rule 5: it acknowledges beyond a READ or atomic whose answer has not passed.
   for (const Message& m : unanswered_from(flow)) {
     if (m.begin >= acknowledged) break;
-    // The responder itself may have said so already.
-    // Or the requester has the part before: it asked for the rest.
+    // The responder may have said so itself. Or the requester has the part before, and asked for the rest.
     if (m.wants_response() && flow.response_next[m.number] < m.end && flow.responder_said <= m.begin &&
         acknowledged > flow.asked_from[m.number])
       return report(Rule::never_invented,
@@ -138,7 +138,7 @@ void Judge::check_made(Flow& flow, const View& view, bool excused, Time now) {
                                 plan.work->psn_at(m.begin), at(flow, view)),
                     now);
   }
-  // Policy window: the end of no message is acknowledged before its responder has accepted it.
+  // Policy window: no message's end is acknowledged before its responder has accepted it.
   if (plan.completions_true)
     for (const Message& m : std::span(plan.work->messages()).subspan(plan.work->completed_before(flow.accepted)))
       if (m.end <= acknowledged)
@@ -160,7 +160,8 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
       if (!flow.credits_known) return;
       if (!flow.credits && value != wire::kAckNoCredits)
         return wrong(Rule::indistinguishable, "credits that the responder does not give");
-      // The box may not have used the answer yet, or made this one before; none left is the least one can say.
+      // The box may not have used the answer yet, or may have made this ACK before it. Zero credits are always
+      // allowed.
       if (value == wire::kAckNoCredits && !flow.credits_passed_on) return;
       flow.credits_passed_on = true;
       if (flow.credits && (value == wire::kAckNoCredits ||
@@ -179,15 +180,15 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
         return wrong(Rule::fail_loudly, "a fatal NAK though the flow has not failed");
       }
       {
-        // What its requester asks about has not been acknowledged there, whatever was sent, unless the responder has
-        // it by now. One that is too old is nothing to the requester, which then never ends. One that leaves in a doubt
-        // waited for its port since before.
+        // The position that its requester asks about was not acknowledged there, whatever was sent, unless the
+        // responder has it by now. The requester ignores a NAK that is too old, and then never ends. A NAK that leaves
+        // in a doubt has waited for its port since before the doubt.
         const std::int32_t asked = flow.doubted ? flow.asked_before_doubt : flow.asked;
         const std::uint32_t oldest =
             std::max(flow.accepted, static_cast<std::uint32_t>(std::min(asked, static_cast<std::int32_t>(flow.told))));
         flow.asked = flow.asked_earlier = flow.asked_before_doubt = kNobody;
-        // An ACK that was in the box when it crashed was promised; and what passed while it was away, to the same life
-        // or the next, it has not seen.
+        // An ACK that was in the box when it crashed counts as sent. The box has not seen what passed while it was
+        // away, to the same life or the next.
         if (acknowledged > oldest && !of_record(flow))
           return wrong(Rule::fail_loudly,
                        fmt::format("a fatal NAK that is not for the oldest unacknowledged position {}", oldest));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What bits take on a line. A small frame takes a few nanoseconds: what is rounded off counts, and is carried over.
+// The time that bits take on a line. A small frame takes a few nanoseconds, so the rounding remainder is carried over.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class LineTime {
 
   /// The line has a rate: without one nothing takes time.
   bool limited() const { return mbps_ != 0; }
-  /// Of the next `bits`; only of a line that is limited().
+  /// The time for the next `bits`; only for a line that is limited().
   Duration next(std::uint64_t bits) {
     const std::uint64_t time = bits * 1000 + rest_;
     rest_ = time % mbps_;
@@ -25,7 +25,7 @@ class LineTime {
 
  private:
   std::uint64_t mbps_;
-  std::uint64_t rest_ = 0;  ///< of a nanosecond, in 1 / mbps
+  std::uint64_t rest_ = 0;  ///< remainder of the division, in 1 / mbps nanoseconds
 };
 
 }  // namespace longhaul::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A service of a host that anyone may ask for: each REQ gets a genuine REP and a queue pair of its own, which nobody
-// ever uses. Where the REQ was forged, no RTU comes, and it gives up.
+// A service of a host that anyone may connect to: each REQ gets a genuine REP and a queue pair of its own, which is
+// never used. After a forged REQ no RTU comes, and the exchange gives up.
 #pragma once
 
 #include <list>
@@ -9,16 +9,16 @@
 
 namespace longhaul::sim {
 
-/// What such a service is called, on both hosts.
+/// The ID of this service, on both hosts.
 inline constexpr std::uint64_t kListeningService = 0x4c697374;
 
 class Listener {
  public:
-  /// Each exchange is as `plan` says, with QPNs and communication IDs that count on from those in it.
+  /// Each exchange follows `plan`, with QPNs and communication IDs that count up from the plan's.
   Listener(const CmPlan& plan, const wire::PacketBuilder& frame, Outlet& outlet)
       : plan_(plan), frame_(frame), outlet_(outlet) {}
 
-  /// False when the message is none of its own.
+  /// False when the message is not for this service.
   bool receive(const wire::CmMessage& message, Time now);
   Time next_deadline() const;
   void poll(Time now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Steady traffic beside the connections, of no concern to any box: it takes its part of the link and heeds nobody.
+// Steady traffic beside the connections, which concerns no box. It takes its part of the link and reacts to nothing.
 #pragma once
 
 #include "base/time.hpp"

@@ -19,7 +19,7 @@ void append(Bytes& to, const Container& bytes, std::size_t from = 0) {
   to.insert(to.end(), bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes.end());
 }
 
-/// Ethernet and VLAN tags as the hosts of the case have them.
+/// Ethernet and VLAN tags as the case's hosts use them.
 Bytes begin(const Case& c, const wire::MacAddress& to, const wire::MacAddress& from, std::uint16_t ether_type) {
   const Bytes sample = frame_from(c, 0).build();
   Bytes frame(sample.begin(), sample.begin() + View(sample).frame.ip_offset);
@@ -31,7 +31,7 @@ Bytes begin(const Case& c, const wire::MacAddress& to, const wire::MacAddress& f
 }
 
 Bytes arp(const Case& c, const wire::IpAddress& ip, const wire::MacAddress& mac, const wire::IpAddress& asked) {
-  constexpr std::size_t kIpv4 = 12;  // where an IPv4 address stands in an IpAddress
+  constexpr std::size_t kIpv4 = 12;  // offset of an IPv4 address in an IpAddress
   Bytes frame = begin(c, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, mac, wire::kEtherTypeArp);
   append(frame, {0, 1, 8, 0, 6, 4, 0, 1});
   append(frame, mac);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What routers and hosts say of their own MAC addresses: ARP, and over IPv6 Neighbour Advertisements.
+// What routers and hosts announce about their own MAC addresses: ARP, and over IPv6 Neighbour Advertisements.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace longhaul::sim {
 
-/// To all, with the VLAN tags of the case: `ip` has `mac` now.
+/// To all, with the VLAN tags of the case: `ip` now has `mac`.
 std::vector<std::uint8_t> announcement(const Case& c, const wire::IpAddress& ip, const wire::MacAddress& mac);
-/// The same beside a question for `asked`; over IPv6, where no question is taken for more, an announcement.
+/// The same in an ARP request for `asked`. Over IPv6 an announcement: boxes learn nothing from a question there.
 std::vector<std::uint8_t> question(const Case& c, const wire::IpAddress& ip, const wire::MacAddress& mac,
                                    const wire::IpAddress& asked);
 

@@ -9,7 +9,7 @@ namespace longhaul::sim {
 
 namespace {
 
-// When an operator's tool looks whether custody is empty: soon, then less and less often.
+// When an operator's tool checks whether custody is empty: soon, then less and less often.
 constexpr Duration kFirstLook = microseconds(100);
 constexpr Duration kLastLook = milliseconds(50);
 
@@ -55,7 +55,7 @@ void Operators::crash(unsigned box) {
   topology_.count_engines(box);
   const std::uint64_t owed = its.unconfirmed_bytes();
   its.crash();
-  // A record that no later process reads tells nobody.
+  // A record that no later process reads is of no use.
   const BoxPlan& plan = box_plan(scene_.plan, box);
   const bool remembered = plan.record != 0 && plan.restart_after_us != 0;
   scene_.judge.box_crashed(box, owed, remembered);

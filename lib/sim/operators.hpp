@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What operators do with the boxes, and what happens to them: they start, drain, change their policy, are bypassed,
-// stand still, crash.
+// What operators do with the boxes, and what happens to the boxes: they start, drain, change their policy, are
+// bypassed, stand still, crash.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@ namespace longhaul::sim {
 
 class Operators {
  public:
-  /// Starts the boxes that are there from the beginning, and appoints all else.
+  /// Starts the boxes that exist from the beginning, and schedules everything else.
   Operators(Scene& scene, Topology& topology);
   Operators(const Operators&) = delete;
   Operators& operator=(const Operators&) = delete;
 
-  /// Its engines have seen everything from their start to the end.
+  /// The box's engines have seen everything from their start to the end.
   bool ran_whole(unsigned box) const { return ran_whole_[box]; }
 
  private:

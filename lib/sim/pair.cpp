@@ -18,7 +18,7 @@ bool is_loaded(const Case& c) { return c.a.load_mbps != 0 || c.b.load_mbps != 0;
 
 bool goes_wrong(const Case& c) { return !c.events.empty() || c.outage_us != 0; }
 
-/// Requests and responses as if all went one way: more than the fair share, never less.
+/// As if all requests and responses went one way: more than the fair share, never less.
 double seconds_on_wan(const Case& c, const Work& work) {
   if (c.wan_mbps == 0) return 0;
   constexpr std::uint64_t kHeaders = 78;
@@ -32,7 +32,7 @@ bool is_paced_below_link(const BoxPlan& box, const Case& c) {
   return box.wan_mbps != 0 && (c.wan_mbps == 0 || box.wan_mbps < c.wan_mbps);
 }
 
-/// The frames of either way and their answers pass the same worker.
+/// The frames of both directions and their answers pass the same worker.
 bool is_slower_than_link(const BoxPlan& box, const Case& c) {
   const bool both_ways = (c.a.messages != 0 || c.a.load_mbps != 0) && (c.b.messages != 0 || c.b.load_mbps != 0);
   return (both_ways ? 4 : 2) * box.frame_ns > least_frame_time(c);
@@ -55,7 +55,7 @@ constexpr Exception kExceptions[] = {
        const auto patience = [](const HostPlan& h) { return h.ack_timeout_us * (h.retry_count + 1) * 5 / 4; };
        return c.give_up_ms * 1000 < std::max(patience(c.a), patience(c.b));
      }},
-    // With policy full a requester has completed all before its responder has all.
+    // With policy full a requester has completed everything before its responder has received everything.
     {"an application closes early", [](const Case& c) { return c.close != number_of(Closing::nobody); }},
     {"a fatal NAK after acknowledgement", [](const Case& c) { return c.a.fatal_at != 0 || c.b.fatal_at != 0; }},
 };
@@ -65,13 +65,13 @@ double seconds(Duration time) { return static_cast<double>(time) / 1e9; }
 double allowance(const Case& c, const HostPlan& host) {
   double more = seconds(round_trip(c));
   if (goes_wrong(c)) more += static_cast<double>(host.ack_timeout_us) / 1e6;
-  // Whether the load has filled the link's queue before or after it.
+  // The load may have filled the link's queue before the connection in one run, and after it in the other.
   if (is_loaded(c) && c.wan_mbps != 0)
     more += static_cast<double>(c.wan_queue * 8) / static_cast<double>(c.wan_mbps * 1'000'000);
   return more;
 }
 
-/// Where nothing is lost for want of room, each connection is to be as well off.
+/// Where nothing is lost for want of room, each connection must be as well off.
 std::vector<std::string> worse_each(const Case& c, const Pair& pair) {
   std::vector<std::string> all;
   const double fair = fair_time(c);
@@ -96,8 +96,8 @@ std::vector<std::string> worse_each(const Case& c, const Pair& pair) {
   return all;
 }
 
-/// Which of several connections finds room in a full queue is luck, and so is which of them dies: as many are to live,
-/// and the last of them is to be done as early.
+/// Which of several connections finds room in a full queue is luck, and so is which of them dies. As many must survive,
+/// and the last of them must be done as early.
 std::vector<std::string> worse_together(const Case& c, const Pair& pair) {
   const Fate without = fates_of(pair.without, true)[0], with = fates_of(pair.with, true)[0];
   if (with.lost > without.lost)
@@ -157,7 +157,7 @@ std::vector<Fate> fates_of(const Result& result, bool together) {
 }
 
 Case plain(Case c) {
-  // What a worker needs for a frame is delay that any box adds, and not how it treats the frame.
+  // A worker's time for a frame is a delay that any box adds, however it treats the frame.
   c.wan_delay_ns += c.box_a.frame_ns + c.box_b.frame_ns;
   c.box_a = c.box_b = BoxPlan{};
   c.box_a.present = c.box_b.present = 0;

@@ -95,7 +95,7 @@ bool is_bound_by_window(const Case& c) {
     return std::min(host.depth, host.messages) * host.max_bytes * 8;
   };
   const Number bits = c.connections * std::max(bits_under_way(c.a), bits_under_way(c.b));
-  // Half of what a round trip has room for: responses and answers take their time as well.
+  // Half of what a round trip has room for: responses and answers take time as well.
   return bits < c.wan_mbps * c.wan_delay_us && std::max(c.a.messages / c.a.depth, c.b.messages / c.b.depth) >= 4;
 }
 

@@ -20,7 +20,7 @@
 
 namespace longhaul::sim {
 
-/// How many times as long it took; nothing where one lost more connections than the other, or neither delivered.
+/// The ratio of their times. None if one lost more connections than the other, or if either delivered nothing.
 std::optional<double> ratio(const Fate& fate, const Fate& other);
 
 /// A run compared with one without boxes, fate by fate.
@@ -31,10 +31,10 @@ struct Comparison {
 
 struct ChancePair {
   Comparison with;
-  Comparison control;  ///< of a run without boxes with other luck
+  Comparison control;  ///< of another run without boxes, with different luck
 };
 
-/// Runs a case, without boxes if so asked.
+/// Runs a case, with boxes or without.
 using Run = std::function<Result(const Case& c, bool with_boxes)>;
 
 ChancePair run_chance_pair(const Case& c, const Run& run);
@@ -42,14 +42,14 @@ ChancePair run_chance_pair(const Case& c, const Run& run);
 /// What is worse off with boxes over this many draws of luck, in words.
 std::vector<std::string> worse_by_chance(const Case& c, const Run& run, unsigned draws = 64);
 
-/// A world without chance, its link up to a fiftieth of its delay and 9 us longer, foreign load up to 3 ms later:
-/// `n` of 64.
+/// The `n`-th of 64 variants of a world without chance: its link is longer by up to a fiftieth of its delay and 9 us,
+/// and foreign load comes up to 3 ms later.
 Case nudged(Case c, unsigned n);
 
 /// The same as worse_by_chance() for a world without chance, nudged for each draw.
 std::vector<std::string> worse_when_nudged(const Case& c, const Run& run);
 
-/// One connection's depth, and not the link, is what its speed without boxes comes from.
+/// Without boxes a connection's speed is limited by its depth, not by the link.
 bool is_bound_by_window(const Case& c);
 
 }  // namespace longhaul::sim

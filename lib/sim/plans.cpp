@@ -10,7 +10,7 @@ namespace longhaul::sim {
 
 namespace {
 
-/// The code whose timeout, 4.096 us * 2^code, is nearest from above.
+/// The code of the shortest timeout, 4.096 us * 2^code, that is not below `timeout`.
 std::uint8_t timeout_code(Duration timeout) {
   std::uint8_t code = 1;
   while (code < 31 && (Duration{4096} << code) < timeout) ++code;
@@ -19,7 +19,7 @@ std::uint8_t timeout_code(Duration timeout) {
 
 constexpr Number kActions = number_of(link::Action::ecn) + 1;
 
-/// The box that takes in what leaves the segment that way; null where a host does.
+/// The box that takes in frames that leave the segment this way; null if a host does.
 const BoxPlan* box_behind(const Case& c, unsigned segment, link::Way way) {
   const unsigned place = segment + (way == link::Way::a_to_b ? 1 : 0);  // 0: host A, 1: box A, 2: box B, 3: host B
   if (place == 0 || place == 3) return nullptr;
@@ -35,7 +35,7 @@ engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   settings.max_connections = std::max<std::uint32_t>(16, 2 * static_cast<std::uint32_t>(c.connections));
   settings.max_pending_cm = 64;
   settings.max_candidates = 16;
-  // By BoxPolicy.
+  // Indexed by BoxPolicy.
   constexpr flow::Policy kPolicies[] = {flow::Policy::off, flow::Policy::full, flow::Policy::window};
   settings.policies.fallback = kPolicies[repolicied ? plan.repolicy : plan.policy];
   settings.confirm = plan.confirm_cm != 0 ? engine::Confirm::cm : engine::Confirm::answer;
@@ -128,7 +128,7 @@ WorkPlan work_plan(const Case& c, unsigned host, unsigned connection, unsigned g
   work.messages = static_cast<std::uint32_t>(plan.messages);
   work.max_bytes = static_cast<std::uint32_t>(plan.max_bytes);
   work.path_mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu));
-  // Generations far apart are a host's own rule for QPNs used again (RFC 6056's reason), but not every one's.
+  // Generations far apart are a host's own rule for reused QPNs (for RFC 6056's reason), but not every host's.
   const Number apart = c.come_back != 0 ? c.come_back_psn : c.same_exchange != 0 ? 0 : 0x240000;
   work.starting_psn =
       static_cast<std::uint32_t>((plan.psn + connection * c.psns_apart + generation * apart) & 0xffffff);
@@ -172,8 +172,8 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   r.ack_timeout = microseconds(plan.ack_timeout_us);
   r.timeout_spread = static_cast<std::uint32_t>(plan.timeout_spread);
   r.retry_count = static_cast<std::uint8_t>(plan.retry_count);
-  // A responder that is gone for good, a fatal NAK for what another path has acknowledged, or a flow given up over a
-  // pseudo-ACK that was lost, and a requester that never gives up: they would not end.
+  // With a requester that never gives up, these would not end: a responder that is gone for good, a fatal NAK for what
+  // another path has acknowledged, a flow given up over a lost pseudo-ACK.
   constexpr Number kLongGiveUp = 30000;
   r.patient = plan.patient != 0 && peer.dead_at == 0 && c.give_up_ms >= kLongGiveUp &&
               (host == 0 ? c.box_b : c.box_a).pause_us < c.give_up_ms * 500 && !loses_a_box(c) &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a case asks of each part of its world, in that part's own terms. Hosts and boxes are 0 (A) and 1 (B), segments 0
-// to 2.
+// What a case means for each part of its world, in this part's own terms. Hosts and boxes are 0 (A) and 1 (B), segments
+// 0 to 2.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -21,7 +21,7 @@ inline const HostPlan& host_plan(const Case& c, unsigned host) { return host == 
 
 /// A host's own segment, to its box.
 inline unsigned segment_of(unsigned host) { return host == 0 ? 0 : 2; }
-/// The way of what `host` sends.
+/// The way of the frames that `host` sends.
 inline link::Way way_from(unsigned host) { return host == 0 ? link::Way::a_to_b : link::Way::b_to_a; }
 
 /// Someone sends forged frames.
@@ -29,12 +29,12 @@ inline bool has_forgers(const Case& c) { return c.a.forged_us != 0 || c.b.forged
 /// How long frames may wait in the rings of boxes that stand still.
 inline Duration pauses(const Case& c) { return microseconds(c.box_a.pause_us + c.box_b.pause_us); }
 
-/// Seeds what chance does in a world.
+/// The seed for everything random in a world.
 inline std::uint64_t luck_of(const Case& c) { return c.seed + c.luck * 0x9e3779b97f4a7c15; }
 
-/// Of the first QP that `host` has for a connection.
+/// The QPN of the first QP that `host` has for a connection.
 inline std::uint32_t qpn_of(unsigned host, unsigned connection) { return 0x100 * (host + 1) + connection; }
-/// Of a later generation's: the same, or another where the case says so.
+/// The QPN in a later generation: the same, or another if the case says so.
 inline std::uint32_t qpn_of(const Case& c, unsigned host, unsigned connection, unsigned generation) {
   constexpr std::uint32_t kApart = 0x1000;
   const bool other = c.come_back_crosswise != 0 && host == 1;
@@ -46,16 +46,16 @@ inline std::uint32_t qpn_of(const Case& c, unsigned host, unsigned connection, u
 engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied = false);
 link::Settings segment_settings(const Case& c, unsigned segment);
 HostAddress address_of(const Case& c, unsigned host);
-/// Of the router that takes the place of a dead one. Before, and where none dies, the other host's own is used.
+/// The MAC address of the router that replaces a dead one. Otherwise the other host's own address is used.
 wire::MacAddress new_next_hop();
-/// Of the router between the hosts.
+/// The address of the router between the hosts.
 wire::IpAddress gateway_of(const Case& c);
 /// Begins a frame of `host` to the other: addresses and VLAN tags.
 wire::PacketBuilder frame_from(const Case& c, unsigned host);
 wire::VlanKey vlan_of(const Case& c);
 /// What `host` posts on a connection.
 WorkPlan work_plan(const Case& c, unsigned host, unsigned connection, unsigned generation);
-/// Of the service on `host` that anyone may ask for.
+/// The plan of the service on `host` that anyone may connect to.
 CmPlan listener_plan(const Case& c, unsigned host);
 QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned connection, unsigned generation, Time when);
 

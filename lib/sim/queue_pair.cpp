@@ -27,7 +27,7 @@ void QueuePair::receive(const View& view, Time now) {
   if (cm_) {
     const auto state = cm_->state();
     if (state == CmAgent::State::idle || state == CmAgent::State::req_sent || state == CmAgent::State::refused) return;
-    // What lies before the first PSN is no peer's: a forger's READ (strays.cpp) does not stand for the RTU.
+    // No peer sends a PSN before the first one: a forger's READ (strays.cpp) does not stand for the RTU.
     if (!is_answer && responder_.may_be_next(view.frame.psn())) cm_->traffic_came();
     follow_cm(now);
   }
@@ -52,7 +52,7 @@ void QueuePair::follow_cm(Time now) {
   if (cm_->state() == CmAgent::State::closed || cm_->state() == CmAgent::State::refused) enter_error();
 }
 
-// An error of either half is the whole QP's.
+// An error of either half puts the whole QP into error.
 void QueuePair::follow_errors() {
   if (requester_.failed() || responder_.failed()) enter_error();
 }

@@ -17,10 +17,10 @@ struct QueuePairPlan {
   std::uint16_t p_key = 0xffff;
   RequesterPlan requester;
   ResponderPlan responder;
-  std::optional<CmPlan> cm;  ///< none: the QP stands ready from the start
+  std::optional<CmPlan> cm;  ///< none: the QP is ready from the start
   bool active = false;       ///< sends the REQ
   bool kill_when_failed = true;
-  Time starts_at = 0;  ///< the REQ, or the first request, goes then
+  Time starts_at = 0;  ///< when the REQ or the first request is sent
 };
 
 class QueuePair {
@@ -36,7 +36,7 @@ class QueuePair {
 
   /// The application closes: the QP goes into error, then the DREQ.
   void close(Time now);
-  /// Its host has forgotten it: nothing is said to anybody.
+  /// Its host discards it without telling anyone.
   void vanish();
   bool in_error() const { return in_error_; }
   /// Nothing more happens by itself: refused, closed, or in error without CM.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers drawn for one purpose of a case: the link's generator with the shapes that models need.
+// Random numbers for one purpose of a case: the link's generator, with the distributions that models need.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ class Random {
   std::uint64_t below(std::uint64_t end) noexcept { return end == 0 ? 0 : stream_.next() % end; }
   /// From `first` to `last`, both included.
   std::uint64_t between(std::uint64_t first, std::uint64_t last) noexcept { return first + below(last - first + 1); }
-  /// One of `values`, of which there is one at least; what stands there twice comes twice as often.
+  /// One of `values`, which must not be empty. A value that is listed twice comes twice as often.
   std::uint64_t pick(std::initializer_list<std::uint64_t> values) noexcept {
     return values.begin()[below(values.size())];
   }
   template <typename Kind>
   requires std::is_enum_v<Kind> Kind pick(std::initializer_list<Kind> kinds)
   noexcept { return kinds.begin()[below(kinds.size())]; }
-  /// True `times` out of `of`.
+  /// True with probability `times` / `of`.
   bool chance(std::uint64_t times, std::uint64_t of) noexcept { return below(of) < times; }
 
  private:

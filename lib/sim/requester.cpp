@@ -89,7 +89,8 @@ bool Requester::may_send(std::uint32_t position, std::uint32_t assumed_top) cons
       if (work_.messages()[n].wants_response()) ++outstanding;
     if (outstanding >= std::max<std::uint32_t>(plan_.initiator_depth, 1)) return false;
   }
-  // One packet of it may go to ask for credits, when all before it is answered; accepted, it has its receive.
+  // One packet of the message may go to ask for credits, when everything before it is answered. Once accepted, the
+  // message has its receive.
   if (limited(m) && una_ <= m.begin && !(position == m.begin && una_ == m.begin)) return false;
   return true;
 }
@@ -202,7 +203,7 @@ void Requester::poll(Time now) {
 
 // ---- the application --------------------------------------------------------------------------
 
-// It asked for a completion of every nth message, and of the last.
+// The application asked for a completion of every nth message, and of the last.
 void Requester::tell_application(Time now) {
   const auto all = static_cast<std::uint32_t>(work_.messages().size());
   std::uint32_t told = first_;
@@ -228,7 +229,7 @@ void Requester::hear(Time now) {
 void Requester::receive(const View& view, Time now) {
   if (!started_ || ended()) return;
   const std::int32_t signed_position = work_.position_of(view.psn());
-  // A NAK may name what has not been sent only where a box or responder errs; either is a ghost (9.7.5.1.3).
+  // A NAK may name an unsent PSN only if a box or responder is wrong. Either way it is a ghost (9.7.5.1.3).
   if (signed_position < 0 || static_cast<std::uint32_t>(signed_position) >= top_) return;
   const auto position = static_cast<std::uint32_t>(signed_position);
   if (view.frame.opcode->operation != wire::Operation::acknowledge) {
@@ -267,7 +268,7 @@ void Requester::on_nak(std::uint32_t position, const wire::Aeth& aeth, Time now)
       started_retry_ = true;
       return;
     case wire::AethKind::nak:
-      if (value > static_cast<std::uint8_t>(wire::NakCode::invalid_rd_request)) return;  // of no meaning
+      if (value > static_cast<std::uint8_t>(wire::NakCode::invalid_rd_request)) return;  // undefined
       if (value != static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error)) return fail(status_of(value));
       if (!started_retry_ && use_up_retry()) go_back(position, now);
       return;
@@ -281,7 +282,7 @@ void Requester::on_response(std::uint32_t position, const View& view, Time now) 
   const std::uint32_t number = first_incomplete_read();
   if (number == work_.messages().size()) return;
   const Message& m = work_.messages()[number];
-  if (position < m.begin) return;  // of one that is complete
+  if (position < m.begin) return;  // of a completed message
   if (!complete_before(m.begin, now)) return;
   if (response_next_ < m.begin) response_next_ = m.begin;
   if (position < response_next_) return;
@@ -321,8 +322,8 @@ void Requester::check_response(const Message& m, std::uint32_t position, const V
     complain_(fmt::format("READ {} brought wrong bytes at psn {}", m.number, view.psn()));
 }
 
-// Completes what lies before `position`. A READ or atomic there that is not finished means that its response was lost
-// (9.7.5.1.4): false, and it is asked for again.
+// Completes everything before `position`. An unfinished READ or atomic there means that its response was lost
+// (9.7.5.1.4). Then it returns false, and the response is requested again.
 bool Requester::complete_before(std::uint32_t position, Time now) {
   const std::uint32_t before = una_;
   bool whole = true;
@@ -369,8 +370,8 @@ void Requester::go_back(std::uint32_t position, Time now) {
   next_burst_ = std::max(next_burst_, now);
 }
 
-// Between one and four times the value set, IBTA vol. 1, 9.7.6.1.3; a clock like every other's would meet the box's
-// own.
+// Between one and four times the configured value (IBTA vol. 1, 9.7.6.1.3). Timers that all ran alike would coincide
+// with the box's own.
 Time Requester::timeout_from(Time now) {
   return now + plan_.ack_timeout + random_.below(plan_.ack_timeout * plan_.timeout_spread / 100 + 1);
 }

@@ -19,33 +19,33 @@
 namespace longhaul::sim {
 
 struct RequesterPlan {
-  std::uint64_t luck = 0;       ///< of its timers
+  std::uint64_t luck = 0;       ///< seed for its timers
   std::uint32_t depth = 16;     ///< messages that may be incomplete at once
   std::uint32_t window = 64;    ///< packets that may be unacknowledged at once
   std::uint32_t burst = 8;      ///< packets sent in one go
   Duration pace = 0;            ///< between bursts
   std::uint32_t ack_habit = 0;  ///< AckReq on the last packet of each message; n: on every nth packet too; kAckLast
-  bool selective = false;       ///< sends again only what was asked for, not all behind it
+  bool selective = false;       ///< resends only what was asked for, not everything after it
   Duration ack_timeout = milliseconds(67);
-  std::uint32_t timeout_spread = 25;  ///< percent: a timeout takes up to so much longer
+  std::uint32_t timeout_spread = 25;  ///< percent: a timeout takes up to this much longer
   std::uint8_t retry_count = 7;
   bool patient = true;  ///< retries do not count
   std::uint8_t rnr_retry = kEndlessRnrRetry;
   std::uint32_t initiator_depth = 4;
-  bool tail_repeat = true;  ///< a READ partly answered is asked for its tail only
+  bool tail_repeat = true;  ///< after part of a READ's answer, only the rest is requested
 
-  // What a NIC and its application take, for measurements.
+  // For measurements: limits of a NIC and its application.
   std::uint32_t nic_depth = 0;   ///< of `depth`, messages that the NIC sends before it has an answer; 0: all
   std::uint32_t moderation = 1;  ///< the application hears of every nth completion and of the last
   Duration turnaround = 0;       ///< from the answer until the application can post
-  Duration message_time = 0;     ///< a message begins at most so often
-  std::uint32_t warm_up = 0;     ///< the first messages so many, done before others are posted
+  Duration message_time = 0;     ///< minimum time between the starts of two messages
+  std::uint32_t warm_up = 0;     ///< number of first messages that must be done before others are posted
 };
 
 /// As few AckReq as possible: only where nothing else may be sent before an answer.
 inline constexpr std::uint32_t kAckLast = 255;
 
-/// How a work request completed, as ibv_wc_status has it.
+/// How a work request completed, like ibv_wc_status.
 enum class Status : std::uint8_t {
   success,
   retry_exceeded,
@@ -58,13 +58,14 @@ enum class Status : std::uint8_t {
 
 class Requester {
  public:
-  /// `frame` has addresses, P_Key and the responder's QPN set. `complain` hears what no responder may say.
+  /// `frame` has addresses, P_Key and the responder's QPN set. `complain` is told of answers that no responder may
+  /// give.
   using Complain = std::function<void(const std::string&)>;
   Requester(const RequesterPlan& plan, const Work& work, const wire::PacketBuilder& frame, Outlet& outlet,
             Complain complain);
 
   void start(Time now);
-  /// kNever when it waits for an answer only.
+  /// kNever when it only waits for an answer.
   Time next_deadline() const;
   void poll(Time now);
   void receive(const View& view, Time now);
@@ -83,7 +84,7 @@ class Requester {
   Time last_new_sent() const { return last_new_sent_; }
   /// From now on retries count.
   void lose_patience() { plan_.patient = false; }
-  /// From the first packet behind the warm-up until the application heard of the last completion.
+  /// From the first packet after the warm-up until the application hears of the last completion.
   Time measured_from() const { return measured_from_; }
   Time measured_to() const { return heard_at_; }
   std::uint64_t resent() const { return resent_; }
@@ -126,8 +127,8 @@ class Requester {
   std::uint32_t next_ = 0;              ///< next position to send, again or for the first time
   std::uint32_t top_ = 0;               ///< first position never sent
   std::uint32_t response_next_ = 0;     ///< of the oldest incomplete READ: next response expected
-  std::optional<std::uint32_t> again_;  ///< selective: this one only
-  bool started_retry_ = false;  ///< went back already since the last progress (as rxe): repeats of a NAK change nothing
+  std::optional<std::uint32_t> again_;  ///< selective: resend only this one
+  bool started_retry_ = false;          ///< has gone back since the last progress (as rxe): further NAKs change nothing
   std::uint8_t retries_ = 0;
   std::uint8_t rnr_retries_ = 0;
   Time timer_ = kNever;
@@ -138,13 +139,13 @@ class Requester {
   Time last_new_sent_ = 0;
   struct Completions {
     Time at;
-    std::uint32_t messages;  ///< all before are complete
+    std::uint32_t messages;  ///< all before this one are complete
   };
   std::deque<Completions> on_their_way_;  ///< to the application
-  std::uint32_t heard_ = 0;               ///< messages that it knows are complete
+  std::uint32_t heard_ = 0;               ///< messages that the application knows are complete
   Time heard_at_ = 0;
   Time measured_from_ = kNever;
-  bool credits_ = false;            ///< the responder gives some
+  bool credits_ = false;            ///< the responder gives credits
   std::uint32_t credit_limit_ = 0;  ///< SSN that may be sent (LSN), 9.7.7.2.2
   std::uint64_t resent_ = 0;
 };

@@ -69,7 +69,7 @@ void Responder::accept(const View& view, Time now) {
   const bool send = opcode != nullptr && opcode->operation == wire::Operation::send;
   const bool wants_receive = (send && begins) || (!send && opcode != nullptr && opcode->has(wire::kHasImmDt));
   if (wants_receive && !take_receive(now)) {
-    nak_sent_ = true;  // what follows is discarded until this packet comes again
+    nak_sent_ = true;  // everything after it is discarded until this packet comes again
     send_ack(expected_, static_cast<std::uint8_t>(0x20 | plan_.rnr_timer), now);
     if (plan_.nak_after_rnr) send_ack(expected_, wire::nak_syndrome(wire::NakCode::psn_sequence_error), now);
     return;
@@ -186,7 +186,7 @@ void Responder::complete(Time now) {
   watch_.on_delivered(current_, now);
 }
 
-// A request again (9.7.5.1.5): only READs and atomics are executed or recalled, all else is acknowledged anew.
+// A repeated request (9.7.5.1.5): only READs and atomics are executed or replayed, all others are acknowledged again.
 void Responder::repeated(const View& view, Time now) {
   const wire::OpcodeInfo* opcode = view.frame.opcode;
   if (opcode == nullptr || !opcode->wants_response()) {

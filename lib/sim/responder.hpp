@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The responder half of an RC queue pair (IBTA vol. 1, 9.7): executes requests in order and once, writes its memory,
-// fills receives, answers. It knows nothing of what was posted: that is for a judge to compare.
+// fills receives, answers. It does not know what was posted; a judge compares.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ struct ResponderPlan {
   std::uint32_t ack_every = 1;         ///< answers every nth request that wants an ACK...
   Duration ack_delay = 0;              ///< ...or after this
   bool credits = false;                ///< says how many receives there are
-  std::uint32_t memory = kWriteBytes;  ///< that WRITEs go to
+  std::uint32_t memory = kWriteBytes;  ///< bytes that WRITEs go to
   std::uint32_t resources = 8;         ///< READs and atomics that can be repeated
   std::uint32_t fatal_at = 0;          ///< answers this message (from 1) with `fatal_code`; 0: never
   wire::NakCode fatal_code = wire::NakCode::remote_access_error;
-  /// Answers this message's first packet also by a NAK of a code that IBTA does not define; 0: none.
+  /// Also answers this message's first packet with a NAK whose code IBTA does not define; 0: none.
   std::uint32_t odd_nak_at = 0;
-  std::uint32_t dead_at = 0;  ///< says and does nothing more from this message on; 0: never
+  std::uint32_t dead_at = 0;  ///< does nothing more from this message on; 0: never
 };
 
 /// A message that the responder has executed.
@@ -44,12 +44,13 @@ struct Delivered {
   std::uint32_t data = 0;  ///< immediate or R_Key
   std::uint64_t operand = 0;
   std::uint64_t compare = 0;
-  std::uint32_t size = 0;             ///< of a READ, what was asked for
+  std::uint32_t size = 0;             ///< for a READ, the requested length
   std::vector<std::uint8_t> bytes{};  ///< SEND and WRITE
 };
 
-/// Hears of each request that comes, and whether it is the one expected next; of each packet and message that the
-/// responder accepts, and of requests no requester may send. It refuses these with a fatal NAK, as real ones do.
+/// Hears of each incoming request and whether it is the one expected next, of each packet and message that the
+/// responder accepts, and of requests that no requester may send. The responder refuses these with a fatal NAK, as real
+/// ones do.
 class ResponderWatch {
  public:
   virtual ~ResponderWatch() = default;
@@ -71,12 +72,12 @@ class Responder {
   bool dead() const { return dead_; }
   /// No request with this PSN has been accepted yet.
   bool may_be_next(std::uint32_t psn) const { return wire::psn_le(expected_, psn); }
-  /// It said a fatal NAK: its QP is in error.
+  /// It has sent a fatal NAK: its QP is in error.
   bool failed() const { return failed_; }
 
   const std::vector<std::uint8_t>& memory() const { return memory_; }
   std::uint32_t msn() const { return msn_; }
-  /// The highest MSN + credits it has said; nothing when it gives none.
+  /// The highest MSN + credits that it has sent; 0 when it gives no credits.
   std::uint32_t credit_limit() const { return credit_limit_; }
 
  private:
@@ -89,7 +90,7 @@ class Responder {
     std::uint64_t original;
   };
 
-  /// Why a request is not accepted though its PSN is next, and what the NAK says.
+  /// Why a request is refused although its PSN is next, and the NAK's code.
   struct Wrong {
     const char* what;
     wire::NakCode code;
@@ -125,12 +126,12 @@ class Responder {
   bool odd_nak_said_ = false;
   bool in_message_ = false;
   Delivered current_;
-  std::deque<Time> used_receives_;  ///< when each comes back
+  std::deque<Time> used_receives_;  ///< when each is posted again
   std::deque<Resource> resources_;
   std::uint32_t owed_ = 0;  ///< requests with AckReq not answered yet
   Time ack_at_ = kNever;
   std::uint32_t credit_limit_ = 0;
-  bool starved_ = false;  ///< it said zero credits: a new receive is announced
+  bool starved_ = false;  ///< it announced zero credits, so it must announce a new receive
   std::vector<std::uint8_t> memory_;
   std::vector<std::uint64_t> words_;
 };

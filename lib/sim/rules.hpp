@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The invariants of docs/design.md, section 3, as names, and what breaks one.
+// The invariants of docs/design.md, section 3, by name, and a violation of one.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ enum class Rule : std::uint8_t {
   never_invented,
   fail_loudly,
   bounded,
-  live,  ///< of rule 8: over a link that merely loses, everything ends well; as fast as without a box: sim/pair.hpp
+  live,  ///< rule 8: over a link that only loses frames, everything ends well; sim/pair.hpp checks the speed
 };
 
 constexpr std::string_view name_of(Rule rule) {

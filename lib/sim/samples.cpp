@@ -41,7 +41,7 @@ double Sample::variance_of_mean() const {
 }
 
 bool is_greater(const Sample& large, const Sample& small, double factor, double more) {
-  // Student's t of 31 degrees of freedom is beyond it one time in a million; fewer values are no proof.
+  // Student's t with 31 degrees of freedom exceeds this one time in a million; fewer values prove nothing.
   constexpr double kBeyond = 5.83;
   constexpr std::size_t kLeast = 32;
   if (large.count() < kLeast || small.count() < kLeast) return false;

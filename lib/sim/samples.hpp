@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What many runs of worlds with chance say together.
+// Combined results of many runs of worlds with chance.
 #pragma once
 
 #include <array>
@@ -8,10 +8,10 @@
 
 namespace longhaul::sim {
 
-/// How often a ratio was how large, in steps of a thousandth. It has no pointers: a job may write it to a pipe.
+/// A histogram of ratios, in logarithmic steps of a thousandth. It has no pointers: a job may write it to a pipe.
 class Ratios {
  public:
-  /// Those beyond e^12 or below e^-12 are taken for these.
+  /// Ratios beyond e^12 or below e^-12 count as these.
   void add(double ratio);
   void add(const Ratios& others);
   std::uint64_t count() const;
@@ -25,13 +25,13 @@ class Ratios {
   std::array<std::uint64_t, 2 * kMiddle + 1> counts_{};
 };
 
-/// Of one quantity.
+/// Samples of one quantity.
 class Sample {
  public:
   void add(double value);
   std::size_t count() const { return count_; }
   double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
-  /// Of the mean, squared.
+  /// The squared standard error of the mean.
   double variance_of_mean() const;
 
  private:
@@ -40,8 +40,8 @@ class Sample {
   double squares_ = 0;
 };
 
-/// The mean that `large` is drawn from is greater than `factor` times that of `small`, and `more`, by Welch's test: if
-/// it were not, this would be said less than once in a million times.
+/// Whether the mean behind `large` is greater than `factor` times the mean behind `small`, plus `more`, by Welch's
+/// test. The chance of a false positive is below one in a million.
 bool is_greater(const Sample& large, const Sample& small, double factor, double more);
 
 }  // namespace longhaul::sim

@@ -13,8 +13,8 @@ namespace {
 
 constexpr Time kEpoch = seconds(1000);
 
-// Of a connection learned from traffic a box cannot tell forged DREQs from true ones. When they fill its places, the
-// true one waits for one of CM's next tries, and there may be none.
+// For a connection learned from traffic, a box cannot tell forged DREQs from true ones. When forged ones fill its
+// places, the true one waits for one of CM's later tries, and there may be none.
 Duration dreq_limit(const Case& c) {
   constexpr Duration kMargin = milliseconds(200);
   return has_forgers(c) ? kNever : milliseconds(c.dreq_hold_ms) + pauses(c) + kMargin;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all parts of a world share: its case, the time, the judge, the sums.
+// What all parts of a world share: its case, the time, the judge, the totals.
 #pragma once
 
 #include <functional>
@@ -20,9 +20,9 @@ struct Scene {
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
-  /// When `us` microseconds of the world have passed.
+  /// The time after `us` microseconds of the world.
   Time at(Number us) const { return start + microseconds(us); }
-  /// Of all pools.
+  /// In all pools.
   std::uint64_t buffers_in_use() const;
 
   const Case plan;

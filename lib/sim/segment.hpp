@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One of the three stretches between hosts and boxes: the link's two directions, and what the link does not do:
-// bursts of losses and outages.
+// One of the three segments between hosts and boxes: the link's two directions, with bursts of losses and outages,
+// which the link itself does not model.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 namespace longhaul::sim {
 
 struct BurstPlan {
-  std::uint32_t start = 0;   ///< of 10,000 frames so many begin a burst of losses
-  std::uint32_t frames = 0;  ///< so many are lost, at most; none later than 10 ms after the first
+  std::uint32_t start = 0;   ///< of 10,000 frames, this many begin a burst of losses
+  std::uint32_t frames = 0;  ///< lost in a burst, at most; none later than 10 ms after the first
 };
 
 struct Outage {

@@ -24,7 +24,7 @@ enum class Foreign {
   last = opcode_of_manufacturer
 };
 
-// Forged ones.
+// Forged frames.
 enum class Forged {
   damaged_request,
   damaged_ack,
@@ -33,7 +33,7 @@ enum class Forged {
   rep_to_nobody,
   ack_of_the_future,
   req_for_service,
-  req_with_psn,  // the same, with the PSN that the other host's requester begins with
+  req_with_psn,  // the same, with the first PSN of the other host's requester
   read_again,
   last = read_again
 };
@@ -41,7 +41,7 @@ enum class Forged {
 constexpr std::uint64_t kForeign = static_cast<std::uint64_t>(Foreign::last) + 1;
 constexpr std::uint64_t kForged = static_cast<std::uint64_t>(Forged::last) + 1;
 
-// A world whose end takes minutes is not filled with them.
+// A limit for worlds that take minutes to end.
 constexpr std::uint64_t kMost = 500;
 
 std::vector<std::uint8_t> cm_frame(wire::PacketBuilder frame, const wire::CmMessage& message) {
@@ -141,13 +141,13 @@ std::vector<std::uint8_t> Strays::make_forged() {
       bytes.back() ^= 0x5a;
       return bytes;
     }
-    case Forged::req_for_no_service:  // it names the host's own QPN, and so do those below
+    case Forged::req_for_no_service:  // names the host's own QPN, and so do those below
       return req_for(0xdead, 77);
     case Forged::req_for_service:  // the other host answers it
       return req_for(kListeningService, 77);
     case Forged::req_with_psn:
       return req_for(kListeningService, target.peer_psn);
-    case Forged::dreq_of_nobody:  // its communication IDs are nobody's
+    case Forged::dreq_of_nobody:  // its communication IDs belong to no connection
       cm.attribute = wire::CmAttribute::dreq;
       cm.remote_qpn = target.peer_qpn;
       return cm_frame(builder, cm);
@@ -155,7 +155,7 @@ std::vector<std::uint8_t> Strays::make_forged() {
       cm.attribute = wire::CmAttribute::rep;
       cm.local_qpn = target.own_qpn;
       return cm_frame(builder, cm);
-    case Forged::read_again: {  // the responder has answered it, by its PSN; it may be of any length
+    case Forged::read_again: {  // the responder has answered this PSN already; the length may be any
       const auto answered = static_cast<std::uint32_t>(target.own_psn - 1 - random_.below(60)) & 0xffffff;
       const auto length = static_cast<std::uint32_t>(random_.next() >> random_.between(32, 63));
       return builder.opcode(wire::kRcReadRequest).qpn(target.peer_qpn).psn(answered).reth(0, 1, length).build();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames beside the connections: those of other protocols, which must pass, and forged ones that a box can tell from
+// Frames beside the connections: frames of other protocols, which must pass, and forged frames that a box can tell from
 // real ones, which must change nothing.
 #pragma once
 
@@ -12,19 +12,19 @@
 
 namespace longhaul::sim {
 
-/// A queue pair that forgers know: of the host they pretend to be, and the one they write to.
+/// A queue pair that forgers know, seen from the host that they pretend to be.
 struct Target {
   std::uint32_t own_qpn = 0;
   std::uint32_t peer_qpn = 0;
-  std::uint32_t own_psn = 0;   ///< its requester's first
-  std::uint32_t peer_psn = 0;  ///< the same of the other
+  std::uint32_t own_psn = 0;   ///< first PSN of its requester
+  std::uint32_t peer_psn = 0;  ///< first PSN of the peer's requester
 };
 
-/// How often, a little irregularly; 0: never.
+/// Intervals, slightly irregular; 0: never.
 struct StrayPlan {
-  Duration foreign = 0;  ///< a frame that concerns nobody
-  Duration forged = 0;   ///< a forged one
-  bool reads = false;    ///< among them READs that a responder would take for repeats
+  Duration foreign = 0;  ///< frames that concern no connection
+  Duration forged = 0;   ///< forged frames
+  bool reads = false;    ///< the forged frames include READs that a responder would take for repeats
 };
 
 class Strays {
@@ -34,7 +34,7 @@ class Strays {
 
   Time next_deadline() const { return next_foreign_ < next_forged_ ? next_foreign_ : next_forged_; }
   void poll(Time now);
-  /// Others to forge frames of, from then on.
+  /// New targets for forged frames, from then on.
   void aim(std::vector<Target> targets, Time from);
   void stop() { next_foreign_ = next_forged_ = kNever; }
   std::uint64_t forged() const { return forged_count_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is to happen in a world, in the order of time; what was appointed first for a time happens first.
+// What is to happen in a world, in order of time. Events for the same time happen in the order of their scheduling.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ class Timeline {
     const auto place = std::ranges::upper_bound(appointments_, when, {}, &Appointment::at);
     appointments_.insert(place, {when, std::move(what)});
   }
-  /// kNever: there is none.
+  /// kNever if there is none.
   Time next() const { return appointments_.empty() ? kNever : appointments_.front().at; }
-  /// Lets all happen that is due by `now`, what is appointed meanwhile included.
+  /// Runs everything that is due by `now`, including what is added meanwhile.
   void run(Time now) {
     while (next() <= now) {
       const auto what = std::move(appointments_.front().what);

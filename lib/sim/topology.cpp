@@ -37,7 +37,7 @@ struct Topology::Port final : Outlet {
         line(host_plan(scene.plan, its_host).port_mbps) {}
   void put(std::span<const std::uint8_t> frame) override {
     if (line.limited()) send((frame.size() + scene.plan.line_overhead) * 8);
-    // ACKs are many.
+    // ACKs go into small buffers, because there are many.
     const bool small = frame.size() <= engine::Pools::kSmallBytes[0];
     rte_mbuf* mbuf = to_mbuf(small ? scene.pools.small[0] : scene.pools.frames, frame);
     if (next_hop_is_dead(scene, host)) rte_pktmbuf_mtod(mbuf, wire::EthernetHeader*)->destination = new_next_hop();
@@ -56,7 +56,7 @@ struct Topology::Port final : Outlet {
   Scene& scene;
   unsigned host;
   LineTime line;
-  Time free = 0;  ///< when what was put has left
+  Time free = 0;  ///< when everything that was put has left
 };
 
 Topology::Topology(Scene& scene) : scene_(scene) {
@@ -138,7 +138,7 @@ void Topology::to_host(unsigned host, std::span<rte_mbuf* const> frames) {
   }
 }
 
-/// What the new router passes on of what `host` has sent to it or to the dead one.
+/// The frames of `host` that the new router passes on. Frames to the dead router are lost.
 std::span<rte_mbuf*> Topology::past_routers(unsigned host, std::span<rte_mbuf*> frames) {
   const auto lost = std::stable_partition(
       frames.begin(), frames.end(), [&](const rte_mbuf* frame) { return !lost_at_next_hop(scene_, host, frame); });
@@ -161,7 +161,7 @@ void Topology::at_box(unsigned box, Side side, std::span<rte_mbuf* const> frames
     boxes_[box]->receive(side, frames, scene_.now);
     return;
   }
-  // The way past the box: straight into the next segment, or into the dark while a crashed box blocks the way.
+  // The way past the box: straight into the next segment. A crashed box that blocks the way loses the frames.
   const bool dark = plan.dark != 0 && plan.present != 0 && plan.crash_at_us != 0 && !pass_by &&
                     scene_.now >= scene_.at(plan.crash_at_us);
   for (rte_mbuf* frame : frames) {

@@ -33,26 +33,25 @@ class Topology {
   /// Puts a frame on a segment, which owns it from then on.
   void offer(unsigned segment, link::Way way, rte_mbuf* frame);
 
-  /// What passes beside the connections begins, and forgers know these of them, by host.
+  /// Starts the traffic beside the connections. The forgers know these targets, by host.
   void begin_strays(const std::array<std::vector<Target>, 2>& targets);
-  /// Those that pretend to be `host` know others from `when` on. Before begin_strays() this does
-  /// nothing.
+  /// New targets for the forgers that pretend to be `host`, from `when` on. Does nothing before begin_strays().
   void aim_strays(unsigned host, std::vector<Target> targets, Time when);
 
   Time next_deadline() const;
-  /// Lets happen what is due now.
+  /// Runs what is due now.
   void poll();
-  /// Ends what passes beside the connections. True when no frame is under way or in custody.
+  /// Ends the traffic beside the connections. True when no frame is under way or in custody.
   bool come_to_rest();
   bool a_box_stands_still() const;
 
-  /// Adds what a box's engines have counted to the totals; before they are gone.
+  /// Adds the counters of a box's engines to the totals, before the engines go.
   void count_engines(unsigned box);
-  /// Of the engines that were counted last.
+  /// A counter of the engines that were counted last.
   std::uint64_t count(unsigned box, Counter counter) const { return last_counters_[box][counter]; }
-  /// Frames that entered the long link that way.
+  /// Frames that entered the long link in this direction.
   std::uint64_t wan_frames(link::Way way) const;
-  /// The end of the world: adds up the rest, and gives all buffers back.
+  /// The end of the world: adds up the rest, and returns all buffers.
   void dismantle();
 
  private:

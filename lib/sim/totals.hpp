@@ -9,7 +9,7 @@
 
 namespace longhaul::sim {
 
-/// What was done to frames in one world or many, and what the boxes did, added up.
+/// What happened to frames, and what the boxes did, summed over one world or many.
 struct Totals {
   std::uint64_t frames = 0;
   std::uint64_t lost = 0, burst_lost = 0, outage_lost = 0, queue_dropped = 0;
@@ -23,9 +23,9 @@ struct Totals {
   std::uint64_t steps = 0;
 
   void add(const Totals& other);
-  /// What the engines of a box have done.
+  /// Adds what the engines of a box have counted.
   void add(const Counters& counters);
-  /// What one way of a link has done to frames.
+  /// Adds what one direction of a link has counted.
   void add(const link::Counters& counters);
   /// Calls visit(name, value) for each.
   void each(const std::function<void(const char*, std::uint64_t)>& visit) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The work that one requester posts: messages, where they stand in the PSNs, and every byte of them as a function of a
-// key. Requester, responder's judge and planner share it. Positions count PSNs from the starting PSN, so that whoever
-// uses them needs no arithmetic on the circle.
+// The work that one requester posts: its messages, their positions in the PSNs, and every byte as a function of a key.
+// Requester, responder's judge and planner share it. Positions count PSNs from the starting PSN, so that their users
+// need no circular arithmetic.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Message {
   Kind kind = Kind::write;
   std::uint32_t number = 0;  ///< from 0; the message completes with MSN number + 1
   std::uint32_t begin = 0;   ///< first position
-  std::uint32_t end = 0;     ///< after the last position; a READ takes up those of its responses
+  std::uint32_t end = 0;     ///< after the last position; a READ takes the positions of its responses
   std::uint32_t bytes = 0;
   std::uint64_t address = 0;   ///< in the responder's memory
   std::uint32_t data = 0;      ///< immediate, or R_Key to invalidate
@@ -60,13 +60,13 @@ struct WorkPlan {
   std::uint32_t starting_psn = 0;
   Mix mix = Mix::common;
   bool uniform = false;       ///< each message has max_bytes
-  std::uint32_t warm_up = 0;  ///< so many small SENDs come first
+  std::uint32_t warm_up = 0;  ///< this many small SENDs come first
 
   bool operator==(const WorkPlan&) const = default;
 };
 
-/// The responder's memory: WRITEs go to the first part, atomics to the words behind it, READs read what was there
-/// before and never changes. A part is as large as said here, or as one message where that is larger.
+/// The responder's memory: WRITEs go to the first part, atomics to the words after it, READs read a third part, which
+/// never changes. Each part is as large as given here, or as one message if that is larger.
 inline constexpr std::uint64_t kWriteRegion = 0x10000;
 inline constexpr std::uint32_t kWriteBytes = 32768;
 inline constexpr std::uint64_t kAtomicRegion = 0x1'0000'0000;
@@ -87,7 +87,7 @@ class Work {
   std::uint32_t psn_at(std::uint32_t position) const;
   /// Signed: before the starting PSN it is negative.
   std::int32_t position_of(std::uint32_t psn) const;
-  /// The message that takes up `position`; `position` is less than positions().
+  /// The message at `position`, which must be less than positions().
   const Message& at(std::uint32_t position) const;
   /// Messages that end at or before `position`: the MSN of an ACK for position - 1.
   std::uint32_t completed_before(std::uint32_t position) const;
@@ -102,7 +102,7 @@ class Work {
   std::vector<Message> messages_;
 };
 
-/// What stands in the READ region of the responder that serves the requester with this key.
+/// The contents of the READ region at the responder that serves the requester with this key.
 void read_region(std::uint64_t key, std::uint64_t address, std::span<std::uint8_t> out);
 
 }  // namespace longhaul::sim

@@ -16,14 +16,14 @@ class World {
  public:
   World(const Case& c, const engine::Pools& pools, Trace trace = nullptr);
 
-  /// Lets it happen. Call once. After so many events no end is in sight: the longest of a million took 3.6 million.
+  /// Runs the world. Call once. After `max_events` no end is in sight: the longest of a million took 3.6 million.
   Result run(std::uint64_t max_events = kMaxEvents);
   static constexpr std::uint64_t kMaxEvents = 10000000;
 
-  // For tests that look closer, after run().
+  // For tests that look at details, after run().
   const Requester& requester(unsigned host, unsigned connection = 0) const;
   const Responder& responder(unsigned host, unsigned connection = 0) const;
-  /// Of the engine that ran last; zero for one that crashed.
+  /// A counter of the engine that ran last; zero for one that crashed.
   std::uint64_t count(unsigned box, Counter counter) const { return topology_.count(box, counter); }
 
  private:

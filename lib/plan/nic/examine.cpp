@@ -10,7 +10,7 @@
 namespace longhaul::plan::nic {
 namespace {
 
-/// Path MTUs that RDMA knows.
+/// Path MTUs of RDMA (IBTA vol. 1, 9.2.5).
 bool is_path_mtu(std::uint64_t value) {
   return value == 256 || value == 512 || value == 1024 || value == 2048 || value == 4096;
 }
@@ -26,7 +26,7 @@ void read_path_mtu(const Survey& survey, Haul& haul) {
   }
 }
 
-/// What the application asks is on the command line, not in a dump.
+/// The application's depth is on the command line, not in a dump.
 void judge_asked_depth(const Haul& haul, std::vector<Finding>& findings) {
   if (haul.asked_depth == 0) return;
   Finding out;

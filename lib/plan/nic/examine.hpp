@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All rules over all dumps, and what comes out of it.
+// All rules applied to all dumps, and the result.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace longhaul::plan::nic {
 
-/// A dump that nobody gave.
+/// A dump that is not among the files.
 struct Missing {
   std::string command;
   std::string tells;
@@ -20,14 +20,14 @@ struct Missing {
 struct Diagnosis {
   Haul haul;
   std::vector<Dump> dumps;
-  DepthLimit limit;               ///< of the depth; 0: nothing in the dumps limits it
-  std::vector<Finding> findings;  ///< by severity, then as read
+  DepthLimit limit;               ///< limit of the depth; 0: nothing in the dumps limits it
+  std::vector<Finding> findings;  ///< by severity, then in the order read
   std::vector<Missing> missing;
 
   std::size_t count(Severity severity) const;
 };
 
-/// The path MTU of the haul becomes that of the dumps, if they say.
+/// The path MTU of the haul is replaced by the dumps', if they have one.
 Diagnosis examine(const Survey& survey, Haul haul);
 
 std::string to_text(const Diagnosis& diagnosis);

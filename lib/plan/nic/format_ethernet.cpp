@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What tells of the Ethernet side: `ethtool -g`, `-a`, `-S` and without an option, `ip link`, `mlnx_qos`.
+// Dumps of the Ethernet side: `ethtool -g`, `-a`, `-S` and without an option, `ip link`, `mlnx_qos`.
 #include "plan/nic/formats.hpp"
 #include "plan/nic/text.hpp"
 
 namespace longhaul::plan::nic {
 namespace {
 
-/// "HEADING INTERFACE:" with nothing before it; the interface.
+/// "HEADING INTERFACE:" at the beginning of the line; returns the interface.
 std::string_view heading(const Line& line, std::string_view words_before) {
   std::string_view text = trim(line.text);
   if (!text.starts_with(words_before) || !text.ends_with(':')) return {};
@@ -15,8 +15,7 @@ std::string_view heading(const Line& line, std::string_view words_before) {
   return trim(text);
 }
 
-/// Lines "Key: value" below a heading, in sections such as "Current hardware settings:"; a blank line between two dumps
-/// ends one.
+/// Lines "Key: value" below a heading, in sections such as "Current hardware settings:". Blank lines are skipped.
 class KeyValueParser : public Parser {
  public:
   explicit KeyValueParser(std::string_view interface) : interface_(interface) {}
@@ -30,7 +29,7 @@ class KeyValueParser : public Parser {
     const std::string_view text = trim(line.text);
     if (text.empty()) return true;
     const auto pair = key_value(text);
-    // A prompt such as [root@host:~]# is none of ours.
+    // A prompt such as [root@host:~]# is not part of the dump.
     if (!pair || !is_name(pair->key, "_ -/.()[]")) return line.text.front() == '\t';
     if (pair->value.empty()) {
       section_ = pair->key;
@@ -52,7 +51,7 @@ class KeyValueParser : public Parser {
   bool first_ = true;
 };
 
-/// Two sections with the same keys: what is set, and what is possible as "RX maximum".
+/// Two sections with the same keys: the current settings, and the possible ones as "RX maximum".
 class RingsParser final : public KeyValueParser {
  public:
   using KeyValueParser::KeyValueParser;

@@ -8,14 +8,14 @@
 //           MEMIC_BAR_SIZE                   0               0               0
 //   *       LOG_MAX_OUTSTANDING_WQE          7               7               14
 //
-// Without -e there is the last column only, and nothing tells what is in effect now.
+// Without -e there is only the last column, and nothing shows what is in effect now.
 #include "plan/nic/formats.hpp"
 #include "plan/nic/text.hpp"
 
 namespace longhaul::plan::nic {
 namespace {
 
-/// Settings by which lines cut out with grep are known for mlxconfig's.
+/// Settings that identify lines cut out with grep as mlxconfig's.
 constexpr std::string_view kWellKnown[] = {
     "LOG_MAX_OUTSTANDING_WQE", "RDMA_SELECTIVE_REPEAT_EN", "ROCE_CONTROL", "LOG_TX_PSN_WINDOW", "LINK_TYPE_P1",
     "ROCE_CC_PRIO_MASK_P1"};
@@ -25,13 +25,13 @@ struct Setting {
   std::vector<std::string_view> values;
 };
 
-/// NAME VALUE..., with marks of mlxconfig before it: a changed value, read-only.
+/// NAME VALUE..., after mlxconfig's marks for a changed value or a read-only one.
 Setting setting(std::string_view line) {
   auto all = words(line, 8);
   while (!all.empty() && (all.front() == "*" || all.front() == "RO" || all.front() == "[RO]")) all.erase(all.begin());
   if (all.size() < 2 || all.size() > 4 || !is_name(all.front())) return {};
   bool upper = all.front().size() >= 4;
-  // EXP_ROM_UEFI_x86_ENABLE has an x, "Link detected" is no setting.
+  // EXP_ROM_UEFI_x86_ENABLE has an x; "Link detected" is not a setting.
   upper = upper && all.front()[0] >= 'A' && all.front()[0] <= 'Z' && all.front()[1] <= 'Z';
   if (!upper) return {};
   return {all.front(), {all.begin() + 1, all.end()}};
@@ -55,7 +55,7 @@ class MlxconfigParser final : public Parser {
     if (text.starts_with("The '*'")) return true;
     const Setting found = setting(text);
     if (found.values.empty()) return false;
-    // One column is the next boot's; of two and three the last but one is what is in effect.
+    // One column is the next boot's. Of two or three, the last but one is in effect.
     const bool both = found.values.size() >= 2 && columns_ != 1;
     sink.fact(line.number, found.name, both ? found.values[found.values.size() - 2] : found.values.back(),
               both ? found.values.back() : std::string_view{});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `lspci -vv`, of which only network controllers count:
+// `lspci -vv`; only network controllers matter:
 //
 //   3b:00.0 Ethernet controller: Mellanox Technologies MT2892 Family [ConnectX-6 Dx]
 //   		LnkCap:	Port #0, Speed 16GT/s, Width x16, ASPM not supported

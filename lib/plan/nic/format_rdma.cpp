@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `rdma statistic show [link DEVICE/PORT] [-p]`, `rdma link`, and the same counters out of sysfs:
+// `rdma statistic show [link DEVICE/PORT] [-p]`, `rdma link`, and the same counters from sysfs:
 //
 //   link mlx5_0/1 rx_write_requests 0 rx_read_requests 0 out_of_buffer 0 ...
 //   link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev enp59s0f0np0
 //   /sys/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_buffer:0
 //
-// Names and numbers may be broken into lines anywhere: -p prints one pair to a line, mail programs break long ones.
+// Line breaks may be anywhere between names and numbers: -p prints one pair per line, mail programs break long lines.
 #include "plan/nic/formats.hpp"
 #include "plan/nic/text.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kManyCounters = 512;
 
-/// "link DEVICE/PORT": the words behind it, and what it is of.
+/// "link DEVICE/PORT": sets the subject, and the words after it.
 bool is_link(const Line& line, std::vector<std::string_view>& rest, std::string_view* subject = nullptr) {
   rest = words(line.text, kManyCounters);
   if (rest.size() < 2 || rest[0] != "link" || !is_name(rest[1], "_-./") || rest[1].find('/') == std::string_view::npos)
@@ -49,7 +49,7 @@ class StatisticParser final : public Parser {
   }
 
  private:
-  std::string name_;  ///< of the number that comes next
+  std::string name_;  ///< name of the number that comes next
 };
 
 class LinkParser final : public Parser {

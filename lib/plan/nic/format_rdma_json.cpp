@@ -46,7 +46,7 @@ class RdmaJsonParser final : public Parser {
     if (c == ']' || c == '}') --depth_;
   }
 
-  /// Keys are met in the order of the text, so that each is looked for behind the one before it.
+  /// Keys come in the order of the text, so the search for each starts after the previous one.
   std::size_t line_of(const std::string& key) {
     const std::size_t found = text_.find('"' + key + '"', at_);
     if (found == std::string::npos) return first_line_;
@@ -86,7 +86,7 @@ class RdmaJsonParser final : public Parser {
 
 std::unique_ptr<Parser> open_rdma_json(const Line& line, const Context& context) {
   const std::string_view text = trim(line.text);
-  // A prompt "[root@host ~]# " is no JSON.
+  // A prompt "[root@host ~]# " is not JSON.
   const bool begins = text == "[" || text == "{" || text == "[ {" || text == "[{" || text.starts_with("[{\"if") ||
                       text.starts_with("{\"if");
   return begins ? std::make_unique<RdmaJsonParser>() : nullptr;

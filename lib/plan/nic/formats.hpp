@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The formats of dumps: one row and one small parser each.
+// The formats of dumps: one table row and one small parser each.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@ struct Line {
   std::size_t number = 0;
 };
 
-/// What the command lines between dumps tell: "ethtool -g eth2", "mlxreg -d 5e:00.0".
+/// What the command lines between dumps say: "ethtool -g eth2", "mlxreg -d 5e:00.0".
 struct Context {
   std::string device;
 };
 
-/// Takes what a parser finds.
+/// Receives what a parser finds.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -32,19 +32,19 @@ class Sink {
 class Parser {
  public:
   virtual ~Parser() = default;
-  /// One more line of the dump; false when it is none, and the dump has ended before it.
+  /// One more line of the dump; false if the line is not part of it: the dump has ended.
   virtual bool take(const Line& line, Sink& sink) = 0;
-  /// Whether a line that could open a dump belongs to this one.
+  /// Whether this line, which could open a dump, belongs to the current one.
   virtual bool continues(const Line& line) const { return false; }
 };
 
 struct Format {
   Kind kind{};
   std::string_view name;
-  std::string_view command;  ///< that makes such a dump
-  std::string_view tells;    ///< what a long haul needs of it
-  bool asked_for = true;     ///< named to the user when no file has it
-  /// A parser when a dump begins with this line, which it is given first.
+  std::string_view command;  ///< that produces such a dump
+  std::string_view tells;    ///< what a long haul needs from it
+  bool asked_for = true;     ///< reported to the user when no file has it
+  /// Returns a parser when a dump begins with this line. The parser is given this line first.
   std::unique_ptr<Parser> (*open)(const Line& line, const Context& context);
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The long haul that a NIC is judged for, and what it asks of a queue pair. All of it is calculated; the formulas are
-// those of docs/literature.md (NTT Technical Review 22(3), 2024, for the depth).
+// The long haul for which a NIC is judged, and its demands on a queue pair. All of it is calculated with the formulas
+// of docs/literature.md (depth: NTT Technical Review 22(3), 2024).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace longhaul::plan::nic {
 
 enum class Operation { write, send, read };
 
-/// Where a figure comes from; every figure printed says so.
+/// The origin of a figure; every printed figure states it.
 enum class Origin { given, assumed, read, calculated };
 const char* name_of(Origin origin);
 const char* name_of(Operation operation);
@@ -23,7 +23,7 @@ struct Haul {
   Operation operation = Operation::write;
   std::uint32_t qps = 1;
   Origin qps_origin = Origin::assumed;
-  std::uint32_t asked_depth = 0;  ///< what the application asks per QP (-t of perftest); 0: as much as it gets
+  std::uint32_t asked_depth = 0;  ///< depth that the application asks per QP (-t of perftest); 0: as much as it gets
   std::uint64_t message_bytes = 4096;
   Origin message_origin = Origin::assumed;
   std::uint32_t path_mtu = 4096;  ///< of the dumps, if they say
@@ -37,12 +37,12 @@ struct Haul {
   std::uint64_t depth_needed() const;
   /// Payload bits per second that the rate can carry.
   double payload_cap_bps() const;
-  /// Payload bits per second with so many messages outstanding per QP, line rate included.
+  /// Payload bits per second with this many messages outstanding per QP; never above what the line rate allows.
   double payload_bps(std::uint64_t depth) const;
   bool enough(std::uint64_t depth) const { return depth >= depth_needed(); }
   /// Bytes under way in one direction: rate x RTT / 8.
   double bytes_in_flight() const;
-  /// Packets of the path MTU under way.
+  /// Packets of a full path MTU under way.
   double packets_in_flight() const;
 };
 

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kWidth = 110;
 constexpr std::size_t kIndent = 10;
 
-/// Text behind a title, broken at blanks.
+/// Text after a title, broken at blanks.
 std::string paragraph(std::string_view title, std::string_view text) {
   std::string out = fmt::format("{:{}}", title, kIndent);
   std::size_t column = kIndent;
@@ -91,7 +91,7 @@ std::string to_text(const Diagnosis& diagnosis) {
   out += paragraph("depth", ceiling(diagnosis)) + "\n";
   for (const Finding& finding : diagnosis.findings)
     if (finding.severity != Severity::fine) out += in_full(finding) + "\n";
-  // Counters that never counted are many: one line for all of them.
+  // Many counters are zero: one line for all of them.
   std::vector<std::string> zero;
   for (const Finding& finding : diagnosis.findings) {
     if (finding.severity != Severity::fine) continue;

@@ -19,7 +19,7 @@ Finding finding(const Rule& rule, const Fact& fact, std::string_view value) {
   return out;
 }
 
-/// What the column says that was read.
+/// A warning when only the column of the next boot was read.
 std::string caveat(const Fact& fact) {
   if (fact.kind != Kind::mlxconfig || !fact.next.empty()) return {};
   return " Read from the column of the next boot: mlxconfig -e tells what is in effect now.";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counters: what happened, and what each time costs at this distance. Meanings of mlx5's counters after
+// Counters: what happened, and the cost of each event at this distance. The meanings of mlx5's counters follow
 // docs.nvidia.com/networking ("Understanding mlx5 Linux Counters") and the kernel's
-// drivers/infiniband/hw/mlx5/counters.c; those of rxe and of other names are aliases.
+// drivers/infiniband/hw/mlx5/counters.c. The names in rxe and elsewhere are aliases.
 #include <algorithm>
 #include <map>
 
@@ -15,7 +15,7 @@ namespace {
 
 enum class Cost {
   none,
-  resend,  ///< an RTT, and with go-back-N all that was under way
+  resend,  ///< an RTT, and with go-back-N everything under way
   wait,    ///< an RTT
 };
 
@@ -118,7 +118,7 @@ constexpr Counter kCounters[] = {
      "clean or replace optics and cable of this link (ethtool -m, mlxlink)"},
 };
 
-/// Least T with 4.096 us x 2^T above twice the RTT.
+/// The least T for which 4.096 us x 2^T is above twice the RTT.
 unsigned timeout_needed(const Haul& haul) {
   unsigned exponent = 1;
   while (exponent < 31 && 4096.0 * static_cast<double>(1ull << exponent) < 2.0 * static_cast<double>(haul.rtt_ns))
@@ -173,7 +173,7 @@ void judge_counter(const Counter& counter, const Fact& first, const Fact& last, 
     out.message = now == 0 ? std::string("never")
                            : fmt::format("has not risen since line {} of {}", first.place.line, first.place.file);
   } else {
-    out.wanted.assign(1, '0');  // gcc 12 warns of = "0"
+    out.wanted.assign(1, '0');  // gcc 12 warns about = "0"
     const std::string since =
         twice ? fmt::format("risen by {} since line {} of {} (calculated)", count, first.place.line, first.place.file)
               : fmt::format("{} since the counters began (read)", count);
@@ -187,7 +187,7 @@ void judge_counter(const Counter& counter, const Fact& first, const Fact& last, 
 
 void judge_counters(const Survey& survey, const Haul& haul, std::vector<Finding>& findings) {
   for (const Counter& counter : kCounters) {
-    // Of each link and format the first and the last.
+    // The first and the last fact of each link and format.
     std::map<std::pair<std::string_view, std::string_view>, std::pair<const Fact*, const Fact*>> seen;
     for (const std::string_view name : {counter.name, counter.alias})
       for (const Fact* fact : name.empty() ? std::vector<const Fact*>{} : survey.all(counter.kind, name)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much one QP may have outstanding: the first limit of a long haul.
+// The limits of what one QP may have outstanding: over a long haul they come first.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 namespace longhaul::plan::nic {
 namespace {
 
-/// The value that the NTT proof of concept ran with (numbers N4 and N5): nothing larger is known to work.
+/// The value of the NTT proof of concept (numbers N4 and N5): nothing larger is known to work.
 constexpr std::uint64_t kLargestProvenLog = 14;
 constexpr std::string_view kLogMaxOutstanding = "LOG_MAX_OUTSTANDING_WQE";
 constexpr std::string_view kInitiator = "max_qp_init_rd_atom";
@@ -42,7 +42,7 @@ std::string enough(const Haul& haul, std::uint64_t depth) {
   return fmt::format("{} outstanding per QP; {} needed (calculated)", depth, haul.depth_needed());
 }
 
-/// What fills the rate when the depth cannot be more than this.
+/// What else fills the rate when the depth cannot be larger than this.
 std::string other_ways(const Haul& haul, std::uint64_t depth) {
   const std::uint64_t all = haul.messages_needed();
   const std::uint64_t qps = all / depth + (all % depth != 0);
@@ -56,7 +56,7 @@ std::string other_ways(const Haul& haul, std::uint64_t depth) {
 
 bool has_number(const Case& what) { return setting_number(what.fact.value).has_value(); }
 
-/// The fewest READs outstanding that a device of the dumps allows; 0 if none tells.
+/// The fewest outstanding READs that a device in the dumps allows; 0 if no dump tells.
 std::uint64_t read_limit(const Survey& survey) {
   std::uint64_t least = 0;
   for (const std::string_view name : {kInitiator, kResponder})
@@ -67,7 +67,7 @@ std::uint64_t read_limit(const Survey& survey) {
   return least;
 }
 
-/// Whether a depth of the queue says anything: READs have a limit of their own, and it is mostly lower.
+/// Whether the queue depth matters: READs have a limit of their own, which is mostly lower.
 bool decides(const Case& what, std::uint64_t depth) {
   if (!has_number(what)) return false;
   const std::uint64_t reads = what.haul.operation == Operation::read ? read_limit(what.survey) : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Ethernet side: rings, which are taken for RDMA depth; MTU; pause frames; rate.
+// The Ethernet side: rings, which are often mistaken for RDMA depth; MTU; pause frames; rate.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -12,8 +12,7 @@ namespace {
 
 bool has_number(const Case& what) { return setting_number(what.fact.value).has_value(); }
 
-// Rings. They are of interest when they are large and as large as can be while the RDMA depth is short: somebody has
-// set the wrong one.
+// Rings. A large ring at its maximum beside a small RDMA depth means that someone has raised the wrong setting.
 
 constexpr std::uint64_t kLargeRing = 2048;
 
@@ -38,12 +37,12 @@ std::string ring_remedy(const Case& what) {
   return "LOG_MAX_OUTSTANDING_WQE by mlxconfig, not ethtool -G; the rings may stay as they are";
 }
 
-// MTU. Linux gives RoCE a path MTU of 4096 from an interface MTU of 4192 on: 4096 and 96 bytes of headers
+// MTU. Linux gives RoCE a path MTU of 4096 if the interface MTU is at least 4192: 4096 and 96 bytes of headers
 // (include/rdma/ib_addr.h, iboe_get_mtu).
 
 constexpr std::uint64_t kMtuForFullPath = 4096 + 96;
 
-/// The interfaces that carry RDMA: those of rdma link, or of the other dumps, or the only one.
+/// The interfaces that carry RDMA: those in rdma link, else those in the other dumps, else the only one.
 bool carries_rdma(const Case& what) {
   if (!has_number(what) || what.fact.subject == "lo") return false;
   const Survey& survey = what.survey;
@@ -84,7 +83,7 @@ std::string mtu_remedy(const Case& what) {
       device_of(what, "INTERFACE"));
 }
 
-// Pause. Off is no fault where PFC is on.
+// Pause. It is not needed if PFC is on.
 
 bool pfc_on(const Survey& survey) {
   const auto enabled = survey.all(Kind::pfc, "enabled");
@@ -92,7 +91,7 @@ bool pfc_on(const Survey& survey) {
                      [](const Fact* fact) { return fact->value.find('1') != std::string::npos; });
 }
 bool pause_good(const Case& what) { return what.value != "off" || pfc_on(what.survey); }
-/// Both directions off are one finding.
+/// When both directions are off, that is one finding.
 bool pause_tx_alone(const Case& what) {
   const Fact* rx = what.survey.of(Kind::pause, what.fact.subject, "RX");
   return rx == nullptr || rx->value != "off";
@@ -147,7 +146,7 @@ std::string speed_remedy(const Case& what) {
                      device_of(what, "INTERFACE"));
 }
 
-// Whether there is a link at all
+// Link state
 
 bool linked(const Case& what) { return what.value != "no"; }
 std::string linked_wanted(const Case& what) { return "yes"; }

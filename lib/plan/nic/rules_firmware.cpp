@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Settings of the firmware beside the queue depth: mlxconfig's and the ROCE_ACCL register's. What no source explains is
-// said to be unexplained.
+// Firmware settings other than the queue depth, from mlxconfig and the ROCE_ACCL register. If no source explains a
+// setting, the report says so.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kMillisecond = 1'000'000;
 
 bool has_number(const Case& what) { return setting_number(what.fact.value).has_value(); }
-/// The reports of timers and restarts that hurt begin at RTTs of some milliseconds.
+/// The known reports of harm by timers and restarts begin at RTTs of some milliseconds.
 bool is_long(const Case& what) { return has_number(what) && what.haul.rtt_ns >= kMillisecond; }
 bool is_on(const Case& what) { return number_or(what.value, 0) != 0; }
 bool is_off(const Case& what) { return !is_on(what); }
@@ -70,7 +70,7 @@ std::string repeat_remedy(const Case& what) {
          "LOG_TX_PSN_WINDOW then limits the packets in flight. Or let a pair of longhaul boxes repair losses";
 }
 
-// LOG_TX_PSN_WINDOW, which counts when a transmit window is kept
+// LOG_TX_PSN_WINDOW, which matters when a transmit window is kept
 
 bool window_kept(const Survey& survey) {
   const auto window = survey.all(Kind::roce_accl, "roce_tx_window_en");
@@ -162,7 +162,7 @@ std::string restart_remedy(const Case& what) {
   return set_register(what, what.fact.name, 0) + "; compare the average rate and roce_slow_restart before and after";
 }
 
-/// Said by LOG_TX_PSN_WINDOW's rule where that is known.
+/// LOG_TX_PSN_WINDOW's rule reports it if the setting is known.
 bool window_unknown(const Case& what) {
   return is_long(what) && what.survey.all(Kind::mlxconfig, "LOG_TX_PSN_WINDOW").empty();
 }

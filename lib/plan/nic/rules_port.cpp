@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ibv_devinfo says of a port, and lspci of its slot.
+// Rules for ibv_devinfo's values of a port, and lspci's of its slot.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -19,10 +19,10 @@ bool any_active(const Survey& survey) {
   return std::any_of(states.begin(), states.end(), [](const Fact* fact) { return is_active(fact->value); });
 }
 
-/// A port that is down beside one that is active is an unused one.
+/// A port that is down beside an active one is unused.
 bool state_counts(const Case& what) { return is_active(what.fact.value) || !any_active(what.survey); }
 
-/// Only of a port that is up its other values mean anything.
+/// The other values mean something only if the port is up.
 bool is_up(const Case& what) {
   const Fact* state = what.survey.of(Kind::devinfo, what.fact.subject, "state");
   return state == nullptr || is_active(state->value);
@@ -102,7 +102,8 @@ std::uint64_t link_bps(const Case& what) {
   if (!speed || !lanes || *speed > 1e4 || *lanes > 64) return 0;
   return static_cast<std::uint64_t>(*speed * *lanes * 1e9 + 0.5);
 }
-/// rxe has no link of its own and always says 1X of 2.5 Gbit/s; RXE_VENDOR_ID in drivers/infiniband/sw/rxe/rxe_param.h.
+/// rxe has no link of its own and always reports 1X of 2.5 Gbit/s; RXE_VENDOR_ID in
+/// drivers/infiniband/sw/rxe/rxe_param.h.
 bool is_software(const Case& what) {
   const std::string_view port = what.fact.subject;
   const Fact* vendor = what.survey.of(Kind::devinfo, port.substr(0, port.find('/')), "vendor_id");

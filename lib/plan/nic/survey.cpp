@@ -11,7 +11,7 @@
 namespace longhaul::plan::nic {
 namespace {
 
-/// No file has more; what says otherwise was made to.
+/// No real file has more.
 constexpr std::size_t kMostFacts = 200'000;
 
 class Collector final : public Sink {
@@ -47,7 +47,7 @@ class Collector final : public Sink {
   std::string subject_;
 };
 
-/// "$ mlxreg -d 5e:00.0 ...", "# ethtool -g eth2": the device of the dump that follows.
+/// "$ mlxreg -d 5e:00.0 ...", "# ethtool -g eth2": notes the device of the next dump.
 void note_command(std::string_view line, Context& context) {
   constexpr std::string_view kTools[] = {"mlxconfig", "mstconfig", "mlxreg", "mstreg", "ethtool", "mlnx_qos"};
   const auto all = words(line, 24);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What was read: dumps of NICs' settings and counters as single facts, each with its place.
+// The input: dumps of NICs' settings and counters as single facts, each with its place.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace longhaul::plan::nic {
 
-/// The kinds of dump; formats.cpp has what each is recognized by and the command that makes it.
+/// The kinds of dump; formats.cpp has the pattern that identifies each, and the command that makes it.
 enum class Kind {
   mlxconfig,
   devinfo,
@@ -35,11 +35,11 @@ struct Place {
 
 struct Fact {
   Kind kind{};
-  std::string_view format;  ///< by name: the same counters come in several
+  std::string_view format;  ///< by name: several formats have the same counters
   std::string subject;      ///< the device, device/port or interface; may be empty
   std::string name;         ///< as in the dump
-  std::string value;        ///< as in the dump, in effect as far as the dump tells
-  std::string next;         ///< mlxconfig: the value of the next boot, where the dump has it beside the current one
+  std::string value;        ///< as in the dump; the value in effect, as far as the dump tells
+  std::string next;         ///< mlxconfig: the value after the next boot, if the dump has it beside the current one
   Place place;
 };
 
@@ -51,22 +51,22 @@ struct Dump {
   std::size_t facts = 0;
 };
 
-/// A file that cannot be used: what() says which, and what was expected.
+/// An unusable file: what() says which file, and what was expected.
 class DumpError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// No dump of a NIC is larger; what is, is something else.
+/// No dump of a NIC is larger. A larger file is something else.
 constexpr std::size_t kLargestFile = 8u << 20;
 
 class Survey {
  public:
-  /// Reads all dumps in a text, in any order, with whatever stands between them (prompts, command lines, prose).
-  /// DumpError when there is none, or when it is no text.
+  /// Reads all dumps in a text, in any order, with anything in between (prompts, command lines, prose). Throws
+  /// DumpError when there is no dump, or when the file is not text.
   void read(const std::string& file, std::string_view text);
 
-  /// Only this RDMA device in what follows; DumpError when no dump has it.
+  /// Drops the facts of all other RDMA devices. Throws DumpError when no dump has this device.
   void keep_device(std::string_view device);
 
   const std::vector<Fact>& facts() const { return facts_; }
@@ -74,7 +74,7 @@ class Survey {
   bool has(Kind kind) const;
   std::vector<const Fact*> all(Kind kind, std::string_view name) const;
   const Fact* first(Kind kind, std::string_view name) const;
-  /// The fact of that subject that was read last.
+  /// The last fact read for this subject.
   const Fact* of(Kind kind, std::string_view subject, std::string_view name) const;
 
  private:
