@@ -9,8 +9,8 @@
 
 namespace longhaul::app {
 
-// A frame that the port has accepted is not ours any more, so each is looked at before; one that it refuses was not
-// sent.
+// A frame that the port has accepted is no longer ours, so the tap sees each frame before the port does. The tap takes
+// back a frame that the port refuses.
 std::uint16_t PortSink::transmit_tapped(Side out, rte_mbuf** frames, std::uint16_t count) {
   drivers::Port& port = *ports_[static_cast<std::size_t>(out)];
   for (std::uint16_t i = 0; i < count; ++i) {
@@ -43,7 +43,7 @@ std::uint16_t BoxLoop::receive(Side side) {
   return count;
 }
 
-// A burst from each other worker. Returns the largest.
+// Takes a burst from each other worker. Returns the size of the largest.
 std::uint16_t BoxLoop::receive_from_workers() {
   const steer::Spreader* spreader = worker_.spreader();
   if (spreader == nullptr) return 0;

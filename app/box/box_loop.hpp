@@ -28,7 +28,7 @@ class PortSink final : public engine::Sink {
     return ports_[static_cast<std::size_t>(out)]->transmit(frames, count);
   }
 
-  /// Who sees what leaves, and by BoxLoop what comes in; null: nobody. In the worker's thread.
+  /// The tap that sees what leaves, and through BoxLoop what comes in; null: none. Call in the worker's thread.
   void tap_by(Tap* tap) { tap_ = tap; }
   Tap* tap() const { return tap_; }
 
@@ -52,13 +52,13 @@ class StopTogether {
 
 struct BoxLoopOptions {
   bool sleep_when_idle = false;
-  Duration drain = seconds(10);      ///< at most so long after the first stop, pauses not counted
+  Duration drain = seconds(10);      ///< the longest time after the first stop, pauses not counted
   Orders* orders = nullptr;          ///< may be null; must outlive the loop
   PortSink* sink = nullptr;          ///< whose tap sees what comes in; may be null; must outlive the loop
   StopTogether* together = nullptr;  ///< when the box has several workers; must outlive the loop
 };
 
-/// What custody held when it was told to stop and when it did.
+/// What custody held when the loop was told to stop, and when it stopped.
 struct StopRecord {
   std::uint64_t at_stop_packets = 0;
   std::uint64_t at_stop_bytes = 0;
@@ -67,7 +67,7 @@ struct StopRecord {
   Duration ran = 0;  ///< from the first round to the last, by the clock
 };
 
-/// How often a loop stood still, and for how long in all (engine::LoopTime).
+/// How often a loop stood still, and for how long in total (engine::LoopTime).
 struct Pauses {
   std::uint64_t count = 0;
   Duration lasted = 0;
@@ -77,14 +77,14 @@ class BoxLoop {
  public:
   static constexpr std::uint16_t kBurst = 32;
 
-  /// All must outlive it.
+  /// All arguments must outlive it.
   BoxLoop(box::Worker& worker, drivers::Port& host, drivers::Port& wan, const drivers::Clock& clock,
           BoxLoopOptions options);
 
   /// Runs until `requests` says stop and custody is empty, the drain time has passed, or a second stop came.
   StopRecord run(Requests& requests);
 
-  /// Rounds begun so far. Any thread may ask: one that does not grow belongs to a worker that stands still.
+  /// Rounds begun so far. Any thread may ask. If the number does not grow, the worker stands still.
   std::uint64_t rounds() const { return rounds_.load(std::memory_order_relaxed); }
 
   /// Any thread may ask.
@@ -94,7 +94,7 @@ class BoxLoop {
   }
 
  private:
-  /// The engine's time: all that it and the spreader are given, and all that is compared with it.
+  /// The engine's time. Every time that the engine and the spreader get, or that is compared with theirs, is this one.
   Time now() { return worker_.time().at(clock_.now()); }
   std::uint16_t receive(Side side);
   std::uint16_t receive_from_workers();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a box counted: a readable table, and a flat JSON object.
+// What a box counted, as a readable table and as a flat JSON object.
 #pragma once
 
 #include <span>
@@ -12,12 +12,12 @@
 
 namespace longhaul::app {
 
-/// What one worker counted, or several together: a copy, so that it can be looked at while they go on.
+/// What one worker or several counted. It is a copy, so that it can be read while they go on.
 struct BoxReport {
   Counters counters;
   std::uint64_t custody_packets = 0;
   std::uint64_t custody_bytes = 0;
-  std::uint64_t waiting_frames = 0;  ///< Engine::waiting_frames(), or while the worker runs not_gone()
+  std::uint64_t waiting_frames = 0;  ///< Engine::waiting_frames(), or not_gone() while the worker runs
   engine::LinkState link;
   bool bypass = false;
   bool draining = false;
@@ -26,21 +26,22 @@ struct BoxReport {
   metrics::Histogram wan_rtt;
 
   BoxReport() = default;
-  /// In the thread that runs the worker.
+  /// Call in the thread that runs the worker.
   BoxReport(const box::Worker& worker, const Activity& activity);
   BoxReport& operator+=(const BoxReport& more);
-  /// Frames that came in and, by the counters, neither left nor were dropped. The engine itself would have to walk.
+  /// Frames that came in and, by the counters, neither left nor were dropped. The engine would have to walk its tables
+  /// for an exact number.
   std::uint64_t not_gone() const;
 };
 
-/// All counters of a box by their names, 0 included, parse_* and delays (`*_ns_p50`, `_p99`, `_p99_9`, `_max`,
+/// All counters of a box by name, 0 included, with parse_* and the delays (`*_ns_p50`, `_p99`, `_p99_9`, `_max`,
 /// `_count`).
 void add_engine(Json& out, const BoxReport& report);
-/// One worker's part: the counters that are not zero, and its custody.
+/// One worker's part: the counters that are not zero, and custody.
 Json worker_part(const BoxReport& report);
-/// A delay's quantiles and a row for each power of two of microseconds; nothing when it has no values.
+/// A delay's quantiles and a row for each power of two of microseconds; empty if it has no values.
 std::string histogram_table(std::string_view name, const metrics::Histogram& histogram);
-/// The counters that are not zero with what they mean, and the delays, as lines of text.
+/// The counters that are not zero, with what they mean, and the delays, as lines of text.
 std::string engine_table(const BoxReport& report);
 /// A line for each worker: what came in, what it handed over, what it dropped.
 std::string workers_table(std::span<const BoxReport> workers);

@@ -64,7 +64,7 @@ void BoxWatch::look_at_workers() {
     if (config_.on_stall == config::OnStall::exit) {
       spdlog::error("{}: the process ends at once, as watchdog.action says", config_.name);
       spdlog::shutdown();
-      // Nothing is waited for and nothing unwound: the worker may hold anything.
+      // Wait for nothing and unwind nothing: the worker may hold any lock.
       std::_Exit(kStalled);
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the attendant watches over while a box runs: its workers, and its links.
+// What the attendant watches while a box runs: its workers and its links.
 #pragma once
 
 #include "app/box/link_follow.hpp"
@@ -16,18 +16,19 @@ namespace longhaul::app {
 
 class BoxWatch {
  public:
-  /// The status that the process exits with when a worker stands still and it shall not go on without.
+  /// The process's exit status if a worker stands still and the configuration says to exit.
   static constexpr int kStalled = 3;
 
-  /// Sets both links up if they are to follow each other. All must outlive it. Throws std::runtime_error when a driver
-  /// cannot set its link.
+  /// Sets both links up if they are to follow each other. All arguments must outlive it. Throws std::runtime_error if a
+  /// driver cannot set its link.
   BoxWatch(const config::BoxConfig& config, Workers& workers, Runtime& runtime);
-  /// With links that follow each other takes both down: the box passes nothing any more.
+  /// Takes both links down if they follow each other, because the box no longer passes anything.
   ~BoxWatch();
   BoxWatch(const BoxWatch&) = delete;
   BoxWatch& operator=(const BoxWatch&) = delete;
 
-  /// Before the attendant starts. `service` hears that all workers make progress, and of the end; it must outlive this.
+  /// Call before the attendant starts. `service` is told that all workers make progress, and that the end has begun. It
+  /// must outlive this object.
   void attend_by(Attendant& attendant, ServiceNotifier& service, const Requests& requests);
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an operator must read about single connections: data that was acknowledged and not delivered (design rule 6).
+// Log lines that an operator must read about single connections: data that was acknowledged and not delivered (design
+// rule 6).
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,13 @@
 
 namespace longhaul::app {
 
-/// Logs one line an event, at most kLinesPerSecond; how many were left out is said in the next second's first line.
+/// Logs one line per event, at most kLinesPerSecond. The first line of the next second says how many were left out.
 class FlowLog final : public custody::Observer {
  public:
   static constexpr std::uint32_t kLinesPerSecond = 20;
 
   void on_flow_failed(const custody::FlowIdentity& flow, std::string_view why, std::uint64_t bytes, Time now) override;
-  /// Each of them, whatever the rate: once in the life of a process, at most one for each connection.
+  /// Not limited: this happens once in a process's life, and at most once per connection.
   void on_found_in_record(const custody::FlowIdentity& flow, std::uint64_t bytes) override;
   void on_closed_untold(const custody::FlowIdentity& flow, std::uint64_t bytes, Time now) override;
   void on_unconfirmed_in_doubt(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes,

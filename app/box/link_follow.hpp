@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Link-loss forwarding: which port's link is to be taken down or up again, so that what one side lost is seen on the
+// Link-loss forwarding: decides which port's link to take down or up, so that the hosts on one side see a loss on the
 // other.
 #pragma once
 
@@ -13,10 +13,10 @@ namespace longhaul::app {
 
 ///   settling --both up, or kSettle has passed--> following --one port lost its link--> holding (the other's is down)
 ///       ^                                                                                   |
-///       +----------------------------- the lost one is back: the other is let go -----------+
+///       +------------------------ the lost one is back: the other goes up again ------------+
 class LinkFollow {
  public:
-  /// Links need time to come up: one that is down meanwhile is no loss.
+  /// Links need time to come up. A link that is down during this time is not a loss.
   static constexpr Duration kSettle = seconds(5);
 
   struct Change {
@@ -28,7 +28,7 @@ class LinkFollow {
   /// The links have just been set up.
   explicit LinkFollow(Time now) : settling_until_(now + kSettle) {}
 
-  /// What the links are like; what to do about it.
+  /// Takes the state of both links. Returns what to change.
   std::optional<Change> look(bool host_up, bool wan_up, Time now);
 
   /// The port whose link is held down, if any.

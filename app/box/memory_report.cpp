@@ -82,7 +82,7 @@ std::string custody_text(const config::BoxConfig& config, const MemoryPlan& plan
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     const engine::BufferClass& buffers = plan.buffers[i];
     if (least > buffers.frame_bytes) continue;
-    // Few small buffers may all be within their reserve.
+    // If there are few small buffers, all may be within their reserve.
     const std::uint64_t ours = buffers.buffers - std::min(buffers.buffers, buffers.reserve);
     if (!plan.needs.empty()) least = std::max(least, plan.needs[i].least_frame);
     out += fmt::format("  frames of {:>4} to {:>4} B: {:>8} buffers of {} bytes hold {} bytes at least", least,

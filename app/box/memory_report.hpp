@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `longhaul run --check` tells about memory.
+// What `longhaul run --check` says about memory.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct MemoryReport {
   Json json;
 };
 
-/// What `config` means for these ports. Where an interface is missing on this machine, the default MTU is assumed.
-/// `root` stands before /sys, for tests.
+/// What `config` means for these ports. If an interface is missing on this machine, the default MTU is assumed. `root`
+/// is a prefix for /sys, for tests.
 struct BoxMemory {
   BoxMemory(const config::BoxConfig& config, const drivers::EthdevSpec& host, const drivers::EthdevSpec& wan,
             const std::string& root = "");
@@ -28,7 +28,7 @@ struct BoxMemory {
   MemoryDemand demand;
 };
 
-/// What the box will need. Where an interface is missing on this machine, the default MTU is assumed.
+/// What the box will need. If an interface is missing on this machine, the default MTU is assumed.
 MemoryReport report_memory(const config::BoxConfig& config, const drivers::EthdevSpec& host,
                            const drivers::EthdevSpec& wan);
 

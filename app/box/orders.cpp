@@ -14,7 +14,7 @@ constexpr std::chrono::microseconds kLook{50};
 
 bool Orders::done_by(const std::atomic<bool>& done, Deadline deadline) const {
   while (!done.load(std::memory_order_acquire)) {
-    // One that was at work when its loop ended is done.
+    // An order that was under way when the loop ended is done.
     if (closed_.load(std::memory_order_acquire)) return done.load(std::memory_order_acquire);
     if (std::chrono::steady_clock::now() >= deadline) return false;
     std::this_thread::sleep_for(kLook);
@@ -24,13 +24,13 @@ bool Orders::done_by(const std::atomic<bool>& done, Deadline deadline) const {
 
 Orders::Ticket Orders::post(Order order, Deadline deadline) {
   Ticket ticket;
-  // No timed mutex: the thread sanitizer does not see one taken.
+  // Not a timed mutex: the thread sanitizer does not notice when one is locked.
   ticket.turn = std::unique_lock(turn_, std::defer_lock);
   while (!ticket.turn.try_lock()) {
     if (std::chrono::steady_clock::now() >= deadline) throw WorkerSilent("others' orders are not done");
     std::this_thread::sleep_for(kLook);
   }
-  // One that was at work at its deadline may be done by now.
+  // An order that was under way at its deadline may be done by now.
   if (given_ != nullptr && !done_by(given_->done, deadline)) throw WorkerSilent("an earlier order is not done");
   given_ = ticket.given = std::make_shared<Given>();
   given_->order = std::move(order);
@@ -40,10 +40,10 @@ Orders::Ticket Orders::post(Order order, Deadline deadline) {
 
 void Orders::wait(Ticket ticket, Deadline deadline) {
   if (!done_by(ticket.given->done, deadline)) {
-    // At work just now, it would else be put back for its next portion.
+    // If the worker carries it out at this moment, it would otherwise put it back for its next portion.
     ticket.given->given_up.store(true, std::memory_order_release);
     Given* expected = ticket.given.get();
-    // Not at work: it goes no further. At work: given_ keeps it until the worker is done with it.
+    // If the order is still here, it goes no further. If the worker has it, given_ keeps it until the worker is done.
     if (next_.compare_exchange_strong(expected, nullptr)) given_.reset();
     throw WorkerSilent("it does not answer");
   }
@@ -52,7 +52,7 @@ void Orders::wait(Ticket ticket, Deadline deadline) {
 }
 
 void Orders::carry_out(WorkerAccess& access) {
-  // Taken out while it is worked on, so that nobody takes it back meanwhile.
+  // Taken out during the work, so that nobody can take it back meanwhile.
   Given* given = next_.exchange(nullptr, std::memory_order_acquire);
   if (given == nullptr) return;
   bool last = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What other threads have a worker do between two rounds of its loop: it looks once a round whether there is an order,
-// and nothing else is shared.
+// Work that other threads give to a worker, to do between two rounds of its loop. The worker looks for an order once a
+// round. Nothing else is shared.
 #pragma once
 
 #include <atomic>
@@ -18,24 +18,24 @@ namespace longhaul::app {
 
 class PortSink;
 
-/// What a worker did with its time, by its own count.
+/// What a worker did with its time, by its own counters.
 struct Activity {
   std::uint64_t rounds = 0;
   Duration ran = 0;   ///< since the loop began, pauses not counted
-  Duration busy = 0;  ///< of that, rounds in which frames came
+  Duration busy = 0;  ///< time of rounds in which frames came
 };
 
-/// A worker as an order sees it.
+/// What an order gets to see of a worker.
 struct WorkerAccess {
   box::Worker& worker;
   Activity activity;
-  Time now;         ///< the engine's: pauses are left out, and no two workers' need be the same
+  Time now;         ///< the engine's time: pauses are left out, so it may differ between workers
   Duration& drain;  ///< how long the first stop waits for custody to empty
   PortSink* sink;   ///< may be null
   engine::Engine& engine = worker.engine();
 };
 
-/// A portion of the work: true when that was the last. Frames wait for as long as it takes; some microseconds are fine.
+/// Does a portion of the work. Returns true if it was the last. Frames wait meanwhile; some microseconds are fine.
 using Order = std::function<bool(WorkerAccess&)>;
 
 /// The worker did not carry out an order in time: it stands still, or has stopped.
@@ -43,7 +43,7 @@ class WorkerSilent : public std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-/// One worker's, one order at a time.
+/// The orders of one worker, one at a time.
 class Orders {
   struct Given {
     Order order;
@@ -55,24 +55,24 @@ class Orders {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
-  /// An order under way, and nobody else's turn until wait().
+  /// An order under way. Nobody else gets a turn until wait().
   class Ticket {
     friend class Orders;
     std::unique_lock<std::mutex> turn;
     std::shared_ptr<Given> given;
   };
 
-  // Any thread but the worker's. Both throw WorkerSilent at the deadline. The order may then be at work still: what it
-  // refers to must be its own.
+  // For any thread but the worker's. Both throw WorkerSilent at the deadline. The order may then still be under way, so
+  // it must own what it refers to.
 
   Ticket post(Order order, Deadline deadline);
-  /// Until the order is done. Rethrows what it threw.
+  /// Waits until the order is done. Rethrows what it threw.
   void wait(Ticket ticket, Deadline deadline);
 
-  /// The worker's, once a round.
+  /// For the worker, once a round.
   bool waiting() const { return next_.load(std::memory_order_acquire) != nullptr; }
   void carry_out(WorkerAccess& access);
-  /// Its loop has ended: whoever waits, or comes, need not be patient.
+  /// The worker's loop has ended: threads that wait, or that come later, fail at once.
   void close() { closed_.store(true, std::memory_order_release); }
 
  private:

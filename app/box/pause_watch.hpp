@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides which pauses of workers are told, and when: each once, together with those that came close behind.
+// Decides which pauses of workers are reported, and when. Each is reported once, together with those that closely
+// follow.
 #pragma once
 
 #include <optional>
@@ -13,20 +14,20 @@ namespace longhaul::app {
 
 class PauseWatch {
  public:
-  /// Between two that are told: of a machine with too much to do, whose pauses are many and short, once in a while.
-  /// Those that last for kLong, on average since the last one told, do not wait.
+  /// The time between two reports. An overloaded machine has many short pauses, and this keeps the reports rare. Pauses
+  /// that lasted kLong on average since the last report do not wait.
   static constexpr Duration kQuiet = seconds(60);
   static constexpr Duration kLong = seconds(1);
 
   explicit PauseWatch(unsigned workers) : told_(workers) {}
 
-  /// What the workers' pauses came to since the last one told.
+  /// The pauses since the last report.
   struct Event {
     unsigned workers;  ///< that stood still
-    Pauses most;       ///< of the worker that did for longest
+    Pauses most;       ///< of the worker that stood still for longest
   };
 
-  /// `pauses` of each worker, looked at now and then.
+  /// `pauses` are the totals of each worker. Call now and then.
   std::optional<Event> look(std::span<const Pauses> pauses, Time now);
 
  private:

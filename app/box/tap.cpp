@@ -27,7 +27,7 @@ bool is_of(const flow::ConnectionInfo& info, const wire::Frame& frame) {
 }  // namespace
 
 Tap::Tap(TapFilter filter, std::size_t packets, std::uint32_t snap, const drivers::Clock& clock)
-    // One more, so that one that is taken back has not taken another's place.
+    // One slot more, so that a frame that is taken back has not overwritten another.
     : filter_(std::move(filter)), clock_(clock), snap_(snap), ring_(packets + 1), bytes_(ring_.size() * snap) {}
 
 bool Tap::wanted(std::span<const std::uint8_t> bytes) const {

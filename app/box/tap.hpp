@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The last frames of one flow, or of some hosts, as one worker saw them come and go: copies, for an operator's capture.
+// Copies of the last frames of one flow, or of some hosts, as one worker saw them come and go: for an operator's
+// capture.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +19,13 @@ struct rte_mbuf;
 
 namespace longhaul::app {
 
-/// Which RoCE frames: of a connection, with the RDMA-CM between its two hosts; or with an end in a prefix.
+/// Which RoCE frames: those of a connection and the RDMA-CM between its two hosts, or those with an end in a prefix.
 struct TapFilter {
   std::optional<flow::ConnectionInfo> connection;
   std::optional<flow::Prefix> host;
 };
 
-/// Made and read by others, while no worker has it. It allocates nothing in between.
+/// Other threads make it and read it while no worker has it. It allocates nothing in between.
 class Tap {
  public:
   enum class Way : std::uint8_t { in, out };
@@ -33,21 +34,21 @@ class Tap {
     Side side = Side::host;
     Way way = Way::in;
     std::uint32_t size = 0;  ///< bytes of the frame
-    std::uint32_t kept = 0;  ///< of those, here
+    std::uint32_t kept = 0;  ///< bytes of the frame that are kept
   };
 
   /// Keeps the last `packets` frames, `snap` bytes of each.
   Tap(TapFilter filter, std::size_t packets, std::uint32_t snap, const drivers::Clock& clock);
 
-  /// The worker's: keeps copies of those that the filter wants. Returns how many.
+  /// For the worker. Keeps copies of the frames that the filter matches. Returns how many.
   std::size_t see(Side side, Way way, std::span<rte_mbuf* const> frames);
-  /// The worker's: the last one was not sent.
+  /// For the worker. Drops the last copy, because its frame was not sent.
   void take_back();
 
   /// Oldest first.
   std::vector<Seen> seen() const;
   std::span<const std::uint8_t> bytes(std::size_t i) const;
-  std::uint64_t total() const { return total_; }  ///< those that are not kept any more included
+  std::uint64_t total() const { return total_; }  ///< includes those that are not kept any more
 
  private:
   bool wanted(std::span<const std::uint8_t> bytes) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Notices workers that stand still: their loops no longer come round.
+// Notices workers that stand still, which means that their loops no longer come round.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,24 @@ namespace longhaul::app {
 
 class WorkerWatch {
  public:
-  /// `stall`: a loop that has not come round for so long stands still.
+  /// A loop that has not come round for `stall` stands still.
   WorkerWatch(unsigned workers, Duration stall) : stall_(stall), workers_(workers) {}
 
   /// What a look found out.
   struct Event {
     unsigned worker;
     bool stands_still;  ///< false: it goes on again
-    Duration since;     ///< for how long it stands or stood
+    Duration since;     ///< how long it has stood, or stood, still
     bool operator==(const Event&) const = default;
   };
 
-  /// `rounds` of each worker, looked at now and then. A look that comes late says nothing about its workers: the
-  /// machine may have stood still as a whole, so no more than kLongestGap of the time between two looks counts.
+  /// `rounds` of each worker. Call now and then. If a call comes late, the whole machine may have stood still. So at
+  /// most kLongestGap of the time between two calls counts against a worker.
   std::vector<Event> look(std::span<const std::uint64_t> rounds, Time now);
   static constexpr Duration kLongestGap = milliseconds(250);
 
   bool stands_still(unsigned worker) const { return workers_.at(worker).stands_still; }
-  /// Times that any worker stood still.
+  /// How many times a worker stood still.
   std::uint64_t stalls() const { return stalls_; }
 
  private:

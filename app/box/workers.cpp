@@ -17,8 +17,8 @@ namespace longhaul::app {
 
 namespace {
 
-/// What the lcore has done before it set `done` is to be seen from here on. (DPDK promises as much; to say it again
-/// costs nothing, and the thread sanitizer, which does not see into DPDK, can follow.)
+/// Makes visible from here on what the lcore did before it set `done`. DPDK promises this too. Saying it again costs
+/// nothing, and helps the thread sanitizer, which does not see into DPDK.
 void wait_for(unsigned lcore, const std::atomic<bool>& done) {
   rte_eal_wait_lcore(lcore);
   if (!done.load(std::memory_order_acquire)) throw std::logic_error("an lcore ended without an end");
@@ -118,7 +118,7 @@ void Workers::order_some(unsigned first, unsigned end, const std::function<Order
   const Orders::Deadline deadline = std::chrono::steady_clock::now() + patience;
   unsigned current = first;
   try {
-    // By number, so that two who order all do not wait for each other.
+    // In order of number, so that two threads that order all do not wait for each other.
     std::vector<Orders::Ticket> tickets;
     for (; current < end; ++current) tickets.push_back(workers_.at(current)->orders.post(make(current), deadline));
     for (current = first; current < end; ++current)
@@ -168,7 +168,7 @@ StopRecord Workers::run(Requests& requests) {
       worker.stop = worker.loop->run(call.requests);
     } catch (...) {
       worker.failure = std::current_exception();
-      call.requests.stops.fetch_add(2, std::memory_order_relaxed);  // alone the others would be no box
+      call.requests.stops.fetch_add(2, std::memory_order_relaxed);  // the others alone would be no box
     }
     worker.orders.close();
     worker.done.store(true, std::memory_order_release);
@@ -181,7 +181,7 @@ StopRecord Workers::run(Requests& requests) {
     body(calls.data());
   else
     requests.stops.fetch_add(2, std::memory_order_relaxed);
-  // They use what is on this stack.
+  // The launched workers use objects on this stack.
   for (unsigned i = 1; i < launched; ++i) wait_for(i, workers_[i]->done);
   if (!all) throw std::runtime_error(fmt::format("lcore {} is not there or busy", launched));
   StopRecord sum;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The workers of a box: an engine each, on a core each, with a queue of both ports each. They share nothing but rings
-// of frames, news of next hops and a few flags; other threads ask them by orders.
+// The workers of a box. Each has an engine, a core, and a queue of both ports. They share only rings of frames, news of
+// next hops and a few flags. Other threads give them orders.
 #pragma once
 
 #include <chrono>
@@ -45,26 +45,26 @@ class Workers {
   /// box::Wiring::use_record().
   void use_record(std::span<custody::RecordSlot> record) { wiring_->use_record(record, clock_.now()); }
 
-  /// Runs all of them; ends as BoxLoop::run() does.
+  /// Runs all workers. Ends as BoxLoop::run() does.
   StopRecord run(Requests& requests);
 
-  // While they run, for one other thread or several. All throw WorkerSilent.
+  // While they run, for one or several other threads. All throw WorkerSilent.
 
   /// Has a worker carry out `order`.
   void order(unsigned worker, Order order, std::chrono::milliseconds patience = kPatience);
-  /// Has all do so at once, each its own copy made by `make`, and waits until the last is done.
+  /// Has all workers carry out an order at the same time, each its own from `make`. Waits until the last is done.
   void order_all(const std::function<Order(unsigned worker)>& make, std::chrono::milliseconds patience = kPatience);
   static constexpr std::chrono::milliseconds kPatience{2000};
-  /// One's.
+  /// The report of one worker.
   BoxReport ask_report(unsigned worker, std::chrono::milliseconds patience = kPatience);
-  /// Each worker's, as of now.
+  /// The report of each worker, as of now.
   std::vector<BoxReport> ask_reports();
-  /// Rounds of its loop: those of a worker that stands still do not grow.
+  /// Rounds of the worker's loop. If they do not grow, the worker stands still.
   std::uint64_t rounds(unsigned worker) const;
   /// Its BoxLoop::pauses().
   Pauses pauses(unsigned worker) const;
 
-  /// Each worker's, as of now. Not while they run.
+  /// The report of each worker, as of now. Do not call while they run.
   std::vector<BoxReport> reports() const;
   std::uint64_t unconfirmed_bytes() const;
 
@@ -82,10 +82,10 @@ class Workers {
   const drivers::Clock& clock_;
   StopTogether together_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::unique_ptr<box::Wiring> wiring_;  ///< goes before the workers' sinks and logs
+  std::unique_ptr<box::Wiring> wiring_;  ///< destroyed before the workers' sinks and logs
 };
 
-/// The sum of all.
+/// The sum of all `reports`.
 BoxReport total(std::span<const BoxReport> reports);
 
 }  // namespace longhaul::app

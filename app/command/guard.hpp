@@ -10,7 +10,7 @@
 
 namespace longhaul::app {
 
-/// Runs a subcommand's work; what it throws becomes a message on standard error and an exit code.
+/// Runs a subcommand's work. An exception becomes a message on standard error and an exit code.
 template <typename Work>
 int guarded(const char* command, Work work) {
   try {

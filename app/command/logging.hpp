@@ -10,12 +10,12 @@ namespace longhaul::app {
 /// `stream` may be null.
 bool is_journal(const char* stream, int descriptor);
 
-/// The log goes to standard error, since standard output is for results. To the journal each line begins with its
-/// priority (sd-daemon(3): "<3>error: ...") and has no time, which the journal knows; to anything else with time, name
-/// and level.
+/// The log goes to standard error, since standard output is for results. In the journal each line begins with its
+/// priority (sd-daemon(3): "<3>error: ...") and has no time, because the journal adds one. Elsewhere it begins with
+/// time, name and level.
 void set_up_logging();
 
-/// What stands before a line on standard error that tells why the program ends: "<3>" to the journal, else nothing.
+/// The prefix of the line on standard error that says why the program ends: "<3>" in the journal, else empty.
 std::string_view failure_prefix();
 
 }  // namespace longhaul::app

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The arguments of a command, taken out of its request one by one. What is left at the end nobody knows.
+// The arguments of a command, taken out of its request one by one. The command does not know those that are left at the
+// end.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace longhaul::app {
 
-/// All throw CommandError (Exit::usage) that names the argument, what was expected and what came.
+/// All functions throw CommandError (Exit::usage), which names the argument, what was expected and what came.
 class Arguments {
  public:
   explicit Arguments(Json request);
@@ -21,12 +22,12 @@ class Arguments {
   const std::string& command() const { return command_; }
   std::optional<std::string> text(std::string_view name);
   std::string required_text(std::string_view name);
-  /// One of these, spelled exactly so.
+  /// One of `choices`, in the exact spelling.
   std::optional<std::string> choice(std::string_view name, std::initializer_list<std::string_view> choices);
   std::optional<std::uint64_t> number(std::string_view name, std::uint64_t least, std::uint64_t most);
-  /// False when it is not there.
+  /// False if it is missing.
   bool flag(std::string_view name);
-  /// After all that the command knows were asked for.
+  /// Call when all that the command knows has been taken out.
   void must_be_empty() const;
 
  private:

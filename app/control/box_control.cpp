@@ -14,10 +14,10 @@
 namespace longhaul::app {
 namespace {
 
-// Connections an order looks at, or changes, between two rounds of frames: some tens of microseconds.
+// Connections that an order looks at, or changes, between two rounds of frames. This takes some tens of microseconds.
 constexpr std::uint32_t kLookedAt = 256;
 constexpr std::uint32_t kForgotten = 32;
-// With a table of a million connections, and a worker that sleeps between rounds.
+// Enough for a table of a million connections and a worker that sleeps between rounds.
 constexpr std::chrono::seconds kWalkPatience{20};
 
 /// An order that calls `work(access, first)` for portions of a worker's slots, one between two rounds.
@@ -95,7 +95,7 @@ BoxControl::Flows BoxControl::flows() {
   const std::lock_guard lock(flows_mutex_);
   if (flows_ != nullptr && std::chrono::steady_clock::now() - flows_at_ < kFreshness) return flows_;
   const auto parts = by_worker<std::vector<engine::ConnectionState>>(workers_);
-  // Room for all, so that a worker need not move what is there already; pages that stay empty cost nothing.
+  // Room for all, so that a worker need not move what is already there. Pages that stay empty cost nothing.
   const std::uint32_t slots = workers_.wiring().connections_each();
   for (auto& part : *parts) part.reserve(slots);
   workers_.order_all(
@@ -204,7 +204,7 @@ void BoxControl::resume() {
   if (mode_.exchange(Mode::running) != Mode::running) spdlog::warn("running again after a drain");
 }
 
-// Has all workers do `work` to portions of their connections, and says what that cost.
+// Has all workers do `work` to portions of their connections. Returns what that cost.
 template <typename Work>
 Forgotten BoxControl::let_go(Work work) {
   const auto parts = by_worker<Forgotten>(workers_);
@@ -227,8 +227,8 @@ Forgotten BoxControl::let_go(Work work) {
 }
 
 Forgotten BoxControl::bypass(std::string_view why) {
-  // A requester that is at work sends its next request within this, and is told; afterwards nobody knows of its debt,
-  // and some requesters would repeat for ever what the responder cannot place.
+  // A requester that is at work sends its next request within this time, and gets the fatal NAK. Afterwards the box has
+  // forgotten the connection, and some requesters would forever repeat what the responder cannot place.
   constexpr std::chrono::seconds kToldWithin{1};
   const std::lock_guard lock(change_);
   must_not_stop();
@@ -238,7 +238,7 @@ Forgotten BoxControl::bypass(std::string_view why) {
     access.engine.fail(first, kForgotten, *reason, access.now);
   });
   if (sum.failed_flows > 0) std::this_thread::sleep_for(kToldWithin);
-  // First none comes in any more, then what is there goes.
+  // First stop new connections, then forget those that are there.
   workers_.order_all([](unsigned) -> Order {
     return [](WorkerAccess& access) {
       access.engine.set_bypass(true, access.now);

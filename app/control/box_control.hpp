@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an operator may ask of a running box and change in it: all of it by orders to the workers, in portions, so that
-// no frame waits for long.
+// What an operator may ask of a running box and change in it. All of it goes by orders to the workers, in portions, so
+// that no frame waits for long.
 #pragma once
 
 #include <atomic>
@@ -27,11 +27,11 @@ namespace longhaul::app {
 /// What a box does with new requests.
 enum class Mode : std::uint8_t {
   running,   ///< by policy
-  draining,  ///< takes nothing new into custody; what is in it goes on
+  draining,  ///< takes nothing new into custody; what is there goes on
   bypass,    ///< forwards everything untouched
 };
 
-/// As output spells it.
+/// The mode's name in output.
 std::string_view name_of(Mode mode);
 
 struct Custody {
@@ -60,51 +60,52 @@ struct Forgotten {
 
 struct Reloaded {
   std::vector<config::KeyChange> changes;
-  std::uint64_t connections = 0;  ///< that have another policy now
+  std::uint64_t connections = 0;  ///< those that have another policy now
 };
 
-/// Any thread but a worker's. What cannot be done throws CommandError; a worker that does not answer, WorkerSilent.
+/// For any thread but a worker's. Throws CommandError if something cannot be done, and WorkerSilent if a worker does
+/// not answer.
 class BoxControl {
  public:
-  /// `file` is where `config` came from. Workers and requests must outlive it.
+  /// `file` is the file that `config` was read from. Workers and requests must outlive it.
   BoxControl(Workers& workers, const config::BoxConfig& config, std::string file, const Requests& requests);
 
-  /// Before anything is changed: who hears of each configuration that is taken over.
+  /// Sets who is told of each new configuration. Call before the first change.
   void on_change(std::function<void(const config::BoxConfig&)> told) { told_ = std::move(told); }
 
   Mode mode() const { return mode_.load(std::memory_order_relaxed); }
-  /// SIGTERM came: nothing is changed any more.
+  /// SIGTERM came: nothing can be changed any more.
   bool stopping() const { return requests_.stops.load(std::memory_order_relaxed) > 0; }
   std::chrono::nanoseconds uptime() const { return std::chrono::steady_clock::now() - began_; }
   unsigned workers() const { return workers_.count(); }
-  /// As it is now, with what was changed since the start.
+  /// The configuration as it is now, with all changes since the start.
   config::BoxConfig config() const;
   const std::string& file() const { return file_; }
 
   BoxReport report() const { return total(workers_.ask_reports()); }
   Custody custody() const;
   using Flows = std::shared_ptr<const std::vector<Flow>>;
-  /// Of all workers. At most kFreshness old: many who ask at once get the same.
+  /// The flows of all workers, at most kFreshness old. Clients that ask at the same time share one answer.
   Flows flows();
   static constexpr std::chrono::milliseconds kFreshness{200};
 
-  /// Until the next reload or start. `change` may throw. Returns the policies, and how many connections have another
-  /// one now.
+  /// Holds until the next reload or start. `change` may throw. Returns the policies, and how many connections have
+  /// another one now.
   std::pair<flow::PolicyTable, std::uint64_t> change_policies(const std::function<void(flow::PolicyTable&)>& change);
 
   Capture& capture() { return capture_; }
 
   void drain();
   void resume();
-  /// Connections with acknowledged data fail, for the reason `why`, and have a second to be told; then bypass is on.
-  /// Without such data, after drain(), none does, and it is on at once.
+  /// Connections with acknowledged data fail for the reason `why`, and their requesters have a second to learn it. Then
+  /// bypass is on. After a complete drain there is no such data, and bypass is on at once.
   Forgotten bypass(std::string_view why);
   void end_bypass();
 
-  /// What a reload of this configuration would change. Throws config::ConfigError when it is none.
+  /// What a reload of this configuration would change.
   std::vector<config::KeyChange> compare(const config::BoxConfig& with) const;
-  /// Reads the file again and takes over what may change at run time. Changes nothing when anything else differs; the
-  /// CommandError names each key. Throws config::ConfigError for what is wrong in the file.
+  /// Reads the file again and takes over what may change at run time. If anything else differs, it changes nothing and
+  /// throws a CommandError that names each key. Throws config::ConfigError if the file is wrong.
   Reloaded reload();
 
  private:

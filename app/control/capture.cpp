@@ -34,7 +34,7 @@ void Capture::run(const CaptureRequest& request, Reply& reply) {
                                    "packets, or a smaller snaplen",
                                    request.packets, request.snap, workers_.count(), bytes, kMostBytes),
                        Exit::usage);
-  // Workers that did not give the last ones back have them still.
+  // Workers that did not give back the last taps still have them.
   if (taps_ != nullptr) install(false);
   taps_ = std::make_shared<Taps>();
   for (unsigned worker = 0; worker < workers_.count(); ++worker)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A capture of a running box: taps at all workers for a while, then the last frames to whoever asked.
+// A capture of a running box: taps at all workers for a while, then the last frames to the client.
 #pragma once
 
 #include <atomic>
@@ -22,17 +22,18 @@ struct CaptureRequest {
   std::chrono::milliseconds time{10'000};
 };
 
-/// One at a time.
+/// One capture at a time.
 class Capture {
  public:
-  static constexpr std::size_t kMostBytes = 256u << 20;  ///< of all workers' rings together
+  static constexpr std::size_t kMostBytes = 256u << 20;  ///< the rings of all workers together
 
   explicit Capture(Workers& workers) : workers_(workers) {}
 
-  /// Until the time is over, stop() is called, or nobody waits any more. Says a line for each frame, oldest first, and
-  /// the last line. Throws CommandError when one is under way, or it would take too much memory.
+  /// Runs until the time is over, stop() is called, or the client no longer waits. Writes a line for each frame, oldest
+  /// first, and the last line. Throws CommandError if a capture is under way, or if this one would take too much
+  /// memory.
   void run(const CaptureRequest& request, Reply& reply);
-  /// False when none is under way.
+  /// False if no capture is under way.
   bool stop();
 
  private:
@@ -44,7 +45,7 @@ class Capture {
   std::mutex mutex_;
   std::atomic<bool> running_{false};
   std::atomic<bool> stop_{false};
-  /// Those of the last capture stay: a worker that did not answer may still have one.
+  /// The taps of the last capture stay: a worker that did not answer may still have one.
   std::shared_ptr<Taps> taps_;
 };
 

@@ -49,7 +49,7 @@ flow::Policy policy_named(const std::string& text) {
 
 bool same(const flow::Prefix& a, const flow::Prefix& b) { return a.length == b.length && a.contains(b.address); }
 
-/// Takes the rule for just this prefix out.
+/// Removes the rule for exactly this prefix.
 bool take_out(flow::PolicyTable& policies, const flow::Prefix& prefix) {
   return std::erase_if(policies.rules, [&](const auto& rule) { return same(rule.match, prefix); }) > 0;
 }
@@ -72,7 +72,7 @@ Json change_json(const config::KeyChange& change) {
   return json;
 }
 
-/// What has rates, by the names of its counters.
+/// The counters that have rates.
 constexpr Counter kRated[] = {Counter::frames_host, Counter::bytes_host, Counter::frames_wan,
                               Counter::bytes_wan,   Counter::requests,   Counter::requests_unlearned,
                               Counter::pseudo_acks, Counter::resends,    Counter::failed_bytes};
@@ -86,7 +86,7 @@ struct Commands::Command {
   void (*carry_out)(Commands&, Arguments&, Reply&);
 };
 
-// `ctl` has the words for people (app/ctl.cpp); these are the requests.
+// The requests. The words for people are in app/ctl/ctl.cpp.
 const std::vector<Commands::Command>& Commands::table() {
   static const std::vector<Command> kTable = {
       {"status",
@@ -273,7 +273,8 @@ void Commands::policy_set(Arguments& arguments, Reply& reply) {
         if (policies.rules.size() >= kMostRules)
           throw CommandError(fmt::format("there are {} rules already: each is looked at for each new connection",
                                          policies.rules.size()));
-        // The first that fits decides: what an operator says now is to hold, whatever the file has for parts of it.
+        // The first rule that matches decides. What an operator says now must hold, whatever the file says for parts of
+        // it.
         policies.rules.insert(policies.rules.begin(), {prefix, policy});
       },
       reply);
@@ -298,7 +299,7 @@ void Commands::policy_default(Arguments& arguments, Reply& reply) {
 
 // ---- drain and bypass -------------------------------------------------------------------------
 
-// Says how far it is now and then. Throws CommandError when the time runs out or somebody else changed the mode.
+// Writes the progress now and then. Throws CommandError if the time runs out or somebody else changes the mode.
 void Commands::wait_until_empty(std::optional<milliseconds> patience, Reply& reply) {
   constexpr milliseconds kLook{50};
   constexpr milliseconds kTell{500};
@@ -397,7 +398,7 @@ void Commands::config_show(Arguments& arguments, Reply& reply) {
   reply.line(last);
 }
 
-// The text, not a path: the box may read files that whoever asks may not.
+// The text, not a path: the box may read files that its client may not.
 void Commands::config_check(Arguments& arguments, Reply& reply) {
   const std::string text = arguments.required_text("text");
   const std::string file = arguments.required_text("file");

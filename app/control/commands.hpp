@@ -20,7 +20,7 @@ class Commands {
   /// `ports` describes the box's ports. Both must outlive it.
   Commands(BoxControl& box, std::function<Json()> ports);
 
-  /// Carries out a request and says {"done": true, ...} last. What it throws says why not.
+  /// Carries out a request and writes {"done": true, ...} last. If it throws, the exception says why it could not.
   void carry_out(const Json& request, Reply& reply);
   /// What `status` answers with.
   Json status();
@@ -31,7 +31,7 @@ class Commands {
  private:
   struct Command;
   static const std::vector<Command>& table();
-  /// What rates are computed from: what had been counted at the last `status`.
+  /// The counters at the last `status`, from which rates are computed.
   struct Sample {
     Json counted;
     std::chrono::steady_clock::time_point at;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `longhaul run` has so that it can be asked and told: the socket, DPDK's telemetry, SIGHUP.
+// How `longhaul run` takes questions and commands: the socket, DPDK's telemetry, SIGHUP.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,13 @@ namespace longhaul::app {
 
 class Control {
  public:
-  /// Makes the socket that `config` names, if it names one. The other arguments must outlive it. Throws
-  /// config::ConfigError.
+  /// Makes the socket, if `config` names one. The other arguments must outlive it. Throws config::ConfigError.
   Control(const config::BoxConfig& config, const std::string& file, Workers& workers, const drivers::EthdevPort& host,
           const drivers::EthdevPort& wan, Requests& requests);
 
-  /// Begins to serve: in the attendant's thread, before all else.
+  /// Begins to serve. Call in the attendant's thread, before all else.
   void start();
-  /// The attendant's, ten times a second: a reload that SIGHUP asked for.
+  /// For the attendant, ten times a second: a reload that SIGHUP asked for.
   void attend();
   /// Ends what is under way.
   void stop();

@@ -14,21 +14,21 @@
 namespace longhaul::app {
 
 struct FlowQuery {
-  std::optional<flow::Prefix> host;  ///< that contains either end
+  std::optional<flow::Prefix> host;  ///< contains either end
   std::optional<std::string> state;
   std::optional<std::string> policy;
   std::uint64_t min_custody = 0;  ///< frame bytes
   std::string sort = "custody";
   std::uint64_t limit = 0;  ///< 0: all
 
-  /// Takes what it knows out of `arguments`. Throws CommandError.
+  /// Takes the arguments that it knows out of `arguments`. Throws CommandError.
   static FlowQuery from(Arguments& arguments);
   bool matches(const engine::ConnectionState& state) const;
-  /// Those that match, the largest (of `idle` and `rtt`: the longest) first; not cut to `limit`.
+  /// The flows that match, the largest first (for `idle` and `rtt`: the longest). Not cut to `limit`.
   std::vector<const Flow*> select(const std::vector<Flow>& flows) const;
 };
 
-/// All of it.
+/// All fields of a flow.
 Json flow_json(const Flow& flow);
 
 }  // namespace longhaul::app

@@ -24,7 +24,7 @@ namespace {
   throw config::ConfigError(fmt::format("{}.socket: {}: {}", config.position, config.socket, what));
 }
 
-/// Of two that start at once only one may take the place of a dead one's socket. Held until the file is closed.
+/// If two boxes start at once, only one may replace a dead box's socket. The lock holds until the file is closed.
 int lock_directory(const config::ControlConfig& config) {
   const std::filesystem::path directory = std::filesystem::path(config.socket).parent_path();
   if (mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST)
@@ -35,7 +35,7 @@ int lock_directory(const config::ControlConfig& config) {
   return file;
 }
 
-/// Makes way for a new socket, or says why not.
+/// Removes the socket of a dead process, or says why it cannot.
 void remove_dead(const config::ControlConfig& config) {
   struct stat status {};
   if (lstat(config.socket.c_str(), &status) != 0) {
@@ -67,7 +67,7 @@ int listen_at(const config::ControlConfig& config) {
   const File directory(lock_directory(config));
   remove_dead(config);
   File file = open_socket(SOCK_NONBLOCK);
-  // bind() makes the file with the mode of the socket: nobody may connect before all is set.
+  // bind() gives the file the mode of the socket. Nobody may connect before mode and group are set.
   fchmod(file.get(), 0600);
   const sockaddr_un address = address_of(config.socket);
   if (bind(file.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)

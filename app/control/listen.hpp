@@ -8,7 +8,7 @@
 
 namespace longhaul::app {
 
-/// Listens at `config.socket` (and makes the directory it is in, one level). Throws config::ConfigError.
+/// Listens at `config.socket`. Makes its directory if needed, one level. Throws config::ConfigError.
 int listen_at(const config::ControlConfig& config);
 
 }  // namespace longhaul::app

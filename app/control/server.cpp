@@ -20,7 +20,7 @@
 namespace longhaul::app {
 namespace {
 
-// Whatever copies or compares values goes down as deep as they are nested, and a thread's stack is not endless.
+// Code that copies or compares values recurses as deep as they are nested, and a thread's stack is limited.
 bool limit_nesting(int depth, Json::parse_event_t, Json&) {
   constexpr int kDeepest = 16;
   if (depth > kDeepest)
@@ -35,7 +35,7 @@ Json error_line(const std::string& what, Exit exit) {
   return json;
 }
 
-// A reply must be valid UTF-8 whatever bytes a request had.
+// A reply must be valid UTF-8, whatever bytes the request had.
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }
 
 void wake(int event) {
@@ -138,7 +138,7 @@ int ControlServer::next_timeout() const {
   constexpr int kFullPause = 100;
   if (full_) return kFullPause;
   if (waiting_.empty()) return -1;
-  // They are in the order in which they came.
+  // They are in the order of arrival.
   const auto due = waiting_.front().since + limits_.request_patience - SteadyClock::now();
   return std::max(0, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(due).count()) + 1);
 }
@@ -228,7 +228,7 @@ void ControlServer::reap(bool all) {
   }
 }
 
-// It may read nothing: what does not fit into the socket is not said.
+// The client may read nothing. What does not fit into the socket is lost.
 void ControlServer::drop(Waiting& client, const std::string& why) {
   const std::string text = text_of(error_line(why, Exit::failed));
   static_cast<void>(send(client.file, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT));

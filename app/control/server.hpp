@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The socket of a box: a line of JSON from each client, lines of JSON back, and the connection ends. Clients may be
-// many, silent, slow or hostile: what they can take is bounded, and none holds up another.
+// The socket of a box. Each client sends one line of JSON and gets lines of JSON back, then the connection ends.
+// Clients may be many, silent, slow or hostile: what they can take is bounded, and none delays another.
 #pragma once
 
 #include <atomic>
@@ -17,30 +17,30 @@
 namespace longhaul::app {
 
 struct ServerLimits {
-  std::size_t clients = 64;               ///< that have not said all yet; a further one takes the place of the oldest
-  std::size_t commands = 8;               ///< carried out at once; further ones are refused
+  std::size_t clients = 64;               ///< those whose line is not complete; one more replaces the oldest
+  std::size_t commands = 8;               ///< under way at once; more are refused
   std::size_t request_bytes = 256 << 10;  ///< of a line
   std::chrono::milliseconds request_patience{10'000};  ///< for the whole line to come
   std::chrono::milliseconds reply_patience{5'000};     ///< for a client to read
 };
 
-/// Who may use the socket is who may write to it: its mode and group.
+/// Anyone who may write to the socket may use it: its mode and group decide.
 class ControlServer {
  public:
-  /// Carries out one request, in a thread of its own. What it throws is the reply's last line; else it has said
-  /// {"done": true, ...} itself.
+  /// Carries out one request, in a thread of its own. It writes {"done": true, ...} itself. If it throws, the exception
+  /// becomes the reply's last line.
   using Handler = std::function<void(const Json& request, Reply& reply)>;
 
-  /// Makes the socket, in place of one that a dead process has left. Throws config::ConfigError that names the key:
+  /// Makes the socket, and replaces one that a dead process has left. Throws config::ConfigError that names the key:
   /// another process listens there, something else is there, no such group, no permission.
   ControlServer(const config::ControlConfig& config, Handler handler, ServerLimits limits = {});
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  /// Begins to serve; its threads run where the caller's does.
+  /// Begins to serve. Its threads run on the caller's processors.
   void start();
-  /// Commands under way learn that they are not wanted any more; waits for them. Removes the socket.
+  /// Tells commands under way that nobody wants them any more, and waits for them. Removes the socket.
   void stop();
 
  private:
@@ -59,7 +59,7 @@ class ControlServer {
 
   void serve();
   void accept_one();
-  /// False: nothing more is to be read from it.
+  /// False if there is nothing more to read from the client.
   bool read_from(Waiting& client);
   void carry_out(Waiting& client, std::string request);
   void run(Running& running, const std::string& request);
@@ -74,7 +74,7 @@ class ControlServer {
   int wake_ = -1;  ///< eventfd: something has ended
   std::thread thread_;
   std::atomic<bool> stopping_{false};
-  bool full_ = false;  ///< the process has no file left for a client
+  bool full_ = false;  ///< the process has no file descriptor left for a client
   std::list<Waiting> waiting_;
   std::list<Running> running_;
 };

@@ -18,7 +18,7 @@
 namespace longhaul::app {
 namespace {
 
-// DPDK's callbacks have no argument of their own, and cannot be taken back.
+// DPDK's callbacks take no argument of ours, and cannot be unregistered.
 struct Served {
   std::mutex mutex;
   BoxControl* box = nullptr;
@@ -35,7 +35,7 @@ std::string text_of(const Json& value) {
   return text.substr(0, RTE_TEL_MAX_STRING_LEN - 1);
 }
 
-/// What is inside others as "custody_bytes", since a dictionary of telemetry is flat.
+/// A dictionary of telemetry is flat, so nested values get names such as "custody_bytes".
 void add(rte_tel_data* data, const std::string& name, const Json& value) {
   if (value.is_object()) {
     for (const auto& [inner, its] : value.items()) add(data, name.empty() ? inner : name + '_' + inner, its);
@@ -75,7 +75,7 @@ int counters(const char* command, const char*, rte_tel_data* data) {
   return answer(command, [data](Served& its) { return dictionary(data, its.commands->counters()); });
 }
 
-// As /ethdev/list: the IDs, here of those with most in custody.
+// As /ethdev/list: the IDs, here of the flows with most in custody.
 int flows(const char* command, const char*, rte_tel_data* data) {
   return answer(command, [data](Served& its) {
     rte_tel_data_start_array(data, RTE_TEL_U64_VAL);

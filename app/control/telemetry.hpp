@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The box's data under DPDK's telemetry: /longhaul/status, /longhaul/counters, /longhaul/flows and /longhaul/flow,ID,
-// for dpdk-telemetry.py and whatever else reads it.
+// The box's data in DPDK's telemetry: /longhaul/status, /longhaul/counters, /longhaul/flows and /longhaul/flow,ID, for
+// dpdk-telemetry.py and other clients.
 #pragma once
 
 #include "app/control/box_control.hpp"
@@ -8,10 +8,10 @@
 
 namespace longhaul::app {
 
-/// One in a process, as DPDK has one telemetry. Asked in telemetry's own thread.
+/// One per process, because DPDK has one telemetry. Its thread calls this.
 class Telemetry {
  public:
-  /// Both must outlive it. Needs an EAL that was started with telemetry.
+  /// Both arguments must outlive it. Needs an EAL that was started with telemetry.
   Telemetry(BoxControl& box, Commands& commands);
   ~Telemetry();
   Telemetry(const Telemetry&) = delete;

@@ -18,7 +18,7 @@
 namespace longhaul::app {
 namespace {
 
-// Long commands say how far they are twice a second; a walk over all connections takes no more than this.
+// Long commands report progress twice a second. A walk over all connections takes no longer than this.
 constexpr int kSilenceMs = 30'000;
 
 class Connection {
@@ -28,7 +28,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// What the box says explains it better than that it no longer listened.
+  /// A failed send() is not an error: the box's reply explains the reason better.
   void say(const std::string& text) const {
     std::size_t sent = 0;
     while (sent < text.size()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The other end of a box's socket: asks, and hands on what is said.
+// The client of a box's socket: sends a request and passes the reply on.
 #pragma once
 
 #include <functional>
@@ -10,18 +10,18 @@
 
 namespace longhaul::app {
 
-/// Where boxes listen when nobody says otherwise.
+/// Where boxes listen by default.
 inline constexpr const char* kSocketDirectory = "/run/longhaul";
 
-/// Sockets in `directory`, by name, whether or not anybody listens there.
+/// Sockets in `directory`, sorted by name, whether or not anything listens there.
 std::vector<std::string> sockets_in(const std::string& directory);
 
-/// The only one that somebody listens at. Throws CommandError (Exit::usage) that lists them when there are several,
-/// CommandError when there is none.
+/// The only socket in `directory` that a box listens at. Throws CommandError if there is none; with Exit::usage, and a
+/// list of them, if there are several.
 std::string only_socket_in(const std::string& directory);
 
-/// Sends a request and returns the last line of its reply; `line` gets those before it. Throws CommandError when the
-/// last line is an error, or the box is silent.
+/// Sends a request and returns the last line of its reply. `line` gets the lines before it. Throws CommandError if the
+/// last line is an error, or if the box is silent.
 Json ask(const std::string& socket, const Json& request, const std::function<void(const Json&)>& line = nullptr);
 
 }  // namespace longhaul::app

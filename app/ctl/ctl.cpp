@@ -45,7 +45,7 @@ void print(const std::string& text) {
 
 void print_json(const Json& json) { print(json.dump(2) + '\n'); }
 
-/// How far a long command is: for people, so on standard error.
+/// The progress of a long command. It is for people, so it goes to standard error.
 void tell_progress(const Json& line) {
   if (!line.contains("progress")) return;
   std::fputs(progress_text(line["progress"]).c_str(), stderr);
@@ -249,7 +249,7 @@ void add_drain(CLI::App& to, const Given& options, int& exit_code) {
   });
 }
 
-/// Throws CommandError unless somebody who can read it said yes.
+/// Throws CommandError unless a person at a terminal said yes.
 void confirm(const Options& options, bool yes) {
   if (yes) return;
   if (isatty(STDIN_FILENO) != 1)
@@ -311,7 +311,7 @@ void capture(const Options& options, const CaptureOptions& given, bool by_id) {
   else
     request["host"] = given.host;
   request["time_ms"] = timeout_ms(given.time);
-  // Where a frame was seen is its interface.
+  // The interface says at which port a frame was seen.
   constexpr std::array<std::string_view, 2> kPorts = {"host", "wan"};
   drivers::PcapngWriter file(given.output, kPorts, "longhaul " LONGHAUL_VERSION);
   const Json last = ask(options.at(), request, [&file](const Json& line) {
@@ -365,7 +365,7 @@ std::string text_of_file(const std::string& path) {
   return text.str();
 }
 
-/// What a reload of a valid file would do, if a box runs that can be asked; null if none does and none was named.
+/// What a reload of a valid file would do, if a box runs that can be asked. Null if none does and none was named.
 Json compared_with_running(const Options& options, const std::string& file) {
   try {
     return ask(options.at(), {{"command", "config check"}, {"file", file}, {"text", text_of_file(file)}}).at("changes");

@@ -31,7 +31,7 @@ std::string end_of(const Json& flow, const char* side) {
   return fmt::format("{}:{:#x}", flow.value(side, ""), count(flow, (std::string(side) + "_qpn").c_str()));
 }
 
-// What is believed of it beside what is configured.
+// The estimates next to the configured rate.
 std::string link_text(const Json& link) {
   const double configured = number(link, "wan_rate_bps"), pace = number(link, "pace_bps");
   const double estimated = number(link, "estimated_rate_bps"), round_trip = number(link, "least_round_trip_seconds");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Replies for people.
+// Replies as text for people.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ std::string in_bytes(double bytes);
 std::string in_time(double nanoseconds);
 
 std::string status_text(const Json& status);
-/// A line for each, and how many there are beside.
+/// A line for each flow, and how many more there are.
 std::string flows_text(const std::vector<Json>& flows, const Json& last);
 std::string flow_text(const Json& flow);
 std::string policy_text(const Json& policy);
 std::string progress_text(const Json& progress);
-/// "KEY: BEFORE -> AFTER" a line.
+/// "KEY: BEFORE -> AFTER", one per line.
 std::string changes_text(const Json& changes);
 
 }  // namespace longhaul::app

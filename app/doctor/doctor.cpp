@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `longhaul doctor`: what is wrong with this machine, and how to mend it.
+// `longhaul doctor`: what is wrong with this machine, and how to fix it.
 #include <cstdio>
 #include <memory>
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hugepages, ordinary memory, and what of it may be locked.
+// Hugepages, ordinary memory, and how much of it may be locked.
 #include <optional>
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ std::string described(const Machine& machine) {
   return sizes.empty() ? "none are reserved" : fmt::format("{}", fmt::join(sizes, "; "));
 }
 
-// At boot they are found in one piece; later the kernel may not find any.
+// At boot the kernel finds hugepages in one piece. Later it may not find any.
 std::string keep_over_boots(std::uint64_t bytes) {
   return fmt::format(
       "and to have them after each boot: vm.nr_hugepages = {} in /etc/sysctl.d/longhaul.conf, or "

@@ -20,7 +20,7 @@ using drivers::Interface;
 using drivers::Machine;
 using drivers::Nic;
 
-/// A configured port, or without a configuration any NIC that DPDK has: whether VFIO is what it needs.
+/// Whether a configured port needs VFIO or, without a configuration, a NIC that DPDK has.
 bool needs_vfio(const Patient& patient) {
   if (!patient.uses_nics()) return false;
   std::vector<std::string> addresses = patient.pci_ports();
@@ -175,7 +175,7 @@ std::optional<drivers::AfPacketArguments> kernel_port(const config::PortConfig& 
   try {
     return drivers::parse_af_packet(port.vdev);
   } catch (const std::runtime_error&) {
-    return std::nullopt;  // loading the configuration has said so
+    return std::nullopt;  // loading the configuration has reported it
   }
 }
 

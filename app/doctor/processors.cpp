@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processors: what they can, whose they are, how they sleep, and the clock in them.
+// Processors: what they support, who uses them, how they sleep, and their clock.
 #include <algorithm>
 #include <map>
 
@@ -16,7 +16,7 @@ using drivers::list_of;
 using drivers::Machine;
 using drivers::Processor;
 
-/// Of `wanted`, those that the processor lacks.
+/// The flags of `wanted` that the processor lacks.
 std::vector<std::string> missing_flags(const Machine& machine, std::initializer_list<const char*> wanted) {
   std::vector<std::string> missing;
   for (const char* flag : wanted)
@@ -25,14 +25,14 @@ std::vector<std::string> missing_flags(const Machine& machine, std::initializer_
 }
 
 std::vector<Finding> features(const Patient& patient) {
-  // x86-64-v2, which the program is built for, as /proc/cpuinfo names it.
+  // The flags of x86-64-v2, which the program is built for, as /proc/cpuinfo names them.
   if (const auto missing = missing_flags(patient.machine, {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"});
       !missing.empty())
     return {
         {Level::error, fmt::format("not an x86-64-v2: {} missing", fmt::join(missing, ", ")),
          "in a virtual machine give the guest the host's model (libvirt: <cpu mode='host-passthrough'/>); otherwise "
          "a newer machine"}};
-  // What ISA-L asks for before it takes its widest routine, and the one before (lib/wire/icrc_routine.cpp).
+  // What ISA-L needs for its widest routine, and for the next one (lib/wire/icrc_routine.cpp).
   const auto widest =
       missing_flags(patient.machine, {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl", "avx512_vbmi2", "gfni",
                                       "vaes", "vpclmulqdq", "avx512_vnni", "avx512_bitalg", "avx512_vpopcntdq"});
@@ -199,7 +199,7 @@ std::vector<Finding> distance(const Patient& patient) {
     std::set<unsigned> there;
     for (const auto& [number, processor] : machine.processors)
       if (processor.node == nic.node) there.insert(number);
-    // Without a configuration one worker nearby is enough to choose from.
+    // Without a configuration, one worker nearby is enough: the operator can choose it.
     const bool well = patient.config != nullptr ? far.empty() : !near.empty();
     if (well)
       findings.push_back({Level::ok, fmt::format("{} is on node {}, as {}", address, nic.node, list_of(near))});

@@ -21,7 +21,7 @@
 namespace longhaul::app {
 namespace {
 
-// Buffers that the ports' rings and bursts hold; the rest may be under way.
+// Buffers for the ports' rings and bursts. The rest may be under way.
 constexpr std::uint32_t kFramesOfPorts = 4096 + 512;
 
 struct Options {
@@ -49,10 +49,10 @@ int run(const Options& options) {
   engine::PoolPlan plan;
   plan.name = "link";
   plan.frames = config.frames;
-  plan.small_frames = 1024;  // the link makes no frames; pools of no size do not exist
+  plan.small_frames = 1024;  // the link makes no frames, but a pool cannot be empty
   Runtime runtime(config.process, plan, {"a", config.a.pci, config.a.vdev}, {"b", config.b.pci, config.b.vdev});
 
-  // Each direction has its share for itself, or a full one would starve the other of buffers.
+  // Each direction has a share of its own. Otherwise a full direction would starve the other of buffers.
   const std::size_t share = (config.frames - kFramesOfPorts) / 2;
   link::Direction a_to_b(config.link, link::Way::a_to_b, share);
   link::Direction b_to_a(config.link, link::Way::b_to_a, share);

@@ -59,7 +59,7 @@ Duration run_link(link::Direction& a_to_b, link::Direction& b_to_a, drivers::Por
   const Time started = clock.now();
   Time now = started;
   while (requests.stops.load(std::memory_order_relaxed) == 0) {
-    // All four in every round: || would skip those behind the first that was busy.
+    // All four in every round: || would skip those after the first that was busy.
     const bool came_forth = forth.receive(clock);
     const bool came_back = back.receive(clock);
     now = clock.now();

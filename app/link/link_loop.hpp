@@ -16,8 +16,8 @@ struct LinkLoopOptions {
   std::function<void()> on_report;  ///< called in the loop when Requests::report was set
 };
 
-/// Runs until `requests` says stop; frames under way then stay with the directions. Returns nanoseconds from start to
-/// stop.
+/// Runs until `requests` says stop. Frames under way then stay with the directions. Returns the nanoseconds from start
+/// to stop.
 Duration run_link(link::Direction& a_to_b, link::Direction& b_to_a, drivers::Port& a, drivers::Port& b,
                   const drivers::Clock& clock, const LinkLoopOptions& options, Requests& requests);
 

@@ -11,7 +11,7 @@ namespace longhaul::app {
 
 /// `a_to_b_received` and so on.
 void add_link_counters(Json& out, const std::string& direction, const link::Counters& counters);
-/// Those that are not zero.
+/// The counters that are not zero.
 std::string link_table(const std::string& direction, const link::Counters& counters);
 
 }  // namespace longhaul::app

@@ -17,10 +17,10 @@ Duration nanoseconds(Clock::duration duration) {
 
 Time time_of(Clock::time_point point) { return nanoseconds(point.time_since_epoch()); }
 
-/// Connections that a worker was asked for: its own, since the worker may be late.
+/// The connections that a worker was asked for. They belong to the order, since the worker may be late.
 struct Portion {
   std::vector<engine::ConnectionState> connections;
-  std::uint32_t slots = 0;  ///< that there are in all
+  std::uint32_t slots = 0;  ///< how many there are in all
   Duration took = 0;
 };
 
@@ -62,7 +62,7 @@ void Gatherer::ask(unsigned worker, Clock::time_point deadline) {
     known.at = Clock::now();
     known.alive = true;
   } catch (const WorkerSilent&) {
-    // It may only be busy with others' orders.
+    // The worker may only be busy with others' orders.
     known.alive = workers_.rounds(worker) != rounds;
     known.ask_again = Clock::now() + kAskAgain;
   }
@@ -109,7 +109,7 @@ void Gatherer::survey() {
   Duration most = 0;
   for (unsigned i = 0; i < workers_.count(); ++i) most = std::max(most, survey_worker(i));
   survey_.finish();
-  // A table of 65,536 connections takes a worker tens of milliseconds: then it is looked at more rarely.
+  // For a table of 65,536 connections a worker needs tens of milliseconds. Such a table is surveyed less often.
   const auto fair = std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(most) / kSurveyShare));
   survey_due_ = began + std::max<Clock::duration>(kSurveyPeriod, fair);
   const std::lock_guard lock(mutex_);
@@ -117,7 +117,7 @@ void Gatherer::survey() {
   surveyed_at_ = Clock::now();
 }
 
-// Returns the worker's time.
+// Returns the time that the worker needed.
 Duration Gatherer::survey_worker(unsigned worker) {
   constexpr std::uint32_t kLeast = 16;
   constexpr std::uint32_t kMost = 1024;

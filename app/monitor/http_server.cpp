@@ -23,13 +23,13 @@ struct HttpServer::Impl {
 
   std::map<std::string, Page> pages;
   std::mutex mutex;
-  std::map<int, Clock::time_point> open;  ///< connections, since when; an entry goes before its socket is closed
+  std::map<int, Clock::time_point> open;  ///< connections and their start; an entry goes before its socket is closed
   MHD_Daemon* daemon = nullptr;
 };
 
 namespace {
 
-/// What a browser may do with a page of ours: run what is in it, ask us again, and nothing else.
+/// What a browser may do with one of our pages: run what is in it, ask this server again, and nothing else.
 constexpr const char* kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:";
 constexpr const char* kText = "text/plain; charset=utf-8";
@@ -115,7 +115,7 @@ HttpServer::HttpServer(const std::string& listen, std::map<std::string, Page> pa
   };
   // Paths are compared as they came: none of ours needs an escape.
   const auto keep = +[](void*, MHD_Connection*, char* text) { return std::strlen(text); };
-  // What hostile clients do is not worth a log line each.
+  // What hostile clients do is not worth log lines.
   const auto silent = +[](void*, const char*, va_list) {};
   impl_->daemon = MHD_start_daemon(
       MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, nullptr, nullptr, serve, &impl_->pages,

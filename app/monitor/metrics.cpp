@@ -17,7 +17,7 @@ std::string name_of(metrics::Counter counter) {
   return std::string(metrics::kCounterInfo[static_cast<std::size_t>(counter)].name);
 }
 
-/// Which series is which counter of `--stats`; `less` is to be subtracted from it, `unit` what one of it is worth.
+/// Which series belongs to which counter of `--stats`. `less` is subtracted from it; `unit` is what one of it is worth.
 Json series_of_counters() {
   Json out = Json::array();
   for (const expose::CounterPlace& place : expose::counter_places()) {

@@ -76,7 +76,7 @@ void Monitoring::join(Attendant& attendant) {
     }
     spdlog::info("metrics and status page: http://{}/", config_.listen);
   });
-  // Before the sample, which shows what it found.
+  // The survey comes before the sample, which shows its result.
   attendant.every(std::chrono::seconds(1), "survey of connections", [this] { gatherer_.survey(); });
   attendant.every(std::chrono::seconds(1), "status page", [this] { sample(); });
   attendant.every(std::chrono::seconds(1), "http", [this] { server_->cut_off_slow(); });
@@ -104,7 +104,7 @@ std::string Monitoring::status() {
   return status_.text;
 }
 
-/// 200 while every worker goes round, whatever else the box does; a load balancer or a probe needs no more.
+/// 200 as long as every worker's loop goes round. A load balancer or a probe needs no more.
 std::string Monitoring::health() {
   const auto snapshot = gatherer_.snapshot();
   const std::string_view state = expose::state_of(*snapshot);

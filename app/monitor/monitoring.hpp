@@ -16,24 +16,24 @@
 
 namespace longhaul::app {
 
-/// For a box. Nothing when the configuration has no `metrics`.
+/// The monitoring of one box. It does nothing if the configuration has no `metrics`.
 class Monitoring {
  public:
   static constexpr std::size_t kHistorySeconds = 600;
 
-  /// All must outlive it. `version` is longhaul's.
+  /// All arguments must outlive it. `version` is longhaul's.
   Monitoring(const config::BoxConfig& config, const std::string& version, Workers& workers,
              const drivers::EthdevPort& host, const drivers::EthdevPort& wan);
 
-  /// Before the attendant starts: its thread takes the samples and starts the server. When the address cannot be had,
-  /// attendant.start() throws config::ConfigError.
+  /// Call before the attendant starts: its thread takes the samples and starts the server. If the server cannot listen
+  /// at the address, attendant.start() throws config::ConfigError.
   void join(Attendant& attendant);
 
-  /// The box has taken over another configuration: what is said of it from now on. Any thread.
+  /// The box has taken over another configuration, and this shows it from now on. Any thread may call it.
   void reconfigured(const config::BoxConfig& config) { gatherer_.identify(identity_of(config, version_)); }
 
  private:
-  /// Made anew only for another snapshot.
+  /// A page's text, made again only for another snapshot.
   struct Rendered {
     std::shared_ptr<const expose::Snapshot> of;
     std::string text;
@@ -48,7 +48,7 @@ class Monitoring {
   config::MetricsConfig config_;
   std::string version_;
   Gatherer gatherer_;
-  std::mutex mutex_;  ///< of what follows
+  std::mutex mutex_;  ///< guards the members below
   expose::History history_{kHistorySeconds};
   Rendered metrics_;
   Rendered status_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `longhaul plan buffer`: custody for a distance, a rate and losses, as a configuration that loads.
+// `longhaul plan buffer`: custody for a distance, a rate and losses, as a valid configuration.
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -29,8 +29,8 @@ struct Arguments {
   bool config = false;
 };
 
-/// The MTU that carries packets of that path MTU with room for what Ethernet adds; jumbo frames for those that usually
-/// share a port with other traffic (docs/operate/sizing.md).
+/// The port MTU for `path_mtu`: 4096 bytes of payload and the headers, or jumbo frames, because ports with a smaller
+/// path MTU usually carry other traffic too (docs/operate/sizing.md).
 std::uint32_t port_mtu(std::uint32_t path_mtu) { return path_mtu == 4096 ? 4200 : 9000; }
 
 std::string made_by(const Arguments& arguments) {
@@ -67,7 +67,7 @@ int run(const Arguments& arguments) {
   const plan::BufferQuestion question = read(arguments);
   const plan::Custody custody = plan::custody_for(question);
   const std::string text = plan::configuration(question, custody, made_by(arguments));
-  // What `longhaul run --check` would say of it, and whether it would refuse it.
+  // What `longhaul run --check` would say about it, and whether it would refuse it.
   const config::BoxConfig config = config::read_box(config::Value::parse(text, "the configuration for this"));
   if (arguments.config) {
     print_answer(text);

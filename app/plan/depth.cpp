@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `longhaul plan depth`: what queue depth fills a link, and what distance a depth fills.
+// `longhaul plan depth`: which queue depth fills a link, and which distance a depth fills.
 #include <memory>
 #include <stdexcept>
 #include <string>

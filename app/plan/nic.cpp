@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `longhaul plan nic`: what in a NIC's settings and counters limits a long haul, from dumps of the usual tools.
+// `longhaul plan nic`: which of a NIC's settings and counters limit a long haul, from dumps of the usual tools.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -44,7 +44,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// A quantity of the command line, with the option in its error.
+/// Reads a quantity from the command line. An error names the option.
 template <typename Parse>
 auto option(const char* name, Parse parse, const std::string& text) {
   try {

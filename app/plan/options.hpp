@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the subcommands of `longhaul plan` share: options, and how answers are given.
+// What the subcommands of `longhaul plan` share: options, and the output of answers.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -26,11 +26,12 @@ struct PlanOutput {
 
   void add_to(CLI::App& command);
   plan::Format format() const;
-  /// Draws when asked to, and asks for the picture only then; prints. Throws when standard output cannot be written.
+  /// Prints the report, and draws if --plot asks for it: only then calls `draw_what`. Throws if standard output cannot
+  /// be written.
   void give(const plan::Report& report, const std::function<plan::Plot()>& draw_what) const;
 };
 
-/// Throws when standard output cannot be written.
+/// Throws if standard output cannot be written.
 void print_answer(const std::string& text);
 
 /// --rate, and --distance or --rtt.
@@ -39,16 +40,16 @@ struct PlanLink {
   std::vector<std::string> distances;
   std::vector<std::string> round_trips;
 
-  /// `several`: what several distances are, empty if there may be one only; `otherwise`: what holds without any.
+  /// `several` says what several distances mean; empty if only one is allowed. `otherwise` says what holds without any.
   void add_to(CLI::App& command, const std::string& several = "", const std::string& otherwise = "");
-  /// One or more. Throws ConfigError.
+  /// Returns one or more. Throws ConfigError.
   std::vector<Duration> read_round_trips() const;
-  /// Throws ConfigError when there are several.
+  /// Throws ConfigError if there are several.
   plan::Link read() const;
   std::uint64_t read_rate() const;
 };
 
-/// What passes beside the link: --turnaround, --local-rtt, --frame-time, --workers.
+/// Times that are not the link's, and workers: --turnaround, --local-rtt, --frame-time, --workers.
 class PlanLocal {
  public:
   void add_to(CLI::App& command);
@@ -62,11 +63,11 @@ class PlanLocal {
   std::uint32_t workers_ = 1;
 };
 
-/// --name N of at least `least`.
+/// Adds --name N, where N is at least `least`.
 void add_number(CLI::App& command, const char* name, std::uint32_t& value, std::uint32_t least,
                 const std::string& help);
 
-/// An option's text as what `parse` makes of it. Throws ConfigError that names the option.
+/// The value that `parse` makes of an option's text. Throws ConfigError that names the option.
 template <typename Parse>
 auto read_option(std::string_view name, const std::string& text, Parse parse) {
   try {
@@ -76,7 +77,7 @@ auto read_option(std::string_view name, const std::string& text, Parse parse) {
   }
 }
 
-/// Bytes of each; ConfigError unless 1 to 2^31, the largest message there is.
+/// The bytes of each. Throws ConfigError unless they are 1 to 2^31, the largest message that RC allows.
 std::vector<std::uint64_t> read_messages(const std::vector<std::string>& texts);
 
 /// --operation write|send|read.

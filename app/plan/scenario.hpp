@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The options that `plan throughput` and `plan simulate` share: the same question, so that answers can be compared.
+// The options that `plan throughput` and `plan simulate` share. The question is the same, so that answers can be
+// compared.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ class PlanScenario {
   PlanScenario();
 
   void add_to(CLI::App& command);
-  /// Without --message: `messages`. Throws ConfigError.
+  /// Without --message, `messages` are used. Throws ConfigError.
   plan::ThroughputQuestion read(const std::vector<std::uint64_t>& messages) const;
 
  private:

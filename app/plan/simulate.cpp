@@ -43,7 +43,7 @@ void check_memory(std::uint64_t wanted) {
       plan::amount_text(static_cast<double>(wanted + kWorldReserve)), plan::amount_text(static_cast<double>(there))));
 }
 
-/// On a terminal: what it is at.
+/// Shows the current step, if standard error is a terminal.
 class Progress {
  public:
   explicit Progress(bool wanted) : shown_(wanted && isatty(STDERR_FILENO) != 0) {}

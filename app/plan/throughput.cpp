@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `longhaul plan throughput`: rate against distance and message size: standard, deep queues, with a pair.
+// `longhaul plan throughput`: rate by distance and message size, for standard queues, deep queues and a pair.
 #include <memory>
 #include <stdexcept>
 #include <string>

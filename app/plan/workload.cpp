@@ -41,7 +41,7 @@ struct Arguments {
   }
 };
 
-/// Where workloads with names are: installed beside the program, or in the repository that it was built in.
+/// The directories of the named workloads: beside the installed program, or in the repository that it was built in.
 std::vector<fs::path> places() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
@@ -69,7 +69,7 @@ std::string names() {
   return out.empty() ? "none are installed" : fmt::format("{}", fmt::join(out, ", "));
 }
 
-/// A name is one of those that came with the program; all else is a file.
+/// A name is a workload that came with the program. Everything else is a file.
 std::string find(const std::string& what) {
   if (what.find('/') != std::string::npos || what.ends_with(".yaml") || what.ends_with(".yml")) return what;
   for (const fs::path& file : known())
@@ -85,7 +85,7 @@ int list() {
   return 0;
 }
 
-/// Options that mean something for one kind of workload only.
+/// Applies options that only mean something for one kind of workload.
 void apply_migration(const Arguments& arguments, plan::Workload& workload) {
   auto* load = std::get_if<plan::MigrationLoad>(&workload.load);
   const std::pair<const char*, const std::string*> options[] = {{"--dirty-rate", &arguments.dirty_rate},

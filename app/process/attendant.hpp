@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A thread beside the workers: what a box does that is not packets, on none of their processors.
+// A thread beside the workers, on none of their processors. It does what a box does apart from packets.
 #pragma once
 
 #include <pthread.h>
@@ -14,26 +14,27 @@
 
 namespace longhaul::app {
 
-/// What is to be done now and then. One thing that throws or takes long does not end the others, only delays them.
+/// Does things periodically. If one of them throws or takes long, it does not end the others, but may delay them.
 class Attendant {
  public:
-  /// `name`: of the thread, at most 15 characters.
+  /// `name` of the thread: at most 15 characters.
   explicit Attendant(std::string name) : name_(std::move(name)) {}
   ~Attendant() { stop(); }
   Attendant(const Attendant&) = delete;
   Attendant& operator=(const Attendant&) = delete;
 
-  /// Before start(). Once, in the thread, before all else: threads begun there are where it is. Several: in order.
+  /// Call before start(). `work` runs once, in the thread, before all else. Threads that it begins run on the same
+  /// processors. Several run in order.
   void at_start(std::function<void()> work) { first_.push_back(std::move(work)); }
-  /// Before start(). In the thread, the last thing. Several: the last one first.
+  /// Call before start(). `work` is the last thing that runs in the thread. Several run in reverse order.
   void at_end(std::function<void()> work) { last_.push_back(std::move(work)); }
-  /// Before start(). `what` is for the log when `work` throws.
+  /// Call before start(). If `work` throws, the log says `what`.
   void every(std::chrono::milliseconds period, std::string what, std::function<void()> work);
 
-  /// Needs a started EAL: the thread runs where the process might run before that, but for the workers' processors.
-  /// Rethrows what at_start() threw. Throws std::runtime_error when there is no thread to be had.
+  /// Needs a started EAL. The thread runs where the process could run before the EAL started, except on the workers'
+  /// processors. Rethrows what at_start() threw. Throws std::runtime_error if the thread cannot be created.
   void start();
-  /// Waits until what is being done is done. May be called twice.
+  /// Waits until the work under way is done. May be called twice.
   void stop();
 
  private:
@@ -43,7 +44,7 @@ class Attendant {
     std::string what;
     std::function<void()> work;
     Clock::time_point due;
-    bool failing = false;  ///< said already
+    bool failing = false;  ///< already logged
   };
   void body();
   void attend(Duty& duty) const;

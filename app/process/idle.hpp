@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a worker does when nothing comes: nothing (poll), or sleep a little.
+// What a worker does if no frames come: it polls on, or sleeps a little.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace longhaul::app {
 
-/// With two cores for two hosts, a link and two boxes, busy polling costs the others milliseconds; sleeping 50 us
-/// after 20 empty rounds costs 50 us.
+/// If two hosts, a link and two boxes share two cores, busy polling costs the others milliseconds. Sleeping 50 us after
+/// 20 empty rounds costs 50 us.
 class Idle {
  public:
   static constexpr std::uint32_t kEmptyRounds = 20;
@@ -18,8 +18,8 @@ class Idle {
   /// With `sleep`, also asks the kernel to wake this thread on time (timer slack of 1 ns instead of 50 us).
   explicit Idle(bool sleep);
 
-  /// Call at the end of each round. `busy`: frames came or went. Sleeps when it is time to, but not past `deadline`;
-  /// true when it did.
+  /// Call at the end of each round. `busy`: frames came or went. Sleeps if it is time to, but not past `deadline`.
+  /// Returns true if it slept.
   bool round(bool busy, Time now, Time deadline) {
     if (busy) {
       empty_ = 0;

@@ -24,7 +24,7 @@ MemoryDemand memory_demand(const config::ProcessConfig& process, const engine::P
   demand.planned = sockets_of(process, root) * engine::Pools::bytes_needed(pools) + table_bytes;
   demand.itself = kDpdkItself;
   demand.given = process.memory_bytes;
-  // With hugepages DPDK takes what it needs when it needs it.
+  // With hugepages, DPDK takes memory only when it needs it.
   demand.room = process.hugepages ? 0 : kRoom;
   return demand;
 }

@@ -5,7 +5,7 @@
 
 namespace longhaul::app {
 
-/// Pools that go before the EAL does: declare them after it.
+/// Pools that are destroyed before the EAL: declare them after it.
 class OwnedPools {
  public:
   explicit OwnedPools(const engine::PoolPlan& plan) : pools_(engine::Pools::create(plan)) {}

@@ -16,7 +16,7 @@ namespace longhaul::app {
 void check_arguments(const config::PortConfig& port, unsigned workers) {
   try {
     const auto packet = drivers::parse_af_packet(port.vdev);
-    // The kernel spreads over all of them, so what nobody fetches would be lost.
+    // The kernel spreads frames over all queues. Those of a queue without a worker would be lost.
     if (packet && packet->queue_pairs != workers)
       throw std::runtime_error(fmt::format("\"{}\": {} worker{} (cores) need{} qpairs={}, a pair of queues each",
                                            port.vdev, workers, workers == 1 ? "" : "s", workers == 1 ? "s" : "",

@@ -16,7 +16,7 @@ std::string report_line(std::string_view name, std::uint64_t value, std::string_
 
 /// `port_LABEL_imissed` and so on.
 void add_port(Json& out, const std::string& label, const drivers::PortStats& stats);
-/// Those that are not zero.
+/// The counters that are not zero.
 std::string port_table(const std::string& label, const drivers::PortStats& stats);
 
 }  // namespace longhaul::app

@@ -87,8 +87,8 @@ Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, co
   warn_of_distance();
 }
 
-// `echo N > /sys/kernel/mm/hugepages/...` spreads over all sockets, so one may have too little where all together have
-// enough.
+// `echo N > /sys/kernel/mm/hugepages/...` spreads over all sockets. So one socket may have too little although all
+// together have enough.
 void Runtime::make_pools(const engine::PoolPlan& plan, std::uint64_t others_bytes) {
   if (plan.socket < 0) {
     pools_[plan.socket] = engine::Pools::create(plan);
@@ -100,7 +100,7 @@ void Runtime::make_pools(const engine::PoolPlan& plan, std::uint64_t others_byte
     const std::uint64_t bytes = engine::Pools::bytes_needed(plan);
     const std::string command =
         drivers::reservation_on_node(drivers::SystemMemory::read_node(plan.socket), plan.socket, bytes + others_bytes);
-    // Tables and the ports' rings insist on their socket: their room is kept free meanwhile.
+    // Tables and the ports' rings must be on their socket, so their room is kept free meanwhile.
     const std::unique_ptr<void, decltype(&rte_free)> room(rte_malloc_socket(nullptr, others_bytes, 0, plan.socket),
                                                           &rte_free);
     engine::PoolPlan anywhere = plan;
@@ -113,7 +113,7 @@ void Runtime::make_pools(const engine::PoolPlan& plan, std::uint64_t others_byte
   }
 }
 
-// Each frame of such a port crosses from one socket to the other.
+// Every frame of a distant port crosses from one socket to the other.
 void Runtime::warn_of_distance() const {
   for (const drivers::EthdevPort* port : {first_.get(), second_.get()})
     for (unsigned worker = 0; worker < workers(); ++worker)
@@ -123,7 +123,7 @@ void Runtime::warn_of_distance() const {
 }
 
 Runtime::~Runtime() {
-  // Rings hold mbufs: ports go before the pools, pools before the EAL.
+  // Rings hold mbufs: destroy ports before the pools, and pools before the EAL.
   first_.reset();
   second_.reset();
   for (auto& [socket, pools] : pools_) pools.destroy();

@@ -16,22 +16,22 @@
 
 namespace longhaul::app {
 
-/// Sets page_bytes, and frame_bytes to what an mbuf must hold for either port. Ports that are not open yet cannot be
-/// asked for their MTU, so without a configured one an interface's own or the default is assumed. Throws
-/// std::runtime_error when an interface is missing.
+/// Sets page_bytes, and sets frame_bytes to what an mbuf must hold for either port. A port that is not open yet cannot
+/// be asked for its MTU. So if no MTU is configured, the interface's MTU or the default is assumed. Throws
+/// std::runtime_error if an interface is missing.
 void fit_to_ports(engine::PoolPlan& plan, const config::ProcessConfig& process, const drivers::EthdevSpec& first,
                   const drivers::EthdevSpec& second);
 
-/// Bytes of the largest IP packet that both will carry, under the same assumptions.
+/// The size in bytes of the largest IP packet that both ports will carry, under the same assumptions.
 std::uint32_t expected_mtu(const config::ProcessConfig& process, const drivers::EthdevSpec& first,
                            const drivers::EthdevSpec& second);
 
-/// Two ports that are open; everything is given back in the right order when this ends.
+/// Two open ports. The destructor gives everything back in the right order.
 class Runtime {
  public:
-  /// `plan` is fitted to the ports, and to the sockets of the workers: each socket has pools as planned, since one NIC
-  /// may feed them all. What does not fit its socket lies on any, with a warning. `table_bytes` of DPDK's memory are
-  /// for others. Throws std::runtime_error, with the command that reserves it when memory is missing.
+  /// `plan` is fitted to the ports, and to the sockets of the workers. Each socket has pools as planned, since one NIC
+  /// may feed them all. Pools that do not fit their socket lie on any, with a warning. `table_bytes` of DPDK's memory
+  /// are for others. Throws std::runtime_error; if memory is missing, it names the command that reserves it.
   Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, const drivers::EthdevSpec& first,
           const drivers::EthdevSpec& second, std::uint64_t table_bytes = 0);
   ~Runtime();
@@ -43,7 +43,7 @@ class Runtime {
   /// The pools on the socket of a worker.
   const engine::Pools& pools(unsigned worker = 0) const { return pools_.at(socket_of(worker)); }
   unsigned workers() const { return static_cast<unsigned>(sockets_.size()); }
-  /// NUMA socket of a worker's processor, -1 when it has none of its own.
+  /// NUMA socket of a worker's processor; -1 if its pools belong to no socket.
   int socket_of(unsigned worker) const { return sockets_.at(worker); }
   const drivers::Clock& clock() const { return *clock_; }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kMicrosecond = 1000;  // nanoseconds
 
-// A variable's value ends with the line: more lines would be other variables.
+// A newline ends a variable's value, and more lines would be other variables.
 std::string one_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   return text;
@@ -37,7 +37,7 @@ void ServiceNotifier::watchdog() { send("WATCHDOG=1"); }
 
 void ServiceNotifier::reloading() {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);  // which systemd compares with when it asked
+  clock_gettime(CLOCK_MONOTONIC, &now);  // systemd compares it with the time of its request
   send(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", now.tv_sec * 1'000'000 + now.tv_nsec / kMicrosecond));
 }
 

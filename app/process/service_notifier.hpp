@@ -9,27 +9,27 @@
 
 namespace longhaul::app {
 
-/// Speaks to systemd when it has started this process with Type=notify; otherwise nothing here does anything. May be
-/// called from any thread. What cannot be sent is logged once: a box does not stop because nobody listens.
+/// Speaks to systemd if it has started this process with Type=notify. Otherwise nothing here has an effect. Any thread
+/// may call it. A failed message is logged once: a box does not stop because the service manager does not listen.
 class ServiceNotifier {
  public:
   /// Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
   ServiceNotifier();
 
-  /// Somebody listens.
+  /// A service manager listens.
   bool enabled() const { return enabled_; }
-  /// Call watchdog() at least this often, half of WatchdogSec=; nothing: nobody watches.
+  /// Call watchdog() at least this often, which is half of WatchdogSec=. Empty if there is no watchdog.
   std::optional<Duration> watchdog_interval() const { return watchdog_interval_; }
 
-  /// Frames are forwarded; `text` is what `systemctl status` shows. Also the end of reloading().
+  /// Frames are forwarded. `systemctl status` shows `text`. Also ends reloading().
   void ready(const std::string& text);
   /// All workers make progress.
   void watchdog();
-  /// The configuration is being read again; ready() ends it.
+  /// The configuration is being read again. ready() ends this.
   void reloading();
-  /// What `systemctl status` shows.
+  /// `systemctl status` shows `text`.
   void status(const std::string& text);
-  /// The end has begun, for `at_most`: systemd waits so long even if TimeoutStopSec= is shorter.
+  /// The end has begun and takes `at_most`. systemd waits this long even if TimeoutStopSec= is shorter.
   void stopping(const std::string& text, Duration at_most);
 
  private:

@@ -29,7 +29,7 @@ Requests& requests_by_signal() {
     install(SIGTERM, on_stop);
     install(SIGINT, on_stop);
     install(SIGUSR1, on_report);
-    install(SIGPIPE, SIG_IGN);  // whoever read our log may go; a box with data in custody must not
+    install(SIGPIPE, SIG_IGN);  // the reader of our log may go away; a box with data in custody must not
     return true;
   }();
   static_cast<void>(installed);

@@ -11,7 +11,7 @@
 namespace longhaul::app {
 
 std::string to_base64(std::span<const std::uint8_t> bytes);
-/// Throws std::invalid_argument when it is none.
+/// Throws std::invalid_argument if `text` is not base64.
 std::vector<std::uint8_t> from_base64(std::string_view text);
 
 }  // namespace longhaul::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a command says to whoever gave it: lines of JSON, the last of them {"done": true, ...} or {"error": ...}.
+// What a command answers to its client: lines of JSON, the last of them {"done": true, ...} or {"error": ...}.
 #pragma once
 
 #include <stdexcept>
@@ -9,7 +9,7 @@
 
 namespace longhaul::app {
 
-/// What `longhaul ctl` ends with.
+/// The exit status of `longhaul ctl`.
 enum class Exit : int { ok = 0, failed = 1, usage = 2, timed_out = 3 };
 
 /// Why a command was not carried out.
@@ -19,7 +19,7 @@ class CommandError : public std::runtime_error {
   Exit exit;
 };
 
-/// Whoever gave the command is gone, or does not read.
+/// The client that gave the command is gone, or does not read.
 class ClientGone : public std::runtime_error {
   using runtime_error::runtime_error;
 };
@@ -29,7 +29,7 @@ class Reply {
   virtual ~Reply() = default;
   /// Throws ClientGone.
   virtual void line(const Json& json) = 0;
-  /// False: nobody waits any more, or the process ends. Commands that take long ask.
+  /// False if the client no longer waits, or the process ends. Commands that take long ask this.
   virtual bool wanted() const = 0;
 };
 

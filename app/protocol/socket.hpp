@@ -10,7 +10,7 @@
 
 namespace longhaul::app {
 
-/// A file that closes itself.
+/// A file descriptor that closes itself.
 class File {
  public:
   explicit File(int file) : file_(file) {}
@@ -29,13 +29,13 @@ class File {
 /// Throws std::runtime_error when the path is too long for a socket.
 sockaddr_un address_of(const std::string& path);
 
-/// `flags` beside SOCK_CLOEXEC. Throws std::runtime_error.
+/// `flags` are added to SOCK_CLOEXEC. Throws std::runtime_error.
 File open_socket(int flags);
 
-/// 0, or errno.
+/// Returns 0 or errno.
 int try_connect(int file, const std::string& path);
 
-/// Throws std::runtime_error that says why nobody answers there.
+/// Throws std::runtime_error that says why nothing answers there.
 int connect_to(const std::string& path);
 
 }  // namespace longhaul::app

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// longhaul replay: a capture in, what the box would have sent out, and how well its answers agree with the real ones.
+// `longhaul replay`: reads a capture, writes what the box would have sent, and says how well its answers agree with the
+// real ones.
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
@@ -30,7 +31,7 @@ constexpr int kAgreed = 0;
 constexpr int kDisagreed = 1;
 constexpr int kUnusable = 2;
 
-/// Enough for what a box has in custody at once; a capture is read frame by frame.
+/// Enough for what a box has in custody at once: a capture is read frame by frame.
 constexpr std::uint32_t kFrames = 8192;
 constexpr std::uint32_t kSmallFrames = 16384;
 constexpr std::uint64_t kEalReserve = 32ull << 20;  // EAL's own tables
@@ -46,7 +47,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// The files for what leaves the two ports; a side without one is only counted.
+/// The files for what leaves the two ports. A side without a file is only counted.
 class CaptureOutput final : public replay::Output {
  public:
   CaptureOutput(const std::string& host, const std::string& wan) {
@@ -73,10 +74,10 @@ std::vector<flow::Prefix> parse_prefixes(const std::vector<std::string>& texts) 
   return prefixes;
 }
 
-/// Opening an output empties it, so it must be neither the capture that is read nor the other output.
+/// Opening an output truncates it. So it must be neither the capture that is read nor the other output.
 void check_files(const Arguments& arguments) {
   const auto same = [](const std::string& one, const std::string& other) {
-    std::error_code absent;  // a file that does not exist yet is no other's
+    std::error_code absent;  // a file that does not exist yet is not the same as another
     return !one.empty() && !other.empty() && (one == other || std::filesystem::equivalent(one, other, absent));
   };
   if (same(arguments.input, arguments.host_out))
@@ -108,7 +109,7 @@ int run_replay(const Arguments& arguments) {
   settings.policies.fallback = arguments.policy;
   settings.confirm = arguments.confirm;
   settings.wan_rate_bps = wan_rate;
-  settings.estimate_wan_rate = false;    // a capture's answers do not come later when requests do
+  settings.estimate_wan_rate = false;    // the answers in a capture do not come later if requests do
   settings.custody_mbufs = kFrames / 2;  // the rest is for frames on their way through
   replay::Runner runner(settings, pools.get(), near, output);
 

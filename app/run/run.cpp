@@ -86,7 +86,7 @@ int check(const config::BoxConfig& config, const Options& options) {
   return 0;
 }
 
-/// What the machine must have before anything is taken from it. Throws config::ConfigError.
+/// Checks what the machine must have before the box takes anything from it. Throws config::ConfigError.
 void check_machine(const config::BoxConfig& config) {
   for (const config::PortConfig* port : {&config.host, &config.wan}) check_presence(*port);
   config::check_frames_arrive(config,
@@ -108,8 +108,8 @@ std::vector<WorkerPorts> ports_of(Runtime& runtime) {
   return ports;
 }
 
-/// A box from its start to its end: the constructor starts it, attend() has threads care for it beside its workers,
-/// run() is worker 0, finish() says what became of it.
+/// A box from its start to its end. The constructor starts it, attend() starts the threads beside its workers, run() is
+/// worker 0, finish() reports the result.
 class Run {
  public:
   Run(const Options& options, const config::BoxConfig& config, Requests& requests);
@@ -133,8 +133,8 @@ class Run {
   Monitoring monitoring_;
   Control control_;
   ServiceNotifier service_;
-  std::optional<BoxWatch> watch_;  ///< from when the ports have started
-  // What waits for workers' answers must not delay the watchdog.
+  std::optional<BoxWatch> watch_;  ///< once the ports have started
+  // The attendant waits for workers' answers. That must not delay the watchdog.
   Attendant attendant_{"lh-attendant"};
   Attendant watcher_{"lh-watcher"};
 };
@@ -205,7 +205,7 @@ void Run::attend() {
 
 StopRecord Run::run() {
   const std::string_view policy = flow::name_of(config_.engine.policies.fallback);
-  // Scripts wait for this line, then use the control socket and rely on the watchdog.
+  // Scripts wait for this line. Then they use the control socket and rely on the watchdog.
   fmt::print("longhaul run: {}: ready, {}, {}policy {}{}\n", config_.name, runtime_.describe(),
              workers_.count() == 1 ? "" : fmt::format("{} workers, ", workers_.count()), policy, control_.describe());
   std::fflush(stdout);
@@ -234,7 +234,7 @@ int run(const Options& options) {
   if (options.check) return check(config, options);
   wire::check_icrc_routine();
   spdlog::info("ICRC by {}", wire::icrc_routine_name());
-  // Before anything slow, so that a signal during the start is not lost.
+  // Before anything slow, so that no signal during the start is lost.
   Requests& requests = requests_by_signal();
   reload_by_signal();
   check_machine(config);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long a requester waits for its pseudo-ACK while the box has half of what it can do.
+// How long a requester waits for its pseudo-ACK while the box has half of the load that it can carry.
 #include <fmt/core.h>
 #include <rte_cycles.h>
 
@@ -33,7 +33,7 @@ struct Options : ProgramOptions {
   bool with_record = false;
 };
 
-/// The box, or the floor beside it, between ports that frames come to when they are due.
+/// The box or the floor, between ports where frames arrive when they are due.
 struct Paced {
   std::unique_ptr<PacedPorts> ports;
   std::vector<std::unique_ptr<DelayMeter>> meters;  ///< one for each round
@@ -125,7 +125,7 @@ std::string line_of(const app::Json& point, const std::string& device, const cha
   return line;
 }
 
-/// In each round the box's highest rate, then box and floor at a part of it.
+/// Each round measures the box's highest rate, then box and floor at a part of that rate.
 app::Json measure(const Point& point, const Options& options, RingPorts& ports, const drivers::Clock& clock) {
   std::array<Paced, 2> paced;
   const auto entrants = entrants_of(point, options, paced);

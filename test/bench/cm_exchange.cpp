@@ -36,7 +36,7 @@ std::vector<std::uint8_t> cm_request(const CmExchange& exchange) {
   req.transaction_id = 100 + exchange.number;
   req.local_comm_id = active_id(exchange);
   req.local_qpn = exchange.requester_qpn;
-  req.starting_psn = 1;  // of the responder's own requests: there are none
+  req.starting_psn = 1;  // of the responder's own requests; it has none
   req.reliable_connected = true;
   req.path_mtu = static_cast<std::uint8_t>(std::bit_width(exchange.path_mtu) - 8);  // 1 is 256
   req.retry_count = 7;

@@ -8,8 +8,8 @@
 
 namespace longhaul::bench {
 
-/// A connection to be set up. `number` keeps its communication and transaction IDs apart from those of others between
-/// the same addresses.
+/// A connection to set up. `number` keeps its communication and transaction IDs apart from those of others between the
+/// same addresses.
 struct CmExchange {
   std::uint32_t number = 0;
   std::string requester_ip;

@@ -10,7 +10,7 @@ namespace longhaul::bench {
 
 namespace {
 
-constexpr std::uint64_t kHeadStartPerSecond = 200'000;  // 5 us, in which the schedule is handed over
+constexpr std::uint64_t kHeadStartPerSecond = 200'000;  // 5 us to hand over the schedule
 
 }  // namespace
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint16_t kBurst = app::BoxLoop::kBurst;
 
-// Without --eth-peer testpmd sends to 02:00:00:00:00:PORT, and a ring port's own address is zero.
+// Without --eth-peer, testpmd sends to 02:00:00:00:00:PORT. A ring port's own address is zero.
 constexpr std::uint8_t kPeerMac[] = {0x02, 0, 0, 0, 0};
 
 }  // namespace
@@ -99,7 +99,7 @@ void ScrapedBoxDevice::scrape() {
     try {
       report();
       if (n % 10 == 0) survey();
-    } catch (const app::WorkerSilent&) {  // it has no turn, and is held between two chunks
+    } catch (const app::WorkerSilent&) {  // the device has no turn, and is held between two chunks
     }
     std::this_thread::sleep_for(std::chrono::microseconds(1'000'000 / kPerSecond));
   }
@@ -171,9 +171,9 @@ FloorDevice::FloorDevice(PortPair ports, unsigned lcore, bool share) : Forwardin
 
 namespace {
 
-// What is wrong with a burst goes into `wrong`.
+// Says in `wrong` what is wrong with the burst.
 void check_icrcs(rte_mbuf** frames, std::uint16_t count, std::string& wrong) {
-  // As far ahead as the engine fetches.
+  // Fetches as far ahead as the engine does.
   constexpr std::uint16_t kMbufsAhead = 8;
   constexpr std::uint16_t kAhead = 3;
   constexpr std::uint32_t kBytes = 10 * RTE_CACHE_LINE_SIZE;
@@ -220,7 +220,7 @@ std::uint16_t BacklogDevice::treat(Side out, rte_mbuf** frames, std::uint16_t co
 void BacklogDevice::keep(rte_mbuf* frame) {
   constexpr std::size_t kAhead = 8;
   if (next_ + kAhead < queue_.size() && queue_[next_ + kAhead] != nullptr) rte_prefetch0(queue_[next_ + kAhead]);
-  rte_pktmbuf_free(queue_[next_]);  // of null it frees nothing
+  rte_pktmbuf_free(queue_[next_]);  // does nothing for null
   rte_mbuf_refcnt_update(frame, 1);
   queue_[next_] = frame;
   if (++next_ == queue_.size()) next_ = 0;

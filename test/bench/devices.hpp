@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The devices that run in this process, each on a worker lcore of its own: the box, the floor (with and without a
-// backlog), macswap and mac.
+// The devices that run in this process, each on its own worker lcore: the box, the floor (with and without a backlog),
+// macswap and mac.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace longhaul::bench {
 /// A device that is a loop over two drivers::Port.
 class LoopDevice : public Device {
  public:
-  /// `share`: its lcore's processor is also that of the thread that hands out chunks.
+  /// `share`: the lcore's processor is also that of the thread that hands out chunks.
   LoopDevice(PortPair ports, unsigned lcore, bool share);
 
   bool shares_processor() const override { return share_; }
@@ -32,7 +32,7 @@ class LoopDevice : public Device {
   bool preempted() const override { return meter_.reading()->preempted; }
 
  protected:
-  /// Runs until ask_to_stop(). Called on the lcore.
+  /// Runs on the lcore until ask_to_stop().
   virtual void loop() = 0;
   virtual void ask_to_stop() = 0;
 
@@ -51,10 +51,10 @@ class LoopDevice : public Device {
   bool share_;
 };
 
-/// What is wrong with a box that has been answered everything, in words; empty when nothing is.
+/// Says what is wrong with a box whose requests are all answered. Empty if nothing is.
 std::string complaint_of(const engine::Engine& engine);
 
-/// longhaul itself: the real engine run by the real loop. `with_record`: with a restart record in ordinary memory.
+/// longhaul itself: the real engine in the real loop. `with_record`: with a restart record in ordinary memory.
 class BoxDevice : public LoopDevice {
  public:
   BoxDevice(PortPair ports, unsigned lcore, bool share, const engine::Settings& settings, const engine::Pools& pools,
@@ -80,9 +80,9 @@ class BoxDevice : public LoopDevice {
   app::BoxLoop box_loop_;
 };
 
-/// The same, asked for its counters kPerSecond times a second and for all its connections a tenth as often, in portions
-/// as app::Gatherer does: five times what a box is asked at most when it is scraped ten times a second, because half of
-/// the time or more a device waits for its turn.
+/// The same box while it is asked for its counters, kPerSecond times a second, and for all its connections, a tenth as
+/// often. The questions come in portions, as from app::Gatherer. This is five times the most that a box is asked when
+/// it is scraped ten times a second, because a device waits for its turn half of the time or more.
 class ScrapedBoxDevice final : public BoxDevice {
  public:
   static constexpr unsigned kPerSecond = 50;
@@ -102,13 +102,13 @@ class ScrapedBoxDevice final : public BoxDevice {
   std::thread thread_;
 };
 
-/// Receives a burst, does something to it, sends it, in both directions. In testpmd's words: forwarding.
+/// Receives a burst, processes it, and sends it, in both directions. testpmd calls this forwarding.
 class ForwardingDevice : public LoopDevice {
  public:
   ForwardingDevice(PortPair ports, unsigned lcore, bool share) : LoopDevice(ports, lcore, share) {}
 
  protected:
-  /// What is done to each burst: frames in, frames to send out. Returns how many of them are left.
+  /// Processes a burst in place. Returns how many frames are left to send.
   virtual std::uint16_t treat(Side out, rte_mbuf** frames, std::uint16_t count) = 0;
 
  private:
@@ -118,7 +118,7 @@ class ForwardingDevice : public LoopDevice {
   std::atomic<bool> stops_{false};
 };
 
-/// The least that any box which looks at its frames does: it checks the ICRC of each by the engine's own routine.
+/// The least work of any box that looks at its frames: it checks each ICRC with the engine's own routine.
 class FloorDevice final : public ForwardingDevice {
  public:
   FloorDevice(PortPair ports, unsigned lcore, bool share);
@@ -128,15 +128,15 @@ class FloorDevice final : public ForwardingDevice {
 
  private:
   std::uint16_t treat(Side out, rte_mbuf** frames, std::uint16_t count) override;
-  std::string wrong_;  ///< a frame whose ICRC was wrong
+  std::string wrong_;  ///< says if an ICRC was wrong
 };
 
-/// The floor, and the least that holding custody can cost: it keeps a reference to each request until so many more have
-/// come. It touches as much memory as a box with so much in custody, and knows nothing of flows: what its price grows
-/// by with the backlog is the caches' share.
+/// The floor, with the least cost of holding custody: it keeps a reference to each request until `backlog` more have
+/// come. It touches as much memory as a box with the same custody, and knows nothing of flows. So its growth with the
+/// backlog is the share of the caches.
 class BacklogDevice final : public ForwardingDevice {
  public:
-  /// `backlog`: packets kept.
+  /// `backlog`: how many packets it keeps.
   BacklogDevice(PortPair ports, unsigned lcore, bool share, std::uint32_t backlog);
   ~BacklogDevice() override;
   std::string name() const override { return "floor-backlog"; }
@@ -146,12 +146,12 @@ class BacklogDevice final : public ForwardingDevice {
   std::uint16_t treat(Side out, rte_mbuf** frames, std::uint16_t count) override;
   void keep(rte_mbuf* frame);
 
-  std::vector<rte_mbuf*> queue_;  ///< a ring, null where nothing is yet
-  std::size_t next_ = 0;          ///< the place of the oldest, and of the next one
+  std::vector<rte_mbuf*> queue_;  ///< a ring; null in places without a packet yet
+  std::size_t next_ = 0;          ///< the place of the oldest, which the next one takes
   std::string wrong_;
 };
 
-/// dpdk-testpmd's forwarding modes in this process, for where the program itself cannot run.
+/// dpdk-testpmd's forwarding modes in this process, for machines where the program itself cannot run.
 class MacDevice final : public ForwardingDevice {
  public:
   enum class Mode : std::uint8_t {
@@ -163,7 +163,7 @@ class MacDevice final : public ForwardingDevice {
   std::string name() const override { return mode_ == Mode::swap ? "macswap" : "mac"; }
   void rewrite(Side out, std::uint8_t* frame) const override { rewrite(mode_, out, frame); }
 
-  /// The same for whoever does as testpmd does.
+  /// The same, for Testpmd.
   static void rewrite(Mode mode, Side out, std::uint8_t* frame);
 
  private:

@@ -95,7 +95,7 @@ void ForeignStream::offer(Part, std::size_t budget, Offer& offer) {
     }
 }
 
-// Whatever nobody else claims is compared with the next frame that ought to come.
+// A frame that no other stream claims is compared with the next frame that should come.
 bool ForeignStream::take(Side out, wire::ParseStatus, const wire::Frame&, const rte_mbuf* mbuf) {
   const Side from = other(out);
   const std::uint32_t number = arrived_[static_cast<std::size_t>(from)]++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TCP and UDP that is not RoCE, from both sides of a device: it must come out as it went in, in order.
+// TCP and UDP frames that are not RoCE, from both sides of a device. They must come out unchanged and in order.
 #pragma once
 
 #include <vector>
@@ -30,8 +30,8 @@ class ForeignStream final : public Stream {
   const Treatment& treatment_;
   const Payloads& payloads_;
   Errors& errors_;
-  std::uint32_t sent_[2] = {0, 0};     ///< frames, by the side they come from
-  std::uint32_t arrived_[2] = {0, 0};  ///< of those
+  std::uint32_t sent_[2] = {0, 0};     ///< by the side where they come from
+  std::uint32_t arrived_[2] = {0, 0};  ///< how many of them arrived
   std::vector<std::uint8_t> scratch_;
 };
 

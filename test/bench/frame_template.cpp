@@ -53,7 +53,7 @@ Payloads::Payloads() : bytes_(kPlaces + kLargest) {
 }
 
 std::span<const std::uint8_t> Payloads::at(std::uint32_t flow, std::uint32_t psn, std::uint16_t size) const {
-  // Fibonacci hashing: neighbours lie far apart.
+  // Fibonacci hashing: the places of neighbours are far apart.
   const std::uint64_t mixed = (std::uint64_t{flow} << 24 ^ psn) * 0x9e3779b97f4a7c15;
   return {bytes_.data() + (mixed >> 44) % kPlaces, size};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Real RoCEv2 frames by the million: headers from a template, what differs stamped in, the ICRC computed anew.
+// Real RoCEv2 frames by the million: headers from a template, other values stamped in, and a new ICRC.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct rte_mempool;
 
 namespace longhaul::bench {
 
-/// What differs from copy to copy. Fields of headers that the template does not have are ignored.
+/// The values that differ between copies. Fields of headers that the template does not have are ignored.
 struct Stamp {
   std::uint32_t qpn = 0;  ///< destination
   std::uint32_t psn = 0;
@@ -24,18 +24,18 @@ struct Stamp {
 
 class FrameTemplate {
  public:
-  /// Throws std::logic_error when `bytes` are not RoCE.
+  /// Throws std::logic_error if `bytes` are not RoCE.
   explicit FrameTemplate(std::vector<std::uint8_t> bytes);
 
   std::uint16_t size() const { return static_cast<std::uint16_t>(bytes_.size()); }
   std::uint16_t payload_size() const { return frame_.payload_size; }
-  /// The frame as it was given. Its data are the template's.
+  /// The frame as it was given. Its data belong to the template.
   const wire::Frame& frame() const { return frame_; }
 
-  /// Writes size() bytes, the right ICRC included.
+  /// Writes size() bytes, with the right ICRC.
   void write(std::uint8_t* to, const Stamp& stamp) const;
 
-  /// A copy in a new mbuf, or null when `pool` is empty.
+  /// A copy in a new mbuf, or null if `pool` is empty.
   rte_mbuf* make(rte_mempool* pool, const Stamp& stamp) const;
 
  private:
@@ -43,11 +43,11 @@ class FrameTemplate {
   wire::Frame frame_;
 };
 
-/// Payloads that differ: places in a megabyte of random bytes.
+/// Payloads that differ: parts of a megabyte of random bytes.
 class Payloads {
  public:
   Payloads();
-  /// `size` bytes, at most kLargest, that `flow` and `psn` determine.
+  /// `size` bytes (at most kLargest), determined by `flow` and `psn`.
   std::span<const std::uint8_t> at(std::uint32_t flow, std::uint32_t psn, std::uint16_t size) const;
   static constexpr std::size_t kLargest = 4096;
 

@@ -14,12 +14,12 @@ namespace longhaul::bench {
 
 namespace {
 
-// 32 frames of 1.5 KB take so long at 100 Gbit/s.
+// 32 frames of 1.5 KB take this long at 100 Gbit/s.
 constexpr Duration kTurn = microseconds(4);
 
 }  // namespace
 
-// As BoxLoop does it: a burst of either side in turn.
+// As in BoxLoop: a burst from each side in turn.
 void InlineBox::offered(std::uint64_t frames) {
   const long preemptions_before = preemptions();
   std::uint64_t busy = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine alone, as a device: for counting instructions and for timing it without a loop around.
+// The engine alone as a device, to count its instructions and to time it without a loop around it.
 #pragma once
 
 #include "box/worker.hpp"
@@ -9,8 +9,8 @@
 
 namespace longhaul::bench {
 
-/// Runs in the thread that hands out chunks, in virtual time: the same frames mean the same instructions each time. Of
-/// a measured chunk callgrind collects just what the engine does, not the ports.
+/// Runs in the thread that hands out chunks, in virtual time, so the same frames mean the same instructions each time.
+/// In a measured chunk callgrind collects only what the engine does, without the ports.
 class InlineBox final : public Device, engine::Sink {
  public:
   InlineBox(PortPair ports, const engine::Settings& settings, const engine::Pools& pools)

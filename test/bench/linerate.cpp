@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many packets a second the box passes on one core, beside what the least that any box must do costs, and testpmd,
-// on the same ports and frames.
+// How many packets a second the box passes on one core. For comparison: the least that any box must do, and testpmd, on
+// the same ports and frames.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -43,7 +43,7 @@ std::vector<std::uint32_t> custody_of(const Options& options, const Workload& ro
   return packets;
 }
 
-/// What is measured, and what of it in turn: one row is one trial.
+/// What is measured: each row is one trial, and its points take turns.
 std::vector<std::vector<Point>> trials_of(const Options& options) {
   std::vector<std::vector<Point>> trials;
   if (options.workloads.empty() && options.flows.empty() && options.custody_ms.empty() && options.custody_mb.empty()) {
@@ -89,7 +89,7 @@ DeviceMaker maker_of(const std::string& name, const Options& options, const std:
     return [share](const Bench& b) { return std::make_unique<FloorDevice>(b.ports.pair(), b.lcore, share); };
   if (name == "floor-backlog")
     return [share](const Bench& b) {
-      // As much as the box has on average: a chunk's answers come with the next chunk.
+      // The box's average: a chunk's answers come with the next chunk.
       const std::uint32_t backlog = b.point.custody_packets + b.options.chunks.frames;
       return std::make_unique<BacklogDevice>(b.ports.pair(), b.lcore, share, backlog);
     };

@@ -32,7 +32,7 @@ std::vector<double> by_round(const DeviceResult& result, const std::function<dou
   return values;
 }
 
-/// The sum of `what` over all chunks, for each packet.
+/// The sum of `what` over all chunks, per packet.
 double per_packet(const DeviceResult& result, std::uint64_t Round::Chunk::*what) {
   double sum = 0;
   double packets = 0;
@@ -77,8 +77,8 @@ app::Json describe_device(const DeviceResult& result) {
   return json;
 }
 
-/// `a`'s rate as a part of `b`'s, and what `a` takes more, in each round: as their own loops give it, if both can be
-/// asked, otherwise both as seen from outside.
+/// `a`'s rate divided by `b`'s, and the extra cycles of `a`, in each round. The figures are those of the devices' own
+/// loops if both can tell, otherwise those seen from outside.
 void compare(app::Json& json, const DeviceResult& a, const DeviceResult& b) {
   const bool inside = has_busy(a) && has_busy(b);
   std::vector<double> ratios;
@@ -164,7 +164,7 @@ app::Json describe(const Point& point, std::span<const DeviceResult> results) {
   json["line_rate_100g_mpps"] = bytes > 0 ? rounded(line_rate_100g(bytes) / 1e6) : 0;
   for (const DeviceResult& result : results) json["devices"][result.name] = describe_device(result);
   for (std::size_t i = 1; i < results.size(); ++i) compare(json["compared"], results[0], results[i]);
-  // The same mode in testpmd and here: what the copy is worth.
+  // The same mode in testpmd and here shows how good the copy is.
   for (const DeviceResult& a : results)
     for (const DeviceResult& b : results)
       if (&a != &results[0] && b.name == "testpmd-" + a.name) compare(json["compared"], a, b);

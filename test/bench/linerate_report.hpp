@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What linerate says: one JSON document, and a line a point while it runs.
+// The output of linerate: one JSON document, and a line per point while it runs.
 #pragma once
 
 #include <span>
@@ -11,19 +11,19 @@
 
 namespace longhaul::bench {
 
-/// The median and the values themselves, one for each round.
+/// The median and the values themselves, one per round.
 app::Json summary(const std::vector<double>& values);
 
 /// Processor, DPDK, memory.
 app::Json describe_machine(bool hugepages, unsigned generator_core, unsigned device_core);
 
-/// How it was measured, in words and numbers.
+/// How the measurement was made, in words and numbers.
 app::Json describe_method(const TrialOptions& options, const RingPorts& ports);
 
-/// One point: each device's figures, the ratios between devices of the same round, what is wrong.
+/// One point: each device's figures, the ratios between devices in the same round, and what is wrong.
 app::Json describe(const Point& point, std::span<const DeviceResult> results);
 
-/// The head of the table, and a row of it made from describe()'s result.
+/// The head of the table, and a row of it from describe()'s result.
 std::string table_head();
 std::string table_row(const app::Json& point);
 

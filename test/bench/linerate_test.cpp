@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// linerate measures what works: a few thousand packets of each workload with all its checks; and the checks find what
-// does not work. No timing is judged.
+// linerate measures working devices: a few thousand packets of each workload pass all its checks. And its checks find
+// faulty devices. No timing is judged.
 #include <catch2/catch.hpp>
 
 #include <rte_mbuf.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr unsigned kDevices = 5;
 constexpr std::uint32_t kInCustody = 300;
-// Also where there are enough: others may be using them.
+// Even if there are enough processors: others may use them.
 constexpr bool kShare = true;
 
 TrialOptions few_packets() {
@@ -51,7 +51,7 @@ std::string first_error(const std::vector<DeviceResult>& results) {
 
 using Fault = std::function<std::uint16_t(Side out, rte_mbuf** frames, std::uint16_t count)>;
 
-/// Forwards, but for what `fault` does.
+/// Forwards frames with the given fault.
 class Faulty final : public ForwardingDevice {
  public:
   Faulty(const Bench& bench, Fault fault)
@@ -71,7 +71,7 @@ std::string error_of(const char* name, const Fault& fault) {
                          {[&](const Bench& bench) { return std::make_unique<Faulty>(bench, fault); }}));
 }
 
-/// The 700th frame to `side` comes.
+/// True for the 700th frame to `side`.
 std::function<bool(Side)> late(Side side) {
   return [side, seen = 0](Side out) mutable { return out == side && ++seen == 700; };
 }
@@ -131,7 +131,7 @@ TEST_CASE("entrants take turns, each with traffic and custody of its own") {
     CHECK(result.errors == std::vector<std::string>{});
     CHECK(result.rounds.size() == 2);
   }
-  // Both directions at once, and every frame is a packet.
+  // Both directions at once, and every frame counts as a packet.
   CHECK(results[2].rounds[0].chunks[0].packets == 2 * few_packets().chunks.frames);
   CHECK(results[0].rounds[0].chunks[0].packets == few_packets().chunks.frames);
 }

@@ -11,20 +11,20 @@ namespace longhaul::bench {
 
 void Meter::pause() {
   paused_.store(true);
-  // Two loops may share a processor: one that had looked already could still take the other's frames.
+  // Two loops may share a processor. A loop that had looked already could still take the other loop's frames.
   while (!sleeps_.load()) std::this_thread::yield();
 }
 
 void Meter::resume() {
   paused_.store(false);
   paused_.notify_all();
-  // Or a pause() soon after could find it asleep without ever having woken.
+  // Otherwise a pause() soon after could find the loop asleep although it never woke.
   while (sleeps_.load()) std::this_thread::yield();
 }
 
 void Meter::look_up() {
   expected_ = target_.load(std::memory_order_acquire);
-  // Frames can come before their number is told.
+  // Frames can come before offered() says how many.
   if (received_ != expected_) return;
   if (received_ != finished_) {
     reading_.busy = rte_rdtsc() - begin_;

@@ -22,7 +22,7 @@ void PacedPorts::schedule(std::array<std::vector<std::uint64_t>, 2> due) {
   chunk_.store(next, std::memory_order_release);
   for (unsigned looks = 1; known_.load(std::memory_order_acquire) != next; ++looks) {
     rte_pause();
-    if (looks % kLooksPerYield == 0) std::this_thread::yield();  // the two may share a processor
+    if (looks % kLooksPerYield == 0) std::this_thread::yield();  // the threads may share a processor
   }
 }
 
@@ -38,7 +38,7 @@ void PacedPorts::look_up() {
   seen_at_ = rte_rdtsc();
   known_.store(chunk, std::memory_order_release);
   for (PacedPort& port : ports_) port.given_ = port.sent_count_ = 0;
-  pauses_ = {};  // a turn that began before is the new chunk's: it may have missed when that began
+  pauses_ = {};  // a turn that began before counts for the new chunk, whose begin it may have missed
 }
 
 // A turn is from one look at the host port to the next.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A device's two ports, with frames that arrive when they are due, and the times at which it sent its own.
+// A device's two ports, with frames that arrive when they are due. They note the times at which the device sent its
+// frames.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@ namespace longhaul::bench {
 /// Times are TSC cycles. One thread hands out chunks, another runs the device's loop over the two ports.
 class PacedPorts {
  public:
-  /// `longest`: frames that either port may send in a chunk. The ports beneath must outlive it.
+  /// `longest`: how many frames either port may send in a chunk. The ports beneath must outlive it.
   PacedPorts(PortPair beneath, std::size_t longest);
   PacedPorts(const PacedPorts&) = delete;
   PacedPorts& operator=(const PacedPorts&) = delete;
@@ -26,21 +27,21 @@ class PacedPorts {
 
   // ---- for the thread that hands out chunks, while the device has nothing to do
 
-  /// Frame i of the next chunk on a side arrives at due[side][i] (ascending). Empty: all at once. Returns when the
-  /// device's loop, which must run, knows it.
+  /// Frame i of the next chunk on a side arrives at due[side][i] (ascending). If empty, all frames arrive at once.
+  /// Returns when the device's loop, which must run, has seen it.
   void schedule(std::array<std::vector<std::uint64_t>, 2> due);
-  /// When it knew of the last one.
+  /// When the loop saw the last one.
   std::uint64_t seen_at() const { return seen_at_; }
-  /// When the port accepted what has been sent since the last schedule(), frame by frame.
+  /// When the port accepted each frame that was sent since the last schedule().
   std::span<const std::uint64_t> sent(Side side) const;
 
-  /// The loop stood still, though it had next to nothing to do.
+  /// Turns in which the loop stood still although it had almost nothing to do.
   struct Pauses {
     std::uint64_t count = 0;
     std::uint64_t longest = 0;
   };
-  /// Since the last schedule(): turns of the loop, while frames were still to come, of more than `allowed` cycles
-  /// beyond `per_frame` for each frame that the turn before had received.
+  /// Since the last schedule(), while frames were still to come: turns of the loop that took more than `allowed` cycles
+  /// plus `per_frame` for each frame that the turn before had received.
   Pauses pauses() const { return pauses_; }
   void set_pause(std::uint64_t allowed, std::uint64_t per_frame) {
     pause_ = allowed;
@@ -69,7 +70,7 @@ class PacedPorts {
 
   static constexpr std::size_t kCacheLine = 64;
 
-  /// Two, so that the device never looks at one that is being written.
+  /// Two, so that the device never looks at the one that is being written.
   std::array<std::vector<std::uint64_t>, 2> due_[2];
   std::uint64_t pause_ = UINT64_MAX / 2;
   std::uint64_t pause_per_frame_ = 0;
@@ -78,7 +79,7 @@ class PacedPorts {
   alignas(kCacheLine) std::atomic<std::uint64_t> known_{0};  ///< seen_, for the other thread
   std::uint64_t seen_ = 0;                                   ///< chunk_ as the device knows it
   std::uint64_t seen_at_ = 0;
-  std::uint64_t turn_began_ = 0;  ///< 0: no turn to be judged
+  std::uint64_t turn_began_ = 0;  ///< 0: no turn is judged
   std::uint64_t turn_frames_ = 0;
   Pauses pauses_;
   PacedPort ports_[2];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How often the kernel took the processor from a thread that had more to do. Cycles that pass meanwhile are not its
-// own.
+// How often the kernel took the processor from a thread that had more to do. The cycles that pass meanwhile are not the
+// thread's own.
 #pragma once
 
 #include <sys/types.h>
@@ -9,18 +9,18 @@
 
 namespace longhaul::bench {
 
-/// Of the calling thread, since it began.
+/// The number for the calling thread since it began.
 long preemptions();
 
-/// The same of a thread of another process, by its kernel's name. Costs microseconds.
+/// The same for a thread of another process, found by the kernel's name for it. Costs microseconds.
 class OtherThread {
  public:
-  /// Throws std::runtime_error when process `pid` has no thread of that name.
+  /// Throws std::runtime_error if process `pid` has no thread of that name.
   OtherThread(pid_t pid, std::string_view name);
   ~OtherThread();
   OtherThread(const OtherThread&) = delete;
   OtherThread& operator=(const OtherThread&) = delete;
-  /// -1 when the thread has ended.
+  /// -1 if the thread has ended.
   long preemptions() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the measuring programs have in common: options, and how they end.
+// What the measuring programs share: options, and how they end.
 #pragma once
 
 #include <functional>
@@ -15,25 +15,26 @@ class App;
 
 namespace longhaul::bench {
 
-inline constexpr std::uint32_t kPortIn = 1024;  ///< frames: what a NIC's receive queue has
+inline constexpr std::uint32_t kPortIn = 1024;  ///< frames; as many as a NIC's receive queue has
 inline constexpr std::uint32_t kPortOut = 4096;
 
 struct ProgramOptions {
   TrialOptions trial;
-  std::vector<unsigned> cores = {0, 1};  ///< the device's, the generator's
+  std::vector<unsigned> cores = {0, 1};  ///< the device's and the generator's
   bool hugepages = false;
   std::string huge_dir;
   std::string json;
-  bool memory = false;  ///< only say how much is needed
+  bool memory = false;  ///< only say how much memory is needed
 
   void add_to(CLI::App& app);
   bool share_core() const { return cores[0] == cores[1]; }
 };
 
-/// To `path`, or to standard output when that is empty.
+/// Writes to `path`, or to standard output if `path` is empty.
 void write_document(const std::string& path, const app::Json& document);
 
-/// What `measure` returns; 2 after an std::invalid_argument, 1 after any other exception, whose words are printed.
+/// Returns what `measure` returns; 2 after an std::invalid_argument; 1 after any other exception. Prints an exception's
+/// text.
 int run_program(const char* name, const std::function<int()>& measure);
 
 }  // namespace longhaul::bench

@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kNames[] = {"host", "wan"};
 constexpr std::uint32_t kMtu = 4200;  // path MTU 4096 and its headers
 
-// The name that dpdk-testpmd looks for on its socket 0 when it runs as a secondary process.
+// The pool name that dpdk-testpmd looks for on its socket 0 when it runs as a secondary process.
 constexpr const char* kPoolName = "mb_pool_0";
 constexpr unsigned kPoolSize = 63;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two ports of a device under test, made of rings in memory (net_ring): no kernel, no copy, and the content is
-// real.
+// The two ports of a device under test, made of rings in memory (net_ring): without the kernel or copies, and with real
+// frame contents.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct rte_ring;
 
 namespace longhaul::bench {
 
-/// What a device uses.
+/// The ports that a device uses.
 struct PortPair {
   drivers::Port& host;
   drivers::Port& wan;
@@ -26,24 +26,24 @@ struct PortPair {
 };
 
 /// Host port and WAN port as DPDK devices, and the other ends of their rings. Other processes may attach to the devices
-/// if the EAL allows it. One at a time in a process.
+/// if the EAL allows it. Only one of these per process at a time.
 class RingPorts {
  public:
-  /// A port holds `in_frames` received frames, as a NIC has descriptors, and `out_frames` sent ones until they are
-  /// taken; powers of two. Throws std::runtime_error.
+  /// A port holds `in_frames` received frames, like a NIC's descriptors, and `out_frames` sent frames until they are
+  /// taken. Both are powers of two. Throws std::runtime_error.
   RingPorts(std::uint32_t in_frames, std::uint32_t out_frames);
   ~RingPorts();
   RingPorts(const RingPorts&) = delete;
   RingPorts& operator=(const RingPorts&) = delete;
 
-  /// What a device under test in this process uses: the same class as the box in production.
+  /// The ports for a device under test in this process: the same class as the box's in production.
   PortPair pair() { return {*ports_[0], *ports_[1]}; }
 
-  /// Makes the device receive `frames`, all of them. Throws std::runtime_error when they do not fit.
+  /// Makes the device receive all `frames`. Throws std::runtime_error if they do not fit.
   void put(Side side, std::span<rte_mbuf* const> frames);
-  /// What the device has sent since the last call.
+  /// The frames that the device has sent since the last call.
   std::span<rte_mbuf*> take(Side side);
-  /// Frames that take() would give now.
+  /// How many frames take() would give now.
   std::size_t sent(Side side) const;
 
   std::uint32_t in_frames() const { return in_frames_; }
@@ -58,7 +58,7 @@ class RingPorts {
 
   std::uint32_t in_frames_;
   std::uint32_t out_frames_;
-  rte_mempool* pool_ = nullptr;  ///< devices want one; ring ports take nothing from it
+  rte_mempool* pool_ = nullptr;  ///< devices need one, but ring ports take nothing from it
   Wire wires_[2];
   std::unique_ptr<drivers::EthdevPort> ports_[2];
   std::vector<rte_mbuf*> taken_;

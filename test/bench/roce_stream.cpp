@@ -43,7 +43,7 @@ std::uint8_t code_of(const Codes& codes, std::size_t shape, std::uint16_t packet
   return shape == 0 ? codes.first : shape == 1 ? codes.middle : codes.last;
 }
 
-// PSNs of every other connection wrap soon.
+// PSNs of every second connection wrap soon.
 std::uint32_t own_start(std::uint32_t flow) {
   return flow % 2 == 0 ? 1000 * flow & wire::kPsnMask : wire::kPsnMask - 1000;
 }
@@ -112,7 +112,7 @@ RoceStream::Pair RoceStream::make_pair(std::uint32_t number) const {
       const bool reads = kind.operation == Operation::read_request;
       if (reads) shapes.request.emplace_back(asks().opcode(wire::kRcReadRequest).reth(0x10000, 7, length).build());
       for (std::size_t place = 0; place < count; ++place) {
-        // Of two packets the second is the last.
+        // If there are two packets, the second is the last.
         const std::size_t shape = place + 1 == count && count > 1 ? 2 : place;
         if (reads) {
           auto builder = answers().opcode(code_of(kResponseCodes, shape, kind.packets)).payload_size(kind.payload);
@@ -128,7 +128,7 @@ RoceStream::Pair RoceStream::make_pair(std::uint32_t number) const {
         if (writes && shape == 0) builder.reth(0x10000, 7, length);
         shapes.request.emplace_back(builder.build());
       }
-      // Two packets have no middle, but its place.
+      // Two packets have no middle, but an element in its place.
       for (auto* frames : {&shapes.request, &shapes.response})
         if (kind.packets == 2 && frames->size() == 2) frames->push_back(frames->back());
     }
@@ -242,7 +242,7 @@ void RoceStream::offer_rest(std::size_t budget, Offer& offer) {
 void RoceStream::offer(Part part, std::size_t budget, Offer& offer) {
   if (part != Part::requests) offer_answers(budget, offer);
   if (part == Part::answers) return;
-  std::size_t responses = 0;  // a chunk of READs must not bring more responses than a chunk
+  std::size_t responses = 0;  // a chunk of READs must not bring more responses than fit in a chunk
   for (std::size_t i = 0; i < budget && responses < budget; ++i) {
     const MessageKind& kind = kind_of(turn_, flows_[turn_].sent.message);
     if (kind.operation == Operation::read_request) responses += kind.packets;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requesters and responders of RC connections at the two sides of a device.
+// Requesters and responders of RC connections on the two sides of a device.
 #pragma once
 
 #include <deque>
@@ -14,30 +14,30 @@
 
 namespace longhaul::bench {
 
-/// Every request, answer and its place in the order is a function of the connection and the number of the message, so
-/// each frame can be made again where it comes out, and compared.
+/// Every request, every answer and its place in the order follow from the connection and the message's number. So each
+/// frame can be made again where it comes out, and compared.
 ///
-/// Checked of each frame: ICRC, PSN, opcode, sizes, AckReq, MSN and syndrome, order, that it comes once. Of every
-/// kCompareEach-th: all its bytes; a box's pseudo-ACK must be the one that the responder would have made.
+/// Checked for each frame: ICRC, PSN, opcode, sizes, AckReq, MSN and syndrome, order, and that it comes once. For every
+/// kCompareEach-th frame: all its bytes. A box's pseudo-ACK must be the ACK that the responder would have made.
 class RoceStream final : public Stream {
  public:
   static constexpr std::uint32_t kCompareEach = 16;
 
-  /// `qpn_base`: where the QPNs of this stream begin; it takes 2^22 of them. All references must outlive it.
+  /// `qpn_base` is the first QPN of this stream, which takes 2^22 of them. All references must outlive it.
   RoceStream(const Point& point, Side requester_side, std::uint32_t qpn_base, rte_mempool* pool,
              const Treatment& treatment, const Payloads& payloads, Errors& errors);
 
   Side requester_side() const { return requester_side_; }
   std::uint32_t flows() const { return static_cast<std::uint32_t>(flows_.size()); }
   CmExchange exchange(std::uint32_t flow) const;
-  /// The connection that a frame leaving the device by `out` belongs to, if it is one of these.
+  /// The connection of a frame that leaves the device by `out`, if it is one of these.
   std::optional<std::uint32_t> flow_of(Side out, const wire::Frame& frame) const;
 
-  /// From here on a device that accelerates must acknowledge in the chunk that brought the request.
+  /// From here on, a device that accelerates must acknowledge a request in the chunk that brought it.
   void set_confirmed() { confirmed_ = true; }
-  /// The first message of each flow that has not sent it yet, as far as `budget` goes.
+  /// Offers the first message of each flow that has not sent it yet, as far as `budget` goes.
   void offer_first(std::size_t budget, Offer& offer);
-  /// The rest of messages that have begun, as far as `budget` goes.
+  /// Offers the rest of messages that have begun, as far as `budget` goes.
   void offer_rest(std::size_t budget, Offer& offer);
 
   void offer(Part part, std::size_t budget, Offer& offer) override;
@@ -48,11 +48,11 @@ class RoceStream final : public Stream {
   std::uint64_t unanswered() const override { return unanswered_; }
 
  private:
-  /// A place in what a connection sends or is answered.
+  /// A position in what a connection sends or gets as answers.
   struct Cursor {
     std::uint32_t psn = 0;
     std::uint32_t message = 0;
-    std::uint16_t packet = 0;  ///< of the message, or of a READ's answer
+    std::uint16_t packet = 0;  ///< in the message, or in a READ's answer
   };
   struct Flow {
     Cursor sent;      ///< next request to send
@@ -63,21 +63,21 @@ class RoceStream final : public Stream {
     std::uint32_t flow;
     Cursor at;
   };
-  /// The frames of one kind of message between one pair of hosts: of position first or only, middle, last.
+  /// The frames of one kind of message between one pair of hosts, by position: first or only, middle, last.
   struct Shapes {
     std::vector<FrameTemplate> request;
-    std::vector<FrameTemplate> response;  ///< of a READ
+    std::vector<FrameTemplate> response;  ///< for READs
   };
   struct Pair {
     std::vector<std::vector<Shapes>> scripts;  ///< as in the workload
-    std::vector<FrameTemplate> ack;            ///< one
+    std::vector<FrameTemplate> ack;            ///< one element
   };
   struct Built {
     const FrameTemplate* frame;
     Stamp stamp;
   };
 
-  /// The device acknowledges this stream's requests, and the responder's own ACKs end there.
+  /// Whether the device acknowledges this stream's requests and absorbs the responder's own ACKs.
   bool answered_by_device() const;
   Pair make_pair(std::uint32_t number) const;
   std::uint32_t start_of(std::uint32_t flow) const;
@@ -108,20 +108,20 @@ class RoceStream final : public Stream {
   const Treatment& treatment_;
   const Payloads& payloads_;
   Errors& errors_;
-  bool acknowledged_at_once_ = true;  ///< every request asks for an ACK, and none must wait for a READ
+  bool acknowledged_at_once_ = true;  ///< every request asks for an ACK, and none has to wait for a READ
   bool confirmed_ = false;
 
   std::vector<Pair> pairs_;
   std::vector<Flow> flows_;
-  std::uint32_t turn_ = 0;    ///< whose turn it is to send
-  std::uint32_t stride_ = 1;  ///< to the next: no order that a processor could guess
+  std::uint32_t turn_ = 0;    ///< the flow whose turn it is to send
+  std::uint32_t stride_ = 1;  ///< from one flow to the next, so that a processor cannot guess the order
   std::uint32_t first_ = 0;   ///< for offer_first()
 
   std::deque<Answer> pending_;
   std::uint64_t pending_packets_ = 0;
   std::uint64_t lag_ = 0;
   std::uint64_t unanswered_ = 0;
-  std::uint64_t in_transit_[2] = {0, 0};  ///< by the side they come out of: requests; answers, unless absorbed
+  std::uint64_t in_transit_[2] = {0, 0};  ///< requests, and answers unless absorbed; by the side where they come out
   std::vector<std::uint8_t> scratch_;
 };
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kQpnBase = 0x100;
 constexpr std::uint32_t kQpnsOfStream = 1 << 22;
-constexpr unsigned kUnmeasured = 8;  // chunks after a pause: caches and branch predictors forget
+constexpr unsigned kUnmeasured = 8;  // chunks after a pause, in which caches and branch predictors have forgotten
 constexpr unsigned kLooksPerYield = 1024;
 constexpr std::chrono::milliseconds kLooksOn(1200);
 constexpr std::uint64_t kPatience = 20;  // seconds for a chunk
@@ -67,13 +67,13 @@ Session::Session(const Point& point, const Chunks& chunks, Device& device, RingP
 
 void Session::set_up() {
   if (!point_.workload->announced) {
-    // The box that sees its first frame looks on for a while before it believes an ACK.
+    // A box that sees its first frame watches for a while before it believes an ACK.
     step(Part::requests);
     if (device_.accelerates()) device_.wait(kLooksOn);
     return;
   }
   for (auto& stream : connections_) connect(*stream);
-  // Connections that were never answered for real are not accelerated.
+  // Connections without a real answer are not accelerated.
   for (auto& stream : connections_)
     for (;;) {
       offer_.clear();
@@ -159,7 +159,7 @@ std::uint64_t Session::pending() const {
 
 void Session::step(Part part, Round* round) {
   offer_.clear();
-  // Streams share a port: one takes every other place.
+  // If streams share a port, they take turns.
   std::vector<Offer> offers(streams_.size());
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     streams_[i]->offer(part, chunks_.frames / streams_.size(), offers[i]);
@@ -195,7 +195,7 @@ Round::Chunk Session::pass(bool measured) {
   if (observer != nullptr) observer->put_in();
   std::optional<Device::Work> work;
   for (unsigned looks = 1; !(work = device_.done()); ++looks) {
-    // Looking costs the device a cache miss each time.
+    // Each look costs the device a cache miss.
     for (int i = 0; i < 8; ++i) rte_pause();
     if (device_.shares_processor() && looks % kLooksPerYield == 0) std::this_thread::yield();
     if (rte_rdtsc() - begin > kPatience * rte_get_tsc_hz())

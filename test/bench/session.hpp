@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One device and one point of the table: sets connections up, fills custody, measures, checks, lets all be answered.
+// One device at one point of the table: sets up connections, fills custody, measures, checks, and lets everything be
+// answered.
 #pragma once
 
 #include <memory>
@@ -13,25 +14,25 @@
 
 namespace longhaul::bench {
 
-/// What one round gave, chunk by chunk.
+/// The result of one round, chunk by chunk.
 struct Round {
   struct Chunk {
     std::uint64_t packets;
     std::uint64_t bytes;                ///< frame bytes of the packets, FCS not included
-    std::uint64_t frames;               ///< the packets and all else that went in
-    std::optional<std::uint64_t> busy;  ///< TSC cycles, as the device's own loop gives them
-    bool preempted;                     ///< the device lost its core meanwhile: neither figure is its alone
-    std::uint64_t outside;              ///< TSC cycles from putting the chunk in to seeing that it is done
-    bool unseen;                        ///< the generator lost its core meanwhile: outside says nothing
+    std::uint64_t frames;               ///< all frames that went in, with those that are not packets
+    std::optional<std::uint64_t> busy;  ///< TSC cycles according to the device's own loop
+    bool preempted;                     ///< the device lost its core meanwhile: neither figure is only its own
+    std::uint64_t outside;              ///< TSC cycles from putting the chunk in until seeing it done
+    bool unseen;                        ///< the generator lost its core meanwhile: `outside` says nothing
   };
   std::vector<Chunk> chunks;
 };
 
-/// How frames come before a device.
+/// How a device gets its frames.
 struct Chunks {
-  std::uint32_t frames = 512;  ///< put into a port at a time; at most what it holds
-  /// Their bytes are in memory only, as a NIC leaves them whose DMA fills no cache. Otherwise they are in the cache of
-  /// the core that made them, which is like DMA into the last-level cache where the two cores share one.
+  std::uint32_t frames = 512;  ///< per port at a time; at most what a port holds
+  /// The frames' bytes are only in memory, as from a NIC whose DMA fills no cache. Otherwise they are in the cache of
+  /// the core that made them. That is like DMA into the last-level cache, if the two cores share one.
   bool cold = false;
 };
 
@@ -41,22 +42,22 @@ class Session {
   Session(const Point& point, const Chunks& chunks, Device& device, RingPorts& ports, rte_mempool* pool,
           const Payloads& payloads);
 
-  /// Connections by RDMA-CM, the first message of each answered for real, custody filled.
+  /// Connects by RDMA-CM, has the first message of each connection answered by the responder, and fills custody.
   void set_up();
-  /// At least so many packets, after a few chunks that are not measured.
+  /// Measures at least `packets` packets, after a few chunks that are not measured.
   Round measure(std::uint64_t packets);
-  /// The two that measure() is made of: the chunks before, and one more with what must precede it. `round`, unless
-  /// null, gets what was measured.
+  /// The two parts of measure(): the chunks before, and one measured chunk with what must precede it. `round` gets the
+  /// result unless it is null.
   void warm_up();
   void measure_chunk(Round* round);
-  /// Sees the measured chunks from now on; null: nobody does.
+  /// From now on `observer` sees the measured chunks; null: nobody does.
   void set_observer(ChunkObserver* observer) { observer_ = observer; }
   /// Lets everything be answered, and asks the device what is wrong.
   void finish();
 
   Device& device() { return device_; }
   const Errors& errors() const { return errors_; }
-  /// The connections whose requests come from the host side; the point must have some.
+  /// The connections whose requests come from the host side. The point must have some.
   const RoceStream& connections() const { return *connections_.front(); }
 
  private:
@@ -78,7 +79,7 @@ class Session {
   std::vector<Stream*> streams_;
   std::unique_ptr<Stream> foreign_;
   Offer offer_;                                    ///< what goes in next
-  std::vector<std::vector<std::uint8_t>> cm_due_;  ///< frames of RDMA-CM that are to come out next, in order
+  std::vector<std::vector<std::uint8_t>> cm_due_;  ///< RDMA-CM frames that must come out next, in order
   std::size_t cm_come_ = 0;
 };
 

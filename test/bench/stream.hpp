@@ -17,7 +17,7 @@ namespace longhaul::bench {
 
 class Device;
 
-/// The first few things that were wrong.
+/// The first few errors.
 class Errors {
  public:
   void add(const std::string& what) {
@@ -34,8 +34,8 @@ class Errors {
 /// Frames to be put into a device's ports.
 struct Offer {
   std::vector<rte_mbuf*> frames[2];  ///< by the side where they go in
-  std::uint64_t packets = 0;         ///< of these, what counts as the workload's packets
-  std::uint64_t bytes = 0;           ///< of those
+  std::uint64_t packets = 0;         ///< how many of them count as the workload's packets
+  std::uint64_t bytes = 0;           ///< bytes of these packets
   void clear();
   std::uint64_t size() const { return frames[0].size() + frames[1].size(); }
 };
@@ -48,28 +48,29 @@ class ChunkObserver {
   virtual ~ChunkObserver() = default;
   /// `offer` is about to be put into the ports.
   virtual void before(const Offer& offer) = 0;
-  /// It is in the ports, and the device knows.
+  /// The chunk is in the ports, and the device knows.
   virtual void put_in() = 0;
-  /// All that left by `out`, in order, before it is freed. The device is done with the chunk.
+  /// All frames that left by `out`, in order, before they are freed. The device is done with the chunk.
   virtual void came_out(Side out, std::span<rte_mbuf* const> frames) = 0;
 };
 
 class Stream {
  public:
   virtual ~Stream() = default;
-  /// Adds up to `budget` frames to each side of `offer`. Throws std::runtime_error when the pool is empty.
+  /// Adds up to `budget` frames to each side of `offer`. Throws std::runtime_error if the pool is empty.
   virtual void offer(Part part, std::size_t budget, Offer& offer) = 0;
-  /// A frame left the device by `out`; `parsed` is what wire::parse() says. False when it is not this stream's. The
-  /// mbuf stays the caller's.
+  /// A frame left the device by `out`. `parsed` is the result of wire::parse(). Returns false if the frame is not this
+  /// stream's. The mbuf stays the caller's.
   virtual bool take(Side out, wire::ParseStatus status, const wire::Frame& parsed, const rte_mbuf* mbuf) = 0;
-  /// The device is done with everything it was given: says to the errors what should have come out and has not.
+  /// The device is done with everything it was given. Frames that should have come out and have not are reported as
+  /// errors.
   virtual void after_chunk() = 0;
 
-  /// Packets that have passed and whose answers have not been offered yet.
+  /// Packets that have passed, and whose answers have not been offered yet.
   virtual std::uint64_t pending() const { return 0; }
-  /// How many of those are kept back: the long haul.
+  /// How many of these are kept back, as by a long haul.
   virtual void set_lag(std::uint64_t packets) {}
-  /// Packets whose sender has not heard of them yet.
+  /// Packets whose sender has no answer yet.
   virtual std::uint64_t unanswered() const { return 0; }
 };
 

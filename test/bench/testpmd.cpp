@@ -20,7 +20,7 @@ namespace longhaul::bench {
 
 namespace {
 
-// Another process's lcores must not be ours: per-lcore caches of pools are shared memory.
+// Another process's lcore numbers must differ from ours: per-lcore caches of pools are in shared memory.
 constexpr unsigned kMainLcore = 100;
 constexpr unsigned kForwardingLcore = 101;
 
@@ -51,7 +51,7 @@ Testpmd::Testpmd(RingPorts& ports, const TestpmdOptions& options, MacDevice::Mod
     : ports_(ports), options_(options), mode_(mode) {
   std::vector<std::string> arguments = {
       "stdbuf",
-      "-oL",  // what it says must arrive
+      "-oL",  // its output must arrive line by line
       options.program,
       "--proc-type=secondary",
       fmt::format("--lcores={}@{},{}@{}", kMainLcore, options.generator_core, kForwardingLcore, options.device_core),
@@ -82,7 +82,7 @@ Testpmd::Testpmd(RingPorts& ports, const TestpmdOptions& options, MacDevice::Mod
 
 Testpmd::~Testpmd() {
   if (pid_ > 0) {
-    kill(pid_, SIGKILL);  // all that it holds is ours
+    kill(pid_, SIGKILL);  // all that testpmd holds belongs to this process
     waitpid(pid_, nullptr, 0);
   }
   close(input_);

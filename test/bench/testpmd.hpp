@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// dpdk-testpmd as a device: another process, attached to the same ports and memory.
+// dpdk-testpmd as a device: another process that is attached to the same ports and memory.
 #pragma once
 
 #include <sys/types.h>
@@ -15,15 +15,15 @@ namespace longhaul::bench {
 
 struct TestpmdOptions {
   std::string shared_as;        ///< drivers::EalOptions::shared_as of this process
-  std::string huge_dir;         ///< its huge_dir
+  std::string huge_dir;         ///< this process's huge_dir
   unsigned generator_core = 0;  ///< for testpmd's idle main lcore
   unsigned device_core = 0;     ///< for the lcore that forwards
-  std::string log;              ///< file for what it prints
+  std::string log;              ///< file for its output
   std::string program = "dpdk-testpmd";
 };
 
-/// Runs from construction to destruction; forwards between its own commands `start` and `stop` only, so that nothing of
-/// it is left in the rings while others use them. What it does inside cannot be asked: its chunk is done when as many
+/// Runs from construction to destruction. It forwards only between its own commands `start` and `stop`, so that none of
+/// its frames is in the rings while others use them. It cannot say what it does inside. Its chunk is done when as many
 /// frames came out as went in.
 class Testpmd final : public Device {
  public:
@@ -52,11 +52,11 @@ class Testpmd final : public Device {
   MacDevice::Mode mode_;
   pid_t pid_ = -1;
   int input_ = -1;   ///< our end of its standard input
-  int output_ = -1;  ///< and of its standard output
+  int output_ = -1;  ///< our end of its standard output
   std::uint64_t awaited_ = 0;
   std::uint64_t looked_ = 0;
   std::optional<OtherThread> worker_;  ///< the lcore that forwards
-  long preemptions_ = 0;               ///< of it, before the chunk
+  long preemptions_ = 0;               ///< its preemptions before the chunk
 };
 
 }  // namespace longhaul::bench

@@ -13,7 +13,7 @@ namespace longhaul::bench {
 namespace {
 
 constexpr std::uint32_t kFrameBytes = 4352;    // path MTU 4096, all headers, two tags
-constexpr std::uint32_t kSparePerLcore = 512;  // its cache of a pool
+constexpr std::uint32_t kSparePerLcore = 512;  // an lcore's cache of a pool
 constexpr std::uint32_t kSpareSmall = 4096;
 constexpr Duration kNoTimeout = seconds(3600);
 constexpr std::uint64_t kUnlimited = 1ull << 40;
@@ -39,7 +39,7 @@ void expect_full(const rte_mempool* pool, std::vector<std::string>& errors) {
 }  // namespace
 
 std::uint32_t most_in_custody(const Point& point, const TrialOptions& options) {
-  // Several packets of unfinished messages of each connection, and what a chunk adds.
+  // Several packets of each connection's unfinished message, and what a chunk adds.
   std::uint32_t longest = 1;
   for (const Script& script : point.workload->scripts)
     for (const MessageKind& kind : script) longest = std::max<std::uint32_t>(longest, kind.packets);
@@ -50,15 +50,15 @@ engine::PoolPlan pools_for(std::span<const Entrant> entrants, const TrialOptions
   engine::PoolPlan plan;
   plan.name = "linerate";
   plan.frame_bytes = kFrameBytes;
-  // Each may be another process of two lcores, and one makes the frames.
+  // Each device may be another process with two lcores. One more lcore makes the frames.
   const auto lcores = static_cast<std::uint32_t>(1 + 2 * entrants.size());
-  // Input and output of both ports. Not more than is needed: receive buffers come round again as a NIC's do.
+  // Input and output of both ports. No more than needed, so that receive buffers come round again as with a NIC.
   plan.frames = 4 * options.chunks.frames + kSparePerLcore * lcores;
-  // Made frames on their way.
+  // Generated frames on their way.
   plan.small_frames = kSpareSmall + kSparePerLcore * lcores;
   for (const Entrant& entrant : entrants) {
     if (!entrant.holds) continue;
-    // Custody holds receive buffers up to half of those it may have, and copies of READ requests.
+    // Custody holds receive buffers, up to half of those it may have, and copies of READ requests.
     const std::uint32_t most = most_in_custody(entrant.point, options);
     plan.frames += most * 2;
     if (has_reads(*entrant.point.workload)) plan.small_frames += most;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several devices in turn, A B C A B C ..., each with its own traffic, and what that comes to.
+// Several devices in turn, A B C A B C ..., each with its own traffic, and the results.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ namespace longhaul::bench {
 
 struct TrialOptions {
   unsigned rounds = 5;
-  std::uint64_t packets = 100'000;  ///< of each device in each round; at least two for each connection
+  std::uint64_t packets = 100'000;  ///< for each device in each round; at least two for each connection
   Chunks chunks;
 };
 
-/// What a device gets to be made of.
+/// What a device is made from.
 struct Bench {
   const Point& point;
   const TrialOptions& options;
@@ -35,11 +35,11 @@ struct Bench {
 };
 using DeviceMaker = std::function<std::unique_ptr<Device>(const Bench&)>;
 
-/// One of those that take turns.
+/// One of the devices that take turns.
 struct Entrant {
-  Point point;  ///< what goes through it
+  Point point;  ///< the traffic that goes through it
   DeviceMaker make;
-  bool holds = true;  ///< it keeps what the point has in custody: the pools need room for that
+  bool holds = true;  ///< it keeps what the point has in custody, so the pools need room for that
 };
 
 struct DeviceResult {
@@ -48,17 +48,19 @@ struct DeviceResult {
   std::vector<std::string> errors;
 };
 
-/// Pools with buffers for all of them: those of a box with ports for path MTU 4096, the same for every device.
+/// Pools with buffers for all devices, like those of a box with ports for path MTU 4096. They are the same for every
+/// device.
 engine::PoolPlan pools_for(std::span<const Entrant> entrants, const TrialOptions& options);
-/// What a device may have in custody at most: the point's packets, and what comes beside them.
+/// The most packets that a device may have in custody: the point's, and what is added for messages and chunks under
+/// way.
 std::uint32_t most_in_custody(const Point& point, const TrialOptions& options);
-/// A box that holds what `point` asks for. No resend timer runs out while other devices have their turn.
+/// Settings of a box that holds what `point` asks for. No resend timer runs out while other devices have their turn.
 engine::Settings settings_for(const Point& point, const engine::PoolPlan& plan, const TrialOptions& options);
 
-/// Entrants with their pools, connections and custody: while this lives. Entrant i is on worker lcore i + 1.
+/// The entrants with their pools, connections and custody. Entrant i is on worker lcore i + 1.
 class Trial {
  public:
-  /// Sets everything up. Throws std::runtime_error when it cannot.
+  /// Sets everything up. Throws std::runtime_error if that fails.
   Trial(std::span<const Entrant> entrants, const TrialOptions& options, RingPorts& ports, const drivers::Clock& clock);
   ~Trial();
   Trial(const Trial&) = delete;
@@ -66,10 +68,10 @@ class Trial {
 
   Device& device(std::size_t i) { return *devices_[i]; }
   Session& session(std::size_t i) { return *sessions_[i]; }
-  /// Entrant i's turn: its device runs meanwhile.
+  /// Gives entrant i its turn: its device runs meanwhile.
   void turn(std::size_t i, const std::function<void(Session&)>& what);
-  /// Lets all be answered, and takes everything apart. What was wrong, by entrant; buffers that were lost are the last
-  /// one's error.
+  /// Lets everything be answered, and takes everything apart. Returns the errors of each entrant. Lost buffers are an
+  /// error of the last one.
   std::vector<std::vector<std::string>> finish();
 
  private:
@@ -81,20 +83,20 @@ class Trial {
   std::vector<std::unique_ptr<Session>> sessions_;
 };
 
-/// Measures: a result for each entrant, in their order. Throws std::runtime_error when it cannot go on; what came out
-/// wrong stands in the errors.
+/// Measures. Returns a result for each entrant, in their order. Throws std::runtime_error if it cannot go on. Wrong
+/// output is in the errors.
 std::vector<DeviceResult> run_trial(std::span<const Entrant> entrants, const TrialOptions& options, RingPorts& ports,
                                     const drivers::Clock& clock);
 
-/// Cycles per packet of one round: the median of its chunks, without those in which the kernel preempted the device
-/// unless it did in all. (What a hypervisor takes shows nowhere; the median bears it in less than half of the chunks.)
-/// `inside`: the device's own busy time; otherwise as seen from outside.
+/// Cycles per packet of one round: the median of its chunks. Chunks in which the kernel preempted the device are left
+/// out, unless all are. (Nothing shows what a hypervisor takes; the median tolerates that in fewer than half of the
+/// chunks.) `inside`: the device's own busy time, otherwise the time seen from outside.
 double cycles_per_packet(const Round& round, bool inside);
-/// The same as a mean over the whole round, preemptions included.
+/// The mean over the whole round, preemptions included.
 double mean_cycles_per_packet(const Round& round, bool inside);
-/// The same without chunks in which the device lost its core; of all when it always did.
+/// The mean without chunks in which the device lost its core, or of all chunks if it always did.
 double undisturbed_mean_cycles_per_packet(const Round& round, bool inside);
-/// The device was asked for its busy time.
+/// Whether the device could tell its busy time.
 bool has_busy(const DeviceResult& result);
 
 double median(std::vector<double> values);

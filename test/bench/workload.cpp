@@ -99,7 +99,7 @@ double Workload::frame_bytes() const {
     return kHeaders + sizeof(wire::Aeth) + wire::kIcrcSize;
   double bytes = std::accumulate(foreign_sizes.begin(), foreign_sizes.end(), 0.0);
   auto frames = static_cast<double>(foreign_sizes.size());
-  // Connections take turns packet by packet: a long message has as many turns as packets.
+  // Connections take turns packet by packet, so a long message has as many turns as packets.
   for (const Script& script : scripts)
     for (const MessageKind& kind : script) {
       double headers = kHeaders + wire::kIcrcSize;

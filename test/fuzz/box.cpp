@@ -20,8 +20,8 @@ namespace {
 constexpr std::uint32_t kFrameBytes = 4400;
 constexpr unsigned kReceiveBuffers = 4096;
 
-/// What ports receive into is not what the box takes its own buffers from: so one tells frames from what the box made,
-/// and may poison all of a buffer but the frame.
+/// Ports receive into another pool than the one that the box takes its own buffers from. So received frames can be told
+/// from frames that the box made, and all of a receive buffer except the frame can be poisoned.
 struct Memory {
   rte_mempool* receive = nullptr;
   engine::Pools ample;
@@ -67,7 +67,7 @@ bool good(const Bytes& bytes, const Roce& roce) {
   return slow_icrc(bytes, roce) == carried_icrc(bytes, roce) && checksums_good(bytes, roce);
 }
 
-/// What the responder must get of a request: all from the BTH to the ICRC, AckReq left out.
+/// What the responder must get of a request: everything from the BTH up to the ICRC, without AckReq.
 std::uint64_t content_of(const Bytes& bytes, const Roce& roce) {
   Bytes content(bytes.begin() + static_cast<std::ptrdiff_t>(roce.bth),
                 bytes.begin() + static_cast<std::ptrdiff_t>(roce.icrc));
@@ -75,7 +75,7 @@ std::uint64_t content_of(const Bytes& bytes, const Roce& roce) {
   return std::max<std::uint64_t>(1, hash_of(content));
 }
 
-/// What a box may give a request that it sends again: two MAC addresses.
+/// What a box may change in a request that it sends again: two MAC addresses.
 constexpr std::size_t kAddresses = 12;
 
 std::uint64_t hash_without_addresses(const Bytes& bytes) {
@@ -86,7 +86,7 @@ constexpr std::size_t kMostHistory = 2000;
 
 bool is_request(const Roce& roce) { return roce.is_rc() && !(roce.known_opcode && roce.is_answer()); }
 
-/// LONGHAUL_FUZZ_TRACE: what happens, frame by frame.
+/// With LONGHAUL_FUZZ_TRACE, prints each frame that comes or goes.
 void tell(Time now, std::string_view what, const Bytes& bytes) {
   static const bool wanted = std::getenv("LONGHAUL_FUZZ_TRACE") != nullptr;
   if (!wanted) return;
@@ -182,14 +182,14 @@ void Box::came_in(Side side, const Bytes& bytes) {
   if (!roce->is_rc()) return;
   if (side == Side::host && is_request(*roce)) {
     if (Flow* flow = by_requests(*roce)) flow->judge.requested(*roce, content_of(bytes, *roce));
-    // A connection may be learned later, and begin with what came before.
+    // A connection may be learned later, and begin with earlier requests.
     if (history_.size() < kMostHistory) history_.push_back({*roce, content_of(bytes, *roce)});
   } else if (side == Side::wan && roce->known_opcode && roce->is_answer()) {
     if (Flow* flow = by_answers(*roce)) flow->judge.answered(*roce);
   }
 }
 
-/// REQs are kept: the REP that answers one tells half of what a flow begins with.
+/// Keeps REQs: the REP that answers one gives only half of what a flow begins with.
 void Box::came_in_cm(const Bytes& bytes, const Roce& roce) {
   if (roce.payload_size < 256) return;
   const auto mad = std::span(bytes).subspan(roce.payload, 256);
@@ -209,8 +209,9 @@ void Box::on_flow_learned(const custody::FlowIdentity& identity, Time) {
   if (refuses_) flows_.front().judge.all_may_look_sent();
 }
 
-/// By a REP, which came alone: bursts carry no RDMA-CM. Or, where another connection had a QPN, by a later message of
-/// the REQ's sender that names both IDs; what passed since the REP was nobody's, and is not judged.
+/// Learned from a REP, which came alone because bursts carry no RDMA-CM. If another connection had a QPN, learned from
+/// a later message of the REQ's sender that names both IDs. Requests since the REP belonged to no flow, and are not
+/// judged.
 void Box::learned_from_cm(const custody::FlowIdentity& identity, const Roce& roce) {
   const auto mad = std::span(current_.front()).subspan(roce.payload, 256);
   if (number_at(mad, 16, 2) != kRep) {
@@ -228,17 +229,17 @@ void Box::learned_from_cm(const custody::FlowIdentity& identity, const Roce& roc
         req.vids == vids_of(roce))
       matching.push_back(req);
   expect(!matching.empty(), "a connection that nobody asked for");
-  // The Starting PSN of each is what its receiver begins with.
+  // The Starting PSN in a message is the one that its receiver begins with.
   const std::uint32_t start = current_side_ == Side::wan ? number_at(mad, 44, 3) : matching.front().psn;
   const std::uint8_t mtu = matching.front().mtu;
   flows_.push_front({identity, vids_of(roce), FlowJudge(start, mtu >= 1 && mtu <= 5 ? 128U << mtu : 0)});
   flows_.front().since = received_;
-  // Several REQs with one key: which of them the box took is not certain.
+  // If there are several REQs with one key, it is uncertain which of them the box took.
   for (const Req& req : matching)
     if (req.psn != matching.front().psn || req.mtu != mtu) flows_.front().judge.lose();
 }
 
-/// By an ACK of the burst: what came from the requester before counts.
+/// Learned from an ACK of the burst. Earlier requests of the requester count.
 void Box::learned_from_traffic(const custody::FlowIdentity& identity) {
   expect(current_side_ == Side::wan, "a flow learned from something else than an answer");
   std::vector<Roce> answers;
@@ -311,7 +312,7 @@ void Box::on_pseudo_ack(const custody::FlowIdentity& identity, const custody::Ac
     expect((messages & 0xffffff) == (defect("msn") ? ack.msn + 1 : ack.msn), "a pseudo-ACK's MSN");
 }
 
-/// From here on requests are absorbed, but what the responder acknowledges itself still counts.
+/// From here on the box absorbs requests, but what the responder itself acknowledges still counts.
 void Box::failed(Flow& flow) {
   flow.over = true;
   flow.judge.all_may_look_sent();
@@ -321,7 +322,7 @@ void Box::on_flow_failed(const custody::FlowIdentity& identity, std::string_view
   Flow* flow = by_serial(identity.serial);
   if (flow == nullptr) return;
   failed(*flow);
-  // Its last progress was at most a resend timeout and an RNR wait after settle() began.
+  // The flow's last progress was at most a resend timeout and an RNR wait after settle() began.
   if (settling_ && now_ > settling_since_ + seconds(10))
     expect(flow->judge.unsure() || flow->too_long, "what was promised is given up, with an honest responder");
 }
@@ -330,12 +331,13 @@ void Box::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t, T
   if (Flow* flow = by_serial(identity.serial)) flow->over = true;
 }
 
-/// By another life's answers, without RDMA-CM. Which requests were its own cannot be told here: the worlds judge that.
+/// Another life's answers began the flow again, without RDMA-CM. Which requests were that life's cannot be told here;
+/// the simulated worlds judge it.
 void Box::on_began_again(const custody::FlowIdentity& identity, Time) {
   if (Flow* flow = by_serial(identity.serial)) flow->judge.lose();
 }
 
-/// It was asked for anew with other bytes: whether it arrived is not known, and that is said.
+/// The PSNs came again with other bytes. Whether custody arrived is unknown, and the box says so.
 void Box::on_unconfirmed_in_doubt(const custody::FlowIdentity& identity, std::uint64_t packets, std::uint64_t, Time) {
   expect(packets != 0, "nothing is unconfirmed, and said to be");
   if (Flow* flow = by_serial(identity.serial)) flow->over = true;
@@ -384,14 +386,14 @@ void Box::forwarded(Side out, const rte_mbuf* mbuf, const Bytes& bytes) {
   waiting.pop_front();
 }
 
-/// A frame of the box's own to a requester: an ACK or a NAK in the responder's name.
+/// A frame that the box made for a requester: an ACK or a NAK in the responder's name.
 void Box::made(const Bytes& bytes) {
   const auto roce = read_roce(bytes);
   expect(roce && roce->opcode == 0x11, "a frame made that is no ACK");
   expect(good(bytes, *roce), "a made frame's ICRC and checksums");
   const bool ack = roce->syndrome >> 5 == 0;
   expect(ack ? roce->syndrome <= 0x1f : roce->syndrome >= 0x60 && roce->syndrome <= 0x7f, "a made frame's syndrome");
-  // The host port may have refused it while its QPN got another connection.
+  // The host port may have refused the frame while its QPN got another connection.
   std::string_view broken = "an ACK made for no flow";
   for (Flow& flow : flows_) {
     if (!is_answer_of(flow, *roce)) continue;
@@ -402,8 +404,8 @@ void Box::made(const Bytes& bytes) {
   expect(broken.empty(), broken);
 }
 
-/// From custody: a request as it came, or with AckReq set and the ICRC redone; to where some frame of the host side
-/// went, or to where what is not RoCE may have said.
+/// A frame from custody: a request as it came, or with AckReq set and a new ICRC. Its next hop is one that some frame
+/// of the host side had, or one that a frame which is not RoCE may have announced.
 void Box::resent(const Bytes& bytes) {
   expect(heard_ || next_hops_.contains({bytes.begin(), bytes.begin() + kAddresses / 2}), "a resend's next hop");
   if (requests_.contains(hash_without_addresses(bytes))) return;
@@ -416,7 +418,7 @@ void Box::resent(const Bytes& bytes) {
   expect(requests_.contains(hash_without_addresses(before)), "a resent frame was altered");
 }
 
-/// A NIC reads a frame some time after it accepted it: until then its bytes must not change.
+/// A NIC reads a frame some time after it accepted it. Until then the frame's bytes must not change.
 void Box::complete(std::size_t left) {
   while (in_flight_.size() > left) {
     const InFlight& frame = in_flight_.front();
@@ -445,7 +447,7 @@ void Box::check() {
   const std::string_view broken = engine_->inconsistency();
   expect(broken.empty(), broken);
   expect(engine_->custody_bytes() <= settings_.custody_box_bytes, "custody exceeds the box's limit");
-  // A dropped request may come again as another one.
+  // Another request may come under a dropped request's PSN.
   if (counters[Counter::dropped_behind_backlog] != 0)
     for (Flow& flow : flows_) flow.judge.forget_order();
 }
@@ -458,7 +460,7 @@ void Box::poll(bool answers_waiting) {
 void Box::wait(Duration duration) {
   const Time until = now_ + duration;
   unsigned still = 0;
-  // A timer that fires all the time is the engine's right; one that stands still would hang the box.
+  // The engine may have a timer that fires again and again. But if time stood still, the box would hang.
   for (unsigned polls = 0; polls < 3000 && engine_->next_deadline() <= until; ++polls) {
     const Time before = now_;
     now_ = std::max(now_, engine_->next_deadline());
@@ -505,7 +507,7 @@ void Box::restart(std::size_t at, std::uint8_t damage) {
     const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(record_.data()),
                                         record_.size() * sizeof(custody::RecordSlot));
     bytes[at % bytes.size()] ^= damage;
-    // It may say now that anything was promised.
+    // The damaged record may say that anything was promised.
     for (Flow& flow : flows_) flow.judge.lose();
   }
   start();
@@ -531,8 +533,8 @@ constexpr std::uint32_t kLongestRead = 64;  // responses
 
 }  // namespace
 
-// An honest responder goes on with the MSN of its answers so far. Those came from the input, with any MSN, and the box
-// knows which it believed; what follows is counted here.
+// An honest responder goes on with the MSN of its answers so far. The input made those with any MSN, and the box knows
+// which ones it believed. What follows is counted here.
 std::uint32_t Box::msn_of(const Flow& flow) const {
   std::vector<engine::ConnectionState> states;
   engine_->describe(0, engine_->connection_slots(), now_, states);
@@ -590,8 +592,8 @@ void Box::settle() {
   allow(Side::wan, kUnlimited);
   bypass(false, 0);
   for (Flow& flow : flows_) flow.expected = flow.judge.answered_until();
-  // What was not promised is the requesters' own business, and they have stopped. A doubted flow looks each timeout
-  // whether it may ask, until give_up.
+  // Only requesters would repeat what was not promised, and they have stopped. A flow in doubt checks at each timeout
+  // whether it may send again, until give_up.
   constexpr Duration kLongest = seconds(300);
   while (now_ - settling_since_ < kLongest && engine_->unconfirmed_bytes() != 0) {
     const Time next = engine_->next_deadline();
@@ -608,7 +610,7 @@ void Box::settle() {
       if (!roce || !roce->known_opcode || !is_request(*roce) || !good(frame.bytes, *roce)) continue;
       if (defect("forgotten")) continue;
       Flow* flow = by_requests(*roce);
-      // An earlier connection's frame that had to wait for the port is a stray to this one.
+      // An earlier connection's frame that had to wait for the port is foreign to this one.
       if (flow != nullptr && frame.number >= flow->since && !flow->judge.unsure())
         answer(*flow, frame.bytes, *roce, answers);
     }

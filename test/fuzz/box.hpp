@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A box under attack: one engine between two ports of ours. Whatever goes in and comes out is judged after each call:
-// frames unaltered and in order, promises (flow_judge.hpp), counter sums, the engine's own consistency, and at the end
-// that every buffer is back.
+// A box under attack: one engine between two test ports. After each call the input and output are judged: frames
+// unaltered and in order, promises (flow_judge.hpp), counter sums, and the engine's own consistency. At the end every
+// buffer must be back.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -26,37 +26,38 @@ namespace longhaul::fuzz {
 struct Emitted {
   Side out;
   Bytes bytes;
-  std::uint64_t number;  ///< of the frame received; of one that is not in a receive buffer: the next
+  std::uint64_t number;  ///< of the received frame; for a frame that is in no receive buffer, the next number
 };
 
-/// Starts the EAL and makes all pools, once in a process.
+/// Starts the EAL and makes all pools, once per process.
 void prepare_box();
 
 class Box final : public engine::Sink, public custody::Observer {
  public:
-  /// `scarce`: pools of a few buffers.
+  /// `scarce`: pools with only a few buffers.
   Box(const engine::Settings& settings, bool scarce);
   ~Box() override;
   Box(const Box&) = delete;
   Box& operator=(const Box&) = delete;
 
-  /// One burst. `chained`: each frame in two buffers.
+  /// Receives one burst. `chained`: each frame is in two buffers.
   void receive(Side side, const std::vector<Bytes>& frames, bool chained = false);
   void poll(bool answers_waiting);
-  /// Lets time pass, polling when the engine asks for it.
+  /// Lets time pass, and polls when the engine asks for it.
   void wait(Duration duration);
   void jump(Duration duration) { now_ += duration; }
   void allow(Side side, std::size_t frames);
   static constexpr std::size_t kUnlimited = SIZE_MAX;
   void drain(bool on);
   void change_policy(flow::Policy policy);
-  /// On: connections in the first `forgotten` slots are let go, others when it ends.
+  /// If on, the connections in the first `forgotten` slots are forgotten at once, the others when bypass ends.
   void bypass(bool on, std::uint32_t forgotten);
   void take_delays();
-  /// The process is killed and started again, with its restart record; `damage` is XORed into one byte of that.
+  /// Kills the process and starts it again with its restart record. `damage` is XORed into one byte of the record.
   void restart(std::size_t at, std::uint8_t damage);
 
-  /// Honest responders answer all there is, ports take everything: custody ends empty, and what was promised arrives.
+  /// Honest responders answer everything, and ports accept everything. Custody must end empty, and all that was
+  /// promised arrive.
   void settle();
 
   Time now() const { return now_; }
@@ -66,17 +67,17 @@ class Box final : public engine::Sink, public custody::Observer {
     custody::FlowIdentity identity;
     std::vector<unsigned> vids;
     FlowJudge judge;
-    bool over = false;        ///< failed, closed or unconfirmed, which was said: custody may be gone
-    std::uint64_t since = 0;  ///< number of the first frame that can be its own
+    bool over = false;        ///< failed, closed or unconfirmed, which the box said: custody may be gone
+    std::uint64_t since = 0;  ///< number of the first frame that can belong to it
     Position expected = 0;
     bool asked_again = false;
-    bool too_long = false;  ///< a READ that nobody wants to answer here
+    bool too_long = false;  ///< a READ that is too long to answer here
   };
   struct Known {
     Bytes bytes;
     Side side;
-    bool plain;            ///< not RoCE: goes out in order
-    std::uint64_t number;  ///< of all frames received
+    bool plain;            ///< not RoCE, so it must go out in order
+    std::uint64_t number;  ///< counted over all received frames
   };
 
   // engine::Sink, custody::Observer
@@ -121,14 +122,14 @@ class Box final : public engine::Sink, public custody::Observer {
   std::size_t room_[2] = {kUnlimited, kUnlimited};
   std::uint64_t received_ = 0;
   bool draining_ = false;
-  std::vector<flow::Policy> policies_;  ///< all that there have been
+  std::vector<flow::Policy> policies_;  ///< all policies so far
   bool refuses_ = false;                ///< the WAN port has refused frames, or may have
   std::deque<InFlight> in_flight_;
   std::unordered_map<const rte_mbuf*, Known> known_;  ///< what each receive buffer holds
   std::deque<const rte_mbuf*> plain_[2];              ///< frames that are not RoCE, by the side they came in on
-  std::unordered_set<std::uint64_t> requests_;  ///< hashes of what came in on the host side, without MAC addresses
-  std::set<Bytes> next_hops_;                   ///< destination MAC addresses of the same
-  bool heard_ = false;                          ///< something that is not RoCE came in on the WAN side
+  std::unordered_set<std::uint64_t> requests_;  ///< hashes of frames received on the host side, without MAC addresses
+  std::set<Bytes> next_hops_;                   ///< destination MAC addresses of these frames
+  bool heard_ = false;                          ///< a frame that is not RoCE came in on the WAN side
   std::list<Flow> flows_;                       ///< newest first
   struct Req {
     std::uint32_t comm, psn;
@@ -153,7 +154,7 @@ class Box final : public engine::Sink, public custody::Observer {
   std::vector<KnownRequest> history_;
   std::vector<Bytes> current_;  ///< the burst being received
   Side current_side_ = Side::host;
-  std::vector<Emitted> out_;  ///< since the last look of settle()
+  std::vector<Emitted> out_;  ///< since settle() last looked
   bool settling_ = false;
   Time settling_since_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Any bytes as a capture file: frames or an error that names the file. What was read is written again, and both are
-// judged by a reading of pcap files of our own.
+// Any bytes as a capture file: frames, or an error that names the file. Frames that were read are written again. An
+// independent reader of pcap files judges both.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ struct Read {
   bool operator==(const Read&) const = default;
 };
 
-/// A file in memory, at a path that others can open.
+/// A file in memory, at a path that other code can open.
 class MemoryFile {
  public:
   explicit MemoryFile(const char* name) : descriptor_(memfd_create(name, 0)) {
@@ -50,7 +50,7 @@ class MemoryFile {
 
 constexpr std::size_t kMostFrames = 5000;
 
-/// Everything until the end or the damage. Nothing: it is no capture of Ethernet frames.
+/// All frames until the end or the damage. Nothing if it is not a capture of Ethernet frames.
 std::optional<std::vector<Read>> read_all(const std::string& path, bool& damaged) {
   std::vector<Read> frames;
   bool opened = false;
@@ -77,8 +77,8 @@ std::uint32_t number(std::span<const std::uint8_t> bytes, std::size_t at, bool b
   return value;
 }
 
-/// A pcap file, of either byte order and resolution (draft-ietf-opsawg-pcap). Nothing: another format, or something
-/// that libpcap has its own opinion on.
+/// Reads a pcap file of either byte order and resolution (draft-ietf-opsawg-pcap). Nothing if the format is another
+/// one, or if libpcap treats the file in a special way.
 std::optional<std::vector<Read>> reference(std::span<const std::uint8_t> file, bool& damaged) {
   if (file.size() < 24) return std::nullopt;
   const bool big = file[0] == 0xa1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RDMA-CM: any 256 bytes as a MAD against fields read by their offsets; and sequences of messages, forged ones among
-// them, against a plain list of what is established.
+// RDMA-CM. Any 256 bytes as a MAD are compared with fields read by their offsets. Sequences of messages, some of them
+// forged, are compared with a plain list of what is established.
 #include "wire/cm.hpp"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ void one_mad(Input& input) {
   expect(agrees(seen, payload), "fields of a CM message");
   Bytes mad(wire::kMadSize, 0xee);
   wire::write_cm(*message, std::span<std::uint8_t, wire::kMadSize>(mad));
-  // A REQ for UC, RD or XRC is written as UC: write_cm() knows only the two.
+  // A REQ for UC, RD or XRC is written as UC: write_cm() knows only RC and UC.
   expect(agrees(*message, mad) && mad[3] == 3, "a CM message written again");
 }
 
@@ -99,7 +99,7 @@ void one_mad(Input& input) {
 
 constexpr std::uint16_t kVlans[] = {0, 5};
 
-/// Who speaks to whom, and as what: small alphabets, so that messages meet.
+/// Who sends which message to whom. The alphabets are small, so that messages meet.
 struct Step {
   Side from;
   CmMessage message;
@@ -107,8 +107,8 @@ struct Step {
   wire::IpAddress destination;
   std::uint16_t vlan;
   Time later;
-  bool take_up;  ///< whoever uses the tracker follows what it says
-  bool waits;    ///< what a REP tells waits for the active end's word
+  bool take_up;  ///< the tracker's user follows what it says
+  bool waits;    ///< the REP's connection waits for the active end's word
 };
 
 wire::IpAddress host(unsigned number) {
@@ -125,7 +125,7 @@ Step step_from(Input& input) {
   Step step{};
   step.message.attribute = kKinds[who & 7];
   step.from = (who & 8) != 0 ? Side::wan : Side::host;
-  // Usually from where it lives; a forged source otherwise.
+  // Usually from the side where the source lives, otherwise from a forged source.
   const bool swapped = ((who & 8) != 0) != ((who & 16) != 0);
   step.source = host(swapped ? 2 + (who >> 5 & 1U) : who >> 6 & 1U);
   step.destination = host(swapped ? who >> 6 & 1U : 2 + (who >> 5 & 1U));
@@ -145,7 +145,7 @@ Step step_from(Input& input) {
   return step;
 }
 
-/// An exchange by its active end.
+/// An exchange, identified by its active end.
 struct Exchange {
   std::uint16_t vlan;
   wire::IpAddress active;
@@ -158,7 +158,7 @@ struct Asked {
   Exchange exchange;
   Side active_side;
   CmMessage request;
-  std::optional<CmMessage> reply;  ///< the last
+  std::optional<CmMessage> reply;  ///< the last one
 };
 
 struct Waiting {
@@ -167,7 +167,7 @@ struct Waiting {
   std::uint32_t passive_comm;
   std::uint64_t transaction;
   std::uint64_t mark;
-  std::optional<flow::ConnectionIndex> index;  ///< of one that stands already, and wants the word
+  std::optional<flow::ConnectionIndex> index;  ///< of a connection that stands already, and waits for the word
 };
 
 struct Established {
@@ -248,7 +248,7 @@ class World {
       expect(!outcome.connection, "a REP touched a connection");
       return;
     }
-    // The REQ of a live connection was forgotten and came again, or the ends count their IDs anew.
+    // The REQ of a live connection was forgotten and came again, or the ends count their IDs from the start again.
     if (outcome.connection)
       expect(std::any_of(live_.begin(), live_.end(),
                          [&](const Established& live) {
@@ -273,7 +273,7 @@ class World {
              info.retry_count == asked.request.retry_count && info.ack_timeout == timeout &&
              !(asked.reply && same_reply(*asked.reply, step.message));
     });
-    // One REQ, one connection: the same REP again is a repeat.
+    // One REQ is one connection. The same REP again is a repeat.
     expect(request != asked_.end(), "a connection that nobody asked for");
     request->reply = step.message;
     expect(outcome.active_side == request->active_side, "whose REQ it was");

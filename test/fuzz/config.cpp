@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Any text as a configuration: a ConfigError that names its place, or a configuration within the limits that the rest
-// of longhaul relies on. Nothing else is thrown.
+// of longhaul relies on. It throws nothing else.
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -87,7 +87,7 @@ void link_of(const std::string& text) {
   }
 }
 
-/// What the number in front of a unit is, by the C library; nothing when it is not plain digits with one point.
+/// The value of the number before a unit, by the C library. Nothing if it is not plain digits with at most one point.
 std::optional<long double> plain_number(std::string_view text, std::string_view& unit) {
   const std::size_t end = text.find_first_not_of("0123456789.");
   const std::string digits(text.substr(0, end));
@@ -147,7 +147,7 @@ void quantity(unsigned kind, const std::string& text) {
   expect(number.has_value(), "a quantity without a number");
   const long double right = *number * (unit.empty() ? 0 : factor_of(kind, unit));
   if (unit.empty()) expect(*number == 0, "a number without a unit");
-  // A long double holds 64 bits: a whole result is exact but for the rounding of fractions.
+  // A long double holds 64 bits, so a whole result is exact, except for rounded fractions.
   expect(std::fabs(static_cast<long double>(value) - right) <= right * 1e-17L, "a quantity's value");
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A whole box. The input is a box's settings (4 bytes) and a list of events: connections by real RDMA-CM, requests and
-// answers in and out of their windows, any frames at all, time, full ports. box.hpp says what is judged.
+// answers inside and outside their windows, arbitrary frames, time, full ports. box.hpp says what is judged.
 //
-// Settings: byte 0: bit 0 confirm by CM, bit 1 policy off, bits 2-3: 1 policy window, 3 hardly any buffers, bits 4-5
-// WAN rate, bit 6 short dreq_hold, bit 7 short give_up. Byte 1: custody of one flow, 256 bytes each. Byte 2: initial
-// window, 128 bytes each. Byte 3: low half: large mbufs of custody; high half: custody of the box, KiB. Zero: plenty.
+// Settings: byte 0: bit 0 confirm by CM, bit 1 policy off, bits 2-3: 1 policy window, 3 very few buffers, bits 4-5 WAN
+// rate, bit 6 short dreq_hold, bit 7 short give_up. Byte 1: custody of one flow, in units of 256 bytes. Byte 2: initial
+// window, in units of 128 bytes. Byte 3: low half: large mbufs of custody; high half: custody of the box, in KiB. Zero:
+// plenty.
 //
-// Events: the low half of the first byte is the row of kEvents, the high half an argument; what follows is read by the
-// event. A connection is one of four slots: two with the same addresses, one over IPv6, one like the first in a VLAN.
+// Events: the low half of the first byte is the row of kEvents, the high half an argument. The event reads what
+// follows. A connection is one of four slots: two with the same addresses, one over IPv6, one like the first in a VLAN.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -34,12 +35,12 @@ constexpr std::array<std::uint8_t, 16> kRequestOpcodes = {0x0a, 0x04, 0x06, 0x07
 constexpr std::array<std::size_t, 4> kSizes = {0, 32, 300, 1024};
 constexpr std::array<std::uint32_t, 4> kReadSizes = {64, 1024, 3000, 0xffffffff};
 
-/// A connection as its two hosts would keep it.
+/// A connection as its two hosts know it.
 struct Slot {
   test::Pair pair;
   std::uint32_t start = 100;
   std::uint32_t next = 100;      ///< the requester's next PSN
-  std::uint32_t answered = 100;  ///< the responder's oldest unanswered
+  std::uint32_t answered = 100;  ///< the oldest PSN that the responder has not answered
   std::uint32_t completed = 0;
   std::map<std::uint32_t, std::uint32_t> msn_of;  ///< by PSN
 };
@@ -79,7 +80,7 @@ class Attack {
     return builder;
   }
 
-  /// Hands frames over, with the mutations that were ordered. RDMA-CM goes alone (Box::on_flow_learned()).
+  /// Hands frames over, with the ordered mutations. RDMA-CM goes alone (Box::on_flow_learned()).
   void put(Side side, std::vector<Bytes> frames) {
     for (Bytes& frame : frames) {
       for (const Mutation& mutation : mutations_) {
@@ -168,7 +169,7 @@ class Attack {
     for (unsigned i = 0; i <= (many & 7U); ++i) {
       const std::uint8_t kind = in.u8();
       const std::uint8_t where = in.u8();
-      // The same several times, in order, in one byte.
+      // One byte orders several of the same kind, in order.
       for (unsigned again = 0; again <= (n >> 2); ++again) burst.push_back(request(slot, kind, where));
     }
     put(Side::host, std::move(burst));
@@ -235,7 +236,7 @@ class Attack {
     box_.allow((n & 1) != 0 ? Side::wan : Side::host, frames == 255 ? Box::kUnlimited : frames);
   }
 
-  /// What an operator does: drain, another policy, bypass. Bit 0: on.
+  /// An operator's actions: drain, another policy, bypass. Bit 0: on.
   void operate(Input&, unsigned n) {
     constexpr std::array kPolicies = {flow::Policy::full, flow::Policy::window, flow::Policy::off};
     const unsigned what = n >> 1;
@@ -273,7 +274,7 @@ class Attack {
     if (mutations_.size() < 4) mutations_.push_back({offset, in.u8(), (n & 1) != 0});
   }
 
-  /// B's requests and A's answers: the other box's near flow.
+  /// B's requests and A's answers: the near flow of the other box.
   void other_direction(Input& in, unsigned n) {
     const Slot& slot = slots_[n & 3];
     const std::uint32_t psn = slot.pair.b_psn + in.u8();
@@ -329,7 +330,7 @@ class Attack {
     put((n & 4) != 0 ? Side::wan : Side::host, {frame});
   }
 
-  /// ARP, LACP and the like, each different.
+  /// ARP, LACP and similar frames, each different.
   void other_protocol(Input& in, unsigned n) {
     const std::uint8_t size = in.u8();
     Bytes frame(14U + size, 0x42);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a fuzz target demands: broken, the process ends and libFuzzer keeps the input.
+// What a fuzz target demands. If a demand is not met, the process ends and libFuzzer keeps the input.
 #pragma once
 
 #include <cstdio>
@@ -21,8 +21,8 @@ inline void expect(bool holds, std::string_view what,
   if (!holds) broken(what, where);
 }
 
-/// The deliberate defect asked for in the environment, LONGHAUL_FUZZ_DEFECT: a target that is told one hands its judge
-/// what a defective longhaul would, and must end (tools/fuzz --self-test).
+/// Whether the environment asks for this deliberate defect (LONGHAUL_FUZZ_DEFECT). The target then gives its judge what
+/// a defective longhaul would, and must end (tools/fuzz --self-test).
 inline bool defect(std::string_view name) {
   static const char* const asked = std::getenv("LONGHAUL_FUZZ_DEFECT");
   return asked != nullptr && name == asked;

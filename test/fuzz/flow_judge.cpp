@@ -36,19 +36,19 @@ void FlowJudge::requested(const Roce& request, std::uint64_t content) {
   if (lost_ || !plausible(first)) return;
   // Nobody may answer for an opcode that the box does not know.
   if (!request.known_opcode) return;
-  // How many PSNs it takes cannot be told from here.
+  // How many PSNs the READ takes cannot be told without the path MTU.
   if (request.is_read() && path_mtu_ == 0) {
     lost_ = true;
     return;
   }
-  // A requester that sends two things under one PSN may have either delivered.
+  // If a requester sends two different requests under one PSN, either may be delivered.
   const auto [known, added] = content_.emplace(first, content);
   if (!added && known->second != content) known->second = 0;
   if (first == whole_) {
     if (request.is_read() || request.is_atomic()) reads_.push_back({first, last});
     if (request.ends_message()) ++completed_;
     messages_.push_back({last, completed_});
-    if (!beyond_.empty()) ordered_ = false;  // what comes next has come already, perhaps as something else
+    if (!beyond_.empty()) ordered_ = false;  // the next PSNs came already, perhaps as another request
     reach(last + 1);
   } else if (first > whole_) {
     Position& end = beyond_[first];
@@ -59,7 +59,7 @@ void FlowJudge::requested(const Roce& request, std::uint64_t content) {
 void FlowJudge::sent(const Roce& request) {
   const Position first = position(request.psn);
   if (lost_ || !plausible(first)) return;
-  // A READ for more than what was sent before under its PSN: its responses could answer what never was.
+  // A longer READ than before under its PSN: its responses could be for requests that were never sent.
   if (first < sent_ && first + span(request) > sent_) unsure_ = true;
   sent_ = std::max(sent_, first + span(request));
   if (sent_ - answered_ > kFar) lost_ = true;
@@ -80,7 +80,8 @@ void FlowJudge::answered(const Roce& answer) {
   if (at >= sent_) unsure_ = true;
   if (acknowledge && positive && answer.syndrome != 0x1f) credits_seen_ = true;
   if (acknowledge) {
-    // An ACK beyond a READ without its response says that the response was lost: the responder's own word, passed on.
+    // An ACK beyond a READ without its response says that the response was lost. It is the responder's own word, which
+    // is passed on.
     const Position until = at + (positive ? 1 : 0);
     std::erase_if(reads_, [until](const Read& read) { return read.first < until; });
   } else {
@@ -88,7 +89,7 @@ void FlowJudge::answered(const Roce& answer) {
     std::erase_if(reads_, [at, last](const Read& read) { return read.last < at || (last && read.last == at); });
   }
   answered_ = std::max(answered_, at + (positive ? 1 : 0));
-  if (answered_ > whole_) ordered_ = false;  // answered without having come here
+  if (answered_ > whole_) ordered_ = false;  // answered, though it never came here
   reach(answered_);
 }
 

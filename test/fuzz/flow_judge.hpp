@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One flow's promises, judged from the wire alone: what came from the requester, what the responder answered, and what
-// the box says to the requester in the responder's name. It shares no code with lib/custody. Where frames can be read
-// in two ways it takes the one that allows more.
+// Judges one flow's promises from the wire alone: what came from the requester, what the responder answered, and what
+// the box says to the requester in the responder's name. It shares no code with lib/custody. If frames can be read in
+// two ways, it takes the one that allows more.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace longhaul::fuzz {
 
-/// A PSN without its circle: positions only grow.
+/// A PSN without wrap: positions only grow.
 using Position = std::int64_t;
 
 class FlowJudge {
@@ -23,50 +23,51 @@ class FlowJudge {
     whole_ = sent_ = answered_ = start_;
   }
 
-  /// A request with a good ICRC and good checksums came from the requester. `content`: what of it must arrive.
+  /// A request with a good ICRC and good checksums came from the requester. `content` is what must arrive of it.
   void requested(const Roce& request, std::uint64_t content);
-  /// A request left towards the responder.
+  /// A request left for the responder.
   void sent(const Roce& request);
   /// An answer with a good ICRC and good checksums came from the responder.
   void answered(const Roce& answer);
-  /// The WAN port refuses frames at times, or the box absorbs them since it has failed the flow: what came from the
-  /// requester may look sent to it.
+  /// The WAN port refuses frames at times, or the box absorbs them because it has failed the flow. So the requester's
+  /// frames may look sent to the box.
   void all_may_look_sent() { all_may_look_sent_ = true; }
-  /// The box dropped a request that may come again as another one.
+  /// The box dropped a request. Another request may come under its PSN.
   void forget_order() { ordered_ = false; }
 
-  /// The box acknowledged everything up to `psn`, or (a NAK) everything before it. Empty, or what is wrong with that.
+  /// The box acknowledged everything up to `psn`, or for a NAK everything before it. Returns what is wrong with that,
+  /// or empty.
   std::string_view promised(std::uint32_t psn, bool nak);
-  /// Messages completed up to and including `psn`, when that is certain.
+  /// Sets the number of messages completed up to and including `psn`. False if it is uncertain.
   bool messages_until(std::uint32_t psn, std::uint32_t& messages) const;
 
-  /// Policy window: what is acknowledged up to `psn` completes a message that the responder has not answered.
+  /// Policy window: whether an ACK up to `psn` completes a message that the responder has not answered.
   bool completes_unanswered(std::uint32_t psn) const;
 
   bool was_answered() const { return any_answer_; }
   /// A real ACK has carried end-to-end credits.
   bool credits_seen() const { return credits_seen_; }
-  /// The flow was not seen from its beginning: nobody counted its messages.
+  /// The flow was not seen from its beginning, so nobody counted its messages.
   void midway() { any_answer_ = midway_ = true; }
-  /// An answer came for what may have left or not: where an honest responder stands is not known.
+  /// An answer came for a request that may or may not have left. So an honest responder's position is unknown.
   bool unsure() const { return unsure_ || lost_; }
-  /// Too far out on the circle of PSNs to be judged.
+  /// The flow is too far out on the circle of PSNs to be judged.
   bool lost() const { return lost_; }
   void lose() { lost_ = true; }
 
-  // For an honest responder that goes on where the answers so far end.
+  // For an honest responder, which goes on where the answers so far end.
   Position position(std::uint32_t psn) const;
   Position answered_until() const { return answered_; }
   /// Messages that end before `at`, as far as requests came in order.
   std::uint32_t messages_before(Position at) const;
   Position promised_until() const { return promised_; }
   std::uint32_t span(const Roce& request) const;
-  /// `content` of the request that came for this position; 0 when different ones did, or none.
+  /// The `content` of the request that came for this position. 0 if different requests came, or none.
   std::uint64_t content_at(Position at) const;
 
  private:
   static constexpr Position kOrigin = Position{1} << 32;
-  /// Wider than what the box takes for plausible.
+  /// Wider than what the box takes as plausible.
   static constexpr Position kPlausible = Position{1} << 18;
   static constexpr Position kFar = Position{1} << 22;
 
@@ -84,11 +85,11 @@ class FlowJudge {
 
   std::uint32_t path_mtu_;
   Position start_;
-  Position whole_;     ///< all before it came from the requester, or was answered
-  Position sent_;      ///< the first that never left
-  Position answered_;  ///< the first that the responder has not answered
+  Position whole_;     ///< everything before it came from the requester or was answered
+  Position sent_;      ///< the first position that never left
+  Position answered_;  ///< the first position that the responder has not answered
   Position promised_ = 0;
-  std::map<Position, Position> beyond_;  ///< came from the requester behind a hole: first to last
+  std::map<Position, Position> beyond_;  ///< from the requester, behind a hole: first to last
   std::vector<Read> reads_;              ///< READ and atomic requests without their last response
   std::vector<Message> messages_;
   std::map<Position, std::uint64_t> content_;
@@ -97,7 +98,7 @@ class FlowJudge {
   bool credits_seen_ = false;
   bool midway_ = false;
   bool all_may_look_sent_ = false;
-  bool ordered_ = true;  ///< what came first for a position is what the box has
+  bool ordered_ = true;  ///< for each position, the box has the request that came first
   bool unsure_ = false;
   bool lost_ = false;
 };

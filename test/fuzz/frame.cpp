@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Any bytes as a frame: what wire::parse() says is what the reference says, and whatever it promises is there.
+// Any bytes as a frame: wire::parse() and the reference agree, and everything that wire::parse() promises is there.
 #include "wire/frame.hpp"
 
 #include "expect.hpp"

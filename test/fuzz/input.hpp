@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fuzzer's bytes, read as what a target needs. Beyond their end everything is zero.
+// The fuzzer's bytes, read as a target needs them. Beyond their end everything is zero.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Input {
     rest_ = rest_.subspan(1);
     return value;
   }
-  /// Big-endian, as are all.
+  /// Big-endian, like all others.
   std::uint16_t u16() {
     const auto high = u8();
     return static_cast<std::uint16_t>(high << 8 | u8());
@@ -44,7 +44,7 @@ class Input {
   std::span<const std::uint8_t> rest_;
 };
 
-/// A copy in a heap block of exactly its size: the address sanitizer sees the first byte too far.
+/// A copy in a heap block of exactly its size, so that the address sanitizer sees the first byte too far.
 class Exact {
  public:
   explicit Exact(std::span<const std::uint8_t> bytes) : bytes_(new std::uint8_t[bytes.size()]), size_(bytes.size()) {

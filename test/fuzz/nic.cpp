@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Any text as a dump of a NIC: a DumpError that names the file, or a report whose findings point into the text. Input:
-// a byte of choices, then the text.
+// Any text as a dump of a NIC: a DumpError that names the file, or a report whose findings point into the text. The
+// input is a byte of choices, then the text.
 #include <algorithm>
 #include <string>
 #include <string_view>

@@ -12,7 +12,7 @@ constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 bool mapped(const std::array<std::uint8_t, 16>& address) { return std::equal(kMapped, kMapped + 12, address.begin()); }
 
-/// Bytes of extended headers by opcode (IBTA table 38), -1 when longhaul need not know it.
+/// Bytes of extended headers by opcode (IBTA table 38); -1 if longhaul does not need to know it.
 int extended_of(std::uint8_t opcode) {
   const int operation = opcode & 0x1f;
   const bool rc = opcode < 0x20;

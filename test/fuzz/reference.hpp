@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RoCEv2 frames a second time, slowly: what lib/wire says is judged by this, which shares nothing with it.
+// A second, slow reader of RoCEv2 frames. It judges lib/wire, and shares nothing with it.
 #pragma once
 
 #include <array>
@@ -30,29 +30,29 @@ struct Roce {
   std::uint32_t psn = 0;
   bool ack_req = false;
   std::uint8_t syndrome = 0;     ///< of opcodes with an AETH
-  std::uint32_t msn = 0;         ///< the same
+  std::uint32_t msn = 0;         ///< of opcodes with an AETH
   std::uint32_t dma_length = 0;  ///< of opcodes with a RETH
 
   bool is_rc() const { return opcode < 0x20; }
   bool is_answer() const { return opcode >= 0x0d && opcode <= 0x12; }
   bool is_read() const { return opcode == 0x0c; }
   bool is_atomic() const { return opcode == 0x13 || opcode == 0x14; }
-  /// RC requests: a SEND or WRITE last or only, a READ, an atomic.
+  /// For RC requests: a SEND or WRITE last or only, a READ, an atomic.
   bool ends_message() const;
 };
 
-/// Nothing when `frame` is no RoCEv2 frame, or a damaged one (IBTA vol. 1, chapter 9 and Annex A17; RFC 791, 8200,
+/// Nothing if `frame` is not a RoCEv2 frame, or is a damaged one (IBTA vol. 1, chapter 9 and Annex A17; RFC 791, 8200,
 /// 768).
 std::optional<Roce> read_roce(std::span<const std::uint8_t> frame);
 
-/// Byte by byte, over a masked copy (Annex A17.3.2), with a table made here.
+/// Computed byte by byte over a masked copy (Annex A17.3.2), with a table made here.
 std::uint32_t slow_icrc(std::span<const std::uint8_t> frame, const Roce& roce);
 std::uint32_t carried_icrc(std::span<const std::uint8_t> frame, const Roce& roce);
 
-/// IPv4's header checksum and UDP's, when there is one, are right.
+/// Whether IPv4's header checksum and UDP's, if there is one, are right.
 bool checksums_good(std::span<const std::uint8_t> frame, const Roce& roce);
 
-/// Big-endian, `size` bytes at `at`. The caller knows that they are there.
+/// A big-endian number of `size` bytes at `at`. The caller knows that they are there.
 std::uint32_t number_at(std::span<const std::uint8_t> bytes, std::size_t at, std::size_t size);
 
 }  // namespace longhaul::fuzz

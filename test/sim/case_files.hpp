@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Worlds that are kept in files: lines that begin with # say what each was, the rest is one case.
+// Worlds that are kept in files. Lines that begin with # say what each one was; the rest is one case.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace longhaul::test {
 
-/// Those in `folder` of test/sim, by name. Throws what sim::parse_case throws.
+/// The cases in `folder` of test/sim, by name. Throws what sim::parse_case throws.
 inline std::map<std::string, sim::Case> cases_in(const std::string& folder) {
   std::map<std::string, sim::Case> cases;
   for (const auto& entry : std::filesystem::directory_iterator(TEST_ROOT "/sim/" + folder)) {

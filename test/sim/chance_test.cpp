@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether worlds with chance are judged as they should be: what is as good is not called worse, what is worse is.
+// Whether worlds with chance are judged right: as good is not called worse, and worse is.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -19,7 +19,7 @@ const Case kLossy = sim::parse_case(
 
 Result run_plain(const Case& c) { return sim::run_world(c, false, test::sim_pools()); }
 
-/// Instead of boxes, what `change` makes of the world without them.
+/// A run with `change` in place of the boxes.
 sim::Run instead(void (*change)(Case&)) {
   return [change](const Case& c, bool with_boxes) {
     Case changed = c;
@@ -47,7 +47,7 @@ TEST_CASE("ratios: a quantile is at least as large as its part of all ratios") {
 }
 
 TEST_CASE("a mean is greater only beyond doubt") {
-  // Welch's test, example 1 of its article in Wikipedia: mean 20.8, variance 7.9.
+  // Welch's test, example 1 of the Wikipedia article: mean 20.8, variance 7.9.
   sim::Sample welch;
   for (const double value : {27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4})
     welch.add(value);
@@ -58,7 +58,7 @@ TEST_CASE("a mean is greater only beyond doubt") {
   for (int i = 0; i < 64; ++i) {
     small.add(i % 2);            // mean 0.5, variance of the mean 0.254 / 64
     large.add(i % 2 + 0.50);     // 5.6 standard errors more
-    if (i < 31) few.add(i + 9);  // not enough of them to tell
+    if (i < 31) few.add(i + 9);  // too few to tell
   }
   CHECK_FALSE(sim::is_greater(large, small, 1, 0));
   for (int i = 0; i < 64; ++i) large.add(i % 2 + 0.53);
@@ -66,7 +66,7 @@ TEST_CASE("a mean is greater only beyond doubt") {
   CHECK_FALSE(sim::is_greater(large, small, 1.1, 0));
   CHECK_FALSE(sim::is_greater(large, small, 1, 0.1));
   CHECK_FALSE(sim::is_greater(few, small, 1, 0));
-  // No variance at all: any difference counts, none does not.
+  // Without any variance, every difference counts, and no difference does not.
   sim::Sample none, all;
   for (int i = 0; i < 64; ++i) {
     none.add(0);
@@ -105,14 +105,14 @@ TEST_CASE("over many draws: as good is not worse, slower is, and so is dead") {
   CHECK(sim::worse_by_chance(kLossy, instead([](Case&) {})).empty());
   CHECK(sim::worse_by_chance(kLossy, instead([](Case& c) { c.luck += 1000; })).empty());
   CHECK(sim::worse_by_chance(kLossy, instead([](Case& c) { c.wan_delay_us /= 2; })).empty());
-  // By nine round trips each way, where one is allowed.
+  // Nine round trips more each way, where one is allowed.
   const auto slow = sim::worse_by_chance(kLossy, instead([](Case& c) { c.wan_delay_us *= 10; }));
   REQUIRE(slow.size() == 1);
   CHECK_THAT(slow[0], Catch::Contains("A>B 0.0 took"));
   const auto dead = sim::worse_by_chance(kLossy, instead([](Case& c) { c.b.dead_at = 1; }));
   REQUIRE(dead.size() == 1);
   CHECK_THAT(dead[0], Catch::Contains("1.00 lost of 1 with boxes, 0.00 without"));
-  // The same, but the application closes early: nobody promised anything else.
+  // The same, but the application closes early, so nothing was promised.
   Case excepted = kLossy;
   excepted.close = sim::number_of(sim::Closing::a);
   CHECK(sim::worse_by_chance(excepted, instead([](Case& c) { c.b.dead_at = 1; })).empty());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cases of docs/design.md, sections 5 and 6, end to end: one thing goes wrong, by script, and the right thing
-// happens. Every invariant is checked in each of them besides what its test asks for.
+// The cases of docs/design.md, sections 5 and 6, end to end. One thing goes wrong, by script, and the right thing
+// happens. Each test also checks every invariant.
 #include <catch2/catch.hpp>
 
 #include "pools.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 enum Where : sim::Number { kHostA = 0, kWan = 1, kHostB = 2 };
 
-/// A host A that writes small messages to B, both boxes trusting RDMA-CM.
+/// Host A writes small messages to B, and both boxes trust RDMA-CM.
 Case writes(sim::Number messages) {
   Case c;
   c.a.messages = messages;
@@ -44,7 +44,7 @@ ScriptedEvent answer(Where where, sim::Number position, link::Action action) {
   return event;
 }
 
-/// What is left to look at when it is over.
+/// A world after its run, and its result.
 struct Seen {
   explicit Seen(const Case& c) : world(c, test::sim_pools()), result(world.run()) {
     INFO(sim::to_text(c));
@@ -83,7 +83,7 @@ TEST_CASE("a router dies and the host's next hop changes: resends follow, though
   c.ipv6 = GENERATE(0, 1);
   c.vlans = GENERATE(0, 1);
   c.wan_delay_us = 5000;
-  // On their way, and not there yet.
+  // At this time the requests are on their way, and have not arrived.
   c.next_hop_dies_at_us = 14000;
   const Seen seen(c);
   CHECK(seen.succeeded() == 10);
@@ -128,7 +128,8 @@ TEST_CASE("a pseudo-ACK lost on its way: the repeat is answered by the responder
   CHECK(seen.count(Counter::pseudo_acks_repeated) == 0);
 }
 
-// It hears the responder itself as soon as that can be reached: its own timer, and one round trip.
+// The requester gets the responder's own answer as soon as the responder can be reached: after its own timer and one
+// round trip.
 TEST_CASE("a lost pseudo-ACK keeps no requester: around a READ, in a message, under window, in an outage") {
   Case c;
   c.close = number_of(Closing::nobody);
@@ -145,7 +146,7 @@ TEST_CASE("a lost pseudo-ACK keeps no requester: around a READ, in a message, un
   c.outage_segment = kWan;
   c.outage_at_us = 20'000;
   c.outage_us = GENERATE(0, 1'000'000);
-  // All that the box says to the host is lost, until the responder can be reached again.
+  // All that the box says to the host is lost until the responder can be reached again.
   for (unsigned position = 0; position < 12; ++position)
     c.events.push_back(answer(kHostA, position, link::Action::drop));
   const Seen seen(c);
@@ -156,7 +157,7 @@ TEST_CASE("a lost pseudo-ACK keeps no requester: around a READ, in a message, un
   CHECK(seen.result.lasted < patience);
 }
 
-// What the hosts see of connections that come back without RDMA-CM. The first is followed once the box has looked on
+// What the hosts see of connections that come back without RDMA-CM. The box follows the first one after it has watched
 // for a second.
 Case lives(unsigned more, sim::Number gap_us) {
   Case c = writes(60);
@@ -247,7 +248,7 @@ TEST_CASE("an unanswered flow is given up, visibly") {
   c.a.window = 2;
   c.a.ack_timeout_us = 1'000'000;
   c.b.dead_at = 2;
-  c.give_up_ms = 500;  // the connection's own patience, 7 x 1.07 s, counts
+  c.give_up_ms = 500;  // the connection's own patience, 7 x 1.07 s, is longer
   const Seen seen(c);
   CHECK(seen.count(Counter::flows_failed) == 1);
   CHECK(seen.world.requester(0).status() == sim::Status::remote_operation);
@@ -430,7 +431,7 @@ TEST_CASE("REQs forged to services that really listen: custody stays, and what w
   CHECK(seen.succeeded() == 100);
   CHECK(seen.result.totals.forged > 50);
   CHECK(seen.count(Counter::unconfirmed_at_close_packets) == 0);
-  // Of a REQ from host A's side the far end's QPN is not the connection's: its flow is not even doubted.
+  // In a REQ from host A's side, the far end's QPN is not the connection's, so the flow is not even doubted.
   if (c.a.forged_us != 0) CHECK(seen.count(Counter::pseudo_acks) >= 100);
 }
 
@@ -442,11 +443,11 @@ TEST_CASE("REQs forged to services that really listen: a failed flow stays until
   c.a.ack_timeout_us = 2'000'000;
   c.b.fatal_at = 3;
   c.b.fatal_code = number_of(wire::NakCode::remote_access_error);
-  c.close = number_of(Closing::nobody);  // or its host's DREQ would come before the next request
+  c.close = number_of(Closing::nobody);  // otherwise the host's DREQ would come before the next request
   c.a.forged_us = GENERATE(0, 10'000);
   c.b.forged_us = c.a.forged_us == 0 ? 10'000 : 0;
   const Seen seen(c);
-  // A REQ from B's side puts the flow in doubt: then nothing was acknowledged that could be lost.
+  // A REQ from B's side puts the flow in doubt. So nothing was acknowledged that could be lost.
   CHECK(seen.count(Counter::flows_failed) == (c.a.forged_us != 0 ? 1 : 0));
   CHECK(seen.count(Counter::closed_untold_bytes) == 0);
   CHECK(seen.world.requester(0).status() == sim::Status::remote_access);
@@ -484,8 +485,8 @@ TEST_CASE("hosts with a window, a line rate and completions in groups: virtual t
     return seen.world.requester(0).measured_to() - seen.world.requester(0).measured_from();
   };
   constexpr Time kRoundTrip = milliseconds(2);
-  // Ethernet, IPv4, UDP, BTH, RETH, ICRC; FCS, preamble and gap. Two transmitters take it, at the hosts; the long haul
-  // has no rate.
+  // Ethernet, IPv4, UDP, BTH, RETH, ICRC; FCS, preamble and gap. Each of the two hosts' transmitters takes this time.
+  // The long haul has no rate.
   constexpr Time kFrame = (14 + 20 + 8 + 12 + 16 + 1000 + 4 + 24) * 8;
   constexpr Time kAck = (14 + 20 + 8 + 12 + 4 + 4 + 24) * 8;
   constexpr Time kTurn = kRoundTrip + 2 * kFrame + 2 * kAck;
@@ -498,17 +499,17 @@ TEST_CASE("hosts with a window, a line rate and completions in groups: virtual t
 
   c.a.depth = 4;
   CHECK(lasted() == 10 * kTurn + 3 * kFrame);
-  // The application posts five, the NIC sends four: as with four.
+  // The application posts five requests, but the NIC sends four at a time: the result is as with four.
   c.a.depth = 5;
   c.a.nic_depth = 4;
   CHECK(lasted() == 10 * kTurn + 3 * kFrame);
   c.a.nic_depth = 0;
-  // The application hears of three at once: the third's ACK comes two frames behind the first's.
+  // The application hears of three completions at once. The third ACK comes two frames after the first.
   c.a.depth = 3;
   c.a.moderation = 3;
   CHECK(lasted() == 13 * (kTurn + 2 * kFrame) + kTurn);
 
-  // More than a round trip holds: the line is what limits.
+  // With more requests than a round trip holds, the line is the limit.
   c.a.depth = 1000;
   c.a.moderation = 1;
   CHECK(lasted() == kTurn + 39 * kFrame);

@@ -36,7 +36,7 @@ sim::Result run_one(const Options& options, const sim::Case& c, bool with_boxes)
   return sim::run_world(chosen, with_boxes && !options.control, test::sim_pools());
 }
 
-/// In words; where the link's queue overflows, luck is told from boxes.
+/// What is worse with boxes, in words. If the link's queue overflows, nudged runs tell luck from the boxes' effect.
 std::vector<std::string> worse_off(const Options& options, const sim::Case& c, const sim::Pair& pair) {
   auto worse = sim::worse_off(c, pair);
   if (worse.empty() || !sim::is_contested(pair)) return worse;
@@ -44,7 +44,7 @@ std::vector<std::string> worse_off(const Options& options, const sim::Case& c, c
       c, [&](const sim::Case& drawn, bool with_boxes) { return run_one(options, drawn, with_boxes); });
 }
 
-/// For shrinking: it must not drift to a world that breaks a rule without boxes too.
+/// For shrinking, which must not drift to a world that also breaks a rule without boxes.
 bool is_worse(const sim::Case& c) {
   const sim::Pair pair = sim::run_pair(c, test::sim_pools());
   return (pair.with.violation && !pair.without.violation) || !sim::worse_off(c, pair).empty();

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kQuantiles[] = {0.5, 0.9, 0.99, 0.999};
 
-/// Of many comparisons.
+/// The sum of many comparisons.
 struct Compared {
   sim::Ratios ratios;
   std::uint64_t lost_more = 0;
@@ -46,13 +46,13 @@ struct Both {
   }
 };
 
-/// What a job has seen. It goes through a pipe as it is.
+/// What a job has seen, written to its pipe as it is.
 struct Seen {
   Both all;
   Both bound_by_window;
   std::uint64_t excepted = 0;
   std::uint64_t violations = 0;
-  std::uint64_t slower = 0;  ///< how many Slower follow
+  std::uint64_t slower = 0;  ///< how many Slower follow in the pipe
 
   void add(const Seen& others) {
     all.add(others.all);
@@ -66,11 +66,11 @@ struct Seen {
 /// A world that may have to be run again.
 struct Slower {
   std::uint64_t seed;
-  double ratio;  ///< the greatest
+  double ratio;  ///< the greatest ratio
   bool lost_more;
 };
 
-/// Now and then, for the first of several jobs.
+/// Reports progress now and then. Only the first job does.
 class Progress {
  public:
   Progress(unsigned job, std::uint64_t of, const char* what) : silent_(job != 0), of_(of), what_(what) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `pairs --chance`: many worlds with chance, judged together.
+// `pairs --chance`: judges many worlds with chance together.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ struct ChanceOptions {
   std::function<sim::Case(std::uint64_t seed)> draw;
 };
 
-/// Prints what it finds, and how far it is on standard error; true if nothing is worse with boxes.
+/// Prints the result, and its progress on standard error. Returns true if nothing is worse with boxes.
 bool judge_by_chance(const ChanceOptions& options);
 
-/// Prints one world's verdict over many draws of luck.
+/// Prints the verdict on one world over many draws of luck.
 void show_by_chance(const sim::Case& c);
 
 }  // namespace longhaul::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `longhaul plan simulate`: scenarios in the testbed, against arithmetic by hand.
+// `longhaul plan simulate`: scenarios in the testbed, compared with arithmetic by hand.
 #include <catch2/catch.hpp>
 
 #include "plan/predict.hpp"
@@ -15,7 +15,7 @@ using plan::Simulation;
 
 namespace {
 
-// On the line, of 100 Gbit/s: 1024 B of payload and 82 around it, RETH and AETH; in ns.
+// Times on the line at 100 Gbit/s, in ns: 1024 B of payload, 82 B around it, RETH and AETH.
 constexpr double kWrite = (1024 + 82 + 16) * 0.08;
 constexpr double kReadResponse = (1024 + 82 + 4) * 0.08;
 constexpr double kAck = (82 + 4) * 0.08;
@@ -37,7 +37,7 @@ double microseconds_of(const Run& run) {
 }  // namespace
 
 TEST_CASE("one message at a time takes a round trip, its own time on three lines and the turnaround") {
-  // The lines: of the host, of the long haul, before the other host.
+  // Three lines: the host's, the long haul's, and the one to the other host.
   const double write = 1000 + 2 + 3 * (kWrite + kAck) / 1000;
   CHECK(microseconds_of(run_of(Operation::write, 10, 1)) == Approx(10 * write).epsilon(1e-5));
   const double read = 1000 + 2 + 3 * (kReadResponse + kReadRequest) / 1000;
@@ -48,7 +48,7 @@ TEST_CASE("a window of messages takes as long as one, a READ's no more than the 
   const double one = microseconds_of(run_of(Operation::write, 1, 1));
   const double sixteen = one + 15 * kWrite / 1000;
   CHECK(microseconds_of(run_of(Operation::write, 16, 16)) == Approx(sixteen).epsilon(1e-5));
-  // Of 32 READs that are posted 16 are under way.
+  // Of 32 READs that are posted, 16 are under way.
   const double half = microseconds_of(run_of(Operation::read, 16, 32));
   CHECK(microseconds_of(run_of(Operation::read, 32, 32)) == Approx(2 * half).epsilon(0.02));
 }
@@ -59,7 +59,7 @@ TEST_CASE("several queue pairs share a line evenly") {
   run.scenario.hosts.qps = 4;
   run.scenario.link.round_trip = microseconds(100);
   const Simulation simulation = plan::simulate(run, test::sim_pools());
-  // All of them start and end together: else the line would be idle for the last one's round trips.
+  // All queue pairs start and end together. Otherwise the line would be idle for the last one's round trips.
   CHECK(simulation.bits_per_second == Approx(plan::predict_run(run.scenario, run.messages).run).epsilon(0.002));
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("losses are repaired, counted, and named as the reason") {
   CHECK(point.simulation.lost > 0);
   CHECK(point.simulation.resends >= point.simulation.lost / 3);
   CHECK_THAT(plan::reason_of(point), Catch::Contains("frames were lost"));
-  // Another seed loses others; the same loses the same.
+  // The same seed loses the same frames, and another seed loses others.
   const Simulation again = plan::simulate(point.run, test::sim_pools());
   CHECK(again.lasted == point.simulation.lasted);
   CHECK(again.events == point.simulation.events);
@@ -104,11 +104,11 @@ TEST_CASE("what differs from the formula has its reason, what is not known is sa
   CHECK(plan::reason_of(point).empty());
   point.simulation.bits_per_second = formula * 0.5;
   CHECK_THAT(plan::reason_of(point), Catch::Contains("not explained"));
-  // 300 messages, 128 at a time: three turns for what the formula has in 2.3.
+  // 300 messages, 128 at a time, take three turns. The formula has 2.3.
   point.run.messages = 300;
   point.simulation = plan::simulate(point.run, test::sim_pools());
   CHECK_THAT(plan::reason_of(point), Catch::Contains("the run is short") && !Catch::Contains("not explained"));
-  // In groups of 64 each waits for the 64th, which takes a while when the way is short.
+  // In groups of 64, each message waits for the 64th. That takes long compared with a short way.
   point.run.messages = 6400;
   point.run.scenario.hosts.moderation = 64;
   point.run.scenario.link.round_trip = microseconds(60);

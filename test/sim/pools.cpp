@@ -11,7 +11,7 @@ const engine::Pools& sim_pools() {
     options.program = "sim";
     options.hugepages = false;
     options.memory_bytes = 1024ull << 20;
-    // As long as the process: pools may outlive nothing else.
+    // It lives as long as the process, because pools must not outlive it.
     static const drivers::Eal eal(options);
     engine::PoolPlan plan;
     plan.name = "sim";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DPDK's environment and the buffers of simulated worlds, once in a process.
+// DPDK's environment and the buffers of simulated worlds, once per process.
 #pragma once
 
 #include "engine/pools.hpp"

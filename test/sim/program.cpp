@@ -31,7 +31,7 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
 
 std::vector<Job> start_jobs(unsigned count, const std::function<void(unsigned number, int pipe)>& work) {
   std::vector<Job> jobs;
-  std::fflush(nullptr);  // else each job prints what waits there as well
+  std::fflush(nullptr);  // otherwise each job also prints what waits here
   for (unsigned number = 0; number < count; ++number) {
     int ends[2];
     if (pipe(ends) != 0) throw std::runtime_error("no pipe");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random worlds, drawn and shrunk by RapidCheck; and the regressions that earlier ones left in cases/.
+// Random worlds, drawn and shrunk by RapidCheck, and the regressions that earlier ones left in cases/.
 //
-// LONGHAUL_CASES: how many (10,000), LONGHAUL_SECONDS: at most so long (100), LONGHAUL_SEED: of the run.
+// LONGHAUL_CASES: how many (10,000). LONGHAUL_SECONDS: how long at most (100). LONGHAUL_SEED: the seed of the run.
 #include <rapidcheck.h>
 
 #include <catch2/catch.hpp>
@@ -38,7 +38,7 @@ std::string broken(const sim::Case& c) {
   return result.violation ? result.violation->text : "";
 }
 
-/// Each draw is a case of its own seed; simpler ones are tried when it fails.
+/// Each draw is a case with its own seed. If it fails, simpler ones are tried.
 rc::Gen<sim::Case> any_case() {
   return [](const rc::Random& given, int) {
     rc::Random random = given;
@@ -83,7 +83,7 @@ TEST_CASE("at random: every invariant holds in every world") {
   std::string first, last;
   const bool held = rc::check("every invariant holds", [&] {
     const sim::Case c = *any_case();
-    // What the time does not allow counts as not run, and is said.
+    // Cases for which there is no time count as not run, and the output says so.
     if (Clock::now() > until) return;
     ++ran;
     sim::World world(c, test::sim_pools());
@@ -98,7 +98,7 @@ TEST_CASE("at random: every invariant holds in every world") {
   INFO("first: " << first << "\nsimplest: " << last);
   CHECK(held);
   if (ran < 1000 || !held) return;
-  // Worlds in which nothing happens would hold every invariant.
+  // If nothing happened in the worlds, every invariant would hold.
   CHECK(totals.pseudo_acks > 5 * ran);
   CHECK(totals.resends > ran);
   CHECK(totals.readdressed > 0);

@@ -56,7 +56,7 @@ constexpr std::string_view kKinds[] = {"lossy",      "rejected",         "box cr
                                        "credits",    "box stands still", "another life",   "next hop dies",
                                        "bypass",     "policy changed"};
 
-/// What one job reports to the program that started it, through a pipe, every so many cases and at its end.
+/// What one job reports to the program that started it, through a pipe, now and then and at its end.
 struct Report {
   std::uint64_t cases = 0;
   sim::Totals totals;
@@ -73,7 +73,7 @@ std::size_t kind_index(std::string_view kind) {
   throw std::logic_error("a kind of case without a name here: " + std::string(kind));
 }
 
-// What ends the whole run says in which world.
+// An exception that ends the whole run names the world.
 sim::Result run_named(const sim::Case& c) {
   try {
     return run(c);
@@ -155,7 +155,7 @@ int explain(const Options& options, std::uint64_t seed) {
   return 1;
 }
 
-/// For the test of the test: a deliberate defect must be found, and under its rule.
+/// Tests the test: a deliberate defect must be found, and under its rule.
 int expect(const Options& options) {
   std::map<unsigned, unsigned> others;
   for (std::uint64_t i = 0; i < options.cases; ++i) {

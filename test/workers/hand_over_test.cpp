@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two workers in threads of their own under load: what must come out does, in order, and the sums are right.
+// Two workers in threads of their own under load: everything comes out as it should, in order, and the sums are right.
 #include <catch2/catch.hpp>
 
 #include <rte_launch.h>
@@ -50,8 +50,8 @@ std::vector<Pair> connections(const std::string& b_ip, std::uint32_t first, std:
 engine::Settings box_settings() {
   engine::Settings settings;
   settings.max_connections = 64;
-  settings.give_up = seconds(3600);    // the machine may stop us for long
-  settings.estimate_wan_rate = false;  // what waits for the link's estimate is not acknowledged early
+  settings.give_up = seconds(3600);    // the machine may stop this process for long
+  settings.estimate_wan_rate = false;  // otherwise packets that wait for the estimate are not acknowledged early
   return settings;
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("two workers under load: all comes out in order, the sums are right, c
   Load load;
   load.messages = kMessages;
   load.one_queue = one_queue;
-  // Two pairs of hosts, one at home with each worker.
+  // Two pairs of hosts. Each worker is the home of one.
   load.connections = connections("10.0.0.2", 0, 8);
   for (const Pair& pair : connections("10.0.0.3", 8, 4)) load.connections.push_back(pair);
   const auto home = [](const Pair& pair) {
@@ -123,7 +123,7 @@ TEST_CASE("two workers under load: all comes out in order, the sums are right, c
   std::thread peer([&] {
     rte_thread_register();
     try {
-      hosts.run([&ask] { ask(); });  // again and again while they work
+      hosts.run([&ask] { ask(); });  // again and again during the run
     } catch (...) {
       failure = std::current_exception();
     }
@@ -146,14 +146,14 @@ TEST_CASE("two workers under load: all comes out in order, the sums are right, c
   CHECK(received == hosts.put() + counters[Counter::cm_requests_shown]);
   CHECK(received == counters[Counter::forwarded_host] + counters[Counter::forwarded_wan] + not_forwarded(counters) +
                         all.waiting_frames);
-  // The first request of each is answered by its responder.
+  // The responder answers the first request of each connection.
   CHECK(counters[Counter::pseudo_acks] == load.connections.size() * (kMessages - 1));
   CHECK(counters[Counter::connections_learned] == load.connections.size());
   CHECK(counters[Counter::connections_closed] == load.connections.size());
   CHECK(counters[Counter::icrc_bad] == 0);
   for (const app::BoxReport& part : parts) CHECK(part.counters[Counter::pseudo_acks] > 0);
   if (spread) {
-    // Both homes gave half of what they have to the other.
+    // Each home gave half of its connections to the other worker.
     CHECK(counters[Counter::connections_spread] == load.connections.size() / 2);
     CHECK(counters[Counter::cm_requests_shown] == load.connections.size() / 2);
     for (const app::BoxReport& part : parts) {
@@ -179,7 +179,7 @@ TEST_CASE("a worker that was told nothing stops with the others") {
 
 TEST_CASE("when an lcore cannot be had, the workers that run already have ended before that is told") {
   Box box(true, 3);
-  // Not on the stack: the thread sanitizer does not see that rte_eal_wait_lcore() is the end of who reads it.
+  // Not on the stack: the thread sanitizer does not see that the reader has ended when rte_eal_wait_lcore() returns.
   static std::atomic<bool> busy;
   busy = true;
   const auto keep_busy = [](void*) {
@@ -196,7 +196,7 @@ TEST_CASE("when an lcore cannot be had, the workers that run already have ended 
 
 TEST_CASE("what an earlier process owed is found by the worker that has its slot") {
   std::vector<custody::RecordSlot> record(box::record_slots(box_settings(), kWorkers));
-  // In the part of either worker, whichever is the home.
+  // One slot in each worker's part of the record, whichever worker is the home.
   const auto all = connections("10.0.0.2", 0, 2);
   for (unsigned worker = 0; worker < kWorkers; ++worker) {
     flow::ConnectionInfo info;

@@ -19,7 +19,7 @@ namespace longhaul::test {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(60);
-constexpr std::uint32_t kForeignEach = 50;  // one frame that is no RoCE for so many requests
+constexpr std::uint32_t kForeignEach = 50;  // requests for each frame that is not RoCE
 
 Bytes foreign(std::uint32_t number) {
   Bytes bytes(60, static_cast<std::uint8_t>(number));
@@ -53,7 +53,7 @@ void LoadedHosts::run(const std::function<void()>& now_and_then) {
   exchange(Side::host, requests);
   exchange(Side::wan, replies);
   exchange(Side::host, ready);
-  // One round trip each, without lag: then the box acknowledges by itself.
+  // One round trip for each connection, without lag. After that the box acknowledges by itself.
   const std::uint32_t messages = std::exchange(load_.messages, 1);
   const std::uint32_t lag = std::exchange(load_.lag, 0);
   unsigned steps = 0;
@@ -61,7 +61,7 @@ void LoadedHosts::run(const std::function<void()>& now_and_then) {
     constexpr unsigned kNowAndThen = 16;
     if (++steps % kNowAndThen == 0) now_and_then();
     const bool sent = send(), answered = answer(load_.lag), received = receive();
-    // A box that waits for answers to go on gets them.
+    // The box may need answers to go on. Then it gets them.
     return sent || answered || received || answer(0);
   };
   until("the first requests", step, [this] { return done(); });
@@ -85,7 +85,7 @@ bool LoadedHosts::done() const {
 template <typename Step, typename Done>
 void LoadedHosts::until(const char* what, Step step, Done done) {
   using Clock = std::chrono::steady_clock;
-  // What the machine gives to others for long is not waited for.
+  // Time that the machine gives to others does not count as waiting.
   constexpr Clock::duration kMostOfALook = std::chrono::milliseconds(100);
   Clock::duration waited{};
   Clock::time_point last = Clock::now();
@@ -106,7 +106,7 @@ void LoadedHosts::until(const char* what, Step step, Done done) {
   }
 }
 
-// All go in, all come out on the other side as they are, in any order: they are datagrams of several connections.
+// All frames go in and come out on the other side unchanged, in any order: they are datagrams of several connections.
 void LoadedHosts::exchange(Side from, const std::vector<Bytes>& frames) {
   std::vector<Bytes> due = frames;
   for (const Bytes& bytes : frames) put(from, bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requesters and responders on both sides of a box with several workers, in one thread: real frames, and every one that
-// comes out is compared.
+// Requesters and responders on both sides of a box with several workers, in one thread. They send real frames, and
+// compare every frame that comes out.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,22 @@ namespace longhaul::test {
 struct Load {
   std::vector<Pair> connections;
   std::uint32_t messages = 1000;  ///< WRITEs of each connection
-  std::uint32_t window = 8;       ///< not acknowledged, of each connection
-  std::uint32_t lag = 16;         ///< WRITEs that a responder answers late, of each connection, while there are more
+  std::uint32_t window = 8;       ///< the most WRITEs of each connection without an ACK
+  std::uint32_t lag = 16;         ///< WRITEs of each connection that the responder leaves unanswered while more come
   bool one_queue = false;         ///< worker 0 receives everything; otherwise the home worker
 };
 
-/// No retries: a box that loses nothing needs none. Throws std::runtime_error with what is wrong.
+/// No retries, because a box that loses nothing needs none. Throws std::runtime_error that says what is wrong.
 class LoadedHosts {
  public:
   LoadedHosts(const Load& load, Wires& wires, rte_mempool* pool);
 
-  /// Connections by RDMA-CM, all messages, disconnects. Blocks until everything has come out. Calls `now_and_then`
-  /// while requests are under way.
+  /// Connects by RDMA-CM, sends all messages, and disconnects. Blocks until everything has come out. Calls
+  /// `now_and_then` while requests are under way.
   void run(const std::function<void()>& now_and_then);
 
   std::uint64_t put() const { return put_; }            ///< frames that went into the box
-  std::uint64_t repeated() const { return repeated_; }  ///< WRITEs that came again, after a timer of the box
+  std::uint64_t repeated() const { return repeated_; }  ///< WRITEs that came again after one of the box's timers
 
  private:
   struct Connection {
@@ -63,7 +63,7 @@ class LoadedHosts {
   std::vector<Connection> connections_;
   std::map<std::uint32_t, std::size_t> by_responder_qpn_;
   std::map<std::uint32_t, std::size_t> by_requester_qpn_;
-  std::deque<Bytes> foreign_[2];  ///< by the side they come out of
+  std::deque<Bytes> foreign_[2];  ///< by the side where they come out
   std::uint64_t put_ = 0;
   std::uint64_t repeated_ = 0;
   std::uint32_t foreign_sent_ = 0;

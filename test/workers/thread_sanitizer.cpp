@@ -23,8 +23,8 @@ namespace {
 
 std::array<rte_mempool_ops, RTE_MEMPOOL_MAX_OPS_IDX> g_real;
 
-// What was done to buffers before they go into the pool happens before what is done after they have come out. (The
-// per-lcore caches are inline functions of DPDK's headers: those are instrumented.)
+// What was done to a buffer before it goes into the pool happens before what is done after it comes out. (The per-lcore
+// caches are inline functions in DPDK's headers, so the sanitizer sees them.)
 int enqueue(rte_mempool* pool, void* const* objects, unsigned count) {
   __tsan_release(pool);
   return g_real[static_cast<std::size_t>(pool->ops_index)].enqueue(pool, objects, count);

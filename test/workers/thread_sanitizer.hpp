@@ -5,12 +5,13 @@ struct rte_mbuf;
 
 namespace longhaul::test {
 
-/// The thread sanitizer does not see into DPDK's libraries, where a buffer that one thread has freed becomes another's.
-/// This tells it, for every mempool. Call it after the EAL has started; without the sanitizer it does nothing.
+/// Tells the thread sanitizer, for every mempool, that a buffer which one thread freed becomes another thread's. The
+/// sanitizer does not see this in DPDK's libraries. Call it after the EAL has started. Without the sanitizer it does
+/// nothing.
 void explain_mempools();
 
-/// rte_pktmbuf_free() of a frame that came out of a box. Where custody has let go of it before, DPDK reads a reference
-/// count of one without an order that C++ knows (the processor has it); here it is one.
+/// rte_pktmbuf_free() for a frame that came out of a box. If custody has released the frame before, DPDK reads a
+/// reference count of one without an order that C++ knows (the processor has one). Here the order is explicit.
 void free_taken(rte_mbuf* frame);
 
 #ifdef __SANITIZE_THREAD__

@@ -18,18 +18,19 @@ class Wires {
   explicit Wires(unsigned workers);
 
   unsigned workers() const { return static_cast<unsigned>(ends_[0].size()); }
-  /// What a worker uses.
+  /// The port that a worker uses.
   drivers::Port& port(Side side, unsigned worker) { return *ports_[static_cast<std::size_t>(side)][worker]; }
 
-  /// A frame comes in at `side`, into the receive queue of `worker`. False when that is full: it stays the caller's.
+  /// Puts a frame into the receive queue of `worker` at `side`. False if the queue is full; then the frame stays the
+  /// caller's.
   bool put(Side side, unsigned worker, rte_mbuf* frame);
-  /// The next frame that the box has sent out of `side`, or null. Frames of one worker keep their order.
+  /// The next frame that the box has sent out of `side`, or null. The frames of one worker keep their order.
   rte_mbuf* take(Side side);
 
  private:
   using Ports = std::vector<std::unique_ptr<drivers::MemoryPort>>;
-  Ports ends_[2];   ///< by side, worker: the test's
-  Ports ports_[2];  ///< the box's
+  Ports ends_[2];   ///< the test's ends, by side and worker
+  Ports ports_[2];  ///< the box's ends
   std::size_t turn_[2] = {0, 0};
 };
 

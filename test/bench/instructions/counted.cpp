@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends a fixed number of packets of each workload through an engine. test/bench/instructions/run counts the
-// instructions of that under callgrind; alone, the program only checks what comes out.
+// Sends a fixed number of packets of each workload through an engine. test/bench/instructions/run counts their
+// instructions under callgrind. Alone, the program only checks what comes out.
 #include <fmt/core.h>
 #include <valgrind/callgrind.h>
 
@@ -22,13 +22,13 @@ using namespace longhaul::bench;
 constexpr const char* kWorkloads[] = {"write64",   "write512", "write1024", "write4096",  "acks",
                                       "responses", "far512",   "foreign64", "unknown512", "unknownacks"};
 constexpr std::uint32_t kFlows[] = {64, 1024, 4096};
-// With so many it is only whether the cost of nobody's ACKs depends on how many there are whose they could be: anyone
-// can make those, up to max_candidates.
+// So many candidates only show whether an ACK that fits no connection costs more when there are more candidates. Anyone
+// can make candidates, up to max_candidates.
 constexpr std::uint32_t kMostCandidates = 1024;
 constexpr std::uint32_t kInCustody = 8192;
 constexpr std::uint64_t kMemory = 1ull << 30;
 
-/// Packets that were counted.
+/// Returns how many packets were counted.
 std::uint64_t count(const Point& point, std::uint64_t packets, RingPorts& ports, const drivers::Clock& clock) {
   const Entrant engine{
       point, [](const Bench& b) { return std::make_unique<InlineBox>(b.ports.pair(), b.settings, b.pools); }, true};
@@ -36,7 +36,7 @@ std::uint64_t count(const Point& point, std::uint64_t packets, RingPorts& ports,
   std::uint64_t passed = 0;
   trial.turn(0, [&](Session& session) {
     session.warm_up();
-    // All that precedes runs many times faster without.
+    // What comes before runs many times faster without instrumentation.
     CALLGRIND_START_INSTRUMENTATION;
     CALLGRIND_ZERO_STATS;
     for (Round round; passed < packets && session.errors().empty(); passed += round.chunks.back().packets)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a worker does for a scrape, for callgrind to count: test/bench/instructions/scrape. An engine with 4096
-// connections and data in custody is asked for its counters, and for all its connections in portions, as app::Gatherer
+// connections and data in custody is asked for its counters, and in portions for all its connections, as app::Gatherer
 // asks.
 #include <fmt/core.h>
 #include <valgrind/callgrind.h>
@@ -29,7 +29,7 @@ constexpr unsigned kTimes = 16;
 
 app::Orders::Deadline never() { return app::Orders::Deadline::max(); }
 
-/// The worker's part of an order, counted.
+/// Counts the worker's part of an order.
 void carry_out(app::Orders& orders, app::WorkerAccess& access, app::Order order) {
   auto ticket = orders.post(std::move(order), app::Orders::Deadline::clock::now() + std::chrono::hours(1));
   CALLGRIND_TOGGLE_COLLECT;
@@ -47,7 +47,7 @@ void ask_for_counters(app::Orders& orders, app::WorkerAccess& access) {
   });
 }
 
-/// Connections that were there.
+/// Returns how many connections there were.
 std::size_t ask_for_connections(app::Orders& orders, app::WorkerAccess& access) {
   std::size_t found = 0;
   for (std::uint32_t first = 0; first < access.engine.connection_slots(); first += kPortion) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Custody through the near part's public face, and the pseudo-ACK alone.
+// Custody through the near part's public interface, and the pseudo-ACK alone.
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -19,11 +19,11 @@ namespace longhaul::bench {
 namespace {
 
 constexpr std::uint32_t kFlows = 64;
-constexpr std::uint32_t kPackets = 1024;  // timed together
+constexpr std::uint32_t kPackets = 1024;  // timed as one
 constexpr std::uint32_t kInCustody = 8192;
 constexpr std::uint32_t kQpnBase = 0x100;
 
-/// A near part whose port takes everything, and what goes through it.
+/// A near part whose port accepts everything, and the frames that go through it.
 class Custody final : custody::Outlet, Treatment {
  public:
   explicit Custody(const Workload& workload)
@@ -57,7 +57,7 @@ class Custody final : custody::Outlet, Treatment {
   std::vector<Packet> answers() { return packets(Part::answers, Side::wan); }
   std::uint64_t held() const { return near_.budget().packets; }
 
-  /// A burst is taken, and the port accepts it.
+  /// Custody takes a burst, and the port accepts it.
   void append(std::span<const Packet> burst) {
     now_ += microseconds(4);
     for (const Packet& packet : burst) {
@@ -68,7 +68,7 @@ class Custody final : custody::Outlet, Treatment {
     for (const auto& [flow, held] : staged_) near_.on_sent(*flow, held, now_);
     staged_.clear();
   }
-  /// The pseudo-ACKs of what was taken.
+  /// Makes the pseudo-ACKs for what was taken.
   void acknowledge() {
     for (custody::NearFlow& flow : flows_) near_.acknowledge(flow, now_);
   }
@@ -80,8 +80,8 @@ class Custody final : custody::Outlet, Treatment {
     }
   }
 
-  /// What came out, both ways, is what should have, nothing was refused or forgotten, and all that was answered is
-  /// gone. Throws otherwise.
+  /// Checks that the right frames came out on both sides, that nothing was refused or forgotten, and that all answered
+  /// packets are released. Throws otherwise.
   void check() {
     for (const Side out : {Side::host, Side::wan})
       for (const rte_mbuf* mbuf : sent_[static_cast<std::size_t>(out)]) {
@@ -190,7 +190,7 @@ void custody(benchmark::State& state, Timed timed) {
   }
   per_packet(state, state.iterations() * kPackets);
 }
-// Small buffers of both sizes, and the received mbuf itself.
+// For small buffers of both sizes, and for the received mbuf itself.
 BENCHMARK_CAPTURE(custody, append, Timed::append)
     ->ArgName("payload")
     ->Arg(64)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The whole engine, per packet of each workload.
+// The whole engine: the cost per packet of each workload.
 #include <rte_cycles.h>
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kInCustody = 8192;
 
-/// A chunk that kept its core.
+/// The next chunk that kept its core.
 Round::Chunk next_chunk(Session& session) {
   Round round;
   do {

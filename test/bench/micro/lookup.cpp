@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finding a packet's connection among so many.
+// Finds a packet's connection among many.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -14,7 +14,7 @@ namespace longhaul::bench {
 namespace {
 
 constexpr std::uint32_t kFirstQpn = 0x1000;
-constexpr std::uint32_t kHosts = 16;  // a side
+constexpr std::uint32_t kHosts = 16;  // on each side
 
 std::string host(int network, std::uint32_t number) {
   return "10." + std::to_string(network) + ".0." + std::to_string(1 + number % kHosts);
@@ -22,7 +22,7 @@ std::string host(int network, std::uint32_t number) {
 
 void lookup(benchmark::State& state) {
   const auto count = static_cast<std::uint32_t>(state.range(0));
-  // A table that has just room for them, and never less than a box's by default.
+  // A table with just enough room, but at least as large as a box's default.
   flow::ConnectionTable table(std::max(engine::Settings{}.max_connections, count));
   for (std::uint32_t i = 0; i < count; ++i) {
     flow::ConnectionInfo info;
@@ -30,7 +30,7 @@ void lookup(benchmark::State& state) {
     info.end(Side::wan) = {wire::IpAddress::parse(host(2, i / kHosts)), 2 * (kFirstQpn + i) + 1, 0};
     if (!table.insert(info)) state.SkipWithError("the table is full");
   }
-  // The frames are walked in order, so that what is not in the cache is the table's.
+  // The frames are walked in order, so that cache misses come from the table.
   struct Wanted {
     std::vector<std::uint8_t> bytes;
     wire::Frame frame;

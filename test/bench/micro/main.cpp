@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the hot path is made of, timed part by part (Google Benchmark), and the whole engine as a reference.
+// The parts of the hot path, timed one by one (Google Benchmark), and the whole engine as a reference.
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
@@ -13,7 +13,7 @@ namespace longhaul::bench {
 
 namespace {
 
-constexpr std::uint64_t kBesidesPools = 1ull << 30;  // those of the engine's benchmarks, tables, DPDK itself
+constexpr std::uint64_t kBesidesPools = 1ull << 30;  // the pools of the engine's benchmarks, tables, DPDK itself
 
 /// DPDK in ordinary memory, the pools of a box with its defaults, and ports.
 class Memory {

@@ -17,25 +17,25 @@
 
 namespace longhaul::bench {
 
-/// A box's pools, and ports for a device, while main() runs.
+/// A box's pools and a device's ports. They live while main() runs.
 const engine::Pools& pools();
 RingPorts& ports();
 
-/// One for each workload.
+/// Registers a benchmark for each workload.
 void register_engine_benchmarks();
 
-/// Packets a NIC hands over at once.
+/// The packets that a NIC hands over at once.
 inline constexpr std::size_t kBurst = 32;
 
-/// Times what is between begin() and end() as the iteration, and nothing else: making frames costs more than what is
-/// measured. For benchmarks with UseManualTime(). It is this thread's processor time: what the machine gives to others
-/// meanwhile does not count.
+/// Times only what is between begin() and end() as the iteration, because making frames costs more than what is
+/// measured. For benchmarks with UseManualTime(). It measures this thread's processor time, so time that the machine
+/// gives to others does not count.
 class Stopwatch {
  public:
   explicit Stopwatch(benchmark::State& state) : state_(state) {}
   void begin() { began_ = now(); }
   void end() { state_.SetIterationTime(now() - began_); }
-  /// An iteration in pieces: begin() and lap() around each, record() at the end.
+  /// For an iteration in pieces: begin() and lap() around each piece, record() at the end.
   void lap() { sum_ += now() - began_; }
   void record() {
     state_.SetIterationTime(sum_);
@@ -54,7 +54,7 @@ class Stopwatch {
   double sum_ = 0;
 };
 
-/// The numbers 0 to count-1. std::shuffle may differ between standard libraries; the figures must not.
+/// The numbers 0 to count-1, shuffled. std::shuffle may differ between standard libraries, and the figures must not.
 inline std::vector<std::uint32_t> shuffled(std::uint32_t count) {
   std::vector<std::uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0);
@@ -63,7 +63,7 @@ inline std::vector<std::uint32_t> shuffled(std::uint32_t count) {
   return order;
 }
 
-/// For iterations of many packets, `packets` in all: Google Benchmark's own column is an iteration's time.
+/// For iterations of many packets, `packets` in total: Google Benchmark's own column is the time of an iteration.
 inline void per_packet(benchmark::State& state, std::uint64_t packets) {
   state.SetItemsProcessed(static_cast<std::int64_t>(packets));
   state.counters["per_packet"] =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What several workers cost beside their engines: the home's look at each frame, the way over the ring, and that the
-// frame comes from another core's cache.
+// What several workers cost besides their engines: the home's look at each frame, the way over the ring, and the fetch
+// of the frame from another core's cache.
 #include <rte_mbuf.h>
 #include <sched.h>
 
@@ -25,14 +25,14 @@ namespace {
 
 constexpr std::uint32_t kConnections = 64;
 constexpr std::uint32_t kPayload = 512;
-// All that a ring takes, and more than the second-level cache holds, as when they come from a NIC.
+// As many as a ring takes, and more than the second-level cache holds, as with frames from a NIC.
 constexpr std::uint32_t kPackets = 31 * steer::Spreader::kBurst;
 static_assert(kPackets <= steer::HandOverRings::kFrames);
 
-/// Two workers, and connections of two hosts that are at home with one of them.
+/// Two workers, and connections between two hosts. One worker is their home.
 class Spread {
  public:
-  /// `handed`: the other worker owns them.
+  /// `handed`: the other worker owns the connections.
   explicit Spread(bool handed) : shown_(steer::make_shown_pool(-1)), rings_(2) {
     for (std::uint32_t n = 0; n < kConnections; ++n) {
       flows_.push_back({n, "10.1.0.1", "10.2.0.1", 0x100 + n, 0x10000 + n, 1000 * n});
@@ -79,21 +79,21 @@ class Spread {
     for (std::uint32_t i = 0; i < kPackets; ++i)
       frames_.push_back(make(i * 7 % kConnections, (round_ * 1000 + i) & wire::kPsnMask));
   }
-  /// All of them, burst by burst.
+  /// Passes all frames through the home, burst by burst.
   void at_home(Side side = Side::host) {
     for (std::size_t i = 0; i < frames_.size(); i += steer::Spreader::kBurst) {
       const auto count = static_cast<std::uint16_t>(std::min<std::size_t>(frames_.size() - i, steer::Spreader::kBurst));
       kept_ += workers_[home_]->keep(side, frames_.data() + i, count, seconds(1000));
     }
   }
-  /// Takes and frees what was handed over. Returns how many frames.
+  /// Takes and frees the frames that were handed over. Returns how many there were.
   std::uint32_t at_owner(Stopwatch* watch = nullptr) {
     std::uint32_t all = 0;
     for (;;) {
       steer::Received received;
       if (watch != nullptr) watch->begin();
       const std::uint16_t count = workers_[1 - home_]->take(home_, received, seconds(1000));
-      // What an engine reads first of each.
+      // Reads what an engine reads first in each frame.
       for (const auto& burst : received.bursts)
         for (std::uint16_t i = 0; i < burst.count; ++i) read(burst.frames[i]);
       if (watch != nullptr) watch->lap();
@@ -124,7 +124,7 @@ class Spread {
     benchmark::DoNotOptimize(status);
   }
   void free_kept() {
-    // Those of each burst are in its front: a test keeps all or none.
+    // Kept frames are at the front of each burst: a test keeps all or none.
     if (kept_ > 0) rte_pktmbuf_free_bulk(frames_.data(), kept_);
     kept_ = 0;
     frames_.clear();
@@ -157,7 +157,7 @@ void home(benchmark::State& state) {
 }
 BENCHMARK(home)->Name("spread/home")->ArgName("handed_over")->Arg(0)->Arg(1)->UseManualTime();
 
-/// Runs `work` on one of the processors `others`, if there are any.
+/// Runs `work` on one of the processors in `others`, if there are any.
 template <typename Work>
 void elsewhere(const cpu_set_t& others, Work work) {
   std::thread([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Timers of many flows: one is set, and the first is due and set again.
+// Timers of many flows: one is set, or the first one is due and is set again.
 #include "base/time.hpp"
 #include "engine/timer_wheel.hpp"
 #include "test/bench/micro/micro.hpp"
@@ -10,14 +10,14 @@ namespace {
 
 constexpr Duration kStep = microseconds(1);
 
-/// All set, each a little after the one before, within what a round trip's spread may be.
+/// All timers set, each a little later than the one before, within the possible spread of a round trip.
 engine::TimerWheel all_set(std::uint32_t count, Time now) {
   engine::TimerWheel timers(count);
   for (const std::uint32_t id : shuffled(count)) timers.set(id, now + milliseconds(10) + id * kStep);
   return timers;
 }
 
-/// Any timer, to a deadline behind all others, and a look whether one is due, which none is.
+/// Sets any timer to a deadline after all others, and looks for a timer that is due. None is.
 void set_timer(benchmark::State& state) {
   const auto count = static_cast<std::uint32_t>(state.range(0));
   Time now = seconds(1000);
@@ -32,7 +32,7 @@ void set_timer(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
-/// The first is due; it goes behind all others.
+/// The first timer is due, and is set after all others.
 void expire_timer(benchmark::State& state) {
   const auto count = static_cast<std::uint32_t>(state.range(0));
   Time now = seconds(1000);

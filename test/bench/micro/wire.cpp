@@ -14,7 +14,7 @@ namespace longhaul::bench {
 
 namespace {
 
-/// `count` frames of `size` bytes of payload, each with its own, in mbufs as they come from a port.
+/// `count` frames with different payloads of `size` bytes, in mbufs as they come from a port.
 class Frames {
  public:
   Frames(std::size_t count, std::uint32_t size, std::uint8_t opcode, bool ipv6 = false) {
@@ -52,7 +52,7 @@ class Frames {
   std::vector<rte_mbuf*> mbufs_;
 };
 
-// Frames that stay in the first-level cache, and as many as a NIC's ring has.
+// As many frames as stay in the first-level cache, and as many as a NIC's ring has.
 constexpr std::int64_t kHot = 256;
 constexpr std::int64_t kRing = 4096;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a box says that it needs, against arithmetic by hand and against what it then takes.
+// What a box says that it needs, compared with arithmetic by hand and with what it then takes.
 #include <malloc.h>
 #include <rte_malloc.h>
 
@@ -66,22 +66,23 @@ TEST_CASE("30 ms of 100 Gbit/s: each class of buffers holds all of it in the wor
   const CustodyPromise promise{375'000'000, 1024};
   const auto needs = buffers_needed(promise, classes);
   REQUIRE(needs.size() == 3);
-  CHECK(needs[0].least_frame == 0);  // nothing of 1024 bytes goes there
+  CHECK(needs[0].least_frame == 0);  // no frame of 1024 bytes goes there
   CHECK(needs[0].buffers == 4096);
   CHECK(needs[1].least_frame == 1024);
   CHECK(needs[1].buffers == 366'211);  // 366,210 frames of 1024 bytes are 374,999,040
   CHECK(needs[2].least_frame == 1281);
-  // Half of the receive buffers may hold small frames: 162,690 of 1024 bytes are 166,594,560, and as many of 1281 are
-  // 208,405,890 in the rest, 375,000,450 together. One small frame less: 374,999,426.
+  // Half of the receive buffers may hold small frames. 162,690 frames of 1024 bytes are 166,594,560 bytes; the same
+  // number of frames of 1281 bytes in the rest are 208,405,890; together 375,000,450. With one small frame less:
+  // 374,999,426.
   CHECK(needs[2].buffers == 2 * 162'690 + 8192);
 
-  // Smaller frames: the class that they go into decides.
+  // For smaller frames, the class that they go into decides.
   CHECK(buffers_needed({375'000'000, 128}, classes)[0].buffers == 2'929'688 + 4096);  // 2,929,687.5
   CHECK(buffers_needed({375'000'000, 128}, classes)[1].buffers == 1'459'144);         // of 257 bytes: 1,459,143.97
-  // Only frames of a full path MTU of 4096: 91,552.7 of them.
+  // Only frames of the full path MTU of 4096: 91,552.7 of them.
   CHECK(buffers_needed({375'000'000, 4096}, classes)[1].buffers == 0);
   CHECK(buffers_needed({375'000'000, 4096}, classes)[2].buffers == 91'553 + 8192);
-  // Nothing promised: the reserves.
+  // If nothing is promised, the reserves.
   CHECK(buffers_needed({}, classes)[2].buffers == 8192);
 }
 
@@ -126,7 +127,7 @@ TEST_CASE("several workers: their tables, the owners of connections at each home
   CHECK(three.dpdk_bytes() == 2 * engine::Pools::bytes_needed(pools) + three.dpdk_bytes_of_tables());
   CHECK(bytes_of(three.ordinary, "exchanges under way") == 3 * bytes_of(one.ordinary, "exchanges under way"));
   CHECK(bytes_of(three.file, "restart record") == 3 * bytes_of(one.file, "restart record"));
-  // Each of three homes has room for all 3000: as much as an engine's table for as many.
+  // Each of three homes has room for all 3000, as much as an engine's table for 3000 connections.
   engine::Settings all;
   all.max_connections = 3000;
   CHECK(bytes_of(three.dpdk, "owners, by frame") ==
@@ -135,7 +136,7 @@ TEST_CASE("several workers: their tables, the owners of connections at each home
   CHECK(three.bytes_per_connection == one.bytes_per_connection);
 }
 
-// The allocators of the sanitizers count otherwise.
+// The sanitizers' allocators count differently.
 #if !defined(__SANITIZE_ADDRESS__)
 
 TEST_CASE("tables for 65,536 connections take what the plan says, up to a quarter less", "[memory]") {
@@ -154,7 +155,7 @@ TEST_CASE("tables for 65,536 connections take what the plan says, up to a quarte
   const std::uint64_t at_start = bytes_of(plan.ordinary, "connections") + bytes_of(plan.ordinary, "candidates");
   CHECK(heap_taken <= at_start * 21 / 20);
   CHECK(heap_taken >= at_start * 3 / 4);
-  // About a kilobyte each.
+  // About a kilobyte per connection.
   CHECK(plan.bytes_per_connection > 900);
   CHECK(plan.bytes_per_connection < 1700);
 }

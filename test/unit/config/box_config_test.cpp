@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is right is read, and what is not is refused with file, line, column and words that help.
+// A valid configuration is read. An invalid one is refused with file, line, column and words that help.
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -30,7 +30,7 @@ TEST_CASE("the examples in config/ are valid") {
   CHECK(line.link.directions[0].delay == milliseconds(5));
   CHECK(line.link.directions[1].delay == milliseconds(5));
 
-  // It says that it shows the defaults.
+  // This file says that it shows the defaults.
   const BoxConfig full = load_box(root + "box-100g.yaml");
   const engine::Settings defaults;
   CHECK(full.engine.custody_box_bytes == defaults.custody_box_bytes);
@@ -112,7 +112,7 @@ TEST_CASE("custody is promised by rate and round trip, or by bytes and a smalles
   CHECK(config.pools.frames == 91'553 + config.pools.frames_reserve);
   CHECK(config.pools.small_frames == engine::PoolPlan().small_frames);
 
-  // A rate of its own goes before wan_rate; what is named and is enough stays.
+  // custody.rate wins over wan_rate. A key that is given and large enough keeps its value.
   const BoxConfig named = box_of(
       "wan_rate: 100Gbps\ncustody: {round_trip: 30ms, rate: 10Gbps, least_frame: 4KiB, mbufs: 10000, box_limit: 64MiB, "
       "flow_limit: 1MiB}");
@@ -132,13 +132,13 @@ TEST_CASE("with several workers each holds its whole share of what is promised")
   CHECK(three.promise.bytes == 12'500'000);
   CHECK(three.engine.custody_box_bytes == 3 * 4'166'667);
   CHECK(three.engine.custody_flow_bytes == 4'166'667);
-  CHECK(three.engine.custody_mbufs == 3 * 1018);  // 1017.3 of 4096 bytes each
+  CHECK(three.engine.custody_mbufs == 3 * 1018);  // 1017.3 packets of 4096 bytes each
   CHECK(three.pools.frames == 3 * 1018 + three.pools.frames_reserve);
-  // What lies in the caches of others is not there for custody.
+  // Buffers in the caches of other workers are not available for custody.
   const BoxConfig small = box_of("cores: [0, 1, 2]\ncustody: {round_trip: 30ms, rate: 100Gbps, least_frame: 1KiB}");
   CHECK(small.pools.small_frames == 3 * 122'071 + 3 * engine::Pools::kKeptByWorker);  // 125,000,000 / 1024 = 122,070.3
   CHECK(box_of("custody: {round_trip: 30ms, rate: 100Gbps, least_frame: 1KiB}").pools.small_frames == 366'211);
-  // box_limit that three cannot share evenly: they hold what is left.
+  // A box_limit that three workers cannot share evenly: they hold the largest even part.
   CHECK(box_of("cores: [0, 1, 2]\ncustody: {box_limit: 64MiB, least_frame: 4KiB}").promise.bytes == (64u << 20) - 1);
   CHECK(box_of("mtu: 4096\ncustody: {box_limit: 64MiB, least_frame: 4118B}").promise.least_frame == 4118);  // two tags
 }
@@ -164,7 +164,7 @@ TEST_CASE("a box has a worker for each of its cores") {
   CHECK(three.process.more_cores == std::vector<unsigned>{4, 7});
   CHECK_FALSE(three.spread_connections);
   CHECK(three.engine.custody_flow_bytes <= 100u << 20);
-  // Each has queues of its own, which hold buffers.
+  // Each worker has queues of its own, which hold buffers.
   CHECK(three.pools.frames - one.pools.frames == 2 * (one.pools.frames - one.engine.custody_mbufs));
 }
 
@@ -268,7 +268,7 @@ TEST_CASE("errors of the ports") {
   CHECK_THROWS_WITH(read(""), "f: is empty");
   CHECK_THROWS_WITH(read("a"), Catch::Contains("expected a mapping of name, ports"));
   CHECK_THROWS_WITH(read("a: 1\n---\nb: 2"), Catch::Contains("f:2:1: expected one document, got more"));
-  // yaml-cpp finds empty documents there for ever.
+  // yaml-cpp would find empty documents there without end.
   CHECK_THROWS_WITH(read(","), Catch::Contains("f:1:1: expected one document, got more"));
   CHECK_THROWS_WITH(read("a: 1\n,"), Catch::Contains("f:2:1: "));
   CHECK_THROWS_WITH(load_box("/nonexistent/box.yaml"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of keys knows every key of the configuration, and tells what a change is.
+// The table of keys knows every key of the configuration, and says what a change is.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ TEST_CASE("a change is named by its key, and whether a running box can take it o
         Keys{"name!", "core!", "mtu!", "connections!"});
   CHECK(changed("control: {socket: /run/a.sock}\n", "control: {socket: /run/b.sock, mode: \"0600\"}\n") ==
         Keys{"control.socket!", "control.mode!"});
-  // What a promise sizes is named too.
+  // Keys whose values follow from a promise are named too.
   const Keys promised = changed("", "custody: {round_trip: 10ms, rate: 100Gbps}\n");
   CHECK(std::find(promised.begin(), promised.end(), "custody.round_trip!") != promised.end());
   CHECK(std::find(promised.begin(), promised.end(), "custody.mbufs!") != promised.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a link's configuration says of its directions and of single frames.
+// What a link's configuration says about its directions and about single frames.
 #include <catch2/catch.hpp>
 
 #include <string>

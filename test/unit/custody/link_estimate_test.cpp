@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is believed of a link, against a link that is known: a first-in first-out queue before a line.
+// The estimate of a link, compared with a known link: a first-in first-out queue before a line.
 #include "custody/link_estimate.hpp"
 
 #include <algorithm>
@@ -13,19 +13,19 @@ namespace {
 
 constexpr std::uint64_t kFrame = 1250;
 
-/// Frames of one size are sent to it at a steady rate. Each answer comes when its frame has been carried there and
-/// back.
+/// Gets frames of one size at a steady rate. Each answer comes when its frame has crossed the link and the answer has
+/// come back.
 class Link {
  public:
   double rate = 1e9;  ///< bits per second
   Duration round_trip = milliseconds(2);
-  std::uint64_t queue = 1 << 30;  ///< bytes; what finds it full is lost, and nobody hears of it
+  std::uint64_t queue = 1 << 30;  ///< bytes; a frame that finds it full is lost without notice
   double back_bps = 0;            ///< comes from the other side
-  Duration slow = 0;              ///< each other answer comes so much later: its responder's fault
+  Duration slow = 0;              ///< every second answer comes this much later: its responder is slow
   LinkEstimate estimate;
   Time now = seconds(1);
 
-  /// At `offered` bits per second, or as fast as the estimate allows if that is less.
+  /// Sends at `offered` bits per second, or as fast as the estimate allows if that is less.
   void send(double offered, Duration time) {
     const Time end = now + time;
     for (; now < end; now += microseconds(1)) {
@@ -45,7 +45,7 @@ class Link {
     free_at_ = std::max(free_at_, static_cast<double>(now)) + static_cast<double>(time);
   }
 
-  /// Answers that come meanwhile are heard at its end, one each 2 us.
+  /// Answers that come meanwhile are heard afterwards, one every 2 us.
   void be_deaf(Duration time) { hears_at_ = now + time; }
 
   /// Bits per second.
@@ -96,7 +96,7 @@ TEST_CASE("a full link's rate and round trip are found, and its queue is emptied
   CHECK(link.believed() == Approx(link.rate).epsilon(0.03));
   link.send(2 * link.rate, 40 * round);
   CHECK(link.believed() == Approx(link.rate).epsilon(0.05));
-  // What a probe of a quarter more has left at most, and a little.
+  // At most what a probe of a quarter more has left, and a little.
   CHECK(link.queued_seconds() * 1e9 < 0.6 * static_cast<double>(round));
   const double alone = static_cast<double>(link.round_trip) + kFrame * 8e9 / link.rate;
   CHECK(static_cast<double>(link.estimate.rtt().minimum()) == Approx(alone).epsilon(0.02));
@@ -152,7 +152,7 @@ TEST_CASE("a rate that nothing has come near to is forgotten after ten seconds",
 }
 
 TEST_CASE("as much as comes back is carried there as well", "[custody][link]") {
-  // A full way back delays all answers, more and more.
+  // If the way back is full, all answers come later and later.
   Link link;
   link.rate = 3e8;
   link.back_bps = 1e9;
@@ -165,7 +165,7 @@ TEST_CASE("where the link has lost something a rate that is too high is not beli
   link.send(1.2e9, milliseconds(20));
   const double before = link.believed();
   CHECK(before == Approx(1e9).epsilon(0.03));
-  link.queue = 100'000;  // what is lost was sent, too
+  link.queue = 100'000;  // lost frames were sent, too
   for (int i = 0; i < 20; ++i) {
     link.estimate.on_loss(link.now);
     link.send(1e10, milliseconds(1));

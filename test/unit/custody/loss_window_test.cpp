@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many packets a path with losses has under way: figures by hand, and what the header says of random losses.
+// How many packets a path with losses has under way: figures by hand, and what the header says about random losses.
 #include "custody/loss_window.hpp"
 
 #include <algorithm>
@@ -70,13 +70,13 @@ TEST_CASE("with random losses the window cuts off about one run in twenty", "[cu
   double within = 0;
   for (unsigned i = 0; i < kRuns; ++i) {
     const unsigned packets = run(random);
-    // Of a run that is sent at once, what lies beyond the window waits for a round trip.
+    // If a whole run is sent at once, the part beyond the window waits for a round trip.
     delivered += packets;
     within += static_cast<double>(std::min<std::uint64_t>(packets, window.packets()));
     deliver(window, packets);
     window.on_loss();
   }
-  // 1 - 1/e^3 = 0.950 were the average exact; it rests on a few runs only.
+  // 1 - 1/e^3 = 0.950 if the average were exact, but it rests on a few runs only.
   CHECK(within / delivered > 0.85);
   CHECK(within / delivered < 0.96);
 }

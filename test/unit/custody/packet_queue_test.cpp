@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The queue of custody beside a plain list of the same packets: after each step all that the queue says must agree.
+// The queue of custody next to a plain list of the same packets. After each step both must agree in everything.
 #include "custody/packet_queue.hpp"
 
 #include <rapidcheck.h>
@@ -24,7 +24,7 @@ struct Free {
 };
 using Buffer = std::unique_ptr<rte_mbuf, Free>;
 
-// The queue needs the header of an mbuf and its private area, and no pool.
+// The queue needs an mbuf's header and private area, but no pool.
 Buffer make_buffer() {
   void* room = std::aligned_alloc(RTE_CACHE_LINE_MIN_SIZE, sizeof(rte_mbuf) + custody::kMbufPrivateSize);
   if (room == nullptr) throw std::bad_alloc();
@@ -33,7 +33,7 @@ Buffer make_buffer() {
   return buffer;
 }
 
-/// A packet as the list knows it. PSNs are counted on here and never wrap.
+/// A packet as the list knows it. PSNs count up here and never wrap.
 struct Listed {
   rte_mbuf* mbuf;
   std::uint64_t psn;
@@ -57,7 +57,7 @@ void showValue(const Step& step, std::ostream& out) {
   out << kNames[static_cast<std::size_t>(step.action)] << ' ' << step.number;
 }
 
-/// The queue and the list, changed alike.
+/// The queue and the list, changed in the same way.
 class Both {
  public:
   explicit Both(std::uint32_t first_psn) : first_psn_(first_psn) {}
@@ -132,7 +132,7 @@ class Both {
  private:
   std::uint32_t on_circle(std::uint64_t psn) const { return static_cast<std::uint32_t>((first_psn_ + psn) % kPsns); }
 
-  // Every third wants a response, and a READ has several PSNs; here and there a PSN is missing.
+  // Every third packet wants a response, and a READ has several PSNs. Here and there a PSN is missing.
   void append(unsigned number) {
     Listed packet;
     buffers_.push_back(make_buffer());
@@ -180,7 +180,7 @@ class Both {
     RC_ASSERT(queue_.find(on_circle(psn)) == expected);
   }
 
-  // What was never sent goes.
+  // Removes the packets that were never sent.
   void cut() {
     rte_mbuf* cut = queue_.cut_after(ever_sent_ == 0 ? nullptr : list_[ever_sent_ - 1].mbuf);
     for (std::size_t i = ever_sent_; i < list_.size(); ++i) {
@@ -197,7 +197,7 @@ class Both {
   PacketQueue queue_;
   std::deque<Listed> list_;
   std::size_t unsent_ = 0;     // how many packets of the list stand before the cursor
-  std::size_t examined_ = 0;   // the same
+  std::size_t examined_ = 0;   // how many packets of the list were examined
   std::size_t ever_sent_ = 0;  // how many were sent at least once
   std::uint64_t next_psn_ = 0;
   std::uint32_t first_psn_;

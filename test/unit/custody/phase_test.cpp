@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The life of a flow: the lines at the head of custody/phase.hpp say what its table says, and the table makes sense.
+// The life of a flow: the lines at the head of custody/phase.hpp agree with its table, and the table makes sense.
 #include "custody/phase.hpp"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ using namespace longhaul::custody;
 
 namespace {
 
-// As they are written in the source; -Wswitch finds one that is missing here.
+// The names as the source spells them. -Wswitch finds a phase that is missing here.
 std::string written(Phase phase) {
 #define NAME(name)  \
   case Phase::name: \

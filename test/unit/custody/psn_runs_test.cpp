@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The runs of PSNs of a doubt: they may say too much, never too little, wherever on the circle they lie.
+// The runs of PSNs of a doubt: they may say too much, but never too little, wherever on the circle they lie.
 #include "custody/psn_runs.hpp"
 
 #include <catch2/catch.hpp>
@@ -21,7 +21,7 @@ void add(PsnRuns& runs, std::uint32_t low, std::uint32_t end) { runs.add(low, en
 }  // namespace
 
 TEST_CASE("runs that touch or overlap become one, others stay apart", "[psn_runs]") {
-  // The last of them lies across the end of the circle.
+  // With the last base, the runs lie across the end of the circle.
   const std::uint32_t base = GENERATE(0u, 1000u, 0x7ffff8u, 0xfffff8u);
   const auto at = [base](std::uint32_t offset) { return psn_add(base, offset); };
   PsnRuns runs;
@@ -43,10 +43,10 @@ TEST_CASE("runs that touch or overlap become one, others stay apart", "[psn_runs
   CHECK(runs.top_from(at(0)) == at(12));
   CHECK(runs.top_from(at(13)) == at(13));
 
-  add(runs, at(4), at(6));  // touches one
+  add(runs, at(4), at(6));  // touches one run
   CHECK(runs.has(at(5)));
   CHECK_FALSE(runs.touches(at(7)));
-  add(runs, at(5), at(11));  // joins both
+  add(runs, at(5), at(11));  // joins both runs
   for (std::uint32_t offset = 2; offset < 12; ++offset) CHECK(runs.has(at(offset)));
   CHECK_FALSE(runs.has(at(1)));
   CHECK(runs.top_from(at(2)) == at(12));
@@ -80,7 +80,7 @@ TEST_CASE("at random: whatever was added is there, in order, and nothing before 
     const auto below = [&random](std::uint32_t n) {
       return std::uniform_int_distribution<std::uint32_t>(0, n - 1)(random);
     };
-    // Narrow ones meet often, wide ones run out of places.
+    // Narrow ranges overlap often. Wide ranges run out of places.
     const std::uint32_t width = 1 + (seed % 2 == 0 ? below(60) : below(2000));
     const std::uint32_t base = below(3) == 0 ? 0x1000000 - below(width) - 1 : below(0x1000000);
     PsnRuns runs;
@@ -99,7 +99,7 @@ TEST_CASE("at random: whatever was added is there, in order, and nothing before 
           if (!has) FAIL(offset << " was added and is not there");
           ++exact;
         } else if (has) {
-          // Only where places ran out: between two that were added.
+          // Happens only if places ran out, and only between two added PSNs.
           ++joined;
           if (offset < *added.begin() || offset > *added.rbegin()) FAIL(offset << " was not added");
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is remembered of requests that may be another life's: too much, never too little.
+// The memory of requests that may be another life's: it may hold too much, but never too little.
 #include "custody/recent_requests.hpp"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ TEST_CASE("a READ is where it begins and where it may end, whatever the path MTU
   RecentRequests requests;
   REQUIRE(requests.add_read(at(10), 8193, seconds(100), seconds(1)));
   CHECK(requests.lowest() == at(10));
-  const std::vector<std::uint32_t> responses{33, 17, 9, 5, 3};  // of 256 to 4096 bytes
+  const std::vector<std::uint32_t> responses{33, 17, 9, 5, 3};  // packets, for path MTUs of 256 to 4096 bytes
   for (std::uint32_t offset = 0; offset < 60; ++offset) {
     const bool may_end = std::find(responses.begin(), responses.end(), offset - 10) != responses.end();
     CAPTURE(offset);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One slot of the restart record: what it says, and that a kill at any instruction leaves it right.
+// One slot of the restart record: what it says, and that it stays right if a kill comes at any instruction.
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -51,8 +51,8 @@ class SharedSlot {
   void* memory_;
 };
 
-/// Runs `work` in a process of its own and looks after each of its instructions: any of them could have been its last.
-/// Returns how many there were.
+/// Runs `work` in a process of its own, and calls `look` after each instruction, because any of them could have been
+/// the last. Returns the number of instructions.
 unsigned at_every_instruction(const std::function<void()>& work, const std::function<void()>& look) {
   const pid_t child = fork();
   REQUIRE(child >= 0);
@@ -95,7 +95,7 @@ TEST_CASE("a slot says what was written into it", "[restart]") {
   CHECK(slot.owed_bytes() == 300);
   CHECK(slot.promised().h == 0xffffff);
   CHECK(slot.promised().msn_h == 0xfffffe);
-  slot.answered(450);  // beyond what was promised
+  slot.answered(450);  // more than was promised
   CHECK(slot.state() == State::settled);
   CHECK(slot.owed_bytes() == 0);
   slot.clear();

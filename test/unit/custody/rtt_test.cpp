@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The round trip as RFC 6298, section 2, says: SRTT, RTTVAR and RTO computed by hand and in floating point.
+// The round trip as in RFC 6298, section 2: SRTT, RTTVAR and RTO computed by hand and in floating point.
 #include "custody/rtt.hpp"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ TEST_CASE("RFC 6298 in floating point, over a path whose round trip wanders", "[
       rttvar = i == 0 ? r / 2 : 0.75 * rttvar + 0.25 * std::abs(srtt - r);
       srtt = i == 0 ? r : 0.875 * srtt + 0.125 * r;
       rtt.sample(sample, seconds(1) + i * milliseconds(1));
-      // Integers lose less than 2 ns a step, of which an eighth or a quarter fades with each.
+      // Integers lose less than 2 ns a step. An eighth or a quarter of the loss fades with each step.
       CHECK(std::abs(static_cast<double>(rtt.smoothed()) - srtt) < 20);
       CHECK(std::abs(static_cast<double>(timeout(rtt)) - (srtt + std::max(4 * rttvar, srtt / 4))) < 100);
     }
@@ -60,7 +60,7 @@ TEST_CASE("RFC 6298 in floating point, over a path whose round trip wanders", "[
 
 TEST_CASE("a steady path keeps a margin of a quarter, and the timeout its bounds", "[custody][rtt]") {
   RttEstimator rtt;
-  CHECK(rtt.timeout(milliseconds(70), milliseconds(100), seconds(1)) == milliseconds(70));  // nothing is known
+  CHECK(rtt.timeout(milliseconds(70), milliseconds(100), seconds(1)) == milliseconds(70));  // no round trip is known
   for (unsigned i = 0; i < 200; ++i) rtt.sample(milliseconds(40), seconds(1) + i * milliseconds(40));
   CHECK(timeout(rtt) == milliseconds(50));
   CHECK(rtt.timeout(0, milliseconds(60), seconds(1)) == milliseconds(60));
@@ -81,7 +81,7 @@ TEST_CASE("the least round trip is that of the last ten to twenty seconds", "[cu
   };
   const Time begin = seconds(100);
   for (Time now = begin; now < begin + seconds(200); now += kGap) {
-    // The path gets longer after a minute and a half, and shorter again.
+    // The path gets longer after a minute and a half, and shorter again a minute later.
     const Time since = now - begin;
     const Duration path = since > seconds(90) && since < seconds(150) ? milliseconds(30) : milliseconds(10);
     const Duration queued = std::uniform_int_distribution<Duration>(0, milliseconds(20))(random);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many bytes may be unanswered: twice what a path delivers in its round trip, by hand.
+// How many bytes may be unanswered: twice what a path delivers in a round trip, computed by hand.
 #include "custody/window.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Path {
   Time now = kBegin;
 
   Path() { window.on_delivered(0, kRtt, now); }
-  /// A round trip in which so many bytes are answered.
+  /// A round trip in which `bytes` are answered.
   void round(std::uint64_t bytes, bool limited) {
     if (limited) window.on_limited();
     window.on_delivered(delivered += bytes, kRtt, now += kRtt);
@@ -36,11 +36,11 @@ struct Path {
 TEST_CASE("until a round is over the window is the initial one, and never less", "[custody][window]") {
   UnansweredWindow window;
   CHECK(window.bytes(kInitial, kBegin) == kInitial);
-  // Without a round trip nothing is known.
+  // Without a round trip time nothing is known.
   window.on_delivered(0, 0, kBegin);
   window.on_delivered(10'000'000, 0, kBegin + seconds(1));
   CHECK(window.bytes(kInitial, kBegin + seconds(1)) == kInitial);
-  // A round begins when the round trip is known: what was answered before does not count.
+  // A round begins when the round trip time is known. Bytes that were answered before do not count.
   window.on_delivered(20'000'000, kRtt, kBegin + seconds(2));
   CHECK(window.bytes(kInitial, kBegin + seconds(2)) == kInitial);
   Path path;
@@ -52,7 +52,7 @@ TEST_CASE("until a round is over the window is the initial one, and never less",
 
 TEST_CASE("twice what was answered in a round trip", "[custody][window]") {
   UnansweredWindow window;
-  window.on_delivered(5'000'000, kRtt, kBegin);  // what came before does not count
+  window.on_delivered(5'000'000, kRtt, kBegin);  // bytes answered before do not count
   window.on_delivered(5'900'000, kRtt, kBegin + milliseconds(9));
   CHECK(window.bytes(kInitial, kBegin + milliseconds(9)) == kInitial);
   // 1 Gbit/s over 10 ms are 1,250,000 bytes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Captures as files: both formats, what cannot be used, and what is written.
+// Captures as files: both formats, unusable files, and what is written.
 #include <catch2/catch.hpp>
 
 #include <unistd.h>

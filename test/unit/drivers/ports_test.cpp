@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ports in memory, what ports can carry, what starts them, and their clock.
+// Ports in memory, what they can carry, what starts them, and their clock.
 #include <catch2/catch.hpp>
 
 #include <array>
@@ -33,7 +33,7 @@ TEST_CASE("a wire in memory carries frames both ways and refuses when full") {
     rte_pktmbuf_free(frames[4]);
     CHECK(near->describe() == "wire near end");
   }
-  CHECK(pool.used() == 0);  // what still lay in the wire went with it
+  CHECK(pool.used() == 0);  // frames that were still in the wire went with it
 }
 
 TEST_CASE("both ports must carry the MTU") {

@@ -34,7 +34,7 @@ TEST_CASE("a NIC is asked to hash by addresses alone, by ports too only where it
   CHECK(only_ipv4.without_ipv6);
   CHECK_FALSE(only_ipv4.without_ipv4);
 
-  // Nothing that RoCE frames are: several queues would be one queue.
+  // No field that RoCE frames have: all frames would go to one queue.
   CHECK(receive_hash(rest | RTE_ETH_RSS_TCP).fields == 0);
   CHECK(receive_hash(0).fields == 0);
 }

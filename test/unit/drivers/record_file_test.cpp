@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The file of the restart record: made, found again, refused with words that help.
+// The file of the restart record: it is made, found again, or refused with words that help.
 #include <catch2/catch.hpp>
 
 #include <sys/stat.h>

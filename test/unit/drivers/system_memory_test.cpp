@@ -80,11 +80,11 @@ TEST_CASE("a shortage is told with what is needed, what there is, and the comman
   CHECK(shortage(with_pages(512, 512), 1024 * kMiB + 1, true) ==
         "1025 MiB of hugepages are needed, 1024 MiB are free. Reserve them: echo 513 > "
         "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages (for a lab, `hugepages: false` takes ordinary memory)");
-  // Somebody else uses 500 of them.
+  // Another process uses 500 of them.
   CHECK_THAT(shortage(with_pages(512, 12), 1024 * kMiB, true),
              Catch::Contains("24 MiB are free. Reserve them: echo 1012"));
   CHECK_THAT(shortage(with_pages(0, 0), 100 * kMiB, true), Catch::Contains("0 MiB are free. Reserve them: echo 50 >"));
-  // A machine with pages of 1 GiB gets more of these.
+  // On a machine with pages of 1 GiB, more of those are reserved.
   SystemMemory large = with_pages(0, 0);
   large.hugepages[1] = {1024 * kMiB, 4, 4};
   CHECK_THAT(shortage(large, 4097 * kMiB, true),
@@ -110,7 +110,7 @@ TEST_CASE("what cannot be read is empty, and throws nothing") {
   const FakeRoot root;
   root.write("/sys/inner/file", " word more \n\n");
   CHECK(text_in(root.path + "/sys/inner/file") == "word more");
-  CHECK(text_in(root.path + "/sys/inner").empty());  // opens, and cannot be read
+  CHECK(text_in(root.path + "/sys/inner").empty());  // opens, but cannot be read
   CHECK(text_in(root.path + "/none").empty());
   CHECK_FALSE(number_in(root.path + "/sys/inner/file"));
   CHECK(names_in(root.path + "/none").empty());

@@ -130,7 +130,7 @@ TEST_CASE("the READ's tail replaces the custody copy: a resend asks for no more"
   rig.connect_confirmed(pair);
   rig.host_sends({pair.write(101), pair.read(102, 3000)});
   rig.host_sends(pair.read(103, 2000));
-  // Keep the NIC busy so that it is done with the READ's buffer.
+  // Enough frames for the NIC to be done with the READ's buffer.
   for (int i = 0; i < 120; ++i) rig.host_sends(Bytes(60, 0));
   rig.host_sends(pair.read(103, 2000));
   rig.at_wan();
@@ -144,7 +144,7 @@ TEST_CASE("an answer to a repeated READ carries the responder's MSN of now: acce
   const Pair pair;
   rig.connect_confirmed(pair);
   rig.host_sends({pair.read(101, 64), pair.write(102), pair.write(103)});
-  // The response was lost; the responder went on and says so.
+  // The response was lost. The responder's ACK shows that it went on.
   rig.wan_sends(pair.ack(103, 4));
   CHECK(rig.at_host() == Lines{"ack 103 msn 4"});
   rig.host_sends(pair.read(101, 64));
@@ -163,16 +163,16 @@ TEST_CASE("a repeat below h of what was sent lately is absorbed, and the respond
   rig.host_sends({pair.write(101), pair.write(102), pair.write(103)});
   rig.at_host();
   rig.at_wan();
-  // AckReq may differ: real stacks set it anew.
+  // AckReq may differ: real stacks set it again.
   rig.host_sends({pair.silent_write(101), pair.write(102), pair.write(103)});
-  CHECK(rig.at_host().empty());  // nothing is acknowledged anew
+  CHECK(rig.at_host().empty());  // nothing is acknowledged again
   CHECK(rig.at_wan().empty());
   CHECK(rig.count(Counter::absorbed_duplicates) == 3);
   CHECK(rig.count(Counter::flows_doubted) == 0);
   rig.wan_sends({pair.ack(102, 3), pair.ack(103, 4)});
   CHECK(rig.at_host() == Lines{"ack 102 msn 3", "ack 103 msn 4"});
   CHECK(rig.engine->custody_packets() == 0);
-  // Something new: it is not behind any more.
+  // A new request shows that the requester is not behind any more.
   rig.host_sends(pair.write(104));
   CHECK(rig.at_host() == Lines{"ack 104 msn 5"});
   rig.wan_sends(pair.ack(104, 5));
@@ -198,7 +198,7 @@ TEST_CASE("a repeat below h of what was sent longer ago than an answer takes is 
   const Pair pair;
   rig.connect_confirmed(pair);
   rig.host_sends({pair.write(101), pair.write(102), pair.write(103)});
-  rig.wait(milliseconds(40));  // the round trip is 10 ms; the timer has sent 101 again, and only that
+  rig.wait(milliseconds(40));  // the round trip is 10 ms; the timer has sent only 101 again
   rig.at_host();
   CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102!", "write_only 103!", "write_only 101!"});
   rig.host_sends({pair.write(101), pair.write(102), pair.write(103)});
@@ -217,7 +217,7 @@ TEST_CASE("a repeat followed by a new request: it is acknowledged once the respo
   rig.connect_confirmed(pair);
   rig.host_sends(pair.write(101));
   rig.at_host();
-  // Another life may have lost all before 101.
+  // Another life may have lost all packets before 101.
   rig.host_sends({pair.write(101), pair.write(102)});
   CHECK(rig.at_host().empty());
   CHECK(rig.engine->custody_packets() == 2);
@@ -265,11 +265,11 @@ TEST_CASE("a READ asked for again is not overtaken until the responder's own ACK
   rig.wan_sends(pair.ack(102, 3));
   rig.at_wan();
   rig.at_host();
-  // The response was lost between box and requester. An ACK now would say that the next one is lost too.
+  // The response was lost between box and requester. An ACK now would say that the next response is lost too.
   rig.host_sends({pair.read(101), pair.write(102), pair.write(103)});
   CHECK(rig.at_host().empty());
   CHECK(rig.at_wan() == Lines{"read 101!", "write_only 102!", "write_only 103!"});
-  // The response alone does not end the wait: it may be the last of several, the first lost.
+  // The response alone does not end the wait: it may be the last of several, and the first may be lost.
   rig.wan_sends(pair.answer("read_only", 101, 4));
   CHECK(rig.at_host() == Lines{"read_only 101"});
   rig.wan_sends({pair.ack(102, 3), pair.ack(103, 4)});
@@ -298,7 +298,7 @@ TEST_CASE("a gap that the responder has answered is not asked for", "[engine][ac
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);
-  // 101 passed unseen, on another path or before the box looked. 102 is what the responder expects.
+  // 101 passed unseen, on another path or before the box looked. The responder expects 102.
   rig.wan_sends(pair.ack(101, 2));
   rig.host_sends(pair.write(102));
   CHECK(rig.at_host() == Lines{"ack 101 msn 2"});

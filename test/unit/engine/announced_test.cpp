@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Design section 4: what ends an old connection whose QPN is announced anew, and what does not.
+// Design section 4: what ends an old connection whose QPN is announced again, and what does not.
 #include <catch2/catch.hpp>
 
 #include "support/rig.hpp"
@@ -9,7 +9,7 @@ using namespace longhaul::test;
 
 namespace {
 
-/// A REQ in B's name that names B's QPN, to a service that really listens on A: A's REP is genuine, and its QPN fresh.
+/// A REQ in B's name with B's QPN, to a service that really listens on A. A's REP is genuine, and its QPN is new.
 Pair forged_from_wan(const Pair& victim) {
   Pair forged = victim;
   forged.active = Side::wan;
@@ -37,7 +37,7 @@ void answered(Rig& rig, const Pair& pair) {
   rig.passive_sends(pair, pair.rep());
 }
 
-/// PSN 101 is acknowledged to the requester and refused by the responder; nobody has asked since.
+/// The box acknowledges PSN 101, and the responder refuses it. The requester has not asked since.
 void fail(Rig& rig, const Pair& pair) {
   rig.connect_confirmed(pair);
   rig.host_sends(pair.write(101));
@@ -75,7 +75,7 @@ TEST_CASE("a forged REQ to a real listener discards no custody", "[engine][ident
   const bool from_wan = GENERATE(true, false);
   const Pair forged = from_wan ? forged_from_wan(pair) : forged_from_host(pair);
   answered(rig, forged);
-  rig.passive_sends(forged, forged.rep());  // nobody answers it, so it comes again
+  rig.passive_sends(forged, forged.rep());  // nobody answers the REP, so it comes again
   rig.passive_sends(forged, forged.rej(other(forged.active)));
   CHECK(rig.engine->custody_packets() == 1);
   CHECK(rig.count(Counter::connections_closed) == 0);
@@ -84,7 +84,7 @@ TEST_CASE("a forged REQ to a real listener discards no custody", "[engine][ident
   rig.at_wan();
   rig.wan_sends(pair.ack(101, 2));
   CHECK(rig.engine->custody_packets() == 0);
-  // It answers still, so it lives still.
+  // B still answers, so the connection still lives.
   rig.host_sends(pair.write(102));
   rig.wan_sends(pair.ack(102, 3));
   rig.host_sends(pair.write(103));
@@ -136,7 +136,8 @@ TEST_CASE("a failed flow's own ACKs that come late do not teach it anew: its req
   Pair pair;
   pair.active = Side::wan;
   answered(rig, pair);
-  for (std::uint32_t psn = 100; psn < 106; ++psn) rig.host_sends(pair.write(psn));  // before the RTU they may be any's
+  // Before the RTU these may belong to any connection.
+  for (std::uint32_t psn = 100; psn < 106; ++psn) rig.host_sends(pair.write(psn));
   rig.wan_sends({pair.rtu(), pair.ack(100, 1)});
   REQUIRE(rig.at_host().back() == "ack 105 msn 6");
   rig.wan_sends({pair.nak(105, 5, 2), pair.ack(101, 2), pair.ack(102, 3), pair.ack(103, 4)});
@@ -153,13 +154,13 @@ TEST_CASE("the word of the active end ends the old connection: RTU, MRA or DREQ 
   const Pair pair;
   rig.connect_confirmed(pair);
   rig.host_sends(pair.write(101));
-  Pair again = forged_from_wan(pair);  // this time it is B itself
+  Pair again = forged_from_wan(pair);  // this time it really is B
   answered(rig, again);
   CHECK(rig.engine->custody_packets() == 1);
   Pair stranger = again;
   stranger.a_comm = 0xdead;
   rig.wan_sends({stranger.rtu(), stranger.dreq(Side::wan)});
-  rig.host_sends(again.rtu());           // from where the active end is not
+  rig.host_sends(again.rtu());           // from the side where the active end is not
   rig.wan_sends(again.drep(Side::wan));  // hosts answer DREQs of exchanges that they do not know
   CHECK(rig.engine->custody_packets() == 1);
   const unsigned which = GENERATE(0u, 1u, 2u);
@@ -206,7 +207,7 @@ TEST_CASE("learned by the RTU only: nothing is acknowledged before a real answer
   Pair again = forged_from_wan(pair);
   again.a_qpn = pair.a_qpn;
   answered(rig, again);
-  rig.host_sends(again.write(7000));  // the RTU was overtaken
+  rig.host_sends(again.write(7000));  // this request overtook the RTU
   rig.wan_sends(again.rtu());
   rig.at_host();
   rig.at_wan();
@@ -312,7 +313,7 @@ TEST_CASE("another REP for an answered REQ is of another connection", "[engine][
   again.a_psn = pair.active == Side::host ? 9000 : pair.a_psn;
   rig.active_sends(again, again.req());
   rig.passive_sends(again, again.rep());
-  // The responder's own REP is its word; ours is not.
+  // The responder's own REP is proof; our host's REP is not.
   CHECK(rig.engine->custody_packets() == (pair.active == Side::host ? 0u : 1u));
   rig.active_sends(again, again.rtu());
   CHECK(rig.engine->custody_packets() == 0);
@@ -324,9 +325,9 @@ TEST_CASE("a REQ forged for a connection that nobody knows yet swallows nothing,
   auto settings = small_settings();
   settings.confirm = engine::Confirm::cm;
   Rig rig(settings);
-  const Pair victim;  // set up before the box
+  const Pair victim;  // set up before the box started
   Pair forged = forged_from_wan(victim);
-  forged.a_psn = victim.a_psn;  // many stacks begin at a PSN that everybody knows
+  forged.a_psn = victim.a_psn;  // many stacks begin at a well-known PSN
   answered(rig, forged);
   REQUIRE(rig.count(Counter::connections_learned) == 1);
   rig.at_host();
@@ -347,7 +348,7 @@ TEST_CASE("where RDMA-CM is enough, a REQ from the WAN is so with its RTU", "[en
   CHECK(rig.at_host() == Lines{"ack 100 msn 1"});
 }
 
-// Its requester has answers to all of it, and ignores a NAK for what is long past.
+// The requester has answers to all requests, and ignores a NAK with an old PSN.
 TEST_CASE("where RDMA-CM is enough, the RTU is not where requests passed before the REP", "[engine][identity]") {
   auto settings = small_settings();
   settings.confirm = engine::Confirm::cm;
@@ -356,7 +357,7 @@ TEST_CASE("where RDMA-CM is enough, the RTU is not where requests passed before 
   Pair pair;
   pair.active = Side::wan;
   rig.host_sends(pair.write(100));
-  rig.connect(pair);  // by a REP that came again
+  rig.connect(pair);  // by a repeated REP
   REQUIRE(rig.count(Counter::connections_learned) == 1);
   rig.at_host();
   rig.at_wan();

@@ -35,7 +35,7 @@ TEST_CASE("an answer whose MSN disagrees lets custody go, and the MSN is learned
   rig.wan_sends(pair.ack(100, 6));
   CHECK(rig.at_host() == Lines{"ack 100 msn 6"});
   CHECK(rig.count(Counter::confirm_disagreed) == 1);
-  rig.wan_sends(pair.ack(101, 2));  // by chance what was counted
+  rig.wan_sends(pair.ack(101, 2));  // agrees with the count by chance
   CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
   CHECK(rig.count(Counter::flows_confirmed) == 0);
 

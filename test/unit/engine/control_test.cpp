@@ -13,7 +13,7 @@ void forget_all(Rig& rig) { rig.engine->forget(0, rig.engine->connection_slots()
 
 std::vector<engine::ConnectionState> described(const Rig& rig) {
   std::vector<engine::ConnectionState> out;
-  // In portions: none twice, none left out, and none beyond the table.
+  // In portions: no connection twice, none left out, and none beyond the table.
   for (std::uint32_t first = 0; first < rig.engine->connection_slots(); first += 3)
     rig.engine->describe(first, 3, rig.now, out);
   return out;
@@ -25,7 +25,7 @@ engine::Settings with_policy(flow::Policy policy) {
   return settings;
 }
 
-/// Policy of all, at run time.
+/// Changes the policy of all connections at run time.
 void change_policy(Rig& rig, flow::Policy policy) {
   rig.engine->reconfigure(with_policy(policy));
   rig.engine->apply_policies(0, rig.engine->connection_slots());
@@ -69,7 +69,7 @@ TEST_CASE("after bypass a requester that went on is learned from its traffic", "
   forget_all(rig);
   rig.host_sends(pair.write(101));
   rig.engine->set_bypass(false, rig.now);
-  // Answers of what passed unseen teach nothing; then its requests and their ACKs do.
+  // Answers to requests that passed unseen teach nothing. The requests that follow, and their ACKs, do.
   rig.wan_sends(pair.ack(101, 2));
   rig.wait(seconds(2));
   for (std::uint32_t psn = 102; psn < 110; ++psn) {
@@ -98,7 +98,7 @@ TEST_CASE("a REP that comes again after bypass: what its first one set up has be
   rig.at_host();
   rig.host_sends({pair.rtu(), pair.write(102)});
   rig.host_sends(pair.write(103));
-  CHECK(rig.at_host().empty());  // no NAK for what is there, and nothing acknowledged
+  CHECK(rig.at_host().empty());  // no NAK for requests that passed unseen, and no ACK
 }
 
 TEST_CASE("requests come before the REP that comes again to a box that has just started: they have begun unseen",
@@ -193,7 +193,7 @@ TEST_CASE("a policy changed to off: what is in custody goes on, what comes passe
   change_policy(rig, flow::Policy::off);
   rig.host_sends(pair.write(103));
   CHECK(rig.at_host().empty());
-  // Lost on the way: custody repairs what it acknowledged.
+  // 101 was lost on the way: custody repairs what it acknowledged.
   rig.wan_sends(pair.nak(101, 1));
   CHECK(rig.at_wan() == Lines{"write_only 103!", "write_only 101!", "write_only 102!"});
   rig.at_host();
@@ -321,7 +321,7 @@ TEST_CASE("how long requests wait behind a READ to be acknowledged is counted", 
   rig.wan_sends(pair.answer("read_only", 101, 2));
   CHECK(rig.at_host() == Lines{"read_only 101", "ack 102 msn 3"});
   CHECK(rig.count(Counter::read_stall_ns) == milliseconds(5));
-  // One with nothing behind it holds nobody up.
+  // A READ with nothing behind it delays nobody.
   rig.wan_sends(pair.ack(102, 3));
   rig.host_sends(pair.read(103));
   rig.wait(milliseconds(5));

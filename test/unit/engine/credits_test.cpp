@@ -64,7 +64,7 @@ TEST_CASE("more credits in an ACK that is absorbed reach the requester in a fres
   rig.at_host();
   rig.wan_sends(pair.ack(102, 3, 5));
   CHECK(rig.at_host() == Lines{"ack-credits4 103 msn 4"});
-  rig.wan_sends(pair.ack(103, 4, 4));  // less than was said: nothing new
+  rig.wan_sends(pair.ack(103, 4, 4));  // less than was said before: nothing new
   CHECK(rig.at_host().empty());
   SECTION("also when the responder repeats its last ACK") {
     rig.wan_sends(pair.ack(103, 4, 7));

@@ -28,7 +28,7 @@ TEST_CASE("READs for more than half the circle of PSNs", "[engine][hostile]") {
   rig.connect_confirmed(pair);
   std::uint32_t psn = 101;
   for (int i = 0; i < 4; ++i, psn = (psn + (1U << 22)) & 0xffffff) rig.host_sends(pair.read(psn, 0xffffffff));
-  // The first is as far as one can tell before from after: the others pass, and change nothing.
+  // The first READ reaches as far as before and after can be told apart. The others pass and change nothing.
   CHECK(rig.count(Counter::requests_implausible) == 3);
   CHECK(rig.at_wan().size() == 4);
   rig.wan_sends(pair.ack(101, 1));
@@ -64,7 +64,7 @@ TEST_CASE("any request and any answer at any PSN in any order", "[engine][hostil
         if (from_host && psn == next) next = (next + 1) & 0xffffff;
         if (!from_host && below(3) == 0)
           frame = pair.answer(below(2) == 0 ? "read_only" : "read_last", psn & 0xffffff, below(400));
-        // Any byte of the BTH and behind, the ICRC made good again.
+        // Any byte from the BTH on is changed, and the ICRC made right again.
         if (below(4) == 0)
           frame[42 + below(static_cast<std::uint32_t>(frame.size()) - 46)] = static_cast<std::uint8_t>(below(256));
         wire::refresh_icrc(frame);

@@ -12,7 +12,7 @@ using namespace longhaul::test;
 
 namespace {
 
-/// What an operator would hear.
+/// What the log would tell an operator.
 struct Heard final : custody::Observer {
   void on_doubted(const custody::FlowIdentity&, Time) override { ++doubted; }
   void on_resumed(const custody::FlowIdentity&, Time) override { ++resumed; }
@@ -38,13 +38,13 @@ Pair to_another_responder(Pair pair) {
 struct World {
   explicit World(const engine::Settings& settings = small_settings()) : rig(settings, &heard) {}
 
-  /// `count` writes from `psn` on, of which the first completes message `msn`; all acknowledged by the box.
+  /// Sends `count` writes from `psn` on. The first completes message `msn`. The box acknowledges all of them.
   void owe(const Pair& pair, std::uint32_t psn, std::uint32_t msn, unsigned count) {
     for (unsigned i = 0; i < count; ++i) rig.host_sends(pair.write(psn + i));
     REQUIRE(rig.at_host().back() == acked(psn + count - 1, msn + count - 1));
     rig.at_wan();
   }
-  /// The same, and then answered for real.
+  /// The same, and then the responder answers.
   void deliver(const Pair& pair, std::uint32_t psn, std::uint32_t msn, unsigned count) {
     owe(pair, psn, msn, count);
     rig.wait(milliseconds(10));
@@ -52,7 +52,7 @@ struct World {
     REQUIRE(rig.at_host().empty());
     REQUIRE(rig.engine->custody_packets() == 0);
   }
-  /// The same, and the responder refuses the first of them; a while ago.
+  /// The same, and the responder refuses the first of them. That was two seconds ago.
   void refuse(const Pair& pair, std::uint32_t psn, std::uint32_t msn, unsigned count) {
     owe(pair, psn, msn, count);
     rig.wan_sends(pair.nak(psn, msn - 1, 2));
@@ -64,7 +64,7 @@ struct World {
     return "ack " + std::to_string(psn) + " msn " + std::to_string(msn);
   }
 
-  /// They pass, and nobody but their responder answers them.
+  /// The requests pass, and the box does not answer them.
   void passes(const std::vector<Bytes>& requests) {
     Lines lines;
     for (const Bytes& frame : requests) lines.push_back(Seen(frame).line());
@@ -73,14 +73,14 @@ struct World {
     CHECK(rig.at_wan() == lines);
     CHECK(rig.at_host().empty());
   }
-  /// The responder says it `count` times, each 500 ms.
+  /// The responder sends the NAK `count` times, every 500 ms.
   void says_rnr(const Bytes& nak, unsigned count) {
     for (unsigned i = 0; i < count; ++i) {
       rig.wan_sends(nak);
       rig.wait(milliseconds(500));
     }
   }
-  /// They reach the requester as they are.
+  /// The answers reach the requester as they are.
   void reaches(const std::vector<Bytes>& answers) {
     Lines lines;
     for (const Bytes& frame : answers) lines.push_back(Seen(frame).line());
@@ -88,7 +88,8 @@ struct World {
     rig.wan_sends(answers);
     CHECK(rig.at_host() == lines);
   }
-  /// Another connection's requests pass, and the first answer to them: custody, which it could be meant for, is let go.
+  /// Another connection's requests pass, and so does the first answer to them. The answer could be meant for custody,
+  /// so custody is released.
   void lets_go(const std::vector<Bytes>& requests, const Bytes& answer) {
     passes(requests);
     reaches({answer});
@@ -116,8 +117,8 @@ Bytes other_payload(Bytes frame) {
 
 bool sent(Lines lines, const std::string& line) { return std::find(lines.begin(), lines.end(), line) != lines.end(); }
 
-/// The requester's process ended, its device gave the QPN to the next, which talks to another QP. Of the old connection
-/// six packets are owed.
+/// The requester's process ended, and its device gave the QPN to the next process, which talks to another QP. Six
+/// packets of the old connection are owed.
 void another_takes_the_qpn(World& world, const Pair& old) {
   world.rig.wait(seconds(1));
   const Pair newcomer = to_another_responder(old);
@@ -127,7 +128,7 @@ void another_takes_the_qpn(World& world, const Pair& old) {
     world.rig.wait(milliseconds(2));
   }
   CHECK(world.heard.failed == 0);
-  // What those ACKs seemed to release was not shown to be delivered.
+  // Those ACKs seemed to release custody, but did not show that it was delivered.
   CHECK(world.heard.packets == 6);
 }
 
@@ -149,7 +150,7 @@ TEST_CASE(
   world.rig.connect_confirmed(pair);
   world.deliver(pair, 101, 2, 20);
   world.rig.wait(between);
-  // The server is started again. All that follows lies below the old h.
+  // The server is started again. All PSNs that follow lie below the old h.
   world.passes(pair.writes(100, 3));
   CHECK(world.heard.doubted == 1);
   world.reaches({pair.ack(100, 1)});
@@ -174,7 +175,7 @@ TEST_CASE("the new life's answers go on below the old h though some are lost", "
   world.deliver(pair, 101, 2, 20);
   world.rig.wait(seconds(1));
   world.passes(pair.writes(100, 5));
-  world.reaches({pair.nak(102, 2)});  // it lost the third
+  world.reaches({pair.nak(102, 2)});  // the new life lost the third request
   world.passes(pair.writes(102, 3));
   world.reaches({pair.ack(104, 5)});
   CHECK(world.heard.began_again == 1);
@@ -191,7 +192,7 @@ TEST_CASE("both QPNs come back while custody is owed: nothing of it goes into th
   world.deliver(pair, 101, 2, 10);  // una is 111
   world.owe(pair, 111, 12, 2);      // and 111 and 112 are lost
   SECTION("the new responder never answers: at give_up") {
-    world.passes(pair.writes(100, 11));  // it expects 111 next, or any before
+    world.passes(pair.writes(100, 11));  // its responder expects 111 next, or any PSN before it
     world.rig.wait(seconds(59));
     CHECK_FALSE(sent(world.rig.at_wan(), "write_only 111!"));
     CHECK(world.heard.packets == 0);
@@ -209,7 +210,7 @@ TEST_CASE("both QPNs come back while custody is owed: nothing of it goes into th
   SECTION("it answers below the old una, again and again: then") {
     world.passes(pair.writes(100, 4));
     world.reaches({pair.ack(100, 1)});
-    CHECK(world.heard.packets == 0);  // the network may have kept this one back
+    CHECK(world.heard.packets == 0);  // the network may have delayed this answer
     CHECK(world.rig.engine->custody_packets() == 2);
     world.rig.wait(milliseconds(150));
     world.reaches({pair.ack(103, 4)});
@@ -246,7 +247,7 @@ TEST_CASE("both QPNs come back while a DREQ waits for custody: it does not reach
   CHECK(world.rig.count(Counter::absorbed_dreqs) == 1);
   world.rig.wait(small_settings().dreq_hold + seconds(1));
   CHECK_FALSE(sent(world.rig.at_wan(), "dreq"));
-  // CM repeats it where it is still meant.
+  // CM repeats the DREQ if it is still meant.
   world.rig.host_sends(pair.dreq(Side::host));
   CHECK(world.rig.at_wan() == Lines{"dreq"});
 }
@@ -257,7 +258,7 @@ TEST_CASE("a doubt lets go of custody while a DREQ waits for it: it does not fol
   const Pair pair;
   world.rig.connect_confirmed(pair);
   world.deliver(pair, 101, 2, 10);
-  world.rig.host_sends(pair.silent_write(111));  // taken, and nobody was told
+  world.rig.host_sends(pair.silent_write(111));  // custody has it, but nobody was told
   world.rig.host_sends(pair.dreq(Side::host));
   REQUIRE(world.rig.count(Counter::dreqs_held) == 1);
   world.passes({pair.write(100)});
@@ -265,7 +266,7 @@ TEST_CASE("a doubt lets go of custody while a DREQ waits for it: it does not fol
   world.reaches({pair.ack(100, 1)});
   CHECK(world.heard.began_again == 1);
   CHECK(world.rig.count(Counter::absorbed_dreqs) == 1);
-  // Its exchange is not this life's either.
+  // The DREQ's exchange does not belong to this life either.
   world.rig.wan_sends(pair.drep(Side::wan));
   CHECK(world.rig.count(Counter::connections_closed) == 0);
 }
@@ -280,7 +281,7 @@ TEST_CASE("an answer beyond all that custody's life has sent proves nothing", "[
   world.rig.at_wan();
   world.passes(pair.writes(30000, 3));
   REQUIRE(world.heard.doubted == 1);
-  world.reaches({pair.ack(20000, 13)});  // another responder's: between the two
+  world.reaches({pair.ack(20000, 13)});  // another responder's, between the two
   CHECK(world.heard.resumed == 0);
   CHECK(world.heard.packets == 2);
 }
@@ -293,11 +294,11 @@ TEST_CASE("custody is never sent where the newcomer's responder expects its next
   world.owe(pair, 111, 12, 3);
   world.passes(pair.writes(100, 11));
   world.reaches({pair.ack(110, 11)});
-  // The new responder says that it misses what custody has: its own requester lost it.
+  // The new responder misses what custody has, because its own requester lost it.
   world.reaches({pair.nak(111, 11)});
   world.rig.wait(seconds(20));
   CHECK_FALSE(sent(world.rig.at_wan(), "write_only 111!"));
-  // The newcomer's own 111 is another, and only its responder answers it.
+  // The newcomer's own 111 has other bytes, and only its responder answers it.
   world.passes({other_payload(pair.write(111))});
   world.reaches({pair.ack(111, 12)});
   CHECK(world.heard.packets == 1);  // the old 111 may have arrived or not
@@ -324,7 +325,7 @@ TEST_CASE("what the newcomer's responder expects next is remembered while forged
   CHECK(world.rig.engine->custody_packets() == 1);
 }
 
-// On a WAN that reorders, the newcomer's next requests overtake what is sent beyond them.
+// On a WAN that reorders, the newcomer's next requests overtake packets that are sent beyond them.
 TEST_CASE("custody beyond the newcomer's requests is not sent while they go on", "[engine][identity]") {
   World world;
   const Pair pair;
@@ -349,7 +350,7 @@ TEST_CASE("a request that waits for its turn comes again in doubt: it passes, an
   const Pair pair;
   world.rig.connect_confirmed(pair);
   world.deliver(pair, 101, 2, 1);
-  world.passes({pair.write(101)});  // a late copy: from here on it doubts
+  world.passes({pair.write(101)});  // a late copy: from here on the flow is in doubt
   REQUIRE(world.heard.doubted == 1);
   const std::vector<Bytes> burst = pair.writes(102, 16);
   world.rig.host_sends(burst);
@@ -367,7 +368,7 @@ TEST_CASE("other bytes for a PSN in custody: the box falls silent, and resumes w
   world.rig.connect_confirmed(pair);
   world.deliver(pair, 101, 2, 3);
   world.owe(pair, 104, 5, 3);
-  // A buffer that its application changed, or a packet of another life, or forged.
+  // The application changed its buffer, or the packet is another life's, or forged.
   const Bytes other = GENERATE_COPY(other_payload(pair.write(105)), pair.request("write_only", 105, {true, 60}),
                                     pair.request("send_only", 105), pair.request("write_first", 105, {true, 1024}));
   world.passes({other});
@@ -392,7 +393,7 @@ TEST_CASE("one forged request does not end a flow: custody that was lost is deli
   world.owe(pair, 106, 7, 3);
   world.passes({other_payload(pair.write(107))});
   world.rig.wait(milliseconds(100));
-  CHECK(sent(world.rig.at_wan(), "write_only 106!"));  // no newcomer takes that for its own
+  CHECK(sent(world.rig.at_wan(), "write_only 106!"));  // no newcomer takes this packet for its own
   world.rig.wan_sends(pair.nak(107, 7));
   CHECK(world.heard.resumed == 1);
   CHECK(world.rig.at_wan() == Lines{"write_only 107!", "write_only 108!"});
@@ -439,17 +440,17 @@ TEST_CASE(
   const Pair pair;
   world.rig.connect(pair);
   world.owe(pair, 100, 1, 10);  // h is 110
-  // Its first may be taken for a repeat whose answer is under way; it is not answered.
+  // The new life's first request may look like a repeat whose answer is under way. The box does not answer it.
   world.rig.host_sends(pair.write(100));
   CHECK(world.rig.at_host().empty());
   world.passes({other_payload(pair.write(101))});
   CHECK(world.heard.doubted == 1);
-  // Its responder misses the first, and says so; then both go through.
+  // The new responder misses the first request, and says so. Then both go through.
   world.reaches({pair.nak(100, 0)});
   CHECK(world.rig.at_wan().empty());
   world.passes({pair.write(100), other_payload(pair.write(101))});
   world.reaches({pair.ack(101, 2)});
-  // Nothing of the old custody follows on it.
+  // Nothing of the old custody follows.
   world.rig.wait(seconds(70));
   const Lines lines = world.rig.at_wan();
   CHECK_FALSE(sent(lines, "write_only 101!"));
@@ -458,7 +459,7 @@ TEST_CASE(
   CHECK(world.heard.packets == 10);
   CHECK(world.heard.failed == 0);
   CHECK(world.rig.count(Counter::fatal_naks) == 0);
-  // It goes on, and is accelerated again.
+  // The new life goes on.
   world.passes({pair.write(102)});
   world.reaches({pair.ack(102, 3)});
 }
@@ -500,7 +501,7 @@ TEST_CASE("a pseudo-ACK lost after the responder had answered: its requester wai
   world.rig.connect_confirmed(pair);
   std::vector<Bytes> requests;
   std::vector<Bytes> answers;
-  std::vector<Bytes> again;  // a repeat is answered by the newest ACK, a READ by another response
+  std::vector<Bytes> again;  // the responder answers a repeat by its newest ACK, and a READ by another response
   std::uint32_t next_msn = 0;
   SECTION("with a READ between") {
     requests = {pair.write(101), pair.read(102), pair.write(103)};
@@ -526,7 +527,7 @@ TEST_CASE("a pseudo-ACK lost after the responder had answered: its requester wai
   world.rig.wan_sends(answers);
   REQUIRE(world.rig.engine->custody_packets() == 0);
   world.rig.wait(seconds(4));
-  world.rig.at_host();  // none of that reached the requester
+  world.rig.at_host();  // none of this reached the requester
   world.passes(requests);
   world.rig.wait(milliseconds(10));
   world.reaches(again);
@@ -546,7 +547,8 @@ TEST_CASE("a pseudo-ACK was lost during an outage: its requester hears the respo
   world.rig.connect_confirmed(pair);
   world.deliver(pair, 101, 2, 3);
   world.owe(pair, 104, 5, 3);
-  // Neither the pseudo-ACKs of 105 and 106 arrived, nor anything over the WAN. It asks every four seconds.
+  // The pseudo-ACKs of 105 and 106 were lost, and so was all traffic over the WAN. The requester asks every four
+  // seconds.
   for (unsigned i = 0; i < 5; ++i) {
     world.rig.wait(seconds(4));
     world.rig.host_sends({pair.write(105), pair.write(106)});
@@ -573,7 +575,7 @@ TEST_CASE("a gap that its requester never fills is none: what is beyond is forwa
   world.rig.wait(milliseconds(5));
   world.passes({pair.write(110), pair.write(111)});
   CHECK(world.heard.doubted == 1);
-  world.reaches({pair.ack(111, 2)});  // its responder, and its MSN
+  world.reaches({pair.ack(111, 2)});  // the new life's responder, with its MSN
   if (owed) {
     world.passes({pair.write(112)});
     world.reaches({pair.ack(112, 3)});
@@ -612,7 +614,7 @@ TEST_CASE("the next user of a failed flow's QPN gets no fatal NAK", "[engine][id
   world.reaches({pair.ack(103, 4)});
   CHECK(world.accelerated(pair, 104, 5));
   CHECK(world.rig.count(Counter::fatal_naks) == 0);
-  // Its requester was never told.
+  // The failed flow's requester was never told.
   CHECK(world.rig.count(Counter::closed_untold_bytes) == 2 * pair.write(0).size());
 }
 
@@ -663,7 +665,7 @@ TEST_CASE("before the first real ACK a NAK comes: custody that nobody was told o
   REQUIRE(world.rig.engine->custody_packets() == 3);
   world.reaches({pair.nak(100, 0)});
   CHECK(world.rig.engine->custody_packets() == 0);
-  // Nobody has sent them again through this box: these are another connection's.
+  // Nobody has sent the requests again through this box, so these ACKs are another connection's.
   world.reaches({pair.ack(100, 1), pair.ack(101, 2)});
 }
 
@@ -686,7 +688,7 @@ TEST_CASE("a flow's own requests, which the learner was shown, keep no ACK from 
   pair.active = Side::wan;
   world.rig.active_sends(pair, pair.req());
   world.rig.passive_sends(pair, pair.rep());
-  world.rig.host_sends(pair.writes(100, 3));  // before its RTU
+  world.rig.host_sends(pair.writes(100, 3));  // before the RTU
   world.rig.wan_sends(pair.ack(100, 1));
   CHECK(sent(world.rig.at_host(), "ack 102 msn 3"));
 }
@@ -720,7 +722,7 @@ TEST_CASE("an ACK that may be another connection's is not one that a flow rejoin
   world.rig.connect_confirmed(pair);
   world.deliver(pair, 101, 2, 1);
   world.rig.wait(seconds(601));
-  world.rig.host_sends(pair.writes(102, 3));  // idle for so long: it must be confirmed again
+  world.rig.host_sends(pair.writes(102, 3));  // the flow was idle for so long that an answer must confirm it again
   REQUIRE(world.rig.at_host().empty());
   const Pair newcomer = to_another_responder(pair);
   world.lets_go({newcomer.write(102), newcomer.write(103)}, newcomer.ack(102, 3));
@@ -751,13 +753,13 @@ TEST_CASE("where requests of unknown connections passed is known by PSN", "[engi
   requests.note(hosts, psn, now);
   for (const std::int32_t behind : {0, 1, 5000, 1 << 16, (1 << 17) - 1})
     CHECK(requests.may_be_meant(hosts, wire::psn_add(psn, -behind), now + seconds(59)));
-  CHECK(requests.may_be_meant(hosts, wire::psn_add(psn, 1 << 15), now));  // of a READ
+  CHECK(requests.may_be_meant(hosts, wire::psn_add(psn, 1 << 15), now));  // the answer to a READ
   CHECK_FALSE(requests.may_be_meant(hosts, wire::psn_add(psn, 1 << 22), now));
   CHECK_FALSE(requests.may_be_meant({b, a, {}}, psn, now));
   CHECK_FALSE(requests.may_be_meant({a, b, {20}}, psn, now));
-  CHECK(requests.may_be_meant(hosts, psn, now - seconds(1)));  // by a worker that has stood still
+  CHECK(requests.may_be_meant(hosts, psn, now - seconds(1)));  // asked by a worker that has stood still
   CHECK_FALSE(requests.may_be_meant(hosts, psn, now + seconds(61)));
-  // So has the one that notes.
+  // The worker that notes a request may have stood still, too.
   requests.note(hosts, psn, now - seconds(30));
   CHECK(requests.may_be_meant(hosts, psn, now + seconds(119)));
 }
@@ -782,10 +784,11 @@ TEST_CASE("a flow's own last ACK teaches no other connection", "[engine][identit
   World world;
   const Pair pair;
   world.rig.connect_confirmed(pair);
-  world.rig.wait(seconds(2));  // the learner has seen enough of what was before
+  world.rig.wait(seconds(2));  // the learner has watched for long enough
   const Pair other = to_another_responder(pair);
   world.owe(pair, 101, 2, 4);
-  // Its own requests are answered, and those answers are lost: to the learner they could be any.
+  // The other connection's requests are answered, and those answers are lost. To the learner, the ACKs could be for any
+  // of them.
   world.passes(other.writes(101, 4));
   for (std::uint32_t psn = 101; psn < 104; ++psn) {
     world.rig.wan_sends(pair.rnr(psn + 1, psn - 99, 1));
@@ -827,7 +830,7 @@ TEST_CASE("a life that begins far from custody is another one before it comes th
   world.passes({pair.write(wire::psn_add(101, far))});
   CHECK(world.heard.doubted == 1);
   CHECK(world.rig.count(Counter::requests_implausible) == 1);
-  // A READ that ends where custody begins: its responder waits for just that.
+  // A READ that ends where custody begins. Its responder waits for exactly that PSN.
   world.passes({pair.read(wire::psn_add(101, -70000), 70000 * 4096)});
   world.rig.wait(seconds(5));
   const Lines sent = world.rig.at_wan();
@@ -846,7 +849,7 @@ TEST_CASE("another connection has the requester's QPN while old custody waits: i
 
 TEST_CASE("the same, after its last user had asked for something again", "[engine][identity]") {
   auto settings = small_settings();
-  settings.learn_from_traffic = false;  // or it is the newcomer's learning that gives it away
+  settings.learn_from_traffic = false;  // or the learner would notice the newcomer
   World world(settings);
   const Pair old;
   world.rig.connect_confirmed(old);
@@ -857,7 +860,8 @@ TEST_CASE("the same, after its last user had asked for something again", "[engin
   another_takes_the_qpn(world, old);
 }
 
-// The ACK for una - 1 looks like the old responder's last, repeated; so the next ones look like its, too.
+// The ACK for una - 1 looks like a repeat of the old responder's last one, so the next ACKs look like the old
+// responder's, too.
 TEST_CASE("another connection has the requester's QPN, and its first ACK is the last one's twin",
           "[engine][identity][!shouldfail]") {
   World world;
@@ -878,7 +882,7 @@ TEST_CASE("another life lost its first requests: the rest is what custody holds,
   world.rig.at_wan();
   world.rig.host_sends(pair.writes(107, 8));
   CHECK(world.rig.at_host().empty());
-  // Its responder asks for the first.
+  // The new life's responder asks for the first request.
   world.reaches({pair.nak(101, 1)});
   world.passes(pair.writes(101, 4));
   CHECK(world.heard.doubted == 1);
@@ -956,7 +960,7 @@ TEST_CASE("a NAK of a code that IBTA does not define: below h it is absorbed, at
     world.rig.wan_sends(pair.nak(101, 1, code));
     CHECK(world.rig.at_host().empty());
     CHECK(world.rig.count(Counter::absorbed_unknown_naks) == 1);
-    // The timer asks.
+    // The timer sends it again.
     world.rig.wait(seconds(2));
     CHECK(sent(world.rig.at_wan(), "write_only 101!"));
   }
@@ -978,7 +982,7 @@ TEST_CASE("unknown NAKs and then silence: give_up ends the flow", "[engine][iden
   world.owe(pair, 101, 2, 1);
   world.rig.wait(seconds(30));
   world.rig.wan_sends(pair.nak(101, 1, 5));
-  world.rig.wait(seconds(58));  // it was alive then
+  world.rig.wait(seconds(58));  // the NAK showed that the responder was alive
   CHECK(world.heard.failed == 0);
   world.rig.wait(seconds(5));
   CHECK(world.heard.failed == 1);
@@ -1014,7 +1018,7 @@ TEST_CASE("a forged READ of 2^31 bytes while custody is owed: acknowledging goes
   CHECK(world.accelerated(pair, 115, 16));
 }
 
-// The NAK is for what passed behind a loss: write 105, in a flow that may hold two packets.
+// The held-back NAK is for the request that passed behind a loss: write 105, in a flow that may hold two packets.
 struct NakHeldBack : World {
   NakHeldBack() : World(two_packets()) {
     rig.connect_confirmed(pair);
@@ -1069,7 +1073,7 @@ TEST_CASE("after ten idle minutes nothing is acknowledged before an answer", "[e
   world.rig.at_host();
   world.rig.wait(settings.confirm_again + seconds(1));
   world.passes({pair.write(102), pair.write(103)});
-  CHECK(world.rig.engine->custody_packets() == 2);  // it is kept all the same
+  CHECK(world.rig.engine->custody_packets() == 2);  // custody keeps them all the same
   world.reaches({pair.ack(103, 4)});
   CHECK(world.accelerated(pair, 104, 5));
 }

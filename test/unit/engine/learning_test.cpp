@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Design section 4: flows from RDMA-CM. A flow is known when its requests are held and its first agreeing answer
-// confirms it: `accelerated()` is the probe.
+// Design section 4: flows from RDMA-CM. A flow is known when its requests are in custody and its first answer that
+// agrees confirms it: `accelerated()` tests this.
 #include <catch2/catch.hpp>
 
 #include "support/rig.hpp"
@@ -10,7 +10,7 @@ using namespace longhaul::test;
 
 namespace {
 
-/// The connection's first write is answered for real, the second one by the box.
+/// The responder answers the connection's first write, and the box answers the second.
 bool accelerated(Rig& rig, const Pair& pair) {
   rig.host_sends(pair.write(pair.a_psn));
   rig.wan_sends(pair.ack(pair.a_psn, 1));
@@ -132,7 +132,8 @@ TEST_CASE("the responder's QPN announced anew by its owner: the old custody ends
 
 TEST_CASE("somebody names the requester's live QPN in a connection to another QP: its custody stays",
           "[engine][learning]") {
-  // With its RTU, which nobody can forge who has not read the REP: the host has given the QPN to another connection.
+  // The RTU comes too, and only a host that has read the REP can send it: the host has given the QPN to another
+  // connection.
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);
@@ -146,7 +147,7 @@ TEST_CASE("somebody names the requester's live QPN in a connection to another QP
   rig.connect(forged);
   CHECK(rig.engine->custody_packets() == 1);
   CHECK(rig.count(Counter::unconfirmed_at_close_packets) == 0);
-  // Its answers go to the newcomer's QPN, so the box says nothing for it any more.
+  // The old connection's answers go to the newcomer's QPN, so the box says nothing for it any more.
   rig.at_host();
   rig.host_sends(pair.write(102));
   CHECK(rig.at_host().empty());
@@ -194,7 +195,7 @@ TEST_CASE("table full: the next connection passes through", "[engine][learning]"
   second.b_comm = 0xb9;
   rig.connect(second);
   CHECK(rig.count(Counter::connection_table_full) == 1);
-  // Then its traffic shows whose ACKs are its own: both begin at the same PSN.
+  // Its traffic then shows which ACKs are its own: both connections begin at the same PSN.
   rig.wait(seconds(2));
   CHECK_FALSE(accelerated(rig, second));
   CHECK(accelerated(rig, first));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an engine does with what it believes of the long link (custody/link_estimate.hpp): its pace where none is
-// configured, how much it acknowledges at the start, and a new flow's first timeout.
+// What an engine does with its estimate of the long link (custody/link_estimate.hpp): its pace if none is configured,
+// how much it acknowledges at the start, and a new flow's first timeout.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <deque>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Time without pauses, and timers behind what waits in the rings.
+// Time without pauses, and timers that wait for frames in the rings.
 #include <catch2/catch.hpp>
 
 #include "engine/loop_time.hpp"
@@ -11,7 +11,7 @@ using namespace longhaul::test;
 
 namespace {
 
-constexpr Duration kBusy = milliseconds(10);  // of a machine that does something else
+constexpr Duration kBusy = milliseconds(10);  // a machine that does something else
 constexpr Duration kStopped = seconds(500);
 
 }  // namespace
@@ -70,7 +70,7 @@ TEST_CASE("a pause longer than give_up: the flow neither fails nor asks before i
   time.poll(clock += kStopped, false);
   CHECK(rig.count(Counter::flows_failed) == 0);
   CHECK(rig.at_wan().empty());
-  // Its timers are where they were.
+  // The flow's timers are where they were.
   for (int i = 0; i < 35; ++i) time.poll(clock += milliseconds(1), false);
   CHECK(rig.at_wan() == Lines{"write_only 101!"});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Design section 6: a packet that is sent again goes where its host sends now, not where it sent then.
+// Design section 6: a resend goes where its host sends now, not where the host sent the packet at first.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -10,16 +10,16 @@ using namespace longhaul::test;
 
 namespace {
 
-constexpr std::uint8_t kOld = 0xbb;  // what Pair's frames from host A go to: 02:00:00:00:00:bb
+constexpr std::uint8_t kOld = 0xbb;  // the next hop of Pair's frames from host A: 02:00:00:00:00:bb
 constexpr std::uint8_t kNew = 0xcc;
 
-/// The same frame, to another next hop.
+/// The same frame to another next hop.
 Bytes to(Bytes frame, std::uint8_t next_hop) {
   frame[5] = next_hop;
   return frame;
 }
 
-/// Last bytes of the destination MAC addresses of what left for the WAN since it was last asked.
+/// The last bytes of the destination MAC addresses of all frames that left for the WAN since the last call.
 std::vector<unsigned> next_hops(Rig& rig) {
   std::vector<unsigned> last;
   for (const Seen& seen : rig.wan_out) last.push_back(seen.bytes[5]);
@@ -84,7 +84,7 @@ Pair over_ipv6() {
   return pair;
 }
 
-/// PSN 101 is acknowledged to A and goes unanswered; its requester has nothing more to say.
+/// The box acknowledges PSN 101 to A, and the responder does not answer it. A sends nothing more.
 void owe_a_packet(Rig& rig, const Pair& pair) {
   rig.connect_confirmed(pair);
   rig.host_sends(pair.write(101));
@@ -92,7 +92,7 @@ void owe_a_packet(Rig& rig, const Pair& pair) {
   rig.wait(microseconds(1));
 }
 
-/// Where the next resend goes.
+/// The next hop of the next resend.
 unsigned resent_to(Rig& rig) {
   rig.wan_out.clear();
   for (int i = 0; i < 100 && rig.wan_out.empty(); ++i) rig.wait(milliseconds(50));
@@ -121,10 +121,10 @@ TEST_CASE("any frame of its host to the far host shows where resends go", "[engi
   Pair unknown;
   unknown.b_qpn = 0x99;
   const std::vector<Bytes> shows = {pair.write(102),     // a request of the flow itself
-                                    sibling.write(100),  // of another one
+                                    sibling.write(100),  // a request of another flow
                                     pair.a_ack(500, 1),  // an answer to the far host
                                     pair.req(),          // RDMA-CM
-                                    unknown.write(7)};   // of a connection that is not known
+                                    unknown.write(7)};   // a request of an unknown connection
   const std::size_t which = GENERATE(0u, 1u, 2u, 3u, 4u);
   rig.host_sends(to(shows[which], kNew));
   rig.wan_out.clear();
@@ -167,9 +167,9 @@ TEST_CASE("a resend has the new next hop and AckReq; the packet itself stays as 
   rig.host_sends(to(pair.a_ack(500, 1), kNew));
   CHECK(resent_to(rig) == kNew);
   rig.wait(microseconds(1));
-  rig.host_sends(to(pair.a_ack(500, 1), kOld));  // and back
+  rig.host_sends(to(pair.a_ack(500, 1), kOld));  // and back again
   CHECK(resent_to(rig) == kOld);
-  // A NAK has all of it sent again.
+  // A NAK causes resends of all packets.
   rig.host_sends(to(pair.a_ack(500, 1), kNew));
   rig.wan_out.clear();
   rig.wan_sends(pair.nak(101, 1));
@@ -184,7 +184,7 @@ TEST_CASE("gratuitous ARP for the far host gives an idle host's packets its new 
   const Bytes frame = arp({.operation = operation});
   rig.wan_sends(frame);
   REQUIRE(rig.host_out.size() >= 1);
-  CHECK(rig.host_out.back().bytes == frame);  // it is the host's, too
+  CHECK(rig.host_out.back().bytes == frame);  // the host gets the frame, too
   CHECK(resent_to(rig) == kNew);
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("a gateway's new address goes to all who sent to its old one", "[engin
   if (known) rig.wan_sends(arp({.sender_mac = kOld, .sender_ip = 254, .target_ip = 1}));
   owe_a_packet(rig, pair);
   rig.wan_sends(arp({.sender_ip = 254, .target_ip = 254}));
-  // Whose packets the new one is for nobody can tell when the old one was never heard.
+  // If the old address was never heard, nobody can tell whose packets the new one is for.
   CHECK(resent_to(rig) == (known ? kNew : kOld));
   CHECK(rig.count(Counter::next_hops_moved) == (known ? 1 : 0));
   rig.host_sends(to(pair.a_ack(500, 1), kNew));
@@ -240,7 +240,7 @@ TEST_CASE("forged ARP misleads until the host's next frame, of any flow", "[engi
   CHECK(resent_to(rig) == 0xee);
   rig.host_sends(pair.a_ack(500, 1));
   CHECK(resent_to(rig) == kOld);
-  // A repetition within a second is no news, a later one is.
+  // A repeat within a second is no news; a later repeat is.
   rig.wait(seconds(2));
   rig.wan_sends(arp({.sender_mac = 0xee}));
   CHECK(resent_to(rig) == 0xee);
@@ -259,7 +259,7 @@ TEST_CASE("what is no sound ARP or advertisement from the WAN side changes nothi
     rig.host_sends(good);  // from the host's own side
     for (std::size_t size = 0; size < good.size(); ++size)
       rig.wan_sends(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)));
-    rig.wan_sends(arp({}, 7));  // another VLAN's
+    rig.wan_sends(arp({}, 7));  // another VLAN
     for (const std::size_t at : {14, 15, 16, 17, 18, 19, 20, 21}) {
       Bytes bad = good;
       bad[at] ^= 0x10;
@@ -281,7 +281,7 @@ TEST_CASE("what is no sound ARP or advertisement from the WAN side changes nothi
     for (std::size_t size = 0; size < good.size(); ++size)
       rig.wan_sends(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)));
     rig.wan_sends(advertisement({.hop_limit = 254}));
-    rig.wan_sends(advertisement({.flags = 0x60}));  // solicited, and to all
+    rig.wan_sends(advertisement({.flags = 0x60}));  // solicited, and sent to all nodes
     rig.wan_sends(advertisement({.code = 1}));
     rig.wan_sends(advertisement({.option_units = 0}));
     rig.wan_sends(advertisement({.option_units = 2}));
@@ -289,7 +289,7 @@ TEST_CASE("what is no sound ARP or advertisement from the WAN side changes nothi
     CHECK(resent_to(rig) == kOld);
     rig.wan_sends(good);
     CHECK(resent_to(rig) == kNew);
-    rig.wan_sends(advertisement({.mac = 0xee, .flags = 0}));  // does not override
+    rig.wan_sends(advertisement({.mac = 0xee, .flags = 0}));  // without the override flag
     CHECK(resent_to(rig) == kNew);
   }
 }
@@ -333,9 +333,9 @@ TEST_CASE("workers tell each other", "[engine][next_hop]") {
   const Pair pair;
   owe_a_packet(rig, pair);
   std::uint64_t read = news.posted();
-  CHECK(read == 1);  // where the first request went
+  CHECK(read == 1);  // the next hop of the first request
 
-  // What another has seen.
+  // News from another worker.
   engine::NextHopNews::Item item;
   item.at = rig.now;
   SECTION("of ARP") {
@@ -353,7 +353,7 @@ TEST_CASE("workers tell each other", "[engine][next_hop]") {
   ++read;
   CHECK(resent_to(rig) == kNew);
 
-  // And what it says itself.
+  // News from this worker.
   rig.host_sends(to(pair.a_ack(500, 1), 0xdd));
   rig.wan_sends(arp({.sender_mac = 0xee}));
   std::vector<unsigned> said;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What waits for the WAN's pace: a box may not keep a packet from the wire for longer than its requester is patient,
+// What waits for the WAN's pace. A box may not keep a packet from the wire for longer than its requester is patient,
 // and nothing of a flow overtakes what waits (design rule 8).
 #include <catch2/catch.hpp>
 
@@ -19,7 +19,7 @@ engine::Settings slow() {
   return settings;
 }
 
-/// Confirmed, and the pace allows the next frame.
+/// Connects and confirms the flow, and waits until the pace allows the next frame.
 void connect_rested(Rig& rig, const Pair& pair) {
   rig.connect_confirmed(pair);
   rig.wait(milliseconds(100));
@@ -67,7 +67,7 @@ TEST_CASE("a little that waits goes ahead of what custody refuses", "[engine][pa
 }
 
 TEST_CASE("much that waits keeps its pace: what custody refuses is asked for again behind it", "[engine][paced]") {
-  constexpr std::uint32_t kHeld = 20;  // 19 of which wait: more than 64 KiB
+  constexpr std::uint32_t kHeld = 20;  // 19 of them wait: more than 64 KiB
   auto settings = slow();
   settings.custody_flow_bytes = kHeld * Pair{}.write(0, kLarge).size();
   Rig rig(settings);

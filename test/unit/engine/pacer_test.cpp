@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What custody may send beside what passes.
+// How fast custody may send next to passing traffic.
 #include "engine/pacer.hpp"
 
 #include <catch2/catch.hpp>
@@ -10,9 +10,9 @@ using namespace longhaul::engine;
 namespace {
 
 constexpr std::uint64_t kRate = 1'000'000'000;  // bits per second: 125 bytes a microsecond
-constexpr std::int64_t kFrame = 1250;           // 10 us of it
+constexpr std::int64_t kFrame = 1250;           // takes 10 us
 
-/// How much of `kRate` custody gets in a second, beside load of so many times it, in frames.
+/// The share of `kRate` that custody gets in a second next to a load of `load` times `kRate`, in frames.
 double share_beside(Pacer& pacer, double load, Time begin) {
   constexpr Duration kStep = microseconds(1);
   std::int64_t held = 0;
@@ -81,7 +81,7 @@ TEST_CASE("after a pause 20 us of the rate may go at once, and what is owed sets
   Pacer pacer(kRate);
   pacer.advance(seconds(1));
   CHECK(pacer.ready_at() == seconds(1));
-  // 20 us at 1 Gbit/s are two frames; the third is owed.
+  // 20 us at 1 Gbit/s are two frames. The third is owed.
   for (unsigned frame = 0; frame < 3; ++frame) {
     CHECK(pacer.may_send());
     pacer.charge_held(kFrame);
@@ -103,7 +103,7 @@ TEST_CASE("custody starves after 10 ms, on a slow link after the time of 256 KiB
   CAPTURE(row.rate);
   Pacer pacer(row.rate);
   pacer.advance(seconds(1));
-  pacer.charge(row.rate);  // eight seconds of it
+  pacer.charge(row.rate);  // takes eight seconds
   CHECK_FALSE(pacer.may_send());
   CHECK(pacer.ready_at() == Approx(seconds(1) + row.starves_after).margin(1000).epsilon(0));
 }

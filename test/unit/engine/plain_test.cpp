@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Design section 5: where custody stops (limits, drain, unknown opcodes) the packets do not, and how it begins again.
+// Design section 5: where custody stops (limits, drain, unknown opcodes) the packets do not stop, and how custody
+// begins again.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -30,7 +31,7 @@ TEST_CASE("an unknown opcode is forwarded; nothing from it on is acknowledged un
   rig.host_sends({pair.write(101), strange(pair, 102), pair.write(103)});
   CHECK(rig.at_wan() == Lines{"write_only 101!", "opcode31 102!", "write_only 103!"});
   CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
-  // The strange one was two messages to the responder, for all we know.
+  // The responder may have counted the strange request as two messages.
   rig.wan_sends(pair.ack(103, 5));
   CHECK(rig.at_host() == Lines{"ack 103 msn 5"});
   rig.host_sends(pair.write(104));
@@ -93,8 +94,8 @@ TEST_CASE("an unknown opcode while rejoining and a full WAN port: custody's pack
   rig.host_sends({pair.write(102), pair.write(103), strange(pair, 104), pair.write(105)});
   rig.allow(Side::wan, Rig::kUnlimited);
   rig.wait(milliseconds(1));
-  // No NAK may ask for them again while the MSN is unknown: they pass, out of order as plain RoCE may be; all of them,
-  // once.
+  // No NAK may ask for them again while the MSN is unknown. So all of them pass once, and out of order, as plain RoCE
+  // may be.
   Lines out = rig.at_wan();
   std::sort(out.begin(), out.end());
   CHECK(out == Lines{"opcode31 104!", "write_only 102!", "write_only 103!", "write_only 105!"});
@@ -265,7 +266,7 @@ TEST_CASE("an MSN that is off by more than one is another life's: the answer cha
   CHECK(rig.count(Counter::flows_failed) == 0);
   CHECK(rig.engine->custody_packets() == 2);
   CHECK(rig.at_wan().empty());
-  // Acknowledging goes on, and so does release.
+  // The box still acknowledges and releases.
   rig.host_sends(pair.write(103));
   CHECK(rig.at_host() == Lines{"ack 103 msn 4"});
   rig.wan_sends(pair.ack(103, 4));
@@ -274,7 +275,7 @@ TEST_CASE("an MSN that is off by more than one is another life's: the answer cha
 }
 
 TEST_CASE("a PSN far from everything under way is another connection's: it passes, both ways", "[engine][plain]") {
-  // A host that crashed sends no DREQ; its QPN comes back in a connection that was set up over TCP.
+  // A host that crashed sends no DREQ. Its QPN comes back in a connection that was set up over TCP.
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ports that refuse frames, and frames that are none of our business.
+// Ports that refuse frames, and frames that are not for the engine.
 #include <catch2/catch.hpp>
 
 #include "support/rig.hpp"

@@ -9,7 +9,7 @@ using namespace longhaul::test;
 
 namespace {
 
-/// 101 and 102 are acknowledged by the box, 103 is a READ that holds back 104: h is 103.
+/// The box acknowledges 101 and 102. 103 is a READ that holds back 104, so h is 103.
 void two_below_h(Rig& rig, const Pair& pair) {
   rig.connect_confirmed(pair);
   rig.host_sends({pair.write(101), pair.write(102), pair.read(103), pair.write(104)});
@@ -60,7 +60,7 @@ TEST_CASE("ACK beyond an unfinished READ: forwarded, nothing from the READ on is
   CHECK(rig.at_host() == Lines{"ack 104 msn 5"});
   CHECK(rig.engine->custody_packets() == 2);
   CHECK(rig.count(Counter::responses_lost) == 1);
-  // The requester asks again; its answer finishes the READ, and what is behind is acknowledged.
+  // The requester asks again. The answer finishes the READ, and the request behind it is answered.
   rig.host_sends({pair.read(103), pair.write(104)});
   CHECK(rig.at_wan() == Lines{"read 103!", "write_only 104!"});
   rig.wan_sends({pair.answer("read_only", 103, 5), pair.ack(104, 5)});
@@ -85,7 +85,7 @@ TEST_CASE("stale ACK: forwarded, nothing changes", "[engine][reconcile]") {
   const Pair pair;
   two_below_h(rig, pair);
   rig.wan_sends({pair.ack(102, 3), pair.ack(101, 2), pair.ack(50, 1)});
-  // Whoever asked again waits for them; to the others they are old.
+  // 101 and 50 may answer a repeat, so the requester gets them.
   CHECK(rig.at_host() == Lines{"ack 101 msn 2", "ack 50 msn 1"});
   CHECK(rig.count(Counter::absorbed_acks) == 1);
   CHECK(rig.count(Counter::answers_stale) == 2);
@@ -182,7 +182,7 @@ TEST_CASE("a repeated PSN NAK while the resend is under way is ignored", "[engin
   rig.wan_sends(pair.nak(101, 1));
   CHECK(rig.at_wan().empty());
   CHECK(rig.count(Counter::answers_ignored) == 1);
-  // A round trip later it speaks of the resend.
+  // A round trip later, the NAK is about the resend.
   rig.wait(milliseconds(10));
   rig.at_wan();
   rig.wan_sends(pair.nak(101, 1));
@@ -262,9 +262,9 @@ TEST_CASE("a loss, or an RNR NAK: no more under way than three times what came t
   CHECK(rig.at_host().size() == kCount);
   rig.wan_sends(not_ready ? pair.rnr(kFirst, 1, 1) : pair.nak(kFirst, 1));
   rig.wait(milliseconds(1));
-  CHECK(rig.at_wan().size() == 64);  // never less
+  CHECK(rig.at_wan().size() == 64);  // never fewer
   rig.wan_sends(pair.ack(kFirst + 39, 41));
-  CHECK(rig.at_wan().size() == kCount - 64);  // 3 x 40 are more than there are
+  CHECK(rig.at_wan().size() == kCount - 64);  // 3 x 40 would be more than there are
 }
 
 TEST_CASE("RNR NAK at or above h: forwarded, the requester waits and resends", "[engine][reconcile]") {
@@ -295,7 +295,7 @@ TEST_CASE("fatal NAK below h: the flow fails, the requester hears of it at h wit
   rig.at_host();
   rig.at_wan();
   rig.wan_sends(pair.nak(101, 1, 2));
-  CHECK(rig.at_host().empty());  // it is idle: it would not listen
+  CHECK(rig.at_host().empty());  // an idle requester would ignore a NAK
   CHECK(rig.engine->custody_packets() == 0);
   CHECK(rig.count(Counter::flows_failed) == 1);
   CHECK(rig.count(Counter::failed_bytes) == 2 * pair.write(101).size());
@@ -324,11 +324,11 @@ TEST_CASE(
   REQUIRE(rig.count(Counter::flows_failed) == 1);
   rig.at_host();
   rig.at_wan();
-  // It may be the next user of the QPN.
+  // These requests may come from the next user of the QPN.
   rig.host_sends({pair.write(102), pair.write(103)});
   CHECK(rig.at_host().empty());
   CHECK(rig.at_wan() == Lines{"write_only 102!", "write_only 103!"});
-  // It is not. At 104 the NAK would complete the two that the requester asks about.
+  // They do not. A NAK at 104 would complete the two requests that the requester asks about.
   rig.wan_sends(pair.nak(101, 1));
   CHECK(rig.at_host() == Lines{"nak0 101 msn 1", "nak3 102 msn 4"});
   rig.host_sends(pair.write(104));

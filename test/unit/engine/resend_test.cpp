@@ -23,7 +23,7 @@ TEST_CASE("no answer: the oldest packet asks again, with AckReq, ever more slowl
   CHECK(probes >= 8);
   CHECK(probes < 20);
   CHECK(rig.at_wan().back() == "write_only 101!");
-  // The path is back.
+  // The path works again.
   rig.wan_sends(pair.ack(101, 2));
   CHECK(rig.at_wan() == Lines{"write_only 102!"});
   rig.wan_sends(pair.ack(102, 3));
@@ -69,7 +69,7 @@ TEST_CASE("probes that are answered sooner than anything before: the second such
     rig.wan_sends(pair.ack(psn, psn - 99));
   };
   probed(101);
-  CHECK(rig.at_wan().empty());  // it may be a late answer to the first copy: others would follow
+  CHECK(rig.at_wan().empty());  // the ACK may be a late answer to the first copy, and others would follow
   probed(102);
   CHECK(rig.at_wan() == Lines{"write_only 103!", "write_only 104!"});
 }
@@ -114,10 +114,10 @@ TEST_CASE("given up while requests wait unsent: every frame is accounted for", "
   rig.wait(seconds(70));
   CHECK(rig.count(Counter::flows_failed) == 1);
   CHECK(rig.at_host().empty());  // nobody has answered for so long that the QPN may have another user
-  // It waits still: it repeats its request, and hears of it.
+  // The requester still waits: it repeats its request and gets the NAK.
   rig.host_sends({pair.write(102), pair.write(103)});
   CHECK(rig.at_host() == Lines{"nak3 102 msn 2"});
-  CHECK(rig.at_wan().back() == "write_only 101!");  // of before
+  CHECK(rig.at_wan().back() == "write_only 101!");  // sent before that
 }
 
 TEST_CASE("give_up is at least retry count x ACK timeout of the connection", "[engine][resend]") {
@@ -167,7 +167,7 @@ TEST_CASE("a responder that answers lives though it does not go on: a PSN NAK, i
 
 TEST_CASE("frames leave at the WAN's rate, in order, and none is taken as lost while it waits", "[engine][resend]") {
   auto settings = small_settings();
-  settings.wan_rate_bps = 1'000'000;  // 4 KiB take 33 ms, ten of them longer than the resend timer
+  settings.wan_rate_bps = 1'000'000;  // 4 KiB take 33 ms, ten times that is longer than the resend timer
   settings.rto_min = milliseconds(200);
   Rig rig(settings);
   const Pair pair;
@@ -193,7 +193,7 @@ TEST_CASE("a resend that waits for its turn is not taken as lost", "[engine][res
   rig.wait(milliseconds(100));
   rig.host_sends(pair.write(101));
   rig.wait(milliseconds(5));
-  // Frames of nobody fill the pipe for longer than the resend timer; then the NAK comes.
+  // Other frames fill the pipe for longer than the resend timer, then the NAK comes.
   for (int i = 0; i < 30; ++i) rig.host_sends(Bytes(4000, 0));
   rig.wan_sends(pair.nak(101, 1));
   rig.at_wan();

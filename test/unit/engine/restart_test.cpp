@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Design section 6, "Restart", and rule 6: what a killed process owed is failed when the next one starts.
+// Design section 6, "Restart", and rule 6: what a killed process owed fails when the next process starts.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -45,7 +45,7 @@ std::uint64_t owed(const Record& record) {
   return bytes;
 }
 
-/// A process of a box: destroyed without more ado, as SIGKILL would.
+/// A box's process. Its end is as abrupt as with SIGKILL.
 struct Process {
   explicit Process(Record& record, const engine::Settings& settings = small_settings()) : rig(settings, &told) {
     rig.engine->use_record(record, rig.now);
@@ -151,10 +151,10 @@ TEST_CASE("killed while it owed: both ends and the bytes are told, the next requ
   like_the_responders.resize(std::max<std::size_t>(like_the_responders.size(), 60));
   CHECK(next.rig.host_out[0].bytes == like_the_responders);
   CHECK(next.rig.at_host() == Lines{"nak3 103 msn 3"});
-  // A NAK lost on the way: the requester asks again.
+  // If the NAK is lost on the way, the requester asks again.
   next.rig.host_sends({pair.write(103), pair.write(104)});
   CHECK(next.rig.at_host() == Lines{"nak3 103 msn 3"});
-  // Late answers of the responder are the requester's own affair.
+  // Late answers of the responder pass to the requester.
   next.rig.wan_sends(pair.ack(102, 3));
   CHECK(next.rig.at_host() == Lines{"ack 102 msn 3"});
 }
@@ -165,7 +165,7 @@ TEST_CASE("a failed flow follows what the responder itself acknowledges of what 
   const Pair pair;
   die_owing(record, pair);
   Process next(record);
-  // While no box was there 103 to 105 passed, and were received.
+  // While no box was there, 103 to 105 passed and were received.
   next.rig.host_sends(pair.write(106));
   CHECK(next.rig.at_host() == Lines{"nak3 103 msn 3"});
   next.rig.wan_sends(pair.ack(105, 6));
@@ -173,7 +173,7 @@ TEST_CASE("a failed flow follows what the responder itself acknowledges of what 
   next.rig.host_sends(pair.write(106));
   CHECK(next.rig.at_host() == Lines{"nak3 106 msn 6"});
 
-  // The requester ignores this one now, and would believe it when it has sent 140 itself.
+  // The requester ignores this ACK now, but would believe it after sending 140 itself.
   next.rig.wan_sends(pair.ack(140, 9));
   CHECK(next.rig.at_host() == Lines{"ack 140 msn 9"});
   next.rig.host_sends({pair.write(107), pair.write(141)});
@@ -254,7 +254,7 @@ TEST_CASE("each connection of the record by its own key: addresses, VLAN, QPNs",
   {
     Process box(record);
     for (const Pair& pair : pairs) box.rig.connect_confirmed(pair);
-    // The last one owes nothing.
+    // The last flow owes nothing.
     for (std::size_t i = 0; i + 1 < pairs.size(); ++i) box.rig.host_sends(pairs[i].write(101));
   }
   Process next(record);
@@ -436,7 +436,7 @@ TEST_CASE("too small a record is refused", "[engine][restart]") {
 
 namespace {
 
-/// Two flows, a responder that accepts, loses, NAKs; and a second book of what was acknowledged and not accepted.
+/// The test's own account of a flow: what was acknowledged, received and accepted.
 struct Ledger {
   explicit Ledger(const Pair& given)
       : pair(given), next(given.a_psn + 1), acknowledged(next), received(next), accepted(next) {}
@@ -446,7 +446,7 @@ struct Ledger {
     return sum;
   }
   Pair pair;
-  std::uint32_t next;          ///< PSN
+  std::uint32_t next;          ///< next PSN to send
   std::uint32_t acknowledged;  ///< first PSN the requester has not seen acknowledged
   std::uint32_t received;      ///< first PSN that has not reached the responder in sequence
   std::uint32_t accepted;      ///< first PSN the responder's answers have not covered
@@ -492,7 +492,7 @@ TEST_CASE("at random: whenever the process is killed, the record says at least w
     }
     const auto promised = [&] {
       for (std::size_t i = 0; i < flows.size(); ++i) {
-        // Slots are given in the order of the connections here.
+        // Here the slots are in the order of the connections.
         if (record[i].owed_bytes() < flows[i].owed())
           FAIL("flow " << i << ": on record " << record[i].owed_bytes() << ", owed " << flows[i].owed());
       }
@@ -523,7 +523,7 @@ TEST_CASE("at random: whenever the process is killed, the record says at least w
       } else if (what < 17 && flow.accepted < flow.received) {
         rig.wan_sends(flow.pair.rnr(flow.accepted, flow.accepted - flow.pair.a_psn, 1));
       } else if (what < 18) {
-        // A requester's repeat: the same bytes.
+        // A requester's repeat has the same bytes.
         if (flow.next > flow.acknowledged)
           rig.host_sends(flow.pair.request("send_only", flow.acknowledged, {true, flow.payload[flow.acknowledged]}));
       } else {
@@ -532,7 +532,7 @@ TEST_CASE("at random: whenever the process is killed, the record says at least w
       promised();
       if (rig.count(Counter::flows_failed) == 0) CHECK(owed(record) == rig.engine->unconfirmed_bytes());
       if (below(30) != 0) continue;
-      // The kill: another process finds these very bytes.
+      // The kill: another process finds exactly these bytes.
       Record left = make_record();
       std::memcpy(static_cast<void*>(left.data()), static_cast<const void*>(record.data()),
                   record.size() * sizeof(RecordSlot));

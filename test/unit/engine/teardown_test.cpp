@@ -181,7 +181,7 @@ TEST_CASE("nothing is acknowledged after the end, though wanted in the same burs
   rig.connect_confirmed(pair);
   rig.host_sends(pair.write(101));
   CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
-  // Custody ends here, counted; to say once more that 101 has arrived would be a lie.
+  // Custody ends here and is counted. Another ACK for 101 would be a lie.
   rig.host_sends({pair.write(101), pair.drep(Side::host)});
   CHECK(rig.count(Counter::unconfirmed_at_close_packets) == 1);
   CHECK(rig.at_host().empty());

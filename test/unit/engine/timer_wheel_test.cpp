@@ -13,7 +13,7 @@ using engine::TimerWheel;
 
 namespace {
 
-/// A wheel, and what it ought to do.
+/// A wheel, and what it should do.
 struct Both {
   explicit Both(std::uint32_t capacity) : wheel(capacity, capacity), deadlines(capacity, kNever) {}
 
@@ -25,14 +25,14 @@ struct Both {
     REQUIRE(wheel.deadline(id) == deadline);
     check();
   }
-  /// Takes all that is due and checks each.
+  /// Takes all timers that are due, and checks each.
   std::size_t take_all(Time due) {
     for (std::size_t taken = 0;; ++taken) {
       const auto id = wheel.take(due);
       const bool any = !order.empty() && order.begin()->first <= due;
       REQUIRE(id.has_value() == any);
       if (!any) {
-        // Whatever was taken back: having looked, it knows.
+        // After this look, the wheel knows its earliest timer again.
         if (!order.empty() && wheel.earliest() <= due) FAIL("the bound stays behind");
         return taken;
       }
@@ -87,7 +87,7 @@ TEST_CASE("of many in one slot a portion is spread at a time: none early, none l
   TimerWheel wheel(kTimers, kPortion);
   std::mt19937 random(1);
   std::vector<Time> deadlines(kTimers);
-  // Beyond 2^30 ns all lie in one slot of the third wheel, and some behind it.
+  // All timers lie beyond 2^30 ns, in one slot of the third wheel and in some behind it.
   for (std::uint32_t id = 0; id < kTimers; ++id)
     wheel.set(id, deadlines[id] = milliseconds(1100) + microseconds(random() % 1'500'000));
   std::uint32_t left = kTimers;
@@ -98,14 +98,14 @@ TEST_CASE("of many in one slot a portion is spread at a time: none early, none l
     while (wheel.earliest() <= now) {
       const auto id = wheel.take(now);
       if (!id) {
-        ++calls_late;  // a box would look again in its next round
+        ++calls_late;  // a box would try again in its next round
         continue;
       }
       REQUIRE(deadlines[*id] <= now);
       deadlines[*id] = kNever;
       --left;
       if (left == kTimers / 2 && std::exchange(again, false)) {
-        // In the middle of it one is set again, among those that are left.
+        // Halfway, one timer is set again among those that are left.
         wheel.set(*id, deadlines[*id] = now + milliseconds(1));
         ++left;
       }
@@ -148,7 +148,7 @@ TEST_CASE("a wheel does what an ordered set does, whatever is set, moved and tak
         case 0:
           both.set(id, kNever);
           break;
-        case 1:  // the same for several, or already past
+        case 1:  // the same time for several, or a time in the past
           both.set(id, now - std::min(now, draw(3) * 10000));
           break;
         case 2:  // any scale
@@ -160,7 +160,7 @@ TEST_CASE("a wheel does what an ordered set does, whatever is set, moved and tak
         case 4:
           if (!both.order.empty()) both.set(both.order.begin()->second, kNever);  // the first itself
           break;
-        case 5:  // time that has passed, but less than there is (answers wait)
+        case 5:  // a time in the past, as when answers wait
           taken += both.take_all(now - std::min(now, draw(1000000)));
           break;
         case 6:
@@ -168,7 +168,7 @@ TEST_CASE("a wheel does what an ordered set does, whatever is set, moved and tak
           taken += both.take_all(now);
           break;
         default:
-          // Seldom far; sometimes to the very deadline, or just before it.
+          // Rarely far. Sometimes exactly to the next deadline, or just before it.
           if (draw(20) == 0)
             now += Time{1} << draw(50);
           else if (!both.order.empty() && both.order.begin()->first > now)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Design section 4: connections that RDMA-CM did not announce to this box, learned from their traffic.
+// Design section 4: connections without RDMA-CM at this box, learned from their traffic.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -10,10 +10,10 @@ using namespace longhaul::test;
 
 namespace {
 
-/// A box that has been looking on for long enough.
+/// A box that has watched for long enough.
 struct Looking : Rig {
   explicit Looking(const engine::Settings& settings = small_settings()) : Rig(settings) {
-    engine->poll(now);  // it has begun, though nothing came yet
+    engine->poll(now);  // the engine has begun, though no frame came yet
     wait(seconds(1));
   }
   void send(const Pair& pair, std::uint32_t psn, unsigned count) {
@@ -21,13 +21,13 @@ struct Looking : Rig {
   }
 };
 
-/// One write out, its ACK back.
+/// One write goes out, and its ACK comes back.
 void answered_write(Rig& rig, const Pair& pair, std::uint32_t psn, std::uint32_t msn) {
   rig.host_sends(pair.write(psn));
   rig.wan_sends(pair.ack(psn, msn));
 }
 
-/// Learned, custody begun and confirmed: PSNs 100 to 102 are used up, the MSN is 43.
+/// Learns the connection, begins custody and confirms it. PSNs 100 to 102 are used up, the MSN is 43.
 void learn(Rig& rig, const Pair& pair) {
   answered_write(rig, pair, 100, 41);
   answered_write(rig, pair, 101, 42);
@@ -37,14 +37,14 @@ void learn(Rig& rig, const Pair& pair) {
   rig.at_wan();
 }
 
-/// Another connection between the same hosts, in step.
+/// Another connection between the same hosts, at the same PSNs.
 Pair neighbour_of(Pair pair) {
   pair.a_qpn += 2;
   pair.b_qpn += 2;
   return pair;
 }
 
-/// Its requester, with another responder.
+/// The same requester with another responder.
 Pair elsewhere(Pair pair) {
   pair.b_qpn = 0x99;
   return pair;
@@ -89,7 +89,7 @@ TEST_CASE("messages are counted, not packets: an MSN that does not fit begins an
   const Pair pair;
   rig.host_sends({pair.request("write_first", 100, {true, 1024}), pair.request("write_last", 101)});
   rig.wan_sends(pair.ack(100, 7));
-  rig.wan_sends(pair.ack(101, 7));  // within one message MSNs prove nothing, and this one has ended
+  rig.wan_sends(pair.ack(101, 7));  // within a message an MSN proves nothing, and this message has ended
   CHECK(rig.count(Counter::connections_learned) == 0);
   CHECK(rig.count(Counter::traffic_contradicted) == 1);
   answered_write(rig, pair, 102, 9);
@@ -244,7 +244,7 @@ TEST_CASE("another user of a responder's QPN: its answers are not taken for a ne
     rig.engine->share(shared);
     shared.contested_requests.emplace_back().note(
         {wire::IpAddress::parse(old.a_ip), wire::IpAddress::parse(old.b_ip), {}}, 90, rig.now);
-    newcomer.b_qpn = neighbour.b_qpn;  // nothing of it passes here
+    newcomer.b_qpn = neighbour.b_qpn;  // none of its frames pass here
   }
   for (std::uint32_t psn = 90; psn < 94; ++psn) {
     rig.host_sends({newcomer.write(psn), neighbour.write(psn)});
@@ -287,7 +287,7 @@ TEST_CASE("of new lives in step of two idle connections neither takes the other'
     };
   }
   rig.wait(small_settings().confirm_again + seconds(1));
-  // Both requesters have other QPNs now.
+  // Both requesters have new QPNs now.
   doubted.a_qpn = 0x77;
   presumed.a_qpn = 0x78;
   at_last();
@@ -302,9 +302,9 @@ TEST_CASE("of new lives in step of two idle connections neither takes the other'
 
 namespace {
 
-/// Two connections between the same hosts, whose responders' QPs come back with the QPNs of each other.
+/// Two connections between the same hosts. Their responders' QPs come back with each other's QPNs.
 struct Crosswise : Looking {
-  /// Both have delivered up to PSN 120.
+  /// Both connections have delivered all up to PSN 120.
   explicit Crosswise(const engine::Settings& settings = small_settings()) : Looking(settings) {
     for (const Pair& pair : {one, two}) {
       connect_confirmed(pair);
@@ -312,7 +312,8 @@ struct Crosswise : Looking {
       wan_sends(pair.ack(120, 21));
     }
   }
-  /// One has lost `lost` packets when both live again. Then two sends to the QP that custody is for, one to the other.
+  /// `one` has lost `lost` packets when both live again. Then `two` sends to the QP that custody is for, and `one` to
+  /// the other.
   void live_again_over_custody(unsigned lost, unsigned from_two, unsigned from_one) {
     send(one, 121, lost);
     swap(seconds(2));
@@ -324,7 +325,7 @@ struct Crosswise : Looking {
     std::swap(one.b_qpn, two.b_qpn);
     acknowledged = count(Counter::pseudo_acks);
   }
-  /// Each has begun at `first` and been answered before `psn`; now a request, and then its answer.
+  /// Both began at `first` and are answered up to `psn`. Now each sends a request and gets its answer.
   void step(std::uint32_t first, std::uint32_t psn) {
     for (const Pair& pair : {one, two}) host_sends(pair.write(psn));
     wait(milliseconds(10));
@@ -408,7 +409,7 @@ TEST_CASE("answers to a requester that may be with another responder make the bo
   const Pair pair;
   std::vector<Bytes> asked;
   std::vector<Bytes> answers;
-  std::string itself;  // the answer, where it is the requester's
+  std::string itself;  // the answer as the requester would see it
   Lines says;
   bool drained = false;
   SECTION("more credits") {
@@ -550,7 +551,7 @@ TEST_CASE("an answer that fits both lives moves custody: a neighbour that began 
   rig.live_again_over_custody(20, 26, 34);
   rig.wan_sends(rig.one.ack(125, 26));
   REQUIRE(rig.count(Counter::unconfirmed_in_doubt_packets) == 5);
-  rig.wan_sends(rig.one.ack(130, 31));  // outside of what named custody's QP
+  rig.wan_sends(rig.one.ack(130, 31));  // beyond what was sent to custody's QP
   CHECK(rig.count(Counter::flows_resumed) == 0);
 }
 
@@ -558,16 +559,16 @@ TEST_CASE("a neighbour that was there before custody last moved is no reason to 
           "[engine][traffic][identity]") {
   Crosswise rig;
   Pair neighbour = neighbour_of(rig.two);
-  rig.send(neighbour, 130, 5);  // nobody knows it, and its PSNs are near
+  rig.send(neighbour, 130, 5);  // unknown to the box, at PSNs nearby
   rig.send(rig.one, 121, 2);
   rig.wait(milliseconds(10));
   rig.wan_sends(rig.one.ack(121, 22));
   rig.send(rig.one, 123, 5);
   rig.at_wan();
-  rig.host_sends(rig.one.write(120));  // the network brings it late
+  rig.host_sends(rig.one.write(120));  // the network delivers it late
   REQUIRE(rig.count(Counter::flows_doubted) == 1);
   rig.at_wan();
-  rig.wan_sends(rig.one.nak(122, 22));  // the first of custody was lost
+  rig.wan_sends(rig.one.nak(122, 22));  // the first packet in custody was lost
   REQUIRE(rig.count(Counter::flows_resumed) == 1);
   CHECK(rig.at_wan().front() == "write_only 122!");
 }
@@ -615,7 +616,7 @@ TEST_CASE("QPNs used again without RDMA-CM are learned anew once custody of thei
   CHECK(rig.count(Counter::connection_qpn_held) == 1);
   CHECK(rig.engine->custody_packets() == 1);
   rig.wan_sends(old.ack(101, 2));
-  rig.wait(seconds(1));  // what was answered a moment ago lives
+  rig.wait(seconds(1));  // a flow that was answered a moment ago is alive
   answered_write(rig, old, 900002, 3);
   answered_write(rig, old, 900003, 4);
   answered_write(rig, old, 900004, 5);
@@ -653,7 +654,7 @@ TEST_CASE("a flood of candidates: those idle make room, nothing grows", "[engine
     rig.host_sends(pair.write(100));
   }
   CHECK(rig.count(Counter::traffic_table_full) == 92);
-  rig.wait(seconds(2));  // idle, and no longer blind
+  rig.wait(seconds(2));  // they are idle, and the learner is no longer blind
   const Pair late;
   answered_write(rig, late, 500000, 1);
   answered_write(rig, late, 500001, 2);
@@ -680,7 +681,7 @@ TEST_CASE("an engine tells which keys its connections have", "[engine][traffic]"
   for (const Side from : {Side::host, Side::wan}) CHECK_FALSE(rig.engine->knows(info, from));
   learn(rig, pair);
   for (const Side from : {Side::host, Side::wan}) CHECK(rig.engine->knows(info, from));
-  // Frames from a side carry the QPN of the end on the other.
+  // Frames from a side carry the QPN of the end on the other side.
   info.end(Side::wan).qpn += 1;
   CHECK_FALSE(rig.engine->knows(info, Side::host));
   CHECK(rig.engine->knows(info, Side::wan));

@@ -109,7 +109,7 @@ TEST_CASE("window: a gap is NAKed when that completes no message", "[engine][win
   rig.host_sends({frames[1], frames[2], frames[3]});
   CHECK(rig.at_host() == Lines{"ack 103 msn 1"});
   rig.at_wan();
-  // Behind a whole message the NAK would be its ACK.
+  // After a whole message, the NAK would acknowledge that message.
   rig.host_sends(pair.write(106));
   CHECK(rig.at_host().empty());
   rig.wan_sends(pair.ack(104, 2));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a box shows of itself: nothing that is counted is left out, and nothing makes it grow without limit.
+// What a box shows of itself: everything counted is shown, and nothing makes it grow without limit.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ TEST_CASE("every counter has one place, under a name that Prometheus likes") {
     if (order.empty() || order.back() != place.family) order.push_back(place.family);
   }
   CHECK(counters.size() == metrics::kCounterCount);
-  // Those of a family follow each other.
+  // The series of a family follow each other.
   CHECK(std::set(order.begin(), order.end()).size() == order.size());
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("a pair's bytes add up over connections that come and go, and over sur
   CHECK(survey.result().pairs[0].sums.connections == 1);
   CHECK(survey.result().pairs[0].bytes_per_second == Approx(75));
 
-  // It keeps its series for a while; another pair has to wait for it.
+  // The pair keeps its series for a while. Another pair has to wait for the place.
   look(survey, seconds(5), {connection(3, 8, 40)});
   CHECK(survey.result().pairs[0].host == "10.0.0.7");
   CHECK(survey.result().pairs[0].sums.connections == 0);
@@ -271,6 +271,6 @@ TEST_CASE("docs/operate/metrics.md is what `longhaul metrics` prints") {
   std::ifstream file(std::string(TEST_ROOT) + "/../docs/operate/metrics.md");
   std::ostringstream page;
   page << file.rdbuf();
-  // If not: longhaul metrics > docs/operate/metrics.md
+  // To write the page again: longhaul metrics > docs/operate/metrics.md
   CHECK(page.str() == metrics_page());
 }

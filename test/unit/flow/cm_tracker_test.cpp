@@ -77,7 +77,7 @@ TEST_CASE("a REJ ends the connection of its own exchange only", "[flow][cm]") {
   feed(tracker, pair.req(), Side::host);
   feed(tracker, pair.rep(), Side::wan);
   tracker.bind(5);
-  // Somebody has used the communication ID once more, and the connection got no place (its QPN is held).
+  // Someone has used the communication ID again, and that connection got no place (its QPN is held).
   Pair forged = pair;
   forged.transaction = 0x78;
   forged.b_comm = 0xb2;

@@ -18,7 +18,7 @@ namespace {
 
 using Random = std::mt19937_64;
 
-/// Of a few hosts: keys that differ in one field only are the rule.
+/// The hosts are few, so most keys differ in one field only.
 KeyIndex::Key key_of(std::uint32_t number) {
   KeyIndex::Key key;
   const auto host = static_cast<std::uint8_t>(number % 4);
@@ -29,14 +29,14 @@ KeyIndex::Key key_of(std::uint32_t number) {
   return key;
 }
 
-// Keys of which only the words are other than 0 that a secret of zeros multiplies by 0.
+// Keys that collide under a secret of zeros: the words that differ are multiplied by 0.
 KeyIndex::Key colliding_key(std::uint32_t number) {
   KeyIndex::Key key;
   key.qpn = number;
   return key;
 }
 
-/// A table and what it must be.
+/// A table and what it should hold.
 class Both {
  public:
   using MakeKey = KeyIndex::Key (*)(std::uint32_t number);
@@ -44,7 +44,7 @@ class Both {
   Both(std::uint32_t capacity, MakeKey make_key, std::uint32_t keys, const KeyIndex::Secret& secret)
       : index_(capacity, "test", secret), make_key_(make_key), keys_(keys) {}
 
-  /// False when there is no room.
+  /// False if there is no room.
   bool put(std::uint32_t number, std::uint32_t value) {
     const bool done = index_.put(make_key_(number), value);
     if (done) model_[number] = value;
@@ -61,7 +61,7 @@ class Both {
     REQUIRE(found.has_value() == (there != model_.end()));
     if (found) REQUIRE(*found == there->second);
   }
-  /// Each key there is, one by one and as many at once as may be.
+  /// Checks each key alone, and then as many at once as the index allows.
   void check_all() const {
     for (std::uint32_t number = 0; number < keys_; ++number) check(number);
     for (std::uint32_t first = 0; first < keys_; first += KeyIndex::kMostAtOnce) {
@@ -101,12 +101,12 @@ TEST_CASE("any steps leave the keys there that a map has, with their values", "[
   const Rig eal;
   Random random(1);
   for (const std::uint32_t capacity : {1u, 2u, 7u, 8u, 9u, 30u, 100u, 1000u}) {
-    // Twice as many as there is room for by name: what there is beyond, is filled too.
+    // More than twice as many keys as the capacity, so the room beyond it is filled too.
     const std::uint32_t keys = 2 * capacity + 20;
     Both both(capacity, key_of, keys, secret_of(random));
     for (std::uint32_t step = 0; step < 40 * keys; ++step) {
       const auto number = static_cast<std::uint32_t>(random() % keys);
-      // First it fills up, then comes and goes.
+      // First the table fills up, then keys come and go.
       if (random() % 8 < (step < 10 * keys ? 7 : 4)) {
         const bool has_room = both.size() < capacity;
         const bool done = both.put(number, static_cast<std::uint32_t>(random() >> 33));
@@ -135,7 +135,7 @@ TEST_CASE("each capacity has room for as many keys, whatever the secret, and say
     }
     REQUIRE(refused > 0);
     both.check_all();
-    // What was refused changed nothing; what is there takes another value.
+    // Refused keys changed nothing. Keys in the table take another value.
     for (std::uint32_t number = 0; number < capacity; ++number) REQUIRE(both.put(number, number + 1));
     both.check_all();
     for (std::uint32_t number = 0; number < keys; ++number) both.erase(number);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which candidates an ACK may mean, when there are many.
+// Which candidates an ACK may be meant for, when there are many.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
@@ -49,7 +49,7 @@ struct Learner {
     if (outcome.event == TrafficEvent::learned) learner.forget(outcome.info);
     return outcome.event;
   }
-  /// Two writes with their ACKs, the second of which teaches the connection.
+  /// Sends two writes and their ACKs. The second ACK teaches the connection.
   TrafficEvent learns(std::uint32_t number, std::uint32_t psn) {
     send(number, psn, true);
     const TrafficEvent first = ack(number, psn, 1);
@@ -63,13 +63,13 @@ struct Learner {
   flow::TrafficLearner learner;
 };
 
-/// The rule of docs/design.md, by looking at all, but for the blindness after a far jump.
+/// The rule of docs/design.md, by a look at all candidates. It leaves out the blindness after a far jump.
 struct Model {
   struct Candidate {
     bool known = false;
     bool counting = false;
     std::uint32_t next = 0;
-    std::uint32_t top = 0;  ///< a little back from there it may still be meant by what is before
+    std::uint32_t top = 0;  ///< earlier requests may still mean PSNs a little below this
     Time last = 0;
 
     /// A request of `count` PSNs; 0: of unknown length.
@@ -109,28 +109,28 @@ TEST_CASE("an ACK is ambiguous when it may mean two candidates, wherever on the 
   for (int step = 0; step < 40000; ++step) {
     const std::uint32_t number = draw(kCandidates);
     Model::Candidate& candidate = model.candidates[number];
-    // Seldom so long that one is forgotten.
+    // Rarely so long that a candidate is forgotten.
     rig.now += draw(1000) == 0 ? seconds(50) : milliseconds(draw(10));
     switch (draw(10)) {
       case 0: {  // anywhere
         const std::uint32_t psn = draw(1 << 24);
-        // What is a little behind is a repeat and moves nothing.
+        // A request a little behind is a repeat and moves nothing.
         if (candidate.counting && psn_diff(psn, candidate.next) < 0 && psn_diff(psn, candidate.next) >= -65536) break;
         rig.send(number, psn);
         candidate.go(psn, 1, rig.now);
-        rig.now += flow::TrafficLearner::kBlind;  // it may have gone far
+        rig.now += flow::TrafficLearner::kBlind;  // the candidate may have gone far
         break;
       }
       case 1: {  // near another
         const std::uint32_t psn = psn_add(model.candidates[draw(kCandidates)].next, draw(1 << 19) - (1 << 18));
         rig.read(number, psn);  // of unknown length
         candidate.go(psn, 0, rig.now);
-        rig.now += flow::TrafficLearner::kBlind;  // it may have gone far
+        rig.now += flow::TrafficLearner::kBlind;  // the candidate may have gone far
         break;
       }
       case 2:
       case 3:
-      case 4:  // on
+      case 4:  // go on
         rig.send(number, candidate.next);
         candidate.go(candidate.next, 1, rig.now);
         break;
@@ -153,7 +153,7 @@ TEST_CASE("among a thousand candidates with the same PSNs none is learned; one t
   Learner rig(1025);
   for (std::uint32_t i = 0; i < 1024; ++i) rig.send(i, 100, true);
   CHECK(rig.ack(5, 100, 1) == TrafficEvent::ambiguous);
-  CHECK(rig.ack(5, 70000, 1) == TrafficEvent::ambiguous);  // a crowd: nobody looks whether each of them is meant
+  CHECK(rig.ack(5, 70000, 1) == TrafficEvent::ambiguous);  // too many to look whether each of them is meant
   CHECK(rig.learns(2000, 8000000) == TrafficEvent::learned);
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("a forged request sends a candidate elsewhere: the answers to it are n
 TEST_CASE("who sends again what was answered may live another life: its answers may go to any QPN", "[flow][traffic]") {
   Learner rig(8);
   for (const std::uint32_t psn : {100U, 101U}) rig.send(1, psn, true);
-  CHECK(rig.ack(1, 100, 1) == TrafficEvent::none);  // reveals its requester
+  CHECK(rig.ack(1, 100, 1) == TrafficEvent::none);  // reveals the requester
   Pair other = Learner::pair(2);
   other.b_qpn = 0x3000;
   CHECK_FALSE(rig.learner.may_be_meant(info_of(other), 101, rig.now));
@@ -197,11 +197,11 @@ TEST_CASE("a crowd that has fallen silent for a minute is out of the way, though
   Learner rig(101);
   for (std::uint32_t i = 0; i < 100; ++i) rig.send(i, 100, true);
   rig.now += flow::TrafficLearner::kCandidateLife + 1;
-  rig.send(100, 150, true);  // the hundred stay in the table: nobody needs their room
+  rig.send(100, 150, true);  // the hundred stay in the table, since nobody needs their places
   unsigned acks = 0;
   TrafficEvent event = TrafficEvent::ambiguous;
   for (; event == TrafficEvent::ambiguous && acks < 100; ++acks) event = rig.ack(100, 150, 1);
-  CHECK(acks == 15);  // seven at a time: the eighth that is looked at is the one that sends
+  CHECK(acks == 15);  // each ACK looks at eight: seven silent ones and the one that sends
   rig.send(100, 151, true);
   CHECK(rig.ack(100, 151, 2) == TrafficEvent::learned);
   // One of the hundred sends again, and is found again.
@@ -221,7 +221,7 @@ TEST_CASE("a connection that was learned and not taken stays a candidate", "[flo
   const flow::TrafficOutcome outcome = rig.learner.answer(parsed(bytes), rig.now);
   REQUIRE(outcome.event == TrafficEvent::learned);
   rig.send(2, 102, true);
-  CHECK(rig.ack(2, 102, 1) == TrafficEvent::ambiguous);  // it may mean the first
+  CHECK(rig.ack(2, 102, 1) == TrafficEvent::ambiguous);  // the ACK may be meant for the first
   rig.learner.forget(outcome.info);
   CHECK(rig.ack(2, 102, 1) == TrafficEvent::none);
   rig.send(2, 103, true);
@@ -231,7 +231,7 @@ TEST_CASE("a connection that was learned and not taken stays a candidate", "[flo
 TEST_CASE("the QPN that an ACK revealed is free again when its candidate began anew or went", "[flow][traffic]") {
   Learner rig(4);
   rig.send(1, 100, true);
-  CHECK(rig.ack(1, 100, 1) == TrafficEvent::none);  // reveals
+  CHECK(rig.ack(1, 100, 1) == TrafficEvent::none);  // reveals the requester
   SECTION("began anew") {
     rig.send(1, 900000, true);
     rig.now += flow::TrafficLearner::kBlind;
@@ -242,7 +242,7 @@ TEST_CASE("the QPN that an ACK revealed is free again when its candidate began a
     for (std::uint32_t i = 10; i < 14; ++i) rig.send(i, 2000000 + i * 500000);
     rig.now += seconds(2);
   }
-  // Another responder's QP, and the same requester's.
+  // The same requester's QP with another responder.
   Pair other = Learner::pair(1);
   other.b_qpn = 0x3000;
   for (std::uint32_t i = 0; i < 2; ++i) {

@@ -22,7 +22,7 @@ struct Arrival {
   Bytes bytes;
 };
 
-/// Everything that arrives up to `until`, at the times next_deadline() gives.
+/// All frames that arrive up to `until`, at the times that next_deadline() gives.
 std::vector<Arrival> drain(Direction& direction, Time until = kNever - 1) {
   std::vector<Arrival> out;
   while (direction.next_deadline() <= until) {
@@ -116,7 +116,7 @@ TEST_CASE("a full queue drops at its tail, and counts") {
   Direction d(one(s), Way::a_to_b);
   for (std::uint32_t i = 0; i < 5; ++i) d.offer(pool.make(numbered(i, 1000)), 0);
   CHECK(d.counters().queue_dropped == 2);
-  d.offer(pool.make(numbered(5, 1000)), 1000);  // one has left by now
+  d.offer(pool.make(numbered(5, 1000)), 1000);  // one frame has left by now
   CHECK(d.counters().queue_dropped == 2);
   const auto got = drain(d);
   REQUIRE(got.size() == 4);
@@ -141,7 +141,7 @@ TEST_CASE("the same seed loses the same frames whatever the timing") {
   Settings fast = slow;
   fast.directions[0].delay = milliseconds(3);
   fast.directions[0].jitter = 50;
-  fast.directions[0].corrupt = 0;  // other kinds have streams of their own
+  fast.directions[0].corrupt = 0;  // other kinds of damage have random streams of their own
   const auto a = survivors(slow, 2000, 1);
   CHECK(a == survivors(fast, 2000, 1000));
   CHECK(a.size() > 1740);
@@ -149,7 +149,7 @@ TEST_CASE("the same seed loses the same frames whatever the timing") {
   Settings other = slow;
   other.seed = 2;
   CHECK(a != survivors(other, 2000, 1));
-  // Nor do the two directions share their luck.
+  // The two directions do not share their random numbers either.
   Settings mirrored = slow;
   mirrored.directions[1] = s;
   MbufPool pool;
@@ -168,7 +168,7 @@ TEST_CASE("fates of packets are the same whatever is sent beside them, and in wh
   Settings settings = one(s);
   settings.fates_by = FatesBy::packet;
   constexpr std::uint32_t kPackets = 500;
-  /// By PSN: which copies arrived.
+  /// Which copies arrived, by PSN.
   const auto arrived = [&](bool backwards, bool ack_req, std::uint32_t others) {
     MbufPool pool;
     Direction direction(settings, Way::a_to_b);
@@ -220,7 +220,7 @@ TEST_CASE("duplicates are frames of their own, corruption flips one bit behind t
   Direction d(one(s), Way::a_to_b);
   const Bytes original = numbered(7);
   rte_mbuf* shared = pool.make(original);
-  rte_mbuf_refcnt_update(shared, 1);  // somebody else looks at it
+  rte_mbuf_refcnt_update(shared, 1);  // someone else holds a reference
   d.offer(shared, 0);
   CHECK(test::bytes_of(shared) == original);
   rte_pktmbuf_free(shared);
@@ -247,7 +247,7 @@ TEST_CASE("events match by QPN and PSN, or by number") {
     Settings settings;
     settings.events.push_back(event);
     Direction d(settings, Way::a_to_b);
-    // To QPN 1: PSNs 10, 11, 12, 11, 11; to QPN 2: 11. And a frame that is no RoCE.
+    // To QPN 1: PSNs 10, 11, 12, 11, 11. To QPN 2: PSN 11. And a frame that is not RoCE.
     for (const auto& frame :
          {numbered(0), roce(1, 10), roce(1, 11), roce(2, 11), roce(1, 12), roce(1, 11), roce(1, 11)}) {
       d.offer(pool.make(frame), 0);
@@ -307,7 +307,7 @@ TEST_CASE("a congestion mark leaves IPv4 checksum and ICRC right") {
       d.offer(pool.make(frame), 0);
       const auto got = drain(d);
       REQUIRE(got.size() == 1);
-      // The builder's own frame with that ToS is the judge: it sums the checksum anew.
+      // The builder's own frame with that ToS is the reference: it computes the checksum from scratch.
       CHECK(got[0].bytes ==
             wire::PacketBuilder().ips(from, to).tos(static_cast<std::uint8_t>(tos | 3)).payload_size(64).build());
       wire::Frame view;

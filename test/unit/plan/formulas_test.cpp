@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The formulas of lib/plan where the program cannot be asked: bounds, rounding, tables and plots that other code makes.
+// The formulas of lib/plan that the program's output does not show: bounds, rounding, tables and plots that other code
+// makes.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -34,7 +35,7 @@ TEST_CASE("depth and the distance that it fills are whole numbers, also where 64
   CHECK(depth_for(100'000'000'000'000, seconds(60), 64) == 11'718'750'000'000);
   CHECK(round_trip_filled(100'000'000'000, 1ull << 24, 8'556'560) > seconds(11'000));
   CHECK(bandwidth_delay_bytes(100'000'000'000, milliseconds(1)) == 12'500'000);
-  // The depth that was computed fills the path, and one message less does not.
+  // The computed depth fills the path, and one message less does not.
   for (const Duration round_trip : {microseconds(17), milliseconds(1), milliseconds(38), seconds(1)}) {
     const std::uint64_t depth = depth_for(25'000'000'000, round_trip, 1122);
     CHECK(round_trip_filled(25'000'000'000, depth, 1122) <= round_trip);
@@ -129,7 +130,7 @@ TEST_CASE("pre-copy finishes below the throughput and not above it") {
   CHECK(migrate(load, memory, 1e9, 0).seconds == Approx(8));
   CHECK(migrate(load, memory, 1e9, 0.99e9).finishes);
   CHECK_FALSE(migrate(load, memory, 1e9, 1e9).finishes);
-  // A guest that writes all of its memory in a round never has more to send than that.
+  // A guest that writes all of its memory in a round never has more to send than its memory.
   CHECK(migrate(load, memory, 1e9, 50e9).downtime == Approx(8));
 }
 

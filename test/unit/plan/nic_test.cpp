@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dumps of NICs: formats, figures, the table of planted faults (test/plan/nic), and hostile text. What the program
-// prints is judged from outside by test/plan/nic/run.
+// Dumps of NICs: formats, figures, the table of planted faults (test/plan/nic), and hostile text. test/plan/nic/run
+// judges the program's output from outside.
 #include <catch2/catch.hpp>
 
 #include <fstream>
@@ -41,7 +41,7 @@ Haul haul_of_380_km() {
   return haul;
 }
 
-/// The options of the table as far as its sets use them.
+/// The options that the table's sets use.
 Haul haul_with(const nlohmann::json& options, Haul haul) {
   for (std::size_t i = 0; i + 1 < options.size(); i += 2) {
     const auto option = options[i].get<std::string>();

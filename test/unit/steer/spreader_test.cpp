@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames from worker to worker: real captures, full rings, what a second engine is shown.
+// Frames from worker to worker: real captures, full rings, and what a second engine is shown.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using test::Pair;
 
 namespace {
 
-/// What one worker's engine is given, in order.
+/// What a worker's engine gets, in order.
 struct Given {
   Side side;
   Bytes bytes;
@@ -50,7 +50,7 @@ class Team {
     for (std::uint16_t i = 0; i < kept; ++i) give(at, side, mbufs[i], false);
   }
 
-  /// Until all rings are empty.
+  /// Moves frames until all rings are empty.
   void hand_over() {
     for (bool any = true; any;) {
       any = false;
@@ -111,7 +111,7 @@ class Team {
 
 using FlowKey = std::tuple<Side, std::string, std::string, std::uint32_t, std::uint32_t>;
 
-/// What must keep its order: a QP's frames from one side; the rest of a pair of hosts by itself.
+/// A stream whose order must be kept: the frames to one QP from one side.
 FlowKey key_of(Side side, const wire::Frame& frame) {
   return {side, frame.source.to_string(), frame.destination.to_string(), frame.vlan.value, frame.destination_qpn()};
 }
@@ -145,7 +145,7 @@ TEST_CASE("captures: every frame arrives once, no flow is reordered, both direct
         CAPTURE(name, workers, receiver_offset);
         const auto frames = test::read_capture(name);
         Team team(workers);
-        // The host that speaks first is ours.
+        // The host that speaks first is on the host side.
         std::string ours;
         std::map<FlowKey, std::vector<Bytes>> sent;
         std::size_t foreign = 0;
@@ -155,7 +155,7 @@ TEST_CASE("captures: every frame arrives once, no flow is reordered, both direct
         const auto flush = [&] {
           if (!burst.empty()) team.receive(burst_at, burst_side, burst);
           burst.clear();
-          // Not always: rings are to fill.
+          // Not every time, so that rings fill.
           if (team.now / 1000 % 3 == 0) team.hand_over();
         };
         for (const Bytes& bytes : frames) {
@@ -180,7 +180,8 @@ TEST_CASE("captures: every frame arrives once, no flow is reordered, both direct
 
         CHECK(team.frames_given() == frames.size());
         CHECK(team.count(Counter::dropped_ring_full) == 0);
-        // Per flow: one worker, the order as it came. CM shares QP1 among connections; their own order counts.
+        // Each flow has one worker and keeps its order. CM shares QP1 among connections, so only their own order
+        // counts.
         std::map<FlowKey, std::map<Worker, std::vector<Bytes>>> came;
         std::map<std::uint32_t, Worker> owners;  // by the active end's communication ID
         std::size_t given_foreign = 0;
@@ -209,7 +210,7 @@ TEST_CASE("captures: every frame arrives once, no flow is reordered, both direct
           REQUIRE(by_worker.size() == 1);
           CHECK(by_worker.begin()->second == sent[key]);
         }
-        // The two directions of each connection that RDMA-CM set up, as the CM messages have it.
+        // The two directions of each connection that RDMA-CM set up, according to the CM messages.
         std::map<std::uint32_t, std::pair<std::uint32_t, std::string>> requests;  // by communication ID
         for (const Bytes& bytes : frames) {
           wire::Frame frame;
@@ -281,7 +282,7 @@ TEST_CASE("frames that find no room are dropped by name, the others keep their o
   REQUIRE(team.given[owner].size() == kRoom);
   for (std::size_t i = 0; i < kRoom; ++i) CHECK(team.given[owner][i].bytes == burst[i]);
   CHECK(team.count(Counter::dropped_ring_full) == 20 - kRoom);
-  CHECK(team.count(Counter::handed_over) == 1 + kRoom);  // and the REP
+  CHECK(team.count(Counter::handed_over) == 1 + kRoom);  // the REP and the writes
 }
 
 TEST_CASE("a lost REQ copy is shown again with the REP's repeat") {
@@ -292,7 +293,7 @@ TEST_CASE("a lost REQ copy is shown again with the REP's repeat") {
   team.receive(home, Side::host, {other_pair.req()});
   team.receive(home, Side::wan, {other_pair.rep()});
   team.hand_over();
-  // The least loaded worker is the home now; another one evens it out.
+  // The home is the least loaded worker now. Another connection evens this out.
   const Pair at_home = pair_number(1);
   team.receive(home, Side::host, {at_home.req()});
   team.receive(home, Side::wan, {at_home.rep()});
@@ -318,7 +319,7 @@ TEST_CASE("a REP whose REQ cannot be shown is dropped by name, and its repeat go
   const Worker home = home_of_pair(pair, 2);
   const Worker owner = 1 - home;
   team.receive(home, Side::host, {pair.req()});
-  // Each repeat needs a buffer for as long as the owner takes nothing from its ring.
+  // Each repeat needs a buffer as long as the owner takes nothing from its ring.
   constexpr std::uint64_t kReplies = 400;
   for (std::uint64_t i = 0; i < kReplies; ++i) team.receive(home, Side::wan, {pair.rep()});
   const std::uint64_t dropped = team.count(Counter::dropped_unshown);

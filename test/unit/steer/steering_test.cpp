@@ -42,7 +42,7 @@ struct Home {
   }
   Worker owner(Side from, const Bytes& bytes) { return target(from, bytes).worker; }
 
-  /// REQ, REP and RTU; returns the worker that got the REP.
+  /// Sends REQ, REP and RTU. Returns the worker that got the REP.
   Worker connect(const Pair& pair) {
     CHECK(owner(pair.active, pair.req()) == 0);
     const Worker worker = owner(other(pair.active), pair.rep());
@@ -68,7 +68,7 @@ Pair pair_number(std::uint32_t n) {
   return pair;
 }
 
-/// Connections of two workers, and one to come with a QPN of each.
+/// Connections of two workers, and a third that will use one QPN of each.
 struct TwoAndOneBetween {
   Pair first, second, between;
   Worker of_first, of_second;
@@ -86,7 +86,7 @@ TwoAndOneBetween two_and_one_between(Home& home) {
 }  // namespace
 
 TEST_CASE("the hash of two hosts is the one that a NIC computes, and the same for both directions") {
-  // 40 bytes as NICs want them, in the byte order rte_softrss_be() wants.
+  // The 40 bytes that NICs take, in the byte order of rte_softrss_be().
   std::vector<std::uint8_t> key(40);
   for (std::size_t i = 0; i < key.size(); ++i) key[i] = kRssKeyPattern[i % 2];
   std::vector<std::uint32_t> converted(key.size() / 4);
@@ -178,7 +178,7 @@ TEST_CASE("what is not known stays at home: other QPs, VLANs, directions, UD, UC
   Pair tenant = pair;
   tenant.vlan = 7;
   CHECK(home.owner(Side::host, tenant.write(1)) == 0);
-  CHECK(home.owner(Side::wan, pair.write(1)) == 0);  // on the wrong side
+  CHECK(home.owner(Side::wan, pair.write(1)) == 0);  // from the wrong side
 }
 
 TEST_CASE("DREQ and DREP belong to the connection, which then is known no more") {
@@ -229,7 +229,7 @@ TEST_CASE("RDMA-CM with a wrong checksum of IPv4 or UDP changes nothing, as in a
     Home home;
     const Pair pair;
     const auto damaged_at = [at](Bytes bytes) {
-      bytes[at] ^= 0x10;  // the ICRC does not notice
+      bytes[at] ^= 0x10;  // the ICRC does not cover it
       return bytes;
     };
     home.owner(Side::host, damaged_at(pair.req()));
@@ -254,12 +254,12 @@ TEST_CASE("a QPN that is announced anew stays with the worker of its former user
     Pair pair = pair_number(2);
     (far ? pair.b_qpn : pair.a_qpn) = far ? old.b_qpn : old.a_qpn;
     CHECK(home.connect(pair) == worker);
-    // The QPN that the former user does not share is its own still.
+    // The former user keeps the QPN that it does not share.
     CHECK(home.owner(Side::host, old.write(1)) == worker);
     CHECK(home.owner(Side::wan, old.ack(1, 1)) == worker);
     CHECK(home.owner(Side::host, pair.write(1)) == worker);
     CHECK(home.owner(Side::wan, pair.ack(1, 1)) == worker);
-    // Neither end of the old one takes the new one's away.
+    // The end of the old connection does not take away the new one's QPNs.
     home.owner(Side::host, old.dreq(Side::host));
     home.owner(Side::wan, old.drep(Side::wan));
     CHECK(home.owner(Side::host, pair.write(1)) == worker);
@@ -286,7 +286,7 @@ TEST_CASE("a QPN announced anew is its former user's again when the newcomer end
       }
       CHECK(home.owner(Side::host, old.write(1)) == worker);
       CHECK(home.owner(Side::wan, old.ack(1, 1)) == worker);
-      // What the newcomer had for itself is gone with it.
+      // The newcomer's own QPN is gone with it.
       CHECK((far ? home.owner(Side::wan, pair.ack(1, 1)) : home.owner(Side::host, pair.write(1))) == 0);
       home.owner(Side::host, old.dreq(Side::host));
       home.owner(Side::wan, old.drep(Side::wan));
@@ -335,7 +335,7 @@ TEST_CASE("of two former users the one beyond the WAN decides: resends go there"
   Home home;
   const auto [first, second, pair, of_first, of_second] = two_and_one_between(home);
   CHECK(home.connect(pair) == of_second);
-  // A connection with the QPNs of one replaces it.
+  // A connection with the QPNs of `pair` replaces it.
   Pair again = pair_number(3);
   again.a_qpn = pair.a_qpn;
   again.b_qpn = pair.b_qpn;
@@ -355,7 +355,7 @@ TEST_CASE("a QPN that is announced anew stays at home when the home's own engine
     CHECK(home.steering.connections() == 1);
   }
   Home home;
-  home.engine_qpns = {{Side::host, pair.a_qpn}, {Side::wan, pair.b_qpn}};  // of the wrong side: others' QPNs
+  home.engine_qpns = {{Side::host, pair.a_qpn}, {Side::wan, pair.b_qpn}};  // from the wrong side: others' QPNs
   CHECK(home.connect(pair) != 0);
 }
 
@@ -480,7 +480,8 @@ TEST_CASE("frames of an exchange come to one worker while it waits for its activ
       const Worker worker = home.connect(old);
       REQUIRE(worker != 0);
       home.connect(pair_number(1));
-      // Far: a REQ from beyond the WAN with the far end's QPN; else one from here with the near end's.
+      // far: the REQ comes over the WAN and has the far end's QPN. Otherwise it comes from here with the near end's
+      // QPN.
       Pair pair = pair_number(2);
       (far ? pair.b_qpn : pair.a_qpn) = far ? old.b_qpn : old.a_qpn;
       pair.active = far ? Side::wan : Side::host;
@@ -490,7 +491,7 @@ TEST_CASE("frames of an exchange come to one worker while it waits for its activ
         CHECK(target.worker == worker);
         CHECK(Bytes(target.request.begin(), target.request.end()) == pair.req());
       }
-      // The QPN in the REP is nobody else's: its frames have their worker already.
+      // Nobody else has the QPN in the REP, so its frames go to their worker already.
       CHECK((far ? home.owner(Side::wan, pair.ack(1, 1)) : home.owner(Side::host, pair.write(1))) == worker);
       if (comes) CHECK(home.owner(pair.active, pair.rtu()) == worker);
       home.owner(Side::host, old.dreq(Side::host));
@@ -509,7 +510,7 @@ TEST_CASE("what a REQ that may be forged leads away is missed at home until its 
   CHECK(home.steering.sees_whole(info, home.now));
   home.owner(Side::wan, pair.req());
   REQUIRE(home.owner(Side::host, pair.rep()) != 0);
-  CHECK(home.steering.sees_whole(info, home.now));  // it has led nothing away yet
+  CHECK(home.steering.sees_whole(info, home.now));  // the REQ has led nothing away yet
   REQUIRE(home.owner(Side::host, pair.write(pair.a_psn)) != 0);
   CHECK_FALSE(home.steering.sees_whole(info, home.now));
   home.now += seconds(11);
@@ -554,7 +555,8 @@ TEST_CASE("of two former users the near one keeps its worker until the RTU, the 
   CHECK(home.owner(Side::wan, first.ack(1, 1)) == of_second);
 }
 
-// The owner's engine follows it since the REP, and has acknowledged requests whose answers it must see.
+// The owner's engine has followed the newcomer since the REP, and must see the answers to requests that it
+// acknowledged.
 TEST_CASE("the former user of both QPNs ends between REP and RTU: answers go where requests go") {
   Home home;
   const Pair old;
@@ -594,7 +596,7 @@ TEST_CASE("a newcomer that finds no place, on the QPNs of former users: they end
     CHECK(home.owner(Side::wan, again.ack(again.a_psn, 1)) == 1);
   }
   home.now += seconds(600);
-  CHECK(home.connect(pair_number(2)) == 1);  // silent, it makes room
+  CHECK(home.connect(pair_number(2)) == 1);  // the silent one makes room
 }
 
 TEST_CASE("what waited in vain makes room") {

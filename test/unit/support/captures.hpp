@@ -42,13 +42,13 @@ inline std::vector<std::string> capture_names() {
   return names;
 }
 
-/// One row of a table: column name to text; numbers as tshark writes them (decimal or 0x...).
+/// One row of a table: column name to text. Numbers are written as tshark writes them (decimal or 0x...).
 struct Row {
   std::map<std::string, std::string> cells;
 
   const std::string& text(const std::string& column) const { return cells.at(column); }
   bool has(const std::string& column) const { return !cells.at(column).empty(); }
-  /// Zero when the cell is empty.
+  /// Zero if the cell is empty.
   std::uint64_t number(const std::string& column) const {
     return has(column) ? std::stoull(text(column), nullptr, 0) : 0;
   }

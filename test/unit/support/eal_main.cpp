@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For tests that need mbufs: the EAL can be started once in a process, so the program does it, in ordinary memory.
+// For tests that need mbufs. The EAL can start only once per process, so the program starts it, in ordinary memory.
 #include "catch_session.hpp"
 #include "drivers/eal.hpp"
 

@@ -44,7 +44,7 @@ Bytes Pair::req() const {
   wire::CmMessage message;
   message.attribute = wire::CmAttribute::req;
   message.local_qpn = by_host ? a_qpn : b_qpn;
-  // What the receiver of the REQ starts with.
+  // The first PSN of the REQ's receiver.
   message.starting_psn = by_host ? b_psn : a_psn;
   message.reliable_connected = true;
   message.path_mtu = path_mtu;
@@ -87,7 +87,7 @@ Bytes Pair::write_again(std::uint32_t psn) const {
   wire::PacketBuilder requester = towards(*this, Side::host);
   requester.ipv4_id(77).udp_source_port(0xd123).tos(3);
   Bytes frame = request_by(requester, "write_only", psn, Extra{}).build();
-  constexpr std::size_t kFecnByte = 4;  // of the BTH
+  constexpr std::size_t kFecnByte = 4;  // in the BTH
   constexpr std::uint8_t kFecn = 0x80;
   wire::Frame parsed;
   wire::parse(frame, parsed);

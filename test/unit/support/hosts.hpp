@@ -25,9 +25,9 @@ struct Pair {
   std::uint32_t a_comm = 0xa1;
   std::uint32_t b_comm = 0xb1;
   std::uint64_t transaction = 0x77;
-  Side active = Side::host;  ///< who sends the REQ
+  Side active = Side::host;  ///< the end that sends the REQ
 
-  // RDMA-CM. `from` is the sender's side where both may send it.
+  // RDMA-CM. `from` is the sender's side if both may send the message.
   Bytes req() const;
   Bytes rep() const;
   Bytes rtu() const;
@@ -36,7 +36,7 @@ struct Pair {
   Bytes dreq(Side from) const;
   Bytes drep(Side from) const;
 
-  // Requests of A. AckReq and payload are an afterthought: `write(100, {.ack_req = false})`.
+  // Requests of A. AckReq and payload come last: `write(100, {.ack_req = false})`.
   struct Extra {
     bool ack_req = true;
     std::size_t size = 64;
@@ -45,11 +45,11 @@ struct Pair {
   Bytes request(const std::string& opcode, std::uint32_t psn) const { return request(opcode, psn, Extra{}); }
   Bytes write(std::uint32_t psn) const { return request("write_only", psn); }
   Bytes write(std::uint32_t psn, Extra extra) const { return request("write_only", psn, extra); }
-  /// So many, from `psn` on.
+  /// `count` writes from `psn` on.
   std::vector<Bytes> writes(std::uint32_t psn, std::uint32_t count, Extra extra) const;
   std::vector<Bytes> writes(std::uint32_t psn, std::uint32_t count) const { return writes(psn, count, Extra{}); }
-  /// write(psn) once more as the network shows it: rxe counts the IPv4 identification, a NIC may change the UDP source
-  /// port, a switch marks ECN, and FECN is set.
+  /// write(psn) again, with what may change on the network: rxe counts the IPv4 identification up, a NIC may change the
+  /// UDP source port, a switch marks ECN, and FECN is set.
   Bytes write_again(std::uint32_t psn) const;
   Bytes silent_write(std::uint32_t psn) const { return request("write_only", psn, Extra{false, 64}); }
   Bytes read(std::uint32_t psn, std::uint32_t bytes = 64) const;

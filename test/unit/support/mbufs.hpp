@@ -13,7 +13,7 @@
 
 namespace longhaul::test {
 
-/// Checks at its end that every mbuf came back: whoever uses it must free what it made.
+/// Checks in its destructor that every mbuf came back: a test must free the mbufs that it made.
 class MbufPool {
  public:
   explicit MbufPool(unsigned count = 4095, std::uint16_t bytes = 2048) {
@@ -32,7 +32,7 @@ class MbufPool {
     std::memcpy(rte_pktmbuf_append(frame, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
     return frame;
   }
-  /// Mbufs that are in use.
+  /// How many mbufs are in use.
   unsigned used() const { return rte_mempool_in_use_count(pool_); }
   rte_mempool* get() const { return pool_; }
 

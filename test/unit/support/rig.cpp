@@ -21,7 +21,7 @@ void start_eal() {
                                     "512",  "--no-telemetry", "--log-level", "lib.eal:error"};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
-  // The EAL pins the calling thread; tests that run beside this one would share its core.
+  // The EAL pins the calling thread. Tests that run at the same time would all share its core.
   cpu_set_t processors;
   sched_getaffinity(0, sizeof(processors), &processors);
   if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) < 0)

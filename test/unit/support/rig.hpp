@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A scripted world around one engine: frames are put in on either side, time is a number, and what leaves each side is
-// read back as lines. After every step the counter sum is checked, and at the end that no buffer was lost.
+// A scripted world around one engine. Frames are put in on either side, time is a number, and what leaves each side is
+// read back as lines. After every step the sum of the counters is checked, and at the end that no buffer was lost.
 #pragma once
 
 #include <deque>
@@ -16,7 +16,7 @@
 
 namespace longhaul::test {
 
-/// Defaults of the box, with small tables; custody leaves as fast as it comes.
+/// The box's defaults with small tables. Custody leaves as fast as it comes.
 engine::Settings small_settings();
 
 class Rig : public engine::Sink {
@@ -26,7 +26,7 @@ class Rig : public engine::Sink {
   Rig(const Rig&) = delete;
   Rig& operator=(const Rig&) = delete;
 
-  // One burst each.
+  // Each call is one burst.
   void host_sends(const std::vector<Bytes>& burst) { receive(Side::host, burst); }
   void wan_sends(const std::vector<Bytes>& burst) { receive(Side::wan, burst); }
   void host_sends(const Bytes& frame) { receive(Side::host, {frame}); }
@@ -34,12 +34,12 @@ class Rig : public engine::Sink {
   void active_sends(const Pair& pair, const Bytes& frame) { receive(pair.active, {frame}); }
   void passive_sends(const Pair& pair, const Bytes& frame) { receive(other(pair.active), {frame}); }
 
-  /// REQ, REP, RTU, and what they emit forgotten.
+  /// Sends REQ, REP and RTU, and forgets what they cause.
   void connect(const Pair& pair);
-  /// connect(), and one write answered for real: PSN a_psn is used up, MSN is 1.
+  /// connect(), and one write that the responder answers: PSN a_psn is used up, MSN is 1.
   void connect_confirmed(const Pair& pair);
 
-  /// Lets time pass, polling when the engine asked for it.
+  /// Lets time pass, and polls when the engine asked for it.
   void wait(Duration duration);
 
   // What left a side since the last call.
@@ -47,7 +47,7 @@ class Rig : public engine::Sink {
   Lines at_wan() { return lines(wan_out); }
   std::vector<Seen> host_out;
   std::vector<Seen> wan_out;
-  /// Called as a port accepts a frame: what is true at this instant?
+  /// Called when a port accepts a frame, to check what holds at this instant.
   std::function<void(Side, const Seen&)> on_accepted;
 
   /// How many more frames a port accepts; then it is full.
@@ -65,7 +65,7 @@ class Rig : public engine::Sink {
   void check_sum();
   static Lines lines(std::vector<Seen>& seen);
 
-  /// A NIC reads a frame some time after it accepted it: until then its bytes must not change.
+  /// A NIC reads a frame some time after it accepted it. Until then the frame's bytes must not change.
   struct InFlight {
     rte_mbuf* mbuf;
     Bytes bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program's own function goes before a shared library's of that name: ICRCs are then computed as on a processor
-// without carry-less multiplication.
+// A program's own function wins over a shared library's function of the same name. So ICRCs are computed as on a
+// processor without carry-less multiplication.
 #include <isa-l/crc.h>
 
 #include <catch2/catch.hpp>

@@ -12,7 +12,7 @@ namespace longhaul::test {
 using Bytes = std::vector<std::uint8_t>;
 using Lines = std::vector<std::string>;
 
-/// A RoCEv2 frame as a host sees it. `roce` false: only `bytes` means something.
+/// A RoCEv2 frame as a host sees it. If `roce` is false, only `bytes` is valid.
 struct Seen {
   Bytes bytes;
   bool roce = false;
@@ -32,11 +32,11 @@ struct Seen {
   bool has_aeth() const { return opcode == 0x0d || (opcode >= 0x0f && opcode <= 0x12); }
 
   /// One short line: "write_only 100!" (! is AckReq), "ack 100 msn 1", "nak0 100 msn 1", "rnr14 100 msn 1", "dreq",
-  /// "other". A wrong ICRC or IP checksum is said.
+  /// "other". It mentions a wrong ICRC or IP checksum.
   std::string line() const;
 };
 
-/// CRC-32 of IEEE 802.3 over what IBTA A17.3.2 lists, from raw bytes; table made here.
+/// CRC-32 of IEEE 802.3 over what IBTA A17.3.2 lists, from raw bytes, with a table made here.
 std::uint32_t independent_icrc(const Bytes& frame, std::size_t ip_offset);
 
 /// Opcode by the short name that Seen::line() uses, e.g. "read_last".

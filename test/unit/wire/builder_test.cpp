@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The builder against captured frames (byte for byte) and against tshark as the judge of what it built.
+// The builder against captured frames (byte for byte), and with tshark as the judge of what it built.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +14,7 @@ using namespace longhaul::test;
 
 namespace {
 
-/// Sets all that a builder can set from a captured frame; IP identification and ECN from its raw bytes.
+/// Sets everything that a builder can set from a captured frame. IP identification and ECN come from its raw bytes.
 PacketBuilder builder_like(const Frame& frame) {
   const auto& ethernet = *reinterpret_cast<const EthernetHeader*>(frame.data);
   const std::uint8_t* ip = frame.data + frame.ip_offset;
@@ -77,7 +77,7 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-/// Writes `frames` to a capture file of its own, gone when this is.
+/// Writes `frames` to a capture file, and removes the file at the end.
 class CaptureFile {
  public:
   explicit CaptureFile(const std::vector<Bytes>& frames) {

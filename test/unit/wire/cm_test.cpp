@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CM messages against what tshark prints for every one in the captures, and written ones against captured bytes.
+// CM messages against what tshark prints for each one in the captures, and written ones against captured bytes.
 #include <catch2/catch.hpp>
 
 #include "support/captures.hpp"
@@ -45,7 +45,7 @@ void check_equal(const CmMessage& a, const CmMessage& b) {
   CHECK(a.remote_qpn == b.remote_qpn);
 }
 
-/// All fields that a message of this kind has, each different, every bit field at an odd value.
+/// All fields of a message of this kind, each with another value, every bit field with an odd one.
 CmMessage full(CmAttribute attribute) {
   CmMessage m;
   m.attribute = attribute;
@@ -120,7 +120,7 @@ TEST_CASE("every captured CM message reads as tshark reads it", "[wire][cm][capt
 }
 
 TEST_CASE("a written MAD is the captured one, byte for byte, where it has no other fields", "[wire][cm][captures]") {
-  // RTU, DREQ and DREP hold nothing but what CmMessage names; private data is zero in these.
+  // RTU, DREQ and DREP hold only fields of CmMessage; the private data of these is zero.
   for (const auto& [capture, rows] : read_table("cm.tsv")) {
     const auto frames = read_capture(capture);
     for (const Row& row : rows) {
@@ -132,7 +132,7 @@ TEST_CASE("a written MAD is the captured one, byte for byte, where it has no oth
       write_cm(*message, std::span<std::uint8_t, kMadSize>(mad));
       const auto original = frame.payload();
       CAPTURE(capture, row.text("frame"));
-      // MAD header and what follows up to the first field that has no name in CmMessage.
+      // The MAD header, and what follows up to the first field that CmMessage does not have.
       std::size_t same = 24 + 8;
       if (message->attribute == CmAttribute::rtu || message->attribute == CmAttribute::dreq ||
           message->attribute == CmAttribute::drep)

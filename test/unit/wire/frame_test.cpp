@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// parse() against what tshark prints for every frame of every capture, and every status by a frame made for it.
+// parse() against what tshark prints for every frame of every capture, and each status by a frame made for it.
 #include <catch2/catch.hpp>
 
 #include "support/captures.hpp"
@@ -63,13 +63,13 @@ ParseStatus status_of(const Bytes& bytes) {
   return parse(bytes, frame);
 }
 
-/// `bytes` with the byte at `offset` set.
+/// `bytes` with another value of the byte at `offset`.
 Bytes with(Bytes bytes, std::size_t offset, int value) {
   bytes.at(offset) = static_cast<std::uint8_t>(value);
   return bytes;
 }
 
-/// Cuts or grows the frame by `by` bytes and corrects IP and UDP lengths (IPv4 without options, no tags).
+/// Cuts or extends the frame by `by` bytes, and corrects IP and UDP lengths (IPv4 without options, no tags).
 Bytes resized(Bytes bytes, int by) {
   bytes.resize(static_cast<std::size_t>(static_cast<int>(bytes.size()) + by));
   for (const std::size_t at : {std::size_t{16}, std::size_t{38}}) {
@@ -145,8 +145,8 @@ TEST_CASE("each way of being wrong has its name", "[wire][frame]") {
   CHECK(status_of(resized(write, -1)) == bad_payload_size);
   CHECK(status_of(resized(write, -80)) == too_short_extended);  // no RETH left
   CHECK(status_of(with(resized(write, -64), kFlags, 0x70)) == bad_pad_count);
-  CHECK(status_of(resized(write, -64)) == roce);         // a WRITE of nothing is legal
-  CHECK(status_of(resized(ack, -20)) == too_short_bth);  // nothing behind UDP
+  CHECK(status_of(resized(write, -64)) == roce);         // a WRITE of zero bytes is legal
+  CHECK(status_of(resized(ack, -20)) == too_short_bth);  // nothing after the UDP header
   CHECK(status_of(with(ack, kTotalLength + 1, 27)) == too_short_udp);
 
   CHECK(status_of(Bytes(write6.begin(), write6.begin() + 53)) == too_short_ip);

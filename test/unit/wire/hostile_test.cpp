@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cut and mangled frames: a status each, and no byte read that is not there. Each attempt lies in a heap
-// block of exactly its size, so that the address sanitizer sees the first byte too far
-// (meson setup build-asan -Db_sanitize=address,undefined).
+// Cut and mangled frames: each has a status, and no byte beyond its end is read. Each attempt lies in a heap block of
+// exactly its size, so that the address sanitizer sees the first byte too far (meson setup build-asan
+// -Db_sanitize=address,undefined).
 #include <catch2/catch.hpp>
 #include <memory>
 #include <random>
@@ -34,7 +34,7 @@ std::uint64_t touch(const Frame& frame) {
   return sum + (verify_ipv4_checksum(frame) ? 1 : 0);
 }
 
-/// Parses a heap copy of exactly `size` bytes and uses what it is allowed to use.
+/// Parses a heap copy of exactly `size` bytes, and uses everything that it may use.
 ParseStatus attempt(const std::uint8_t* bytes, std::size_t size) {
   const std::unique_ptr<std::uint8_t[]> copy(new std::uint8_t[size]);
   std::copy(bytes, bytes + size, copy.get());
@@ -54,7 +54,7 @@ ParseStatus attempt(const std::uint8_t* bytes, std::size_t size) {
   return status;
 }
 
-/// One frame of every opcode (and an unknown one), in every kind of wrapping.
+/// One frame of every opcode and of an unknown one, in every kind of encapsulation.
 std::vector<Bytes> frames_of_every_kind() {
   std::vector<Bytes> frames;
   for (int wrapping = 0; wrapping < 5; ++wrapping)

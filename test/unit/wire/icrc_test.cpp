@@ -11,7 +11,7 @@ using namespace longhaul::test;
 
 namespace {
 
-/// A frame somebody else published, with the ICRC it carries as the four bytes on the wire.
+/// A frame that someone else published, with its ICRC as the four bytes on the wire.
 struct Published {
   const char* source;
   const char* frame;
@@ -26,7 +26,7 @@ const Published kPublished[] = {
      "2460ffff 000000d3 00cf1710 4630818be28935d90e9a95505401be885e500000 78f353f3"},
 };
 
-/// CRC-32 of IEEE 802.3, one bit at a time, over what IBTA A17.3.2 lists, taken from raw bytes without the library.
+/// CRC-32 of IEEE 802.3, one bit at a time, over what IBTA A17.3.2 lists, from raw bytes without the library.
 std::uint32_t bitwise_icrc(const Bytes& frame) {
   std::size_t ip = 12;
   while ((frame[ip] == 0x81 && frame[ip + 1] == 0x00) || (frame[ip] == 0x88 && frame[ip + 1] == 0xa8)) ip += 4;

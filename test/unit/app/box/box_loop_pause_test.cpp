@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The loop of a box whose process stands still, on ports and a clock that the test moves by hand.
+// The loop of a box whose process stands still. The test moves its ports and its clock by hand.
 #include <catch2/catch.hpp>
 
 #include <deque>
@@ -37,8 +37,8 @@ class HandPort final : public drivers::Port {
 
   std::deque<Bytes> ring;
   std::uint64_t sent = 0;
-  std::function<void()> before;  ///< called as it is about to be read
-  std::function<void()> after;   ///< and when that is done
+  std::function<void()> before;  ///< called before each receive()
+  std::function<void()> after;   ///< called after it
 
  private:
   MbufPool& pool_;
@@ -96,7 +96,7 @@ TEST_CASE("a process that stood still for longer than give_up finds the answers 
       each(wan, [](const Pair& p) { return p.ack(101, 2); });
       hand += pause;
     };
-    // One after the other, each when what the one before caused is over.
+    // One step after another, each once the effects of the last are over.
     std::deque<std::function<void()>> script = {
         [&] { each(host, [](const Pair& p) { return p.req(); }); },
         [&] { each(wan, [](const Pair& p) { return p.rep(); }); },
@@ -132,7 +132,7 @@ TEST_CASE("a process that stood still for longer than give_up finds the answers 
     CHECK(owed == kFlows);
     CHECK(counters[Counter::flows_failed] == 0);
     CHECK(counters[Counter::absorbed_acks] == kFlows);
-    CHECK(wan.sent == asked);  // nothing is asked for again either
+    CHECK(wan.sent == asked);  // no frame is sent again either
     CHECK(engine.custody_packets() == 0);
     CHECK(counters[Counter::pauses] == 1);
     CHECK(counters[Counter::paused_ns] >= pause);

@@ -45,7 +45,7 @@ TEST_CASE("a box on memory ports passes what it does not understand, carries out
     rte_mbuf* got = nullptr;
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (wan->receive(&got, 1) == 0 && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
-    // In portions, as many as it wants.
+    // An order takes as many portions as it wants.
     orders.wait(orders.post(
                     [&](WorkerAccess& access) {
                       frames_seen = access.engine.counters()[Counter::frames_host];
@@ -56,7 +56,7 @@ TEST_CASE("a box on memory ports passes what it does not understand, carries out
     CHECK_THROWS_WITH(
         orders.wait(orders.post([](WorkerAccess&) -> bool { throw std::runtime_error("no"); }, give_up), give_up),
         "no");
-    // One that goes on for ever is taken back, and the next has its turn.
+    // An order that never ends is taken back, and the next one gets its turn.
     const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
     CHECK_THROWS_AS(orders.wait(orders.post([](WorkerAccess&) { return false; }, soon), soon), WorkerSilent);
     Activity activity;

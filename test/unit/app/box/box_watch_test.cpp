@@ -15,7 +15,7 @@ namespace {
 
 using Change = LinkFollow::Change;
 
-/// Both up, and long after they were set up.
+/// Both links are up, long after they were set up.
 LinkFollow followed(Time now) {
   LinkFollow follow(now - LinkFollow::kSettle);
   REQUIRE_FALSE(follow.look(true, true, now));
@@ -75,7 +75,7 @@ TEST_CASE("a pause is told once, with the workers that shared it; those that fol
   CHECK(second->most.count == 3);
   CHECK(second->most.lasted == milliseconds(250));
   CHECK_FALSE(watch.look(pauses, now += milliseconds(100)));
-  // A long one is told at once.
+  // A long pause is reported at once.
   pauses[0] = {2, seconds(5)};
   const auto third = watch.look(pauses, now += milliseconds(100));
   REQUIRE(third);
@@ -92,13 +92,13 @@ TEST_CASE("the link of one port follows the other's, down and up again") {
   LinkFollow follow = followed(now);
   CHECK(look(follow, false, true, now) == Change{other(lost), false});
   CHECK(follow.held() == other(lost));
-  // The one that is held down is no loss of its own.
+  // The link that is held down is not another loss.
   CHECK_FALSE(look(follow, false, false, now += seconds(1)));
   CHECK(look(follow, true, false, now += seconds(1)) == Change{other(lost), true});
-  // It needs time to come up; the first port does not follow it meanwhile.
+  // This link needs time to come up. The first port does not follow it meanwhile.
   CHECK_FALSE(look(follow, true, false, now += seconds(1)));
   CHECK_FALSE(look(follow, true, true, now += seconds(1)));
-  // From then on it is followed again.
+  // From then on the first port follows it again.
   CHECK(look(follow, true, false, now += milliseconds(50)) == Change{lost, false});
 }
 

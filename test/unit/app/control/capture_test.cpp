@@ -106,7 +106,7 @@ TEST_CASE("a sink with a tap tells it of what the port has accepted only", "[con
 
 TEST_CASE("base64 is RFC 4648's", "[control]") {
   const auto bytes = [](const std::string& text) { return std::vector<std::uint8_t>(text.begin(), text.end()); };
-  // Section 10.
+  // RFC 4648, section 10.
   const std::pair<const char*, const char*> kVectors[] = {{"", ""},
                                                           {"f", "Zg=="},
                                                           {"fo", "Zm8="},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a running box does when it is told: one worker in a thread of its own, on ports in memory.
+// What a running box does with commands: one worker in a thread of its own, on ports in memory.
 #include <catch2/catch.hpp>
 
 #include <chrono>
@@ -46,7 +46,7 @@ class LiveBox {
     directory_ = name;
     write_config(kConfig);
     engine::PoolPlan plan;
-    static unsigned serial = 0;  // the EAL wants another name for each
+    static unsigned serial = 0;  // the EAL needs a new name for each
     plan.name = "commands" + std::to_string(serial++);
     plan.frame_bytes = 2048;
     plan.frames = 1024;
@@ -158,7 +158,7 @@ std::size_t matched(LiveBox& box, Json query) {
   return box.tell(query).at("matched").get<std::size_t>();
 }
 
-/// So that flows() looks anew.
+/// Waits until flows() asks the workers again.
 void let_age() { std::this_thread::sleep_for(BoxControl::kFreshness); }
 
 }  // namespace
@@ -222,7 +222,7 @@ TEST_CASE("policies change at run time, and say how many connections that is abo
   const std::uint64_t acknowledged = box.counter("pseudo_acks");
   box.from_host(pair.write(101));
   CHECK(box.counter("pseudo_acks") == acknowledged);
-  // The same prefix again takes the rule's place.
+  // A rule for the same prefix replaces the old one.
   reply = box.tell({{"command", "policy set"}, {"prefix", "10.0.0.2/32"}, {"policy", "window"}});
   CHECK(reply["policy"]["rules"].size() == 2);
   CHECK(reply["connections_changed"] == 1);
@@ -266,7 +266,7 @@ TEST_CASE("a drain waits until custody is empty, and for so long only as it may"
 
   box.tell("resume");
   CHECK(box.tell("status")["state"] == "running");
-  // Taken into custody again, and acknowledged once an ACK has given the MSN.
+  // Requests go into custody again, and are acknowledged once an ACK has given the MSN.
   box.from_host(pair.write(103));
   box.from_wan(pair.ack(103, 4));
   box.from_host(pair.write(104));
@@ -371,13 +371,13 @@ TEST_CASE("a box that has been told to stop changes nothing any more", "[control
   LiveBox box;
   const Pair pair;
   box.connect_confirmed(pair);
-  box.from_host(pair.write(101));  // it drains for this
+  box.from_host(pair.write(101));  // the box drains for this request
   box.requests().stops = 1;
   CHECK_THROWS_WITH(box.tell("resume"), Catch::Contains("told to stop"));
   CHECK_THROWS_WITH(box.tell({{"command", "bypass on"}, {"now", true}}), Catch::Contains("told to stop"));
   CHECK(box.tell("status")["state"] == "stopping");
   box.requests().stops = 2;
-  // Nobody is patient with a worker that has ended.
+  // A worker that has ended costs no patience.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   bool silent = false;
   while (!silent && std::chrono::steady_clock::now() < end) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The control socket, with real clients: what they can take is bounded, and none holds up another.
+// The control socket with real clients: what they can take is bounded, and none delays another.
 #include <catch2/catch.hpp>
 
 #include <sys/socket.h>
@@ -52,7 +52,7 @@ config::ControlConfig at(const std::string& socket) {
   return config;
 }
 
-/// Says what it was asked.
+/// Repeats its request in the reply.
 void echo(const Json& request, Reply& reply) {
   reply.line({{"progress", 1}});
   reply.line({{"done", true}, {"asked", request}});
@@ -69,11 +69,11 @@ class Raw {
     std::size_t sent = 0;
     while (sent < text.size()) {
       const ssize_t count = send(file_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-      if (count < 0) return;  // it may be told enough before it has said all
+      if (count < 0) return;  // the server may have heard enough before the client has said all
       sent += static_cast<std::size_t>(count);
     }
   }
-  /// Until the other end closes.
+  /// Reads until the other end closes.
   std::string hear() const {
     std::string heard;
     char bytes[4096];
@@ -124,7 +124,7 @@ TEST_CASE("a request is answered line by line, and the socket belongs to whom th
 TEST_CASE("the socket of a dead process is replaced, that of a living one and other files are not", "[control]") {
   const Directory directory;
   const std::string path = directory / "box.sock";
-  close(listen_at(at(path)));  // the file stays, as after kill -9
+  close(listen_at(at(path)));  // the file stays, as it does after kill -9
   REQUIRE(std::filesystem::exists(path));
   CHECK_THROWS_WITH(connect_to(path), Catch::Contains("has ended"));
   CHECK_THROWS_WITH(only_socket_in(directory.path()), Catch::Contains("has ended"));
@@ -164,7 +164,7 @@ TEST_CASE("garbage, endless lines and deep nesting get an error each", "[control
              Catch::Contains("nested more than 16 deep") && Catch::Contains("\"exit\":2"));
   CHECK_THAT(answer_to(path, std::string(16, '[') + std::string(16, ']') + "\n"), Catch::Contains("done"));
   CHECK_THAT(answer_to(path, std::string(1 << 20, 'x')), Catch::Contains("more than 100000 bytes"));
-  // In pieces, and with more behind it.
+  // In pieces, and with more bytes after the line.
   const Raw slow(path);
   for (const char c : std::string("{\"command\": \"slow\"}\nrest")) slow.say(std::string(1, c));
   CHECK_THAT(slow.hear(), Catch::Contains("slow"));
@@ -231,8 +231,8 @@ TEST_CASE("so many commands at once, and those under way end when the box does",
     gone.say("{\"command\": \"wait\"}\n");
     while (waiting != 1) std::this_thread::yield();
   }
-  while (waiting != 0) std::this_thread::yield();  // it learns that nobody waits
-  // One may come before the server has put the former away, and is refused.
+  while (waiting != 0) std::this_thread::yield();  // the command learns that nobody waits
+  // A client is refused if it comes before the server has cleaned up the first one.
   std::vector<std::unique_ptr<Raw>> clients;
   while (waiting != 2) {
     clients.push_back(std::make_unique<Raw>(path));

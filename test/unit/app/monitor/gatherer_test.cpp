@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asking running workers: answers that are true, and answers all the same when a worker stands still.
+// Questions to running workers: the answers are true, and there are answers even if a worker stands still.
 #include <catch2/catch.hpp>
 
 #include <rte_mbuf.h>
@@ -54,7 +54,7 @@ struct RunningBox {
 
 expose::PortState no_port(Side) { return {}; }
 
-/// A snapshot that is not given again.
+/// A snapshot that was not given before.
 std::shared_ptr<const expose::Snapshot> fresh(Gatherer& gatherer) {
   const auto last = gatherer.snapshot();
   for (;;) {
@@ -108,7 +108,7 @@ TEST_CASE("a worker that stands still is said to, its last values stay, and it c
   CHECK(silent->workers[0].rounds >= rounds);
   CHECK(silent->age > 0);
   CHECK_THROWS_AS(gatherer.survey(), WorkerSilent);
-  // Many who ask meanwhile all get an answer.
+  // Many clients that ask meanwhile all get an answer.
   std::vector<std::future<std::shared_ptr<const expose::Snapshot>>> many;
   for (int i = 0; i < 8; ++i) many.push_back(std::async(std::launch::async, [&] { return gatherer.snapshot(); }));
   for (auto& each : many) CHECK_FALSE(each.get()->workers[0].alive);

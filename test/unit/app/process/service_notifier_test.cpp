@@ -30,7 +30,7 @@ class Variable {
   const char* name_;
 };
 
-/// systemd's end: a datagram socket in a directory of its own.
+/// systemd's end: a datagram socket in its own directory.
 class Manager {
  public:
   Manager() {
@@ -52,7 +52,7 @@ class Manager {
   Manager& operator=(const Manager&) = delete;
 
   std::string path() const { return directory_ + "/notify"; }
-  /// The next message; a datagram is there when sd_notify() has returned.
+  /// The next message. Its datagram has arrived when sd_notify() returns.
   std::optional<std::string> heard() const {
     char text[4096];
     const ssize_t bytes = recv(socket_, text, sizeof text, 0);
