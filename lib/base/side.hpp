@@ -6,7 +6,7 @@
 
 namespace longhaul {
 
-/// The two ports of a box: towards its own hosts, towards the long haul.
+/// The two ports of a box: one towards its own hosts, one towards the long haul.
 enum class Side : std::uint8_t { host = 0, wan = 1 };
 
 constexpr Side other(Side side) { return side == Side::host ? Side::wan : Side::host; }

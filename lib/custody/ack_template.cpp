@@ -23,7 +23,7 @@ Header& at(std::uint8_t* bytes, std::size_t offset) {
 constexpr std::size_t kPsnInBth = offsetof(wire::Bth, ack_req);
 constexpr std::size_t kFromPsn = sizeof(wire::Bth) - kPsnInBth + sizeof(wire::Aeth);
 
-// A congestion mark on the packet learned from was that packet's own: back to ECT(0).
+// A congestion mark belonged to the packet that was learned from: back to ECT(0).
 std::uint8_t without_congestion_mark(std::uint8_t traffic_class) {
   return (traffic_class & 0x3) == 0x3 ? static_cast<std::uint8_t>((traffic_class & ~0x3) | 0x2) : traffic_class;
 }
@@ -31,7 +31,7 @@ std::uint8_t without_congestion_mark(std::uint8_t traffic_class) {
 }  // namespace
 
 void AckTemplate::take_headers(const wire::Frame& frame) {
-  // None is beyond kMaxBytes.
+  // No offset is beyond kMaxBytes.
   ip_offset_ = static_cast<std::uint8_t>(frame.ip_offset);
   udp_offset_ = static_cast<std::uint8_t>(frame.udp_offset);
   bth_offset_ = static_cast<std::uint8_t>(frame.bth_offset);
@@ -64,7 +64,7 @@ void AckTemplate::learn_from_request(const wire::Frame& request, std::uint32_t r
   finish();
 }
 
-// The headers were those of another packet: make them an ACK's.
+// Turns the headers of another packet into those of an ACK.
 void AckTemplate::finish() {
   auto& bth = at<wire::Bth>(bytes_.data(), bth_offset_);
   bth.opcode = wire::kRcAcknowledge;
@@ -109,8 +109,8 @@ rte_mbuf* AckTemplate::make(BufferStash& buffers, std::uint32_t psn, std::uint32
   auto* bytes = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
   std::memcpy(bytes, bytes_.data(), kBlock);
   if (size_ > kBlock) std::memcpy(bytes + kBlock, bytes_.data() + kBlock, kBlock);
-  // As words with the byte before them: one store each.
-  at<wire::Be32>(bytes, bth_offset_ + kPsnInBth) = psn;  // an ACK asks for none
+  // Each 24-bit field is stored as one word together with the byte before it.
+  at<wire::Be32>(bytes, bth_offset_ + kPsnInBth) = psn;  // AckReq is 0 in an ACK
   static_assert(offsetof(wire::Aeth, syndrome) == 0 && offsetof(wire::Aeth, msn) == 1);
   at<wire::Be32>(bytes, bth_offset_ + sizeof(wire::Bth)) = std::uint32_t{syndrome} << 24 | msn;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes the ACKs and NAKs that a responder would have sent (design rule 4): the headers are copied from the
-// responder's own answers, or, before there was one, from the requester's request with the ends exchanged.
+// Makes the ACKs and NAKs that a responder would have sent (design rule 4): the headers are copied from the responder's
+// own answers, or, before the first answer, from a request with the ends exchanged.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class AckTemplate {
   /// Learns from a request: addresses exchanged, `requester_qpn` as destination.
   void learn_from_request(const wire::Frame& request, std::uint32_t requester_qpn);
 
-  /// Buffers must have room for so many bytes.
+  /// Buffers must have room for this many bytes.
   static constexpr std::size_t kRoom = 128;
   /// A frame in a buffer of `buffers`, or null when there is none.
   rte_mbuf* make(BufferStash& buffers, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome) const;
@@ -41,14 +41,14 @@ class AckTemplate {
   void take_headers(const wire::Frame& frame);
   void finish();
 
-  std::uint32_t icrc_before_psn_ = 0;  ///< the ICRC of all that is the same in each ACK
+  std::uint32_t icrc_before_psn_ = 0;  ///< the ICRC of the bytes that are the same in each ACK
   std::uint8_t size_ = 0;
   std::uint8_t ip_offset_ = 0;
   std::uint8_t udp_offset_ = 0;
   std::uint8_t bth_offset_ = 0;
   bool ipv6_ = false;
   bool from_responder_ = false;
-  // Copied in blocks, so up to a whole one.
+  // Copied in whole blocks.
   static constexpr std::size_t kBlock = 64;
   static constexpr std::size_t kBlocks = kRoom / kBlock;
   static_assert(kMaxBytes <= kBlock * kBlocks);

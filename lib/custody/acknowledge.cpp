@@ -15,7 +15,7 @@ using wire::psn_lt;
 
 namespace {
 
-// Policy window acknowledges so many packets of a message at the latest.
+// Policy window acknowledges within a message after this many packets at the latest.
 constexpr std::int32_t kPacketsUnasked = 64;
 
 }  // namespace
@@ -34,7 +34,7 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
     flow.failure.psn = flow.h;
     return;
   }
-  // What was wanted earlier in the burst that ended it would acknowledge what has just been counted as lost.
+  // What was owed earlier in this burst would acknowledge data that has just been counted as unconfirmed.
   if (flow.phase == Phase::ended) {
     flow.owed = Owed{};
     return;
@@ -50,13 +50,13 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
     flow.late_end = flow.tail;
   }
 
-  // What it sends again then would overtake what custody is still to send, and be discarded.
+  // Until custody has sent everything, the requester's repeats would overtake it and be discarded.
   if (flow.owed.repair_nak && flow.trust.silent == 0 && flow.queue.unsent() == nullptr) {
     flow.owed.repair_nak = false;
     if (psn_lt(flow.h, flow.sent_top) && may_ask_for(flow, flow.h, now))  // all may be answered by now
       send_made(flow, flow.h, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::repair_naks);
   }
-  // With custody empty it is what the responder said itself just now.
+  // With custody empty, the ACK repeats what the responder itself has just said.
   if (std::exchange(flow.owed.ack_again, false) && flow.trust.silent == 0 &&
       (flow.queue.empty() || !may_have_left(flow, now)))
     send_made(flow, psn_add(flow.h, -1), flow.msn_h, ack_syndrome(flow), Counter::pseudo_acks_repeated);
@@ -67,16 +67,16 @@ bool NearPart::may_acknowledge(const NearFlow& flow) const {
          flow.trust.msn_known && flow.trust.silent == 0;
 }
 
-// The box would speak though the requester sent nothing new in this burst: over an answer, a timer, a port. Where
-// another connection, which that answer may be meant for, has begun since custody last took a request, the requester
-// may be with that one, and would believe what it hears. With policy off nothing shows one.
+// The requester may be with another connection by now, one that has begun since custody last took a request, and would
+// believe the box. A new request in this burst shows that it is still here; an answer, a timer or a port does not. With
+// policy off nothing would show such a connection.
 bool NearPart::may_have_left(const NearFlow& flow, Time now) const {
   const Time asked = std::max(last_taken(flow), flow.asked_at);
   if (asked == now) return false;
   return flow.next_policy == flow::Policy::off || outlet_.may_listen_elsewhere(flow, psn_add(flow.una, -1), asked);
 }
 
-// Goes through custody as far as it may be acknowledged.
+// Walks custody as far as it may be acknowledged.
 void NearPart::examine(NearFlow& flow, Time now) {
   rte_mbuf* mbuf = flow.queue.to_acknowledge();
   if (mbuf == nullptr) return;
@@ -118,7 +118,7 @@ void NearPart::end_read_stall(NearFlow& flow, Time now) {
   counters_[Counter::read_stall_ns] += now - std::exchange(flow.read_stall_since, 0);
 }
 
-// A limit on unanswered bytes, or the responder's receives used up: it waits for a real answer.
+// The packet waits for a real answer: too many bytes are unanswered, or the responder's receives are used up.
 bool NearPart::is_withheld(NearFlow& flow, const Held& held, Time now) {
   const std::uint64_t unanswered = held.end_bytes - flow.bytes_answered;
   const bool beyond_window = unanswered > least_window_ && is_beyond_window(flow, unanswered, now);
@@ -129,7 +129,7 @@ bool NearPart::is_withheld(NearFlow& flow, const Held& held, Time now) {
   return flow.withheld = withheld;
 }
 
-// Of the flow, or at the start of all flows.
+// Beyond the flow's window or, at the link's start, beyond the limit of all flows.
 bool NearPart::is_beyond_window(const NearFlow& flow, std::uint64_t unanswered, Time now) {
   if (link_.starting() && budget_.bytes > link_.room_bytes()) {
     link_.on_limited();
@@ -150,7 +150,7 @@ void NearPart::pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, 
   send_made(flow, psn, flow.msn_h, syndrome, Counter::pseudo_acks, cause);
 }
 
-// Policy window: unasked, when a message's last packet has come and after every 64th packet.
+// Policy window acknowledges without AckReq too: when a message's last packet has come, and after every 64th packet.
 void NearPart::acknowledge_within_message(NearFlow& flow, Time now) {
   const std::int32_t pending = psn_diff(flow.examined_end, flow.h);
   if (pending == 0) {
@@ -164,13 +164,13 @@ void NearPart::acknowledge_within_message(NearFlow& flow, Time now) {
   pseudo_ack(flow, psn_add(flow.examined_end, -1), flow.msn_released, flow.examined_bytes, kNever, now);
 }
 
-// A NAK for `psn` is for a requester that is still here, and waits for an answer to it. It ignores a NAK for what the
-// responder has acknowledged.
+// A NAK for `psn` needs a requester that is still here and waits for an answer to `psn`: a requester ignores a NAK for
+// what the responder has acknowledged.
 bool NearPart::may_ask_for(const NearFlow& flow, std::uint32_t psn, Time now) const {
   return !answered_unseen(flow, psn) && !may_have_left(flow, now);
 }
 
-// A NAK acknowledges what precedes it, so it comes when all of that may be acknowledged.
+// A NAK acknowledges what precedes it, so it waits until all of that may be acknowledged.
 void NearPart::nak_gap(NearFlow& flow) {
   flow.owed.gap_nak = GapNak::sent;
   flow.examined_end = flow.tail;
@@ -178,14 +178,14 @@ void NearPart::nak_gap(NearFlow& flow) {
   send_made(flow, flow.tail, flow.msn_h, wire::nak_syndrome(wire::NakCode::psn_sequence_error), Counter::pseudo_naks);
 }
 
-// The responder's receives that are left when it has taken all that is acknowledged.
+// The credits that the responder has left when it has taken everything acknowledged.
 std::uint8_t NearPart::ack_syndrome(const NearFlow& flow) {
   if (!flow.credits_used) return wire::kAckNoCredits;
   return wire::credit_code(flow.receive_limit - std::min(flow.receive_limit, flow.receives_examined));
 }
 
-// Everything before `h`, `bytes` of what was ever taken into custody, is about to be acknowledged by the box. It is
-// written down first.
+// The box is about to acknowledge everything before `h`: the first `bytes` ever taken into custody. The record has it
+// first.
 void NearPart::promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h, std::uint64_t bytes) {
   flow.h = h;
   flow.msn_h = msn_h;

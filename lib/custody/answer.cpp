@@ -19,8 +19,9 @@ using wire::psn_lt;
 
 namespace {
 
-// Whether a request may be answered so: an atomic by its own response, a READ by responses of which the first begins
-// and the last ends it. Where they begin is not known of one whose requester has asked for the tail of its range.
+// Whether `response` at `psn` can answer the request in `held`. An atomic has a response of its own. The first response
+// to a READ begins it, and the last ends it. Once the requester has asked for the tail of a READ, it is not known where
+// the responses begin.
 bool fits(const wire::OpcodeInfo& response, std::uint32_t psn, const Held& held) {
   if (response.operation == wire::Operation::atomic_response) return held.is_atomic;
   const bool begins = response.position == wire::Position::first || response.position == wire::Position::only;
@@ -34,7 +35,7 @@ bool fits(const wire::OpcodeInfo& response, std::uint32_t psn, const Held& held)
          wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack;
 }
 
-// An ACK of the oldest packet in custody alone, with the MSN that was counted: what agrees() says of most.
+// An ACK of exactly the oldest packet in custody, with the MSN that was counted: the usual case of agrees().
 bool answers_head(const NearFlow& flow, std::uint32_t psn, std::uint32_t msn) {
   const rte_mbuf* head = flow.queue.head();
   return head != nullptr && held_in(head).last_psn == psn && psn_add(flow.msn_base, held_in(head).msn) == msn;
@@ -67,7 +68,7 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
       return Verdict::forward;
     }
   }
-  // What is old may be anybody's: a forger need not know what is under way.
+  // An old answer may be anybody's: to forge it, nobody needs to know what is under way.
   if (!flow.ack.resembles(frame) && psn_le(flow.una, psn)) flow.ack.learn_from_answer(frame);
 
   Verdict verdict = Verdict::forward;
@@ -98,27 +99,28 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
     }
   }
   if (verdict == Verdict::forward) ++counters_[Counter::answers_forwarded];
-  // What a failed flow let go of was not answered.
+  // What a failed flow dropped was not answered.
   if (flow.record != nullptr && flow.phase != Phase::failed) flow.record->answered(flow.bytes_answered);
   if (armed_late(flow, now)) arm(flow, now);
   return verdict;
 }
 
-// It answers requests that were not seen here; a NAK, those before it. Answers may come in another order.
+// The answer is for requests that did not pass here; a NAK answers those before its PSN. Answers may come out of order.
 void NearPart::note_unseen(NearFlow& flow, const wire::Frame& frame) {
   const bool nak = frame.opcode->operation == wire::Operation::acknowledge && !is_ack(frame);
   const std::uint32_t end = nak ? frame.psn() : psn_add(frame.psn(), 1);
   if (!answered_unseen(flow, end)) flow.unseen_end = end;
 }
 
-// What was noted stays, and on the circle of PSNs what is long past comes to lie ahead again.
+// unseen_end stays, and on the circle a PSN long past comes to lie ahead again: so it must be plausible.
 bool NearPart::answered_unseen(const NearFlow& flow, std::uint32_t psn) {
   return flow.unseen_end && psn_lt(psn, *flow.unseen_end) && plausible(flow, *flow.unseen_end);
 }
 
-// A requester that heard the responder itself (while no box was there, or over an answer that was under way) ignores a
-// fatal NAK for what that has acknowledged. An ACK for what it has not sent, as far as was seen here, is ignored by it,
-// and would be believed if a fatal NAK repeated it later.
+// A requester that heard the responder itself (while no box was there, or by an answer that was under way) ignores a
+// fatal NAK for what the responder has acknowledged. So the fatal NAK follows the responder's ACKs. It does not follow
+// an ACK beyond what the requester has sent here: the requester ignores that ACK, but would later believe a fatal NAK
+// that repeats it.
 void NearPart::follow_failed(NearFlow& flow, const wire::Frame& frame) {
   if (!is_ack(frame) || psn_lt(frame.psn(), flow.h) || psn_le(flow.sent_top, frame.psn())) return;
   flow.h = flow.failure.psn = psn_add(frame.psn(), 1);
@@ -126,22 +128,22 @@ void NearPart::follow_failed(NearFlow& flow, const wire::Frame& frame) {
   if (psn_lt(flow.tail, flow.h)) flow.tail = flow.h;
 }
 
-// For what has been answered before: a repeat, which its requester ignores; or the answer to a request that was asked
-// for again, or to another connection's that uses the requester's QPN now. Nothing here depends on it.
+// An answer to what is answered already: a repeat, which the requester ignores, the answer to a repeated request, or
+// one for another connection that now uses the requester's QPN. Nothing here depends on it.
 Verdict NearPart::stale() {
   ++counters_[Counter::answers_stale];
   return Verdict::forward;
 }
 
-// Not of the life that custody is of: it releases nothing, and its requester may be waiting for it.
+// The answer is not of custody's life. It releases nothing, and its requester may be waiting for it.
 Verdict NearPart::disagreed() {
   ++counters_[Counter::answers_disagreed];
   return Verdict::forward;
 }
 
-// An answer below una that nobody has asked for again lately, and too late for a straggler: it may be another
-// connection's, whose requester has the same QPN. A response, and the last ACK again, may still answer what was asked
-// for again, so they take nothing from what is owed.
+// An answer below una, without a recent repeat of the request and too late for a straggler: it may be another
+// connection's, whose requester has the same QPN. A response, or the last ACK once more, is not `certain`: it may still
+// answer a repeat, so it changes nothing while something is owed.
 void NearPart::note_stray(NearFlow& flow, bool certain, Time now) {
   if (flow.queue.empty() || (flow.trust.silent & ~kRepeated) != 0 || answered_lately(flow, now)) return;
   if (!flow.owes())
@@ -164,7 +166,7 @@ Verdict NearPart::shared_nak(NearFlow& flow, std::uint32_t end, Time now) {
   return Verdict::forward;
 }
 
-// The responder answers, though it does not go on: give_up counts from here.
+// The responder answers without progress: give_up counts from here.
 void NearPart::lives(NearFlow& flow, Time now) { flow.unanswered_since = now; }
 
 // A responder may repeat its last ACK, to announce receives (IBTA vol. 1, 9.7.7.2.4), or send it after a NAK.
@@ -190,7 +192,8 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (observer_ != nullptr)
     observer_->on_real_ack(flow.identity, {frame.destination_qpn(), psn, aeth.msn, aeth.syndrome, frame.bth().p_key},
                            flow.phase == Phase::confirmed, flow.h, now);
-  // The responder answers in order: the READ asked for again is answered, or this tells the requester that it was lost.
+  // The responder answers in order: the repeated READ is answered, or this ACK tells the requester that its response
+  // was lost.
   bool ends_wait = false;
   if ((flow.trust.silent & kReadAgain) != 0 && psn_le(flow.read_again_last, psn)) [[unlikely]] {
     ends_wait = true;
@@ -206,8 +209,8 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
 
   const std::uint32_t h = flow.h;
   if (!release_before(flow, psn_add(psn, 1), now)) {
-    // Beyond an unfinished READ: the responder's way to say that the response is lost. The requester must know. It asks
-    // for all from there again, and a NAK would ask for what this ACK covers.
+    // An ACK beyond an unfinished READ says that the response is lost, and the requester must know. It repeats
+    // everything from there on, and a repair NAK would ask for what this ACK covers.
     ++counters_[Counter::responses_lost];
     flow.owed.repair_nak = false;
     return Verdict::forward;
@@ -224,8 +227,8 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
   return Verdict::forward;
 }
 
-// Custody of which nothing is acknowledged, and the answer comes long after the packet went: it may be another
-// connection's, whose requester has the same QPN. A requester that lives would have asked again.
+// The answer comes long after the packet was sent. If nothing is acknowledged, a live requester would have repeated it.
+// So the answer may be another connection's, whose requester has the same QPN.
 bool NearPart::comes_late(NearFlow& flow, std::uint32_t psn, Time now) const {
   if (flow.queue.empty()) return false;
   const rte_mbuf* answered = flow.queue.find(psn);
@@ -240,7 +243,7 @@ void NearPart::note_credits(NearFlow& flow, const wire::Aeth& aeth, Verdict verd
   if (!flow.credits_used) return;
   ++counters_[Counter::credits_seen];
   const std::uint64_t limit = flow.receives_released + wire::credits_of(code);
-  // The requester may be waiting for more, and does not see an answer that is absorbed.
+  // The requester may be waiting for credits, and does not see an answer that is absorbed.
   if (limit > flow.receive_limit && verdict == Verdict::drop) {
     flow.owed.ack_again = true;
     if (flow.una == flow.h) flow.msn_h = aeth.msn;
@@ -248,7 +251,7 @@ void NearPart::note_credits(NearFlow& flow, const wire::Aeth& aeth, Verdict verd
   flow.receive_limit = limit;
 }
 
-// What waited in custody for this may be acknowledged from now on.
+// Requests that waited in custody for this may be acknowledged from now on.
 void NearPart::confirmed(NearFlow& flow) {
   flow.move(PhaseEvent::answer_agreed);
   flow.trust.was_confirmed = flow.trust.msn_known = true;
@@ -258,25 +261,25 @@ void NearPart::confirmed(NearFlow& flow) {
     if (held_in(mbuf).ack_req && !held_in(mbuf).wants_response) ++counters_[Counter::eligible_requests];
 }
 
-// The answer before `una` agrees with what was counted, or not. Another connection's, whose requester has the same QPN,
-// may agree by chance, and so may its next one.
+// `agreed`: the answer before `una` has the MSN that was counted. An answer for another connection, whose requester has
+// the same QPN, may agree by chance, and so may the next one.
 void NearPart::confirm_or_let_go(NearFlow& flow, bool agreed) {
   if (agreed && !outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return confirmed(flow);
   ++counters_[Counter::confirm_disagreed];
   let_go(flow);
 }
 
-// `una` has just come to lie behind an answer that carried `msn`.
+// `una` has just moved to the end of an answer that carried `msn`.
 void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
   const std::uint32_t counted = psn_add(flow.msn_base, flow.msn_released);
   switch (flow.phase) {
     case Phase::unconfirmed:
       return confirm_or_let_go(flow, counted == msn);
     case Phase::rejoining:
-      // Everything before custody is answered now, and the MSN is known again.
+      // Once everything before custody is answered, the MSN is known again.
       flow.msn_base = psn_add(msn, -static_cast<std::int64_t>(flow.msn_released));
       if (!flow.queue.empty() && psn_lt(flow.una, held_in(flow.queue.head()).psn)) return;  // not everything yet
-      // What custody has would be acknowledged now, and whatever comes next.
+      // Otherwise custody, and whatever comes next, would be acknowledged now.
       if (outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return let_go(flow);
       end_contest(flow, kDoubted | kUnproven);
       flow.move(PhaseEvent::msn_learned);
@@ -290,7 +293,7 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       }
       return;
     case Phase::plain:
-      // It is not acknowledged for any more, so this is all that there is to show.
+      // The box never acknowledges for this flow again, so it needs no more proof than this.
       if (flow.trust.lost && flow.contested() && !outlet_.may_be_anothers(flow, psn_add(flow.una, -1)))
         end_contest(flow, kUnproven);
       return;
@@ -300,12 +303,13 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
   }
 }
 
-// A NAK at or above h is the requester's; what precedes it is acknowledged.
+// A NAK at or above h is for the requester, and acknowledges what precedes it.
 Verdict NearPart::nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (flow.owes() && !agrees(flow, frame.psn(), frame.aeth().msn)) return disagreed();
   if (flow.shared()) share(flow, frame.psn(), now);
   if (release_before(flow, frame.psn(), now)) flow.msn_h = frame.aeth().msn;
-  // Its requester has all that custody has, and sends it again. An ACK that comes without that is another connection's.
+  // The requester still has all that custody has, and repeats it. An ACK that comes without a repeat is another
+  // connection's.
   if (flow.phase == Phase::unconfirmed || flow.phase == Phase::rejoining) let_go(flow);
   return Verdict::forward;
 }
@@ -320,8 +324,8 @@ Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   ++counters_[Counter::absorbed_psn_naks];
   lives(flow, now);
   release_before(flow, psn, now);
-  // Real stacks follow an RNR NAK by a PSN NAK for the same PSN; and a repeat that was under way before the
-  // resend could arrive says nothing about the resend.
+  // Real stacks follow an RNR NAK by a PSN NAK for the same PSN. And a repeated NAK that left before the resend could
+  // arrive says nothing about the resend.
   const bool waiting = now < flow.hold_until;
   const bool just_resent = flow.resend_marks.rewound_at != 0 && flow.resend_marks.rewound_to == psn &&
                            now - flow.resend_marks.rewound_at < flow.rtt.minimum() / 4 * 3;
@@ -354,7 +358,7 @@ Verdict NearPart::fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now) 
   if (psn_lt(psn, flow.una)) return stale();
   if (flow.owes() && !agrees(flow, psn, frame.aeth().msn)) return disagreed();
   if (!psn_lt(psn, flow.h)) {
-    // The requester has not been told more than is true: its own error, its own handling. The QP is done for.
+    // The requester was told nothing wrong, so it handles its own error. The responder's QP is in error.
     release_before(flow, psn, now);
     end_custody(flow, PhaseEvent::refused);
     return Verdict::forward;
@@ -367,18 +371,18 @@ Verdict NearPart::fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now) 
   return Verdict::drop;
 }
 
-// A code that IBTA does not define: what it asks for is not known, so it neither answers nor fails anything. Custody
-// stays, the timer asks, and give_up ends it.
+// IBTA does not define this code, so the NAK neither answers nor fails anything. Custody stays, the timer sends probes,
+// and give_up ends custody.
 Verdict NearPart::unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (psn_lt(psn, flow.una) || !psn_lt(psn, flow.h) || !agrees(flow, psn, frame.aeth().msn)) return Verdict::forward;
-  // Its requester has been told that this arrived.
+  // The requester has been told that this request arrived.
   ++counters_[Counter::absorbed_unknown_naks];
   lives(flow, now);
   return Verdict::drop;
 }
 
-// READ and atomic responses are the requester's, always; the box only watches them end the request.
+// READ and atomic responses always go to the requester; the box only watches for the end of the request.
 Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   ++counters_[Counter::real_responses];
   if (psn_lt(frame.psn(), flow.una)) {
@@ -391,7 +395,8 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
       note_unasked(flow, frame, now);
       if (flow.doubted() && flow.owes()) return Verdict::forward;
     }
-    // Not in custody: it answers what is there before it, and once finished, as an ACK would, itself.
+    // The READ is not in custody. The response answers what precedes the READ and, once complete, the READ itself, as
+    // an ACK would.
     if (psn_lt(flow.una, frame.psn())) release_before(flow, frame.psn(), now);
     const auto position = frame.opcode->position;
     if (flow.queue.empty() && (position == wire::Position::last || position == wire::Position::only) &&
@@ -425,12 +430,12 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   advance_h(flow, flow.una);
   progressed(flow, now);
   // The MSN of a response may run ahead of its request (IBTA vol. 1, 9.7.7.1; real stacks answer a repeated READ with
-  // their newest), so it can confirm but neither teach nor refute.
+  // their newest MSN), so it can confirm but neither teach nor refute.
   if (flow.phase == Phase::unconfirmed) {
     if (frame.opcode->has(wire::kHasAeth) && frame.aeth().msn == psn_add(flow.msn_base, flow.msn_released))
       confirm_or_let_go(flow, true);
   } else if (!flow.owes() && !flow.queue.empty() && !held_in(flow.queue.head()).wants_response) {
-    // What waited for this answer would be acknowledged now.
+    // Otherwise requests that waited for this answer would be acknowledged now.
     if (outlet_.may_be_anothers(flow, psn)) let_go(flow);
   }
   flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
@@ -441,13 +446,13 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
 void NearPart::advance_h(NearFlow& flow, std::uint32_t psn) {
   if (psn_lt(flow.examined_end, psn)) flow.examined_end = psn;
   if (psn_lt(flow.h, psn)) {
-    flow.owed.ack_again = false;  // the answer that says more is on its way
+    flow.owed.ack_again = false;  // a real answer that says more is on its way
     flow.h = psn;
     flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
   }
 }
 
-// Lets go of everything before `psn`, but of no unfinished READ or atomic: false when one stands before it. `h`
+// Releases everything before `psn`, up to an unfinished READ or atomic. Returns false when one stands before `psn`. `h`
 // follows.
 bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
   const std::uint32_t before = flow.una;
@@ -469,11 +474,11 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
   const std::uint32_t reached = blocked ? held_in(read).psn : psn;
   if (psn_lt(flow.una, reached)) flow.una = reached;
   if (psn_lt(flow.tail, flow.una)) {
-    // Answered beyond custody: what is taken next follows from there.
+    // The responder has answered beyond custody, which goes on from there.
     flow.tail = flow.una;
-    flow.move(PhaseEvent::answered_beyond);  // and its messages were not counted
+    flow.move(PhaseEvent::answered_beyond);  // the messages in between were not counted
   }
-  // What an answer below h released, the requester knows; all else it learns from this very answer, which is forwarded.
+  // The requester knows what an answer below h releases. It learns the rest from this answer, which is forwarded.
   advance_h(flow, flow.una);
   if (flow.una != before) progressed(flow, now);
   return !blocked;

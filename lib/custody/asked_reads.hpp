@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// READs that may be another life's. A responder acknowledges nothing within a READ and expects no request there: it
-// goes on behind the last response. Where that is depends on the path MTU, which another life need not share.
+// READs that may be another life's. A responder acknowledges nothing within a READ and expects the next request after
+// the last response. That PSN depends on the path MTU, which another life need not share.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class AskedReads {
     return true;
   }
 
-  /// One may end before `psn`: its responder may expect a request there.
+  /// A READ may end just before `psn`: its responder may expect a request there.
   bool may_end_at(std::uint32_t psn) const {
     return any([psn](const Read& read) { return read.may_end_within(psn, 0); });
   }
@@ -33,7 +33,7 @@ class AskedReads {
     return any([=](const Read& read) { return read.psn == from && read.may_end_within(psn, reach); });
   }
 
-  /// The PSN after the highest possible response; `psn` when none lies beyond that.
+  /// The PSN after the highest possible response; `psn` when none lies beyond `psn`.
   std::uint32_t top_from(std::uint32_t psn) const {
     std::uint32_t top = psn;
     for (unsigned i = 0; i < count_; ++i) {
@@ -58,7 +58,7 @@ class AskedReads {
 
     std::uint32_t most_psns() const { return wire::responses_to_read(bytes, wire::kLeastPathMtu); }
 
-    // With one of the path MTUs it ends at `place`, or up to `reach` PSNs before it.
+    // For one of the path MTUs, the READ ends at `place`, or up to `reach` PSNs before it.
     bool may_end_within(std::uint32_t place, std::uint32_t reach) const {
       for (std::uint32_t mtu = wire::kLeastPathMtu; mtu <= wire::kMostPathMtu; mtu *= 2)
         if (((place - psn - wire::responses_to_read(bytes, mtu)) & wire::kPsnMask) <= reach) return true;

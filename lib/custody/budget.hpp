@@ -11,7 +11,7 @@ struct Budget {
   std::uint64_t flow_bytes_limit = 0;
   std::uint64_t large_mbufs_limit = 0;  ///< the rest of the receive pool is the ports' reserve
 
-  /// With so many receive buffers in custody small frames are held by reference no longer, but copied.
+  /// From this many receive buffers in custody on, small frames are copied and no longer held by reference.
   std::uint64_t plentiful_mbufs() const { return large_mbufs_limit / 2; }
 
   std::uint64_t bytes = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Buffers of the box's own, taken and given back without the work that chained or borrowed ones would need.
+// The box's own buffers, taken and given back without the work that chained or indirect mbufs need.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -11,8 +11,8 @@
 
 namespace longhaul::custody {
 
-/// Makes what came out of a pool a frame of `size` bytes. It has one reference and one segment there; all else that a
-/// frame needs is set here, without the second cache line of the mbuf.
+/// Turns an mbuf just taken from a pool into a frame of `size` bytes. It has one reference and one segment already. The
+/// rest is set here, without touching the mbuf's second cache line.
 inline void make_frame(rte_mbuf* mbuf, std::uint16_t size) {
   mbuf->data_off = RTE_PKTMBUF_HEADROOM;
   mbuf->ol_flags = 0;
@@ -22,15 +22,15 @@ inline void make_frame(rte_mbuf* mbuf, std::uint16_t size) {
   mbuf->data_len = size;
 }
 
-/// A buffer of `pool`, which has room for them, for a frame of `size` bytes; null when the pool is empty.
+/// A frame of `size` bytes from `pool`, whose buffers have room for it; null when the pool is empty.
 inline rte_mbuf* frame_from(rte_mempool* pool, std::uint16_t size) {
   rte_mbuf* mbuf = rte_mbuf_raw_alloc(pool);
   if (mbuf != nullptr) make_frame(mbuf, size);
   return mbuf;
 }
 
-/// References to frames that are given back together: a pool takes many for little more than one. Whoever adds some
-/// flushes before anyone may miss them.
+/// References to frames that are given back together: to free many costs little more than to free one. The user calls
+/// flush() before a pool can run short of them.
 class BufferReturns {
  public:
   BufferReturns() = default;
@@ -38,13 +38,13 @@ class BufferReturns {
   BufferReturns(const BufferReturns&) = delete;
   BufferReturns& operator=(const BufferReturns&) = delete;
 
-  /// One reference to a frame of one segment.
+  /// Takes one reference to a frame of one segment.
   [[gnu::always_inline]] void add(rte_mbuf* mbuf) {
     if (rte_mbuf_refcnt_read(mbuf) != 1 || !RTE_MBUF_DIRECT(mbuf) || mbuf->nb_segs != 1) [[unlikely]] {
       rte_pktmbuf_free_seg(mbuf);
       return;
     }
-    // It is as its pool wants it, without a look at the segment after it, which is in another line.
+    // The mbuf is as its pool wants it: nb_segs tells, without a look at `next` in another cache line.
     if (mbuf->pool != pool_ || count_ == kMost) [[unlikely]] {
       flush();
       pool_ = mbuf->pool;
@@ -68,8 +68,7 @@ class BufferReturns {
   rte_mbuf* buffers_[kMost];
 };
 
-/// Some buffers of a pool, taken before they are wanted: whoever had them last may be another core, and until they are
-/// wanted their memory is on its way.
+/// Some buffers of a pool, taken and prefetched before they are needed: another core may have used them last.
 class BufferStash {
  public:
   explicit BufferStash(rte_mempool* pool) : pool_(pool) {}

@@ -33,7 +33,7 @@ Walk walk(const NearFlow& flow) {
   std::uint32_t expected = flow.una;
   for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr; mbuf = held_in(mbuf).next) {
     const Held& held = held_in(mbuf);
-    // A repeated READ may have left its tail only; and while rejoining custody begins behind una.
+    // A repeated READ may have left only its tail in custody. While rejoining, custody begins behind una.
     const bool may_skip = held.wants_response || out.packets == 0;
     if (held.psn != expected && !(may_skip && psn_lt(expected, held.psn))) out.broken = "custody has a hole";
     if (!psn_le(held.psn, held.last_psn)) out.broken = "a packet in custody ends before it begins";

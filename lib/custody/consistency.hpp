@@ -12,7 +12,7 @@ namespace longhaul::custody {
 /// The first of these rules that `flow` breaks, in words; empty when it breaks none.
 std::string_view inconsistency(const NearFlow& flow);
 
-/// Large mbufs that its custody holds.
+/// Large mbufs in the custody of `flow`.
 std::uint64_t large_mbufs_of(const NearFlow& flow);
 
 }  // namespace longhaul::custody

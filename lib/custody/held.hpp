@@ -24,14 +24,14 @@ struct Held {
   bool is_atomic : 1 = false;       ///< of those two, atomic
   bool shortened : 1 = false;       ///< a READ, and its requester has asked for the tail of its range since
   bool sent : 1 = false;            ///< the WAN port accepted it at least once
-  bool resent : 1 = false;          ///< more than once: its answer measures no round trip (Karn)
+  bool resent : 1 = false;          ///< it was sent more than once: its answer measures no round trip (Karn)
   bool takes_receive : 1 = false;   ///< ends a message that uses up one of the responder's receives
   bool small : 1 = false;           ///< in a small buffer of custody's own, not in a receive buffer
   std::uint32_t vouched = 0;        ///< the doubt (NearFlow::doubt_number) in which its requester sent the same bytes
 };
 static_assert(sizeof(Held) <= RTE_CACHE_LINE_MIN_SIZE, "one packet's bookkeeping stays within a cache line");
 
-/// Private area that every pool of mbufs must have, bytes: a whole line, so that frames begin with one.
+/// Private area that every pool of mbufs must have, bytes: a whole cache line, so that frames begin with one.
 inline constexpr std::uint16_t kMbufPrivateSize = RTE_CACHE_LINE_MIN_SIZE;
 static_assert((sizeof(rte_mbuf) + kMbufPrivateSize + RTE_PKTMBUF_HEADROOM) % RTE_CACHE_LINE_MIN_SIZE == 0);
 

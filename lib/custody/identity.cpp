@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Is it still the same connection?
 //
-// A QPN comes back: a server is started again, a device is made anew, and where RDMA-CM is not used nobody says so.
-// Both ends may begin at the same PSN as before, with the same bytes. No frame tells one life of a QP from the next, so
-// the box never decides by what comes from the requester's side. What could come from another life makes it doubt:
+// QPNs are reused: a server or a device starts again, and without RDMA-CM nothing announces it. Both ends may begin at
+// the same PSN as before, with the same bytes. No frame tells one life of a QP from the next, so the box never decides
+// by a request. Each sign of another life starts a doubt:
 //
 //   - a request below una, which the responder has answered;
-//   - a request whose PSN custody holds with other bytes;
-//   - a requester that does not fill a gap it was asked to fill, or that goes on beyond one a while after its last
-//     request;
-//   - a QPN announced anew by RDMA-CM;
+//   - a request whose PSN is in custody with other bytes;
+//   - a requester that does not fill a gap that it was asked to fill, or that goes on beyond a gap a while after its
+//     last request;
+//   - a QPN that RDMA-CM announces again;
 //   - a response to a READ or atomic that custody does not have at that PSN: the requester's QPN has another responder.
 //
-// While it doubts, the box forwards all requests and all answers, says nothing to the requester, and sends nothing from
-// custody again that the other life could take for its own. Custody of which nothing was acknowledged is let go: the
-// requester still has it. Custody that was acknowledged stays, and only the responder's answers decide about it:
+// In doubt, the box forwards all requests and all answers, says nothing to the requester, and sends nothing from
+// custody again that the other life could take for its own. Unacknowledged custody is dropped: the requester still has
+// it. Acknowledged custody stays, and only the responder's answers decide about it:
 //
-//   The requests that came since the doubt began are runs of PSNs; of a READ, whose length is easily forged, only where
-//   it begins and may end (NearFlow::newcomer). A responder that has begun to live with one of them acknowledges
-//   nothing outside of it, and has completed no more messages than it has PSNs. An answer beyond either, at una or
-//   later, and with the MSN that was counted, is of the life that custody is of: the flow resumes. PSNs more than a
-//   quarter of the circle apart have no order: an MSN then proves nothing. (Answers of a former life are no longer
-//   under way when another begins: the hosts wait for that too.) An answer that fits both lives releases what it
-//   covers; and that is counted and logged as unconfirmed. Answers below una for what came since, again and again, are
-//   of another life. Then, and at give_up, all custody ends so: the requester it was acknowledged to may be gone, and
-//   whom a fatal NAK would meet is not known.
+//   The requests since the doubt began are kept as runs of PSNs; of a READ, whose length is easily forged, only where
+//   it begins and where it may end (NearFlow::newcomer). The responder of another life acknowledges nothing outside of
+//   these requests, and completes no more messages than they have PSNs. An answer beyond either limit, at una or later,
+//   and with the MSN that was counted, is of custody's life: the flow resumes. PSNs more than a quarter of the circle
+//   apart have no order: an MSN then proves nothing. (Answers of a former life are no longer under way when another
+//   begins: the hosts wait for that too.) An answer that fits both lives releases what it covers, which is counted and
+//   logged as unconfirmed. Repeated answers below una to these requests are of another life. Then, and at give_up, all
+//   custody ends as unconfirmed: its requester may be gone, and a fatal NAK could reach another one.
 //
-// A wrong doubt costs about a round trip without acceleration. A doubt that is missed is one that nothing here could
-// have seen: the other life's requests up to the flow's next PSN were all lost before the box (docs/design.md, 4).
+// A wrong doubt costs about a round trip without acceleration. A doubt is missed only where nothing here could show it:
+// the other life's requests up to the flow's next PSN were all lost before the box (docs/design.md, 4).
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -45,19 +44,19 @@ using wire::psn_lt;
 
 namespace {
 
-// A requester sends no more packets while the network keeps one back.
+// A requester sends at most this many packets while the network delays one.
 constexpr std::uint32_t kReach = 1 << 16;
 
-// Real stacks count a message that is under way or do not: an MSN may be one off.
+// Some real stacks count a message that is under way, others do not: an MSN may be off by one.
 constexpr std::int32_t kMsnSlack = 1;
 
-// What an ACK or NAK acknowledges ends before this PSN.
+// First PSN that an ACK or NAK does not acknowledge.
 std::uint32_t acknowledged_end(const wire::Frame& frame) {
   const bool ack = wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack;
   return psn_add(frame.psn(), ack ? 1 : 0);
 }
 
-// How long something of a newcomer is remembered that does not come again.
+// How long the box remembers something of a newcomer that does not come again.
 Duration remembered(const NearFlow& flow) { return flow.give_up / 8; }
 
 bool is_acknowledge(const wire::Frame& frame) { return frame.opcode->operation == wire::Operation::acknowledge; }
@@ -66,8 +65,9 @@ bool is_acknowledge(const wire::Frame& frame) { return frame.opcode->operation =
 
 // ---- requests ---------------------------------------------------------------------------------
 
-// From the BTH to the end of the padding, without AckReq, which real stacks set anew for a repeat, and without the byte
-// that the ICRC masks (FECN, BECN). What is before the BTH changes with each copy: rxe counts the IPv4 identification.
+// Compares from the BTH to the end of the padding. It ignores AckReq, which real stacks set differently in a repeat,
+// and the byte that the ICRC masks (FECN, BECN). The headers before the BTH differ in each copy: rxe increments the
+// IPv4 identification.
 bool NearPart::same_request(const rte_mbuf* held, const wire::Frame& frame) {
   wire::Frame copy;
   const auto* bytes = rte_pktmbuf_mtod(held, const std::uint8_t*);
@@ -84,8 +84,8 @@ bool NearPart::same_request(const rte_mbuf* held, const wire::Frame& frame) {
              0;
 }
 
-// It missed what the box or the responder told it, and waits for it: until it sends something new, the responder's ACKs
-// reach it though the box has said the same.
+// The requester missed what the box or the responder told it. Until it sends something new, the responder's ACKs are
+// forwarded even where the box has said the same.
 void NearPart::fall_behind(NearFlow& flow, Time now) {
   flow.behind = true;
   flow.repeated_at = now;
@@ -97,7 +97,8 @@ bool NearPart::is_behind(NearFlow& flow) {
   return flow.behind || flow.shared();
 }
 
-// An announcement alone, easily forged, does not keep a failed flow from telling its requester's next request.
+// An announcement is easily forged. Alone it does not stop a failed flow from answering the next request by the fatal
+// NAK.
 void NearPart::announced_anew(NearFlow& flow, std::uint32_t psn, Time now) {
   if (flow.phase == Phase::failed || !begin_doubt(flow, now)) return;
   flow.newcomer.add_place(psn, now);
@@ -116,7 +117,7 @@ void NearPart::doubt(NearFlow& flow, const wire::Frame& frame, const Span& span,
   hold_back(flow);
 }
 
-// False where there is nothing to doubt.
+// Returns false where there is nothing to doubt.
 bool NearPart::begin_doubt(NearFlow& flow, Time now) {
   if (flow.phase == Phase::ended || (flow.policy == flow::Policy::off && !flow.owes())) return false;
   if (!flow.doubted()) {
@@ -130,7 +131,7 @@ bool NearPart::begin_doubt(NearFlow& flow, Time now) {
     if (flow.owed.gap_nak == GapNak::owed) flow.owed.gap_nak = GapNak::none;
     if (observer_ != nullptr) observer_->on_doubted(flow.identity, now);
   }
-  // Each new sign may be of a life of its own, which has not sent what an earlier one did.
+  // Each new sign may come from yet another life, which has not sent what an earlier one has.
   if (++flow.doubt_number == 0) ++flow.doubt_number;
   return true;
 }
@@ -140,7 +141,7 @@ Time NearPart::last_taken(const NearFlow& flow) {
   return flow.queue.empty() ? 0 : held_in(flow.queue.newest()).received_at;
 }
 
-// For when custody is empty: what was last taken then counts.
+// Keeps the time of the last request taken, for when custody is empty.
 void NearPart::note_asked(NearFlow& flow) {
   if (!flow.queue.empty()) flow.asked_at = last_taken(flow);
 }
@@ -153,7 +154,8 @@ void NearPart::hold_back(NearFlow& flow) {
     let_go(flow);
 }
 
-// One requester sends all of them, and repeats what is not answered: what stands still beside the rest is not its.
+// A newcomer's requests come from one requester, which repeats what is not answered. A request that does not come again
+// while others do is not the newcomer's.
 void NearPart::widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now) {
   if (!goes_on(flow, low)) flow.newcomer.add(low, end, now, remembered(flow));
 }
@@ -166,7 +168,7 @@ void NearPart::widen_doubt(NearFlow& flow, const wire::Frame& frame, const Span&
     flow.newcomer.add(span.psn, end_at_most(frame, span), now, remembered(flow));
 }
 
-// A request that follows at once on what custody's life has sent is of another life only where that has come so far.
+// A request directly after what custody's life has sent is another life's only if that life has come this far.
 bool NearPart::goes_on(const NearFlow& flow, std::uint32_t low) {
   return low == first_unused(flow) && !flow.newcomer.may_go_on_at(low) && !flow.newcomer.empty();
 }
@@ -176,25 +178,25 @@ std::uint32_t NearPart::first_unused(const NearFlow& flow) {
   return psn_lt(flow.tail, flow.sent_top) ? flow.sent_top : flow.tail;
 }
 
-// The responder of another life may expect any PSN of its requests, and the one after them. What lies before is a
-// repeat to it, what lies beyond it answers by a PSN NAK; unless the newcomer goes on, comes so far, and overtakes it.
-// Requests that are answered do not come again, and are forgotten: what their responder expects then is not, while it
-// goes on to say so.
+// The responder of another life may expect any PSN of that life's requests, and the one after them. A packet before
+// them is a repeat to that responder. It answers a packet beyond them by a PSN NAK, unless the newcomer comes that far
+// and overtakes the packet. Answered requests do not come again, and are forgotten. What their responder expects next
+// is remembered while its answers go on to say so.
 bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held, Time now) {
   if (!flow.doubted()) return true;
-  if (held_in(held).vouched == flow.doubt_number) return true;  // it is what the newcomer sent, if there is one
+  if (held_in(held).vouched == flow.doubt_number) return true;  // the newcomer, if there is one, sent the same
   const std::uint32_t psn = held_in(held).psn;
   if (flow.newcomer.may_go_on_at(psn)) return false;
   // Its responses would pass for those of the newcomer's own READ.
   if (held_in(held).wants_response && flow.newcomer.may_have_response(psn)) return false;
   if (psn == flow.newcomer_next && flow.newcomer_answered != 0 && now - flow.newcomer_answered <= remembered(flow))
     return false;
-  // A newcomer that was answered lives, and may come so far at any moment.
+  // A newcomer that was answered is alive, and may come this far at any moment.
   const Duration quiet = flow.contradicted_at != 0 ? remembered(flow) : kKeptBack;
   return !flow.newcomer.last_may_come_to(psn, kReach) || now - flow.newcomer.last_at() >= quiet;
 }
 
-// An answer that is not custody's life's: all before `end` is answered.
+// The answer is not of custody's life: another responder has answered everything before `end`.
 void NearPart::note_newcomer_next(NearFlow& flow, std::uint32_t end, Time now) {
   const bool again = flow.newcomer_answered != 0 && flow.newcomer_next == end;
   if (!again && !flow.newcomer.may_end_at(end)) return;
@@ -202,8 +204,8 @@ void NearPart::note_newcomer_next(NearFlow& flow, std::uint32_t end, Time now) {
   flow.newcomer_answered = now;
 }
 
-// The head of custody must not be sent again: what asks instead is the first packet that may. (One forged frame, and an
-// outage, must not end a flow.)
+// The head of custody must not be sent again, so the first packet that may is sent instead. (One forged frame and an
+// outage must not end a flow.)
 void NearPart::ask_in_doubt(NearFlow& flow, Time now) {
   constexpr unsigned kMostLooks = 64;
   unsigned looks = 0;
@@ -221,8 +223,8 @@ void NearPart::skip_resends(NearFlow& flow) {
   flow.resend.stop();
 }
 
-// What was never sent was never acknowledged either: its requester has it still, and repeats it if it lives. It must
-// not go into another life once what holds it back is over.
+// Packets that were never sent were never acknowledged either: a live requester still has them and repeats them. They
+// must not go into another life once nothing holds them back any more.
 void NearPart::drop_never_sent(NearFlow& flow) {
   if (flow.queue.empty() || held_in(flow.queue.newest()).sent) return;
   outlet_.settle();  // frames of the burst point at custody
@@ -245,7 +247,7 @@ void NearPart::drop_never_sent(NearFlow& flow) {
   if (flow.queue.unsent() == nullptr) flow.resend.stop();
 }
 
-// Nothing in custody was acknowledged, so the requester has it still.
+// Nothing in custody was acknowledged, so the requester still has it.
 void NearPart::let_go(NearFlow& flow) {
   flow.move(PhaseEvent::let_go);
   if (flow.queue.empty()) return;
@@ -257,8 +259,8 @@ void NearPart::let_go(NearFlow& flow) {
 
 // ---- answers ----------------------------------------------------------------------------------
 
-// The MSN of an answer that acknowledges everything before `end` is what was counted there. Beyond custody each PSN may
-// have ended a message.
+// `msn`, of an answer that acknowledges everything before `end`, matches what was counted up to there. Beyond custody
+// each PSN may have ended a message.
 bool NearPart::agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn) {
   std::uint32_t counted = flow.msn_released;
   std::uint32_t counted_end = flow.una;
@@ -275,20 +277,20 @@ bool NearPart::agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn
   return more >= -kMsnSlack && more <= kMsnSlack + std::max(0, psn_diff(end, counted_end));
 }
 
-// That all before `end` is acknowledged cannot have been said by a life that the doubt allows.
+// No other life that the doubt allows can have acknowledged everything before `end`.
 bool NearPart::proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end) {
   const std::uint32_t msn = frame.aeth().msn;
   if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;
-  // Custody's life has sent nothing there that is known: only requests of the doubt have.
+  // Beyond tail nothing of custody's life is known, only requests of the doubt.
   if (flow.phase != Phase::failed && psn_lt(flow.tail, end)) return false;
-  // Outside of a newcomer's requests its responder acknowledges nothing but, with MSN 0, what lies before them.
+  // Outside of its requests, a newcomer's responder acknowledges only what lies before them, and with MSN 0.
   const auto lowest = flow.newcomer.lowest();
   const std::int32_t most = lowest ? psn_diff(end, *lowest) : 0;
   const bool outside = !flow.newcomer.may_end_at(end) && ((lowest && most <= 0) || !flow.newcomer.forgot());
   return outside ? msn > 0 : most > 0 && static_cast<std::int32_t>(msn) > most + kMsnSlack;
 }
 
-// A response to the oldest READ or atomic in custody. Only some carry an MSN, and it may run ahead.
+// A response to the oldest READ or atomic in custody. Only some responses carry an MSN, and it may run ahead.
 bool NearPart::response_proves(const NearFlow& flow, const wire::Frame& frame) {
   const rte_mbuf* read = flow.queue.first_read();
   if (read == nullptr || !held_in(read).sent) return false;
@@ -302,12 +304,12 @@ bool NearPart::response_proves(const NearFlow& flow, const wire::Frame& frame) {
          msn > std::max(0, psn_diff(psn_add(held.last_psn, 1), *lowest)) + kMsnSlack;
 }
 
-// What an answer says of a doubted flow: true when it is to be dealt with as ever. Otherwise it changes nothing more,
-// and is the requester's.
+// Judges an answer to a doubted flow. Returns true when the answer is to be handled as usual. Otherwise it changes
+// nothing more, and goes to the requester.
 bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (!is_acknowledge(frame)) {
     note_unasked(flow, frame, now);
-    // Nothing is owed: READs in custody would stay there for ever if nobody saw their responses.
+    // With nothing owed, READs in custody would stay there for ever if their responses were not handled.
     if (flow.phase != Phase::failed && !flow.owes()) return true;
     if (!response_proves(flow, frame) || outlet_.may_have_moved(flow, frame.psn(), flow.asked_at)) {
       note_newcomer_next(flow, psn_add(frame.psn(), 1), now);
@@ -323,15 +325,15 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   const bool of_newcomer = ack && flow.newcomer.may_end_at(end);
 
   if (flow.phase != Phase::failed && !flow.owes()) {
-    // Nothing is at stake. A new life is followed from where its responder answers.
+    // Nothing is at stake. The flow follows a new life from where its responder answers.
     if (of_newcomer && psn_lt(end, flow.una) && flow.queue.empty() && flow.phase == Phase::plain) {
       begin_again(flow, end, msn, now);
       return false;
     }
     return true;
   }
-  // Of a failed flow: a responder that refused a request is in error and silent, and none repeats its last ACK to a
-  // requester that asks for what follows. Nor does one answer when nobody has asked for long.
+  // Of a failed flow: a responder that refused a request is in error and silent. No responder repeats its last ACK to a
+  // requester that asks for what follows, or answers when nobody has asked for a long time.
   const bool of_another =
       flow.phase == Phase::failed && (flow.failure.refused || flow.failure.told_enough() || (ack && end == flow.una) ||
                                       now - flow.newcomer.last_at() > patience_of(flow));
@@ -350,10 +352,10 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
     }
     return false;
   }
-  // A responder without receives lives, and waits for what custody has next. Nothing is given up over that.
+  // A responder without receives is alive, and waits for the next packet of custody. give_up does not count that time.
   if (wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::rnr_nak && end == flow.una && agrees(flow, end, msn))
     lives(flow, now);
-  // It fits both lives: whether what it covers arrived cannot be told any more.
+  // It fits both lives: nobody can tell any more whether what it covers arrived.
   if (flow.phase != Phase::failed && psn_lt(flow.una, end) && agrees(flow, end, msn)) {
     count_unconfirmed(flow, psn_lt(end, flow.h) ? end : flow.h, now);
     release_before(flow, end, now);
@@ -363,8 +365,8 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   return false;
 }
 
-// What custody has at its PSN is no READ or atomic, or a READ whose responses begin elsewhere: it answers another life
-// or connection of the requester's QPN, which sent one there.
+// At the response's PSN custody has no READ or atomic, or a READ whose responses begin elsewhere. So another life or
+// connection of the requester's QPN has sent a READ or atomic there.
 void NearPart::note_unasked(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (flow.queue.empty() || psn_lt(psn, flow.una) || !psn_lt(psn, flow.tail)) return;
@@ -384,8 +386,8 @@ void NearPart::note_unasked(NearFlow& flow, const wire::Frame& frame, Time now) 
 }
 
 void NearPart::resume(NearFlow& flow, Time now) {
-  // A failed flow whose requester asks for what it holds itself is the responder's again; one that asks beyond it waits
-  // for what is lost, and hears of it now.
+  // A requester of a failed flow that repeats from una or before has that data itself: the responder goes on with it.
+  // One that repeats only from beyond una waits for lost data, and is told now.
   if (flow.phase == Phase::failed) {
     const auto asked = flow.newcomer.lowest();
     if (!asked || !psn_lt(flow.una, *asked)) return;
@@ -405,12 +407,13 @@ void NearPart::end_contest(NearFlow& flow, std::uint8_t signs) {
   if (contested && !flow.contested()) outlet_.uncontested(flow);
 }
 
-// The responder of another life has answered all before `una`: as after any stretch of plain RoCE. Which requester and
-// which responder live together now is still to be shown: two connections may have come back crosswise, in step.
+// The responder of another life has answered everything before `una`, so the flow goes on as after any stretch of plain
+// RoCE. Answers must still show which requester and which responder belong together now: two connections may have come
+// back crosswise, in step.
 void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn, Time now) {
   if (flow.phase == Phase::failed) {
     count_untold(flow, now);
-    // The slot stays this connection's, which owes nothing any more.
+    // The slot stays this connection's, which now owes nothing.
     if (flow.record != nullptr) {
       flow.record->open(flow.record->connection());
       flow.record->answered(flow.bytes_answered);
@@ -432,7 +435,7 @@ void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn,
   flow.deadline = kNever;
 }
 
-// What is in custody before `end` was acknowledged.
+// Counts the packets of custody before `end`, which were acknowledged.
 void NearPart::count_unconfirmed(const NearFlow& flow, std::uint32_t end, Time now) {
   std::uint64_t packets = 0;
   std::uint64_t bytes = 0;
@@ -447,7 +450,7 @@ void NearPart::count_unconfirmed(const NearFlow& flow, std::uint32_t end, Time n
   if (observer_ != nullptr) observer_->on_unconfirmed_in_doubt(flow.identity, packets, bytes, now);
 }
 
-// Custody ends, and nobody can say whether it arrived.
+// Custody ends, and nobody can say whether its packets arrived.
 void NearPart::end_unconfirmed(NearFlow& flow, Time now) {
   if (flow.phase == Phase::failed) return;
   if (flow.owes()) count_unconfirmed(flow, flow.h, now);

@@ -9,12 +9,12 @@ namespace {
 
 constexpr Duration kRemembered = seconds(10);
 constexpr Duration kLeastRound = milliseconds(1);
-constexpr Duration kLeastBetween = kLeastRound / 32;  // two looks
+constexpr Duration kLeastBetween = kLeastRound / 32;  // between two looks
 constexpr double kLeastQueue = 16384;                 // bytes
 constexpr std::uint64_t kMostRoom = std::uint64_t{1} << 40;
 constexpr std::array kGains = {1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0};
 constexpr double kDrain = 0.75;
-constexpr double kNear = 0.75;  // of the rate: the link is used
+constexpr double kNear = 0.75;  // part of the rate: the link is in use
 
 double ns(Duration time) { return static_cast<double>(time); }
 
@@ -30,12 +30,12 @@ void LinkEstimate::look(std::uint64_t sent, std::uint64_t received, Time now) {
 }
 
 void LinkEstimate::mark(std::uint64_t sent, Time now) {
-  // Otherwise nothing was sent since the last.
+  // Otherwise nothing was sent since the last mark.
   if (sent != marks_[newest_mark_].sent) newest_mark_ = (newest_mark_ + 1) % kMarks;
   marks_[newest_mark_] = {now, sent};
 }
 
-// Bytes that had been sent by then; negative: it is too long ago to be known.
+// Bytes that had been sent by `at`; negative: too long ago to be known.
 double LinkEstimate::sent_by(Time at) const {
   const Mark* after = &marks_[newest_mark_];
   if (after->at <= at) return static_cast<double>(after->sent);
@@ -61,7 +61,7 @@ void LinkEstimate::answered(const Answer& answer) {
   answers_[newest_answer_] = answer;
 }
 
-// With the answers before it, the oldest first.
+// Compares `answer` with those before it, the oldest first.
 void LinkEstimate::compare(const Answer& answer) {
   for (unsigned i = kAnswers; i-- > 0;) {
     const Answer& other = answers_[(newest_answer_ + kAnswers - i) % kAnswers];
@@ -95,8 +95,8 @@ void LinkEstimate::end_round(Time now) {
   const bool lossy = lost_at_ != 0 && lost_at_ >= previous_began_;
   const bool full = queued_ > rtt_.minimum() / 8 && round_.longest_of >= kLeastQueue;
   if (full) {
-    // Real boxes and hosts stand still for milliseconds, and the answers that come at once then look fast: a whole
-    // round is not so easily mistaken.
+    // Real boxes and hosts stand still for milliseconds. Answers that then come together look fast; a whole round is
+    // more reliable.
     const double seen = round_.carried == 0 ? round_.longest : std::min(round_.longest, round_.carried);
     const double rate = std::max(lossy ? round_.least : seen, received);
     note_rate(lossy && rate_ != 0 ? std::min(rate, rate_) : rate, now);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many packets a flow may have under way on a path that loses some, or to a responder that is out of receives. It
-// discards everything behind a gap or an RNR NAK, so what is sent far beyond the next is sent in vain, in bursts that
-// cause losses of their own. A flow that has lost nothing has no limit.
+// How many packets a flow may have under way on a path that loses some, or to a responder that is out of receives. The
+// responder discards everything behind a gap or an RNR NAK. So packets far beyond the next loss are sent in vain, in
+// bursts that cause more losses. A flow that has lost nothing has no limit.
 #pragma once
 
 #include <algorithm>

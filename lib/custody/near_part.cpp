@@ -9,7 +9,7 @@ namespace longhaul::custody {
 
 namespace {
 
-// No custody: all before `una` is answered, and what comes from `sent_top` on is new.
+// Without custody: everything before `una` is answered, and `sent_top` and later PSNs are new.
 void place(NearFlow& flow, std::uint32_t una, std::uint32_t sent_top) {
   flow.una = flow.h = flow.tail = flow.examined_end = una;
   flow.sent_top = flow.late_end = sent_top;
@@ -36,13 +36,13 @@ void NearPart::established(NearFlow& flow) {
   vouched(flow);
 }
 
-// Custody begins where the connection does, with MSN 0: no answer has to teach it.
+// Custody begins with the connection, at MSN 0, so no answer has to teach the MSN.
 void NearPart::vouched(NearFlow& flow) {
   flow.move(PhaseEvent::cm_vouched);
   flow.trust.was_confirmed = flow.trust.msn_known = true;
 }
 
-// From here on as after any stretch of plain RoCE: custody, and an ACK that covers what went before it.
+// The flow goes on as after any stretch of plain RoCE: custody begins, then an ACK covers what went before it.
 void NearPart::begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn, Time now) {
   flow.move(PhaseEvent::begun_midway);
   flow.answered_at = now;
@@ -96,7 +96,7 @@ void NearPart::count_untold(const NearFlow& flow, Time now) {
 void NearPart::abandon(NearFlow& flow, std::string_view why, Time now) {
   if (!flow.owes()) return;
   if (flow.doubted())
-    end_unconfirmed(flow, now);  // whose next request it would be is not known
+    end_unconfirmed(flow, now);  // the next request may be another life's
   else
     fail(flow, wire::NakCode::remote_operational_error, why, now);
 }
@@ -104,7 +104,8 @@ void NearPart::abandon(NearFlow& flow, std::string_view why, Time now) {
 void NearPart::set_policy(NearFlow& flow, flow::Policy policy) {
   flow.next_policy = policy;
   if (flow.policy == policy) return;
-  // One that is off holds nothing; and what it lets through is not verified, so it must not rejoin as it is.
+  // With policy off, nothing is in custody, and no ICRC was verified. So the new policy applies before the flow
+  // rejoins.
   if (flow.policy == flow::Policy::off) {
     flow.policy = policy;
     flow.ack = AckTemplate{};
@@ -124,7 +125,7 @@ void NearPart::set_times(const NearSettings& times) {
 void NearPart::follow_link(std::uint64_t sent, std::uint64_t received, Time now) {
   link_.look(sent, received, now);
   first_timeout_ = link_.rtt().timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max);
-  // No window is less than half the initial one, but at the start nothing goes unexamined.
+  // No window is less than half the initial one. At the link's start each packet is checked.
   least_window_ = link_.starting() ? 0 : std::min(settings_.initial_window_bytes / 2, budget_.flow_bytes_limit);
 }
 
@@ -144,7 +145,7 @@ void NearPart::congestion(NearFlow& flow, Time now) {
   if (!flow.rtt.known()) return;
   const Time until = now + flow.rtt.smoothed();
   flow.window.on_congestion(until);
-  // What the smaller window holds back goes on then, answers or not.
+  // What the smaller window holds back may be acknowledged then, with or without answers.
   if (!flow.queue.empty()) flow.deadline = std::min(flow.deadline, until);
 }
 

@@ -27,42 +27,44 @@ namespace longhaul::custody {
 class Outlet {
  public:
   virtual ~Outlet() = default;
-  /// The WAN's pace allows another frame now, and its port takes it.
+  /// The WAN's pace allows another frame now, and the WAN port takes it.
   virtual bool may_send() = 0;
-  /// Its port takes another frame now.
+  /// The WAN port takes another frame now, whatever the pace says.
   virtual bool takes() { return may_send(); }
   /// Sends `frame` (a reference of its own) for `held` of `flow`; the outcome comes back as on_sent() or on_refused().
   virtual void send_held(NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) = 0;
-  /// Hands over what was sent so far: afterwards each of it is accepted or refused.
+  /// Hands the frames sent so far to the port: afterwards each is accepted or refused.
   virtual void settle() = 0;
-  /// Sends a frame the box made to the requester. `cause`: when the request it answers was received; kNever for what
-  /// had to wait by design.
+  /// Sends the requester a frame that the box made. `cause`: when the request that it answers was received; kNever if
+  /// it had to wait by design.
   virtual void send_to_requester(NearFlow& flow, rte_mbuf* frame, Time cause) = 0;
-  /// Of a packet of `flow` that came with `addresses` and is to be sent again: makes them those that its host would use
+  /// Before a packet of `flow` is sent again: changes `addresses`, with which it came, to those that its host would use
   /// now.
   virtual void newest_addresses(const NearFlow& flow, wire::EthernetAddresses& addresses) = 0;
   /// `flow` has packets to send and may_send() said no, or a port refused one: call try_send() when it can.
   virtual void wait_to_send(NearFlow& flow) = 0;
-  /// An ACK for `psn` that came for `flow` may answer another connection between its hosts, which is not known yet.
+  /// An ACK for `psn` that came for `flow` may answer another connection between the same hosts, which is not known
+  /// yet.
   virtual bool may_be_anothers(const NearFlow& /*flow*/, std::uint32_t /*psn*/) { return false; }
-  /// The same, and that connection has begun after `since`, when the requester of `flow` was still with it: it may be
-  /// with that connection now.
+  /// As may_be_anothers(), and that connection has begun after `since`, when the requester of `flow` was still here.
+  /// The requester may be with that connection now.
   virtual bool may_have_moved(const NearFlow& /*flow*/, std::uint32_t /*psn*/, Time /*since*/) { return false; }
-  /// The same, or nothing would show it: what is said to the requester of `flow` may reach that connection.
+  /// As may_have_moved(), or nothing would show it: what the box says to the requester of `flow` may reach that
+  /// connection.
   virtual bool may_listen_elsewhere(const NearFlow& /*flow*/, std::uint32_t /*psn*/, Time /*since*/) { return false; }
-  /// The requests that name the responder of `flow` are its own again.
+  /// Requests that name the responder of `flow` belong to `flow` again.
   virtual void uncontested(const NearFlow& /*flow*/) {}
-  /// The QPs of `flow` live another life, and custody of the one before has ended.
+  /// The QPs of `flow` live another life, and custody of the former life has ended.
   virtual void began_again(const NearFlow& /*flow*/) {}
   /// `frame` is the first request of `flow` after a long silence: nothing is acknowledged before the responder answers.
   virtual void rejoins(const NearFlow& /*flow*/, const wire::Frame& /*frame*/) {}
 };
 
-/// What becomes of the frame that was looked at.
+/// What the caller must do with the frame.
 enum class Verdict : std::uint8_t {
   forward,  ///< send it on, unaltered
   drop,     ///< counted by name already; free it
-  taken,    ///< in custody: its transmission is custody's affair; free this reference
+  taken,    ///< in custody, which will send it; free this reference
   sent,     ///< in custody and on its way: this reference has been given to the port
 };
 
@@ -73,13 +75,14 @@ struct NearSettings {
   Duration rto_min = 0;
   Duration rto_max = 0;
   Duration give_up = 0;
-  Duration confirm_again = 0;  ///< a flow without traffic for longer is confirmed by an answer again
+  Duration confirm_again = 0;  ///< after a longer idle time an answer must confirm a flow again
 };
 
-/// A connection without RDMA-CM can end and begin again unseen, so it is confirmed again after this at the latest.
+/// A connection without RDMA-CM can end and begin again unseen, so it must be confirmed again after this idle time at
+/// the latest.
 inline constexpr Duration kConfirmAgainUnannounced = seconds(1);
 
-/// The network may keep a packet back for so long: reordered, or in a queue.
+/// How long the network may delay a packet, by reordering or in a queue.
 inline constexpr Duration kKeptBack = milliseconds(100);
 
 /// Where copies of small packets and made frames come from, smallest buffers first.
@@ -103,33 +106,33 @@ class NearPart {
         first_timeout_(settings.rto_initial) {}
 
   /// Prepares `flow`, whose identity, connection, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
-  /// `proven`: it is no forger's, and none of its packets can have passed before; otherwise a real answer must agree
-  /// first, whatever the settings say, unless established() comes before its first packet.
+  /// `proven`: the connection is not forged, and none of its packets can have passed before. Otherwise a real answer
+  /// must agree first, whatever the settings say, unless established() comes before its first packet.
   void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, bool proven, Time now);
   void established(NearFlow& flow);
 
-  /// The same for a flow of an earlier process: `promise` was made and `lost_bytes` of it not delivered.
+  /// Prepares `flow` as failed: an earlier process made `promise`, and `lost_bytes` of it were not delivered.
   void begin_failed(NearFlow& flow, const RecordSlot::Promise& promise, std::uint64_t lost_bytes) const;
 
   /// Prepares `flow`, whose identity, connection, policy and path MTU are set, to begin in the middle of its traffic:
   /// requests before `next_psn` have passed, and the responder has answered those before `una`.
   void begin_midway(NearFlow& flow, std::uint32_t una, std::uint32_t msn, std::uint32_t next_psn, Time now);
 
-  /// A packet with `psn`, or an answer to it, can be this flow's. Otherwise its QPN has another user that nobody
+  /// A packet with `psn`, or an answer to it, can be this flow's. Otherwise the QPN has a new user that nobody
   /// announced.
   static bool plausible(const NearFlow& flow, std::uint32_t psn);
-  /// The responder has answered so recently that an answer below its last one is a late one of its own.
+  /// The responder has answered so recently that an answer below its last one is just late.
   static bool answered_lately(const NearFlow& flow, Time now) {
     return now - std::max(flow.unanswered_since, flow.repeated_at) <= kKeptBack + flow.rtt.smoothed();
   }
-  /// What passes for the flow's requests may be those of another life, whose answers go to another QPN: nothing has
-  /// shown lately that it is not.
+  /// Requests that look like the flow's may be another life's, whose answers go to another QPN. Nothing has lately
+  /// shown otherwise.
   static bool awaits_proof(const NearFlow& flow, Time now) {
     return flow.phase != Phase::confirmed && now - flow.answered_at > kKeptBack + flow.rtt.smoothed();
   }
-  /// Its requests are left to whoever has the QPNs next.
+  /// The flow's requests are left to the next user of its QPNs.
   static bool is_over(const NearFlow& flow) { return flow.phase == Phase::failed || flow.phase == Phase::ended; }
-  /// The ACK for all that was answered, with its MSN: the responder's once more, not another connection's.
+  /// The responder's last ACK once more, with the same MSN: not another connection's.
   static bool is_last_ack(const NearFlow& flow, const wire::Frame& frame);
 
   /// A request from the flow's requester, plausible, ICRC verified. `opcode` may be unknown.
@@ -159,30 +162,31 @@ class NearPart {
   /// The responder's side closed the connection, or its QPN was given to another: custody can never be confirmed.
   void end(NearFlow& flow, Time now);
 
-  /// The flow's QPs were announced anew: another life may begin at `psn`. The box says nothing and sends nothing again
-  /// that such a life could take for its own, until the responder's answers decide.
+  /// The flow's QPs were announced anew: another life may begin at `psn`. Until the responder's answers decide, the box
+  /// says nothing, and sends nothing again that such a life could take for its own.
   void announced_anew(NearFlow& flow, std::uint32_t psn, Time now);
 
-  /// The flow fails if something was acknowledged and is not delivered: an operator would not wait for it.
+  /// Fails the flow if acknowledged data is not delivered: the operator does not wait for it.
   void abandon(NearFlow& flow, std::string_view why, Time now);
 
-  /// From its next stretch of custody on. Until then nothing new is taken; what is there goes on as before.
+  /// Applies from the flow's next stretch of custody. Until then custody takes nothing new, and what it holds goes on
+  /// as before.
   static void set_policy(NearFlow& flow, flow::Policy policy);
 
-  /// The times are used from here on, but give_up by new flows only.
+  /// The times are used from here on, but give_up and confirm_again by new flows only.
   void set_times(const NearSettings& times);
 
-  /// Nothing was read for a while, and `now` leaves that out: how long the answers to what was sent before had been
-  /// under way is not known.
+  /// Nothing was read for a while, and `now` does not include that time. So the round trips of packets sent before are
+  /// not known.
   void paused(Time now) { rtt_from_ = now; }
 
   /// Frame bytes acknowledged to the requester and not answered by the responder. Walks custody.
   static std::uint64_t owed_bytes(const NearFlow& flow);
 
-  /// Lets everything go without counting: the engine is being destroyed.
+  /// Drops all custody without counting: the engine is being destroyed.
   void discard(NearFlow& flow);
 
-  /// Where frames go that are done with. To be flushed before each call of the engine ends.
+  /// Takes frames that nobody needs any more. Flush it before each call of the engine ends.
   BufferReturns& freed() { return freed_; }
 
   void set_draining(bool draining) { draining_ = draining; }
@@ -190,7 +194,7 @@ class NearPart {
   const Budget& budget() const { return budget_; }
   const metrics::Histogram& wan_rtt() const { return wan_rtt_; }
   const LinkEstimate& link() const { return link_; }
-  /// The pace does not follow what the link is believed to carry.
+  /// The pace is configured, and does not follow the estimate of the link.
   void set_pace_given() { link_.skip_start(); }
   /// LinkEstimate::look()
   [[gnu::cold]] void follow_link(std::uint64_t sent, std::uint64_t received, Time now);
@@ -202,7 +206,7 @@ class NearPart {
   struct Span {
     std::uint32_t psn;
     std::uint32_t last_psn;
-    bool known;  ///< last_psn is; false: an opcode that is not known, or a READ whose path MTU is not
+    bool known;  ///< last_psn is known; false: an unknown opcode, or a READ with an unknown path MTU
   };
   static Span span_of(const NearFlow& flow, const wire::Frame& frame);
   [[gnu::cold]] static std::uint32_t end_at_most(const wire::Frame& frame, const Span& span);
@@ -255,7 +259,7 @@ class NearPart {
   static void lives(NearFlow& flow, Time now);
   Verdict unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   [[gnu::always_inline]] inline void release_head(NearFlow& flow);
-  /// A packet is in custody no more.
+  /// A packet has left custody.
   [[gnu::always_inline]] void give_back(rte_mbuf* mbuf) {
     budget_.bytes -= mbuf->pkt_len;
     --budget_.packets;
@@ -265,7 +269,7 @@ class NearPart {
   void note_read_stall(NearFlow& flow, Time now);
   void end_read_stall(NearFlow& flow, Time now);
   void release_all(NearFlow& flow);
-  /// All of custody goes, and with it the flow's timer. What was owed is counted by now.
+  /// Drops all custody, and the flow's timer with it. The caller has counted what was owed.
   void end_custody(NearFlow& flow, PhaseEvent why);
 
   // identity.cpp
@@ -283,7 +287,7 @@ class NearPart {
   static bool may_resend(const NearFlow& flow, const rte_mbuf* held, Time now);
   void ask_in_doubt(NearFlow& flow, Time now);
   static void skip_resends(NearFlow& flow);
-  // What is rare stays out of what each packet goes through.
+  // Rare work stays out of the path of each packet.
   [[gnu::noinline]] void drop_never_sent(NearFlow& flow);
   [[gnu::noinline]] void let_go(NearFlow& flow);
   static void note_newcomer_next(NearFlow& flow, std::uint32_t end, Time now);
@@ -338,18 +342,18 @@ class NearPart {
   rte_mbuf* to_next_hop(const NearFlow& flow, const rte_mbuf* held, rte_mbuf* copy) const;
 
   NearSettings settings_;
-  std::uint64_t least_window_ = 0;  ///< bytes that no flow's window goes below, once the link's start is over
+  std::uint64_t least_window_ = 0;  ///< bytes; no flow's window is smaller, once the link's start is over
   Budget budget_;
   SmallPools pools_;
-  BufferStash made_;  ///< for frames of the box's own
+  BufferStash made_;  ///< for frames that the box makes
   BufferReturns freed_;
   Counters& counters_;
   Outlet& outlet_;
   Observer* observer_;
   metrics::Histogram wan_rtt_;
   LinkEstimate link_;
-  Duration first_timeout_;  ///< of a flow whose own round trip is not known: as that of all others
-  Time rtt_from_ = 0;       ///< what was sent until then gives no sample of the round trip
+  Duration first_timeout_;  ///< of a flow whose own round trip is not known: by those of all flows
+  Time rtt_from_ = 0;       ///< packets sent until then give no sample of the round trip
   bool draining_ = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who wants to watch what the near part does, event by event: the replay judge, tests. Null in a running box.
+// Watches what the near part does, event by event: for the replay judge and tests. Null in a running box.
 #pragma once
 
 #include <cstdint>
@@ -33,27 +33,27 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void on_pseudo_ack(const FlowIdentity&, const AckFields&, Time) {}
-  /// A real ACK (not NAK) from beyond the box. `confirmed` tells whether the flow was confirmed before it came.
+  /// A real ACK (not NAK) from beyond the box. `confirmed` tells whether the flow was confirmed before the ACK came.
   /// `frontier` is h before the ACK.
   virtual void on_real_ack(const FlowIdentity&, const AckFields&, bool confirmed, std::uint32_t frontier, Time) {}
   virtual void on_flow_learned(const FlowIdentity&, Time) {}
   /// Acknowledged data could not be delivered (design rule 6): `bytes` were in custody below h.
   virtual void on_flow_failed(const FlowIdentity&, std::string_view why, std::uint64_t bytes, Time) {}
-  /// The same of an earlier process, found in the restart record when this one started.
+  /// As on_flow_failed(), for a flow of an earlier process, found in the restart record when this process started.
   virtual void on_found_in_record(const FlowIdentity&, std::uint64_t bytes) {}
-  /// A failed flow's connection closed, and its requester never sent a request that could be answered by the fatal NAK.
+  /// A failed flow's connection closed before its requester sent a request that the fatal NAK could answer.
   virtual void on_closed_untold(const FlowIdentity&, std::uint64_t bytes, Time) {}
-  /// The responder's side closed while packets it had not answered were in custody: whether they arrived is not known.
+  /// The responder's side closed while unanswered packets were in custody: whether they arrived is not known.
   virtual void on_unconfirmed_at_close(const FlowIdentity&, std::uint64_t packets, std::uint64_t bytes, Time) {}
-  /// The flow's QPs may have begun another life: nothing is said for it (identity.cpp).
+  /// The flow's QPs may have begun another life: the box says nothing for the flow (identity.cpp).
   virtual void on_doubted(const FlowIdentity&, Time) {}
-  /// Answers showed that they have not.
+  /// Answers showed that the QPs have not begun another life.
   virtual void on_resumed(const FlowIdentity&, Time) {}
-  /// Answers showed that they have: the flow follows the new life.
+  /// Answers showed that the QPs have begun another life: the flow follows it.
   virtual void on_began_again(const FlowIdentity&, Time) {}
-  /// Custody of a doubted flow ended, and no answer showed that its acknowledged packets, `bytes`, were delivered.
+  /// Custody of a doubted flow ended, and no answer showed that these acknowledged packets were delivered.
   virtual void on_unconfirmed_in_doubt(const FlowIdentity&, std::uint64_t packets, std::uint64_t bytes, Time) {}
-  /// `packets_left` custody packets at the end of a flow, before they were let go.
+  /// A flow ended with `packets_left` packets in custody, which are dropped.
   virtual void on_flow_closed(const FlowIdentity&, std::uint64_t packets_left, Time) {}
 };
 

@@ -5,7 +5,7 @@
 //   oldest         next to look at for      next to send     newest
 //   unanswered     a pseudo-ACK             (again)
 //
-// A resend is `unsent` put back to head; new packets then queue behind it by themselves.
+// A resend puts `unsent` back to head; new packets then queue behind it by themselves.
 #pragma once
 
 #include <rte_prefetch.h>
@@ -31,7 +31,7 @@ class PacketQueue {
   /// The oldest READ or atomic request; nothing behind it may be acknowledged. Null when there is none.
   rte_mbuf* first_read() const { return first_read_; }
 
-  /// Takes over one reference to `mbuf`, whose Held is filled in but for `next`.
+  /// Takes over one reference to `mbuf`, whose Held is filled in except for `next`.
   void append(rte_mbuf* mbuf) {
     Held& held = held_in(mbuf);
     held.next = nullptr;
@@ -67,12 +67,12 @@ class PacketQueue {
     return mbuf;
   }
 
-  /// Removes all that is behind `last`, which is null for everything and was sent as everything before it, and returns
-  /// the first of it (null: there was nothing); the caller owns its references.
+  /// Removes everything behind `last`, or everything when `last` is null. `last` and all before it were sent. Returns
+  /// the first packet removed, or null when there was none; the caller owns the references.
   rte_mbuf* cut_after(const rte_mbuf* last);
 
-  /// Custody is as old as the round trip is long, and cold: fetches what pop() will need after `mbuf` (may be null),
-  /// which was fetched before.
+  /// Fetches what pop() will need after `mbuf` (may be null), which was fetched before. Custody is a round trip old, so
+  /// no cache has it.
   static void prefetch_behind(const rte_mbuf* mbuf) {
     if (mbuf == nullptr) return;
     if (const rte_mbuf* after = held_in(mbuf).next) prefetch(after);
@@ -93,9 +93,9 @@ class PacketQueue {
     unsent_ = head_;
     under_way_ = 0;
   }
-  /// Takes a rewind back: what stands before `psn` counts as sent.
+  /// Undoes a rewind: packets before `psn` count as sent.
   void skip_to(std::uint32_t psn);
-  /// The same up to what was never sent.
+  /// Undoes a rewind up to the first packet that was never sent.
   void skip_sent() {
     while (unsent_ != nullptr && held_in(unsent_).sent) mark_sent();
   }

@@ -42,7 +42,7 @@ namespace longhaul::custody {
 enum class Phase : std::uint8_t {
   unconfirmed,  ///< custody is taken, nothing acknowledged: no real answer has agreed yet
   confirmed,    ///< custody is taken and acknowledged
-  plain,        ///< new packets pass without custody; what is in custody goes on, acknowledged where its MSN is known
+  plain,        ///< new packets pass; packets in custody go on, acknowledged where their MSN is known
   rejoining,    ///< custody is taken again, but packets before it are not answered and the MSN is not known
   failed,       ///< acknowledged data was lost: each request is answered by the fatal NAK (design rule 6)
   ended,        ///< closed or in error at the responder: everything passes
@@ -54,22 +54,22 @@ inline constexpr Phase kFirstPhase = Phase::unconfirmed;
 enum class PhaseEvent : std::uint8_t {
   cm_vouched,       ///< RDMA-CM has set the connection up, and `confirm: cm` takes its word for an answer
   begun_midway,     ///< the flow was learned in the middle of its traffic
-  found_in_record,  ///< an earlier process has acknowledged what was not delivered
+  found_in_record,  ///< an earlier process acknowledged data that was not delivered
   answer_agreed,    ///< a real answer has the MSN that was counted
-  request_passed,   ///< the next request passes without custody: a limit, a drain, an opcode that is not known
+  request_passed,   ///< the next request passes without custody: a limit, a drain, an unknown opcode
   gap_passed,       ///< a request beyond a gap passes
-  let_go,           ///< custody of which nothing was acknowledged is let go, or there was none to let go
-  policy_changed,   ///< its policy is another one, or off from the beginning
+  let_go,           ///< unacknowledged custody is dropped, or there was none to drop
+  policy_changed,   ///< the policy was changed, or is off from the beginning
   answered_beyond,  ///< the responder has answered requests that custody never had
   room_again,       ///< custody is empty, and the next new request can be taken
   idle_long,        ///< nothing was under way for `confirm_again`
   msn_learned,      ///< everything before custody is answered, and the answer gives the MSN
   unanswered,       ///< nothing was acknowledged, and no answer has come for `give_up`
-  undecided,        ///< a doubt ends custody, and nobody knows whether it arrived
+  undecided,        ///< a doubt ends custody; whether the packets arrived is not known
   began_again,      ///< the QPs live another life
-  data_lost,        ///< what was acknowledged cannot be delivered
+  data_lost,        ///< acknowledged data cannot be delivered
   refused,          ///< the responder refuses a request that was not acknowledged: its QP is in error
-  closed,           ///< the connection was closed, or its QPN given to another
+  closed,           ///< the connection was closed, or another one has its QPN
 };
 inline constexpr std::size_t kPhaseEvents = static_cast<std::size_t>(PhaseEvent::closed) + 1;
 
@@ -116,8 +116,7 @@ class CurrentPhase {
  public:
   constexpr operator Phase() const noexcept { return phase_; }  // NOLINT(google-explicit-constructor): reads as a Phase
 
-  /// False where `event` cannot happen. The flow then takes nothing more into custody, as a wire would: no other phase
-  /// does less harm.
+  /// Returns false where `event` cannot happen. A flow that is not over is then plain: no other phase does less harm.
   [[nodiscard]] constexpr bool move(PhaseEvent event) noexcept {
     const std::optional<Phase> next = next_phase(phase_, event);
     if (next)

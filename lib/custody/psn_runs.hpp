@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which PSNs have been seen, as a few runs without holes, anywhere on the circle. Where there are more runs than
-// places, the two with the least between them become one: then it says too much, never too little.
+// Which PSNs have been seen, as a few runs without holes, anywhere on the circle. When there are too many runs, the two
+// closest are joined. The set may then have too many PSNs, never too few.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@ class PsnRuns {
  public:
   bool empty() const { return count_ == 0; }
 
-  /// [low, end); when that is empty it marks a place.
+  /// Adds [low, end); an empty range marks a place.
   void add(std::uint32_t low, std::uint32_t end) {
     Run run{low, ahead(low, end)};
-    // Takes in what it touches.
+    // The new run takes in the runs that it touches.
     unsigned kept = 0;
     for (unsigned i = 0; i < count_; ++i) {
       const Run other = runs_[i];
@@ -38,11 +38,11 @@ class PsnRuns {
   bool has(std::uint32_t psn) const {
     return any([psn](const Run& run) { return ahead(run.low, psn) < run.length; });
   }
-  /// `psn` is in a run or follows on one.
+  /// `psn` is in a run or directly after one.
   bool touches(std::uint32_t psn) const {
     return any([psn](const Run& run) { return run.touches(psn); });
   }
-  /// After the last run that ends beyond `psn` and is not empty; `psn` without one.
+  /// First PSN after the last run that ends beyond `psn` and is not empty; `psn` when there is none.
   std::uint32_t top_from(std::uint32_t psn) const {
     std::uint32_t top = psn;
     for (unsigned i = 0; i < count_; ++i)

@@ -12,19 +12,19 @@
 
 namespace longhaul::custody {
 
-/// Requests seen recently. What does not come again while others do is forgotten after one to two spans of time.
+/// Requests seen recently. One that does not come again while others do is forgotten after one to two spans of time.
 class RecentRequests {
  public:
   bool empty() const { return recent_.runs.empty(); }
   void clear() { *this = {}; }
 
-  /// A request was seen that has the PSNs from `low` to before `end`.
+  /// A request with the PSNs [low, end) was seen.
   void add(std::uint32_t low, std::uint32_t end, Time now, Duration span) {
     note_lowest(low);
     forget(now, span);
     put(low, end, now);
   }
-  /// A READ was seen. Returns false, and notes nothing, when there is no room for another one.
+  /// A READ was seen. Returns false, and notes nothing, when there is no room for another.
   bool add_read(std::uint32_t psn, std::uint32_t bytes, Time now, Duration span) {
     forget(now, span);
     if (!recent_.reads.add(psn, bytes)) return false;
@@ -32,10 +32,10 @@ class RecentRequests {
     put(psn, psn, now);
     return true;
   }
-  /// Requests are announced that begin here; none of them has been seen.
+  /// Requests that begin at `psn` are announced; none of them has been seen.
   void add_place(std::uint32_t psn, Time now) { put(psn, psn, now); }
 
-  /// A responder of theirs may expect a request with this PSN next.
+  /// The responder of these requests may expect a request with this PSN next.
   bool may_go_on_at(std::uint32_t psn) const { return recent_.may_go_on_at(psn) || earlier_.may_go_on_at(psn); }
   /// One of them, or its last response, may have the PSN before `end`.
   bool may_end_at(std::uint32_t end) const { return recent_.may_end_at(end) || earlier_.may_end_at(end); }
@@ -47,14 +47,14 @@ class RecentRequests {
   bool last_may_come_to(std::uint32_t psn, std::uint32_t reach) const {
     return ((psn - last_end_) & wire::kPsnMask) <= reach || recent_.reads.may_come_to(psn, reach, last_end_);
   }
-  /// Of all requests ever added. Nothing when there are none, or when they lie too far apart on the circle to be
-  /// ordered.
+  /// The lowest PSN of all requests ever added. Nothing when there are none, or when they lie too far apart on the
+  /// circle to be ordered.
   std::optional<std::uint32_t> lowest() const { return ordered_ ? lowest_ : std::nullopt; }
   /// Something was forgotten.
   bool forgot() const { return forgot_; }
-  /// When something was last added. Not when empty.
+  /// When something was last added. Must not be empty.
   Time last_at() const { return last_at_; }
-  /// After the highest request that is remembered beyond `psn`; `psn` without one.
+  /// First PSN after the highest remembered request beyond `psn`; `psn` when there is none.
   std::uint32_t top_from(std::uint32_t psn) const { return earlier_.top_from(recent_.top_from(psn)); }
 
  private:

@@ -19,20 +19,20 @@ using wire::psn_lt;
 
 namespace {
 
-// More PSNs than this between the oldest unanswered and the newest packet, and the circle of 2^24 could be read the
-// wrong way round. Real windows are smaller: 2^22 packets of 64 bytes are 370 ms at 100 Gbit/s.
+// With more PSNs than this between the oldest unanswered packet and the newest, before and after on the circle of 2^24
+// could be mistaken. Real windows are smaller: 2^22 packets with 1024 bytes of payload are 370 ms at 100 Gbit/s.
 constexpr std::int32_t kMaxSpan = 1 << 22;
 
-// A PSN further than this from what is under way is not this connection's: its QPN has another user that nobody
+// A PSN further than this from what is under way is not this connection's: the QPN has a new user that nobody
 // announced.
 constexpr std::int32_t kPlausible = 1 << 16;
 
-// Where custody is full, so much of a flow that waits for the pace goes at once: to drop what comes behind it, and to
-// ask for that again, would cost more.
+// Where custody is full, up to this much of a flow that waits for the pace goes at once. To drop the packets behind it,
+// and to ask for them again, would cost more.
 constexpr std::uint64_t kLittle = 1 << 16;  // bytes
 
-// IBTA vol. 1, 9.7.1 lets half the circle be under way. With all that is plausible on both sides it must stay below
-// that, or before and after can no longer be told.
+// IBTA vol. 1, 9.7.1 lets half the circle be under way. Together with the plausible PSNs on both sides it must stay
+// below that, or before and after can no longer be told apart.
 constexpr std::int32_t kMaxUnderWay = (1 << 23) - 4 * kPlausible;
 
 }  // namespace
@@ -50,7 +50,7 @@ inline NearPart::Span NearPart::span_of(const NearFlow& flow, const wire::Frame&
   return {psn, psn_add(psn, std::min<std::int64_t>(psns, kMaxSpan + 1) - 1), true};
 }
 
-// First PSN after all that the request may use up. A READ over an unknown path MTU is taken at its longest.
+// First PSN after all that the request may use up. A READ with an unknown path MTU counts at its longest.
 std::uint32_t NearPart::end_at_most(const wire::Frame& frame, const Span& span) {
   if (span.known || frame.opcode == nullptr) return psn_add(span.last_psn, 1);
   return psn_add(span.psn, std::min<std::int64_t>(wire::psns_of(frame, wire::kLeastPathMtu), kMaxSpan + 1));
@@ -93,9 +93,9 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
   return ahead > 0 ? beyond_gap(flow, frame, span, now) : repeated(flow, frame, span, now);
 }
 
-// The next request of a failed flow is told of it. A repeat below h is not the next one: its requester missed a
-// pseudo-ACK, or is another, so it is the responder's to answer. So is one that asks on though it was told: another
-// life's may ignore a fatal NAK for its PSN.
+// The next request of a failed flow gets the fatal NAK. A repeat below h is not the next one: its requester missed a
+// pseudo-ACK, or is another one. So the responder must answer it. The same holds for a requester that goes on after
+// enough fatal NAKs: another life may ignore a fatal NAK for this PSN.
 Verdict NearPart::of_failed(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
   if (psn_lt(span.psn, flow.h) || flow.failure.told_enough()) doubt(flow, frame, span, now);
   const bool next = flow.failure.from_record || psn_le(span.psn, flow.sent_top);
@@ -104,14 +104,14 @@ Verdict NearPart::of_failed(NearFlow& flow, const wire::Frame& frame, const Span
     return Verdict::forward;
   }
   reach_sent_top(flow, span);
-  // No answer has shown how the responder's look; a request before may have been forged.
+  // No answer has shown the responder's headers, and an earlier request may have been forged.
   if (flow.failure.from_record) flow.ack.learn_from_request(frame, flow.identity.requester_qpn);
   flow.owed.fatal_nak = true;
   ++counters_[Counter::absorbed_failed];
   return Verdict::drop;
 }
 
-// Nothing is under way, and nothing was for so long that the QPs may have begun another life meanwhile.
+// Nothing has been under way for so long that the QPs may have begun another life.
 bool NearPart::idle_for_long(const NearFlow& flow, Time now) {
   return flow.queue.empty() && now - flow.unanswered_since > flow.confirm_again && flow.phase == Phase::confirmed;
 }
@@ -121,7 +121,7 @@ bool NearPart::sends_at_once(const NearFlow& flow, Time now) const {
          flow.queue.under_way() < flow.loss_window.packets() && outlet_.may_send();
 }
 
-// What was taken last is all that waits, and nothing holds it back.
+// Only the newest packet waits to be sent, and nothing holds it back.
 bool NearPart::sends_newest(const NearFlow& flow, Time now) const {
   return flow.queue.unsent() == flow.queue.newest() && sends_at_once(flow, now);
 }
@@ -132,10 +132,10 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
     start_rejoining(flow, span, PhaseEvent::idle_long);
     outlet_.rejoins(flow, frame);
   }
-  // What holds custody back may be of another life than this request: it does not wait behind it.
+  // In a doubt this request may be of another life than custody, so it does not wait behind custody that is held back.
   const bool held_up = flow.doubted() && flow.owes() && (flow.queue.unsent() != nullptr || !sends_at_once(flow, now));
   const bool off = flow.policy == flow::Policy::off || flow.trust.lost || held_up;
-  // While draining, what queues behind a resend still goes through custody: it would overtake otherwise.
+  // While draining, packets behind a resend still go through custody: otherwise they would overtake it.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
   if (off || drained || !span.known || !take(flow, frame, span, mbuf, now)) {
     if (!flow.queue.empty()) {
@@ -145,7 +145,7 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
         // It would overtake what still waits to be sent, and the responder would discard it.
         ++counters_[Counter::dropped_behind_backlog];
         flow.owed.gap_nak = GapNak::owed;
-        flow.gap_top = span.psn;  // nothing beyond it was dropped yet
+        flow.gap_top = span.psn;  // nothing beyond this request was dropped yet
         return Verdict::drop;
       }
     }
@@ -164,8 +164,8 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
   return Verdict::taken;
 }
 
-// What custody has came just now, or was answered just now. A QP is not made anew so soon: what leaves out others is of
-// the same life, and whom a NAK would meet is known. (It acknowledges all before the gap.)
+// Custody took a request just now, or an answer came just now. No QP is created again so soon. So a request beyond a
+// gap is of the same life, and a NAK reaches the right requester. (The NAK acknowledges everything before the gap.)
 bool NearPart::amid_traffic(const NearFlow& flow, Time now) {
   constexpr Duration kJustNow = milliseconds(5);
   return now - std::max(flow.answered_at, last_taken(flow)) <= kJustNow;
@@ -175,17 +175,18 @@ bool NearPart::may_nak_gap(const NearFlow& flow) const {
   return flow.phase == Phase::confirmed && !flow.trust.lost && !draining_ && !flow.doubted();
 }
 
-// Another life may begin anywhere and come to where custody is. Where there is none, nothing is at stake.
+// Another life may begin anywhere and come to where custody is. Without custody nothing is at stake.
 void NearPart::strange_request(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (!flow.queue.empty()) doubt(flow, frame, span_of(flow, frame), now);
 }
 
 Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
   const bool first = flow.owed.gap_nak == GapNak::none;
-  // A requester that is asked for the gap fills it. One that only repeats what is beyond has nothing before it.
+  // A requester fills a gap that it is asked for. One that only repeats packets beyond the gap has nothing before them.
   if (may_nak_gap(flow) && !first && psn_lt(span.psn, flow.gap_top)) doubt(flow, frame, span, now);
   if (may_nak_gap(flow) && amid_traffic(flow, now) && may_ask_for(flow, flow.tail, now)) {
-    // All before the gap is in custody, and the responder would discard what is beyond: ask for the rest from here.
+    // Everything before the gap is in custody, and the responder would discard this request: the box asks for the gap
+    // itself.
     ++counters_[Counter::dropped_beyond_gap];
     flow.gap_top = psn_add(span.last_psn, 1);
     note_asked(flow);
@@ -197,24 +198,26 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
   return pass_plain(flow, frame, span);
 }
 
-// A request that leaves out others: they were lost before the box, or another life has begun. Where nothing is owed,
-// which requester and which responder live together then is to be shown, as of one that has begun again. Also of one
-// that is never acknowledged for: otherwise its answers could confirm a neighbour in step.
+// The request skips others: those were lost before the box, or another life has begun. Where nothing is owed, answers
+// must show which requester and which responder belong together now, as after a flow has begun again. That holds even
+// for a flow that is never acknowledged: otherwise its answers could confirm a neighbour in step.
 void NearPart::note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
   if (!psn_lt(first_unused(flow), span.psn)) return;
   if (flow.owes()) return doubt(flow, frame, span, now);
   if (flow.policy == flow::Policy::off) return;
   flow.trust.silent |= kUnproven;
-  let_go(flow);  // it would be overtaken by what passes
+  let_go(flow);  // what passes would overtake it
 }
 
-// A request below tail comes again: a pseudo-ACK was lost, the network made a copy, or the QPs live another life. What
-// custody holds, byte by byte, and has sent so lately that its answer may be under way, need not go again. All else
-// goes: the responder knows. The box does not acknowledge it anew: an ACK would cover what was not compared with it.
+// A request below tail comes again: a pseudo-ACK was lost, the network made a copy, or the QPs live another life. An
+// exact repeat of a packet in custody need not go again if custody has sent the packet so lately that its answer may be
+// under way. All other repeats go to the responder, which knows. The box does not acknowledge a repeat: the ACK would
+// also cover packets that were not compared.
 Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
   const bool read = frame.opcode != nullptr && frame.opcode->wants_response();
-  // The responder has answered nothing yet, so nothing lies below its answers that would give another life away: this
-  // may be its first packet, the same as before, and an ACK for it would confirm the others. All passes until it comes.
+  // The responder has answered nothing yet, so no request below its answers can give another life away. This may be
+  // that life's first packet, the same as before, and an ACK for it would confirm the others. Everything passes until
+  // an answer comes.
   if (flow.phase == Phase::unconfirmed) let_go(flow);
   rte_mbuf* held_mbuf = psn_lt(span.psn, flow.una) ? nullptr : flow.queue.find(span.psn);
   const bool told = psn_lt(span.psn, flow.h);
@@ -224,14 +227,14 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
   else if (held_mbuf == nullptr ? psn_lt(span.psn, flow.una) : !same_request(held_mbuf, frame))
     doubt(flow, frame, span, now);
   else if (held_mbuf != nullptr && !flow.doubted()) {
-    // The same packet, of the same life or of another that has lost all before it.
+    // The same packet, of the same life or of another life that has lost all before it.
     if (told) flow.trust.silent |= kRepeated;
     const Held& held = held_in(held_mbuf);
-    // Without a box it would have been under way since it came, and all that came after it: the requester, who has been
-    // told of none, has waited for its answer long enough.
+    // Without a box this packet, and all that came after it, would be under way. The requester has no pseudo-ACK for
+    // them, and has waited long enough.
     const bool waited = !held.sent;
     if (!told) send_waiting(flow, UINT64_MAX, now);
-    // A repeat before it in this burst has taken it out.
+    // An earlier repeat in this burst has made custody send it.
     const bool goes_now = !told && held.sent_at == now && held.received_at != now;
     if (waited || goes_now) {
       ++counters_[Counter::absorbed_queued_duplicates];
@@ -242,7 +245,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
       return Verdict::drop;
     }
   }
-  // A doubt may have let go of custody. The answer to either copy measures no round trip.
+  // A doubt may have dropped custody. The answer to either copy measures no round trip.
   if (!flow.queue.empty() && !psn_lt(span.psn, flow.una) && (held_mbuf = flow.queue.find(span.psn)) != nullptr) {
     Held& held = held_in(held_mbuf);
     held.resent = true;
@@ -258,7 +261,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
 void NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* held_mbuf,
                              Time now) {
   if (held_mbuf == nullptr) {
-    // No longer than what was ever sent: a length is easily forged.
+    // At most up to what was ever sent: a length is easily forged.
     const std::uint32_t newest = psn_add(flow.sent_top, -1);
     const std::uint32_t last = psn_lt(newest, span.last_psn) ? newest : span.last_psn;
     if ((flow.trust.silent & kReadAgain) == 0 || psn_lt(flow.read_again_last, last)) flow.read_again_last = last;
@@ -273,7 +276,7 @@ void NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Spa
     return;
   }
   held.shortened = held.shortened || span.psn != held.psn;
-  // It may ask for the tail of its range only. The copy is custody's own unless small buffers had run out.
+  // The repeat may ask only for the tail of the range. The copy is custody's own unless small buffers had run out.
   if (held.small && rte_mbuf_refcnt_read(held_mbuf) == 1 && held_mbuf->pkt_len == frame.size) {
     std::memcpy(rte_pktmbuf_mtod(held_mbuf, void*), frame.data, frame.size);
     held.psn = span.psn;
@@ -332,8 +335,8 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
     ++counters_[Counter::custody_refused_box];
     return false;
   }
-  // A copy goes through memory that no cache has seen since the round trip before, so a reference is much cheaper; but
-  // 64 bytes that pin a receive buffer of 9.5 KB can empty the pool. And a READ request may have to be altered.
+  // A copy goes to memory that left the caches a round trip ago, so a reference is much cheaper. But 64 bytes that pin
+  // a receive buffer of 9.5 KB can empty the pool, and a READ request may have to be altered.
   const bool plentiful = budget_.large_mbufs < budget_.plentiful_mbufs() && !frame.opcode->wants_response();
   rte_mbuf* held_mbuf = plentiful ? nullptr : small_copy(mbuf);
   const bool small = held_mbuf != nullptr;

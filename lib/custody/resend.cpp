@@ -19,7 +19,7 @@ void NearPart::try_send(NearFlow& flow, Time now, Pace pace) {
   while (rte_mbuf* mbuf = flow.queue.unsent()) {
     if (now < flow.hold_until || flow.resend.probe == Probe::out) break;
     if (flow.queue.under_way() >= flow.loss_window.packets()) break;  // goes on with the next answer
-    // Until an answer agrees a box is a wire: nobody has told the requester that it may wait for this packet.
+    // Until an answer agrees, the box is a wire: the requester has no pseudo-ACK for this packet, and its timer runs.
     const bool paced = pace == Pace::kept && flow.phase != Phase::unconfirmed;
     if (!outlet_.may_send() && (paced || !outlet_.takes())) {
       outlet_.wait_to_send(flow);
@@ -37,11 +37,12 @@ void NearPart::try_send(NearFlow& flow, Time now, Pace pace) {
     rte_mbuf* frame = nullptr;
     if (flow.resend.active) {
       const bool last = psn_le(flow.resend_marks.end, psn_add(held.last_psn, 1));
-      // No answer is owed for a packet without AckReq; the end of a resend must have one.
+      // The responder need not answer a packet without AckReq; the end of a resend needs an answer.
       if ((last || flow.resend.probing()) && !held.ack_req && !held.wants_response) frame = with_ack_req(mbuf);
       if (last) flow.resend.active = false;
     }
-    // A first transmission goes as it came. Later its next hop may be another (engine/next_hop.hpp).
+    // A first transmission goes as it came. By the time of a resend the next hop may have changed
+    // (engine/next_hop.hpp).
     if (held.sent) frame = to_next_hop(flow, mbuf, frame);
     if (frame == nullptr) {
       frame = mbuf;
@@ -53,12 +54,12 @@ void NearPart::try_send(NearFlow& flow, Time now, Pace pace) {
   }
 }
 
-// Sends what waits for the pace, where that is `most` bytes or less. False: something waits still.
+// Sends what waits for the pace, if that is `most` bytes or less. Returns false when something still waits.
 bool NearPart::send_waiting(NearFlow& flow, std::uint64_t most, Time now) {
   const rte_mbuf* first = flow.queue.unsent();
   if (first == nullptr) return true;
   const std::uint64_t bytes = held_in(flow.queue.newest()).end_bytes - held_in(first).end_bytes + first->pkt_len;
-  // In these states it waits for more than the pace.
+  // In these states packets wait for more than the pace.
   if (bytes > most || flow.doubted() || flow.resend.active || flow.resend.probing()) return false;
   try_send(flow, now, Pace::ignored);
   outlet_.settle();
@@ -92,7 +93,7 @@ void NearPart::on_refused(NearFlow& flow, rte_mbuf* mbuf) {
 void NearPart::rewind(NearFlow& flow, Counter why, Time now) {
   if (flow.queue.empty()) return;
   ++counters_[why];
-  // What has been sent up to now ends where unsent stands.
+  // Everything before unsent has been sent.
   const rte_mbuf* unsent = flow.queue.unsent();
   const std::uint32_t sent_end = unsent == nullptr ? flow.tail : held_in(unsent).psn;
   flow.resend_marks.end =
@@ -106,14 +107,14 @@ void NearPart::rewind(NearFlow& flow, Counter why, Time now) {
 }
 
 void NearPart::resend_for_nak(NearFlow& flow, Counter why, Time now) {
-  flow.resend.probe = Probe::none;  // the path is there: everything again, not one packet
+  flow.resend.probe = Probe::none;  // the path works: send everything again, not one packet
   rewind(flow, why, now);
-  // Packets that custody does not have went out too; the responder discarded them and NAKs a gap once only.
+  // The responder discarded packets that custody does not have, too, and it NAKs a gap only once.
   if (psn_lt(flow.tail, flow.sent_top)) flow.owed.repair_nak = true;
 }
 
-// A timeout asks with one packet: either the responder has all the rest, and its answer says so, or it misses this
-// one, and its answer to it lets the rest follow. Sending everything at once would bury a slow path.
+// A timeout sends one packet. If the responder has all the rest, its answer says so. If it misses this packet, its
+// answer lets the rest follow. Sending everything at once would flood a slow path.
 void NearPart::probe(NearFlow& flow, Time now) {
   const rte_mbuf* unsent = flow.queue.unsent();
   if (!flow.resend.probing()) {
@@ -126,9 +127,9 @@ void NearPart::probe(NearFlow& flow, Time now) {
   rewind(flow, Counter::resends_timer, now);
 }
 
-// The responder answered while a probe was out. An answer that covers more than the probe shows that nothing was lost
-// here: sending goes on where it stood. So does one that comes before the probe could be answered, unless none followed
-// the last such: then it was the probe's own, and the path is shorter than was known.
+// The responder answered while a probe was out. If the answer covers more than the probe, nothing was lost here, and
+// sending goes on where it stood. The same holds for an answer that comes before the probe could be answered. But if
+// none followed the last such answer, this one is the probe's own: the path is shorter than was known.
 void NearPart::settle_probe(NearFlow& flow, Time now) {
   if (!flow.resend.probing()) return;
   flow.resend.probe = Probe::none;
@@ -146,7 +147,7 @@ void NearPart::settle_probe(NearFlow& flow, Time now) {
   if (psn_le(flow.resend_marks.end, flow.resend_marks.resume_psn)) flow.resend.active = false;
 }
 
-// An answer that comes later than this is not waited for any more. What other flows have seen tells nothing of its
+// The box does not wait longer than this for an answer. The round trips of other flows say nothing about this
 // responder.
 Duration NearPart::patience_of(const NearFlow& flow) const {
   return std::min(flow.rtt.timeout(settings_.rto_initial, settings_.rto_min, settings_.rto_max), flow.give_up);
@@ -158,14 +159,14 @@ Duration NearPart::timeout_of(const NearFlow& flow) const {
   return std::min(base << doublings, std::max(base, settings_.rto_max));
 }
 
-// Decides when on_timer() must look at the flow again. It resends only what the box owes: the rest is the requester's
-// own business.
+// Decides when on_timer() must look at the flow again. on_timer() resends only what the box owes: the requester repeats
+// the rest.
 void NearPart::arm(NearFlow& flow, Time now) {
   if (flow.queue.empty() || is_over(flow)) {
     flow.deadline = kNever;
     return;
   }
-  // Also when it is over: only on_timer() ends it.
+  // Also after an RNR wait is over: only on_timer() ends it.
   if (flow.hold_until != 0) {
     flow.deadline = std::max(now, flow.hold_until);
     return;
@@ -173,14 +174,14 @@ void NearPart::arm(NearFlow& flow, Time now) {
   flow.deadline = timeout_starts(flow, now) + timeout_of(flow);
 }
 
-// Progress moves the deadline away, and on_timer() finds out when the old one comes; only one that is to come earlier,
-// or none at all, must be said at once.
+// Progress moves the deadline away, and on_timer() finds out when the old one comes. Only an earlier deadline, or a
+// first one, must be set at once.
 bool NearPart::armed_late(const NearFlow& flow, Time now) const {
   if (flow.hold_until != 0) return true;
   return flow.deadline > now + base_timeout_of(flow);
 }
 
-// Each progress starts the timer anew (RFC 6298, 5.3).
+// Each progress restarts the timer (RFC 6298, 5.3).
 Time NearPart::timeout_starts(const NearFlow& flow, Time now) {
   const Held& head = held_in(flow.queue.head());
   return head.sent ? std::max(head.sent_at, flow.unanswered_since) : now;
@@ -204,7 +205,7 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
   }
   const Duration timeout = timeout_of(flow);
   const Time due = timeout_starts(flow, now) + timeout;
-  // What waits for its turn to be sent (again) cannot be answered yet.
+  // A packet that waits to be sent (again) cannot be answered yet.
   const bool waits = flow.queue.unsent() == flow.queue.head() && flow.resend.probe != Probe::out;
   if (!flow.owes() || waits || now < due) {
     flow.deadline = now < due ? due : now + timeout;
@@ -222,13 +223,14 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
 
 void NearPart::give_up(NearFlow& flow, Time now) {
   if (flow.doubted()) {
-    // Whether it was the same connection will not be known any more.
+    // It can no longer be known whether this is the same connection.
     end_unconfirmed(flow, now);
     return;
   }
   if (flow.owes()) {
     fail(flow, wire::NakCode::remote_operational_error, "unanswered for too long: given up", now);
-    // Nobody has answered for so long that its QPN may have another user. If it waits, it repeats a request.
+    // After so long without an answer, the requester's QPN may have another user. A requester that still waits repeats
+    // a request.
     flow.owed.fatal_nak = false;
     return;
   }
@@ -249,7 +251,7 @@ void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Ti
   flow.owed.fatal_nak = (psn_lt(flow.h, flow.sent_top) || psn_lt(flow.h, flow.tail)) && !may_have_left(flow, now);
   flow.failure.code = code;
   flow.failure.psn = flow.h;
-  // What the responder's answers say of it from here on is counted from una.
+  // From here on MSNs count from una.
   const std::uint32_t msn = psn_add(flow.msn_base, flow.msn_released);
   note_asked(flow);
   end_custody(flow, PhaseEvent::data_lost);
@@ -257,14 +259,14 @@ void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Ti
   flow.msn_released = 0;
 }
 
-// A port may still have the packet itself.
+// Not in place: a port may still have the packet itself.
 rte_mbuf* NearPart::copy_to_alter(const rte_mbuf* held) const {
   rte_mbuf* copy = small_copy(held);
   return copy != nullptr ? copy : copy_into(pools_.frames, held);
 }
 
-// The packet as its host would address it now: `copy`, if there is one already, or a new one; null when it is as it
-// came. The ICRC does not cover these addresses.
+// Returns the packet as its host would address it now: in `copy` or, where that is null, in a new copy. Null: the
+// packet goes as it came. The ICRC does not cover these addresses.
 rte_mbuf* NearPart::to_next_hop(const NearFlow& flow, const rte_mbuf* held, rte_mbuf* copy) const {
   const auto came_with = *rte_pktmbuf_mtod(held, const wire::EthernetAddresses*);
   wire::EthernetAddresses newest = came_with;

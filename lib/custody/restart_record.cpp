@@ -59,7 +59,7 @@ std::optional<flow::CmExchange> RecordedConnection::exchange() const {
 
 void RecordSlot::open(const RecordedConnection& connection) noexcept {
   check_.store(0, std::memory_order_release);
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // nothing of the newcomer under the old check value
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // nothing of the new connection under the old check value
   connection_ = connection;
   promises_.store(0, std::memory_order_relaxed);
   for (Cell& cell : cells_) {
@@ -80,7 +80,7 @@ RecordSlot::Promise RecordSlot::promised() const noexcept {
 std::uint64_t RecordSlot::owed_bytes() const noexcept {
   const std::uint64_t acknowledged = promised().acknowledged_bytes;
   const std::uint64_t answered = answered_bytes_.load(std::memory_order_relaxed);
-  // What was never promised may be answered as well.
+  // Data that was never promised may be answered too.
   return acknowledged > answered ? acknowledged - answered : 0;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What must be known of custody after the process is gone (design section 6, "Restart"; rule 6): one slot per
-// connection, in memory that outlives the process. Whoever maps that memory hands it over as a span of slots; all zeros
-// is an empty slot.
+// connection, in memory that outlives the process. The code that maps this memory passes it as a span of slots; all
+// zeros is an empty slot.
 //
-// A process can be killed between any two instructions. What the slot says must then be true, or say too much:
-// promise() comes before the pseudo-ACK leaves, answered() after the responder's answer. Stores in program order are
-// enough for that: what a killed process had stored stays stored.
+// A process can be killed between any two instructions. The slot must then be right, or claim that too much is owed. So
+// promise() comes before the pseudo-ACK leaves, and answered() after the responder's answer. Stores in program order
+// are enough: what a killed process has stored stays stored.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace longhaul::custody {
 
-/// A connection as it is written down; native byte order. It is what the check value covers: no padding.
+/// A connection as it is recorded; native byte order. The check value covers all of it, so there is no padding.
 struct RecordedConnection {
   std::array<std::array<std::uint8_t, 16>, 2> ips{};  ///< these three by Side
   std::array<std::uint32_t, 2> qpns{};
@@ -44,7 +44,7 @@ static_assert(sizeof(RecordedConnection) == 80 && std::has_unique_object_represe
 class alignas(64) RecordSlot {
  public:
   enum class State : std::uint8_t {
-    empty,    ///< nobody's
+    empty,    ///< no connection's
     settled,  ///< a connection with nothing acknowledged and unanswered
     owing,    ///< acknowledged data was not answered
     damaged,  ///< not what a box wrote
@@ -64,12 +64,12 @@ class alignas(64) RecordSlot {
   /// Call before the pseudo-ACK for `h` - 1 can leave the box.
   void promise(std::uint32_t h, std::uint32_t msn_h, std::uint64_t acknowledged_bytes) noexcept {
     const std::uint32_t next = promises_.load(std::memory_order_relaxed) + 1;
-    // The other of the two: until promises_ counts on, the last promise stands whole.
+    // Write the other cell: until promises_ is incremented, the last promise stays whole.
     Cell& cell = cells_[next & 1];
     cell.frontier.store(h | std::uint64_t{msn_h} << 32, std::memory_order_relaxed);
     cell.acknowledged_bytes.store(acknowledged_bytes, std::memory_order_relaxed);
     promises_.store(next, std::memory_order_release);
-    // The compiler shall not send a frame before.
+    // The compiler must not move the sending of a frame before this.
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
   /// The responder has answered the first `bytes` of the bytes that promise() counts.
@@ -77,7 +77,7 @@ class alignas(64) RecordSlot {
 
   State state() const noexcept;
   Promise promised() const noexcept;
-  /// Frame bytes acknowledged and not answered. Of a slot that is not damaged.
+  /// Frame bytes acknowledged and not answered. The slot must not be damaged.
   std::uint64_t owed_bytes() const noexcept;
   const RecordedConnection& connection() const noexcept { return connection_; }
 
@@ -88,7 +88,7 @@ class alignas(64) RecordSlot {
   };
 
   std::atomic<std::uint32_t> check_;     ///< of connection_, never 0; 0: empty. Written last
-  std::atomic<std::uint32_t> promises_;  ///< how many; the low bit is the cell of the last
+  std::atomic<std::uint32_t> promises_;  ///< number of promises; the low bit is the cell of the last
   std::array<Cell, 2> cells_;
   std::atomic<std::uint64_t> answered_bytes_;
   RecordedConnection connection_;

@@ -31,8 +31,8 @@ class RttEstimator {
   /// The path's own delay, without queues; 0 when unknown.
   Duration minimum() const { return least_; }
 
-  /// Resend timeout before backing off. On a steady path the variation goes to nothing, and any hiccup of a host would
-  /// look like a loss: a quarter of the round trip is the least margin.
+  /// Resend timeout before backing off. On a steady path the variation goes to zero, and any hiccup of a host would
+  /// look like a loss. So the margin is at least a quarter of the round trip.
   Duration timeout(Duration initial, Duration least, Duration most) const {
     if (!known()) return initial;
     return std::clamp(srtt_ + std::max(4 * variation_, srtt_ / 4), least, std::max(least, most));
@@ -41,7 +41,7 @@ class RttEstimator {
  private:
   static constexpr Duration kWindow = seconds(10);
 
-  // The least of the last one to two windows: queues inflate the mean, the path itself may get longer.
+  // The least of the last one to two windows: queues inflate the mean, and the path itself may get longer.
   [[gnu::noinline]] void note_least(Duration rtt, Time now) {
     if (now - window_start_ > kWindow) {
       window_start_ = now;

@@ -81,7 +81,7 @@ CmOutcome CmTracker::on_request(const wire::Frame& frame, const wire::CmMessage&
       }
       return outcome;
     }
-    erase_pending(found);  // its host has begun anew, and counts its IDs from where it did before
+    erase_pending(found);  // the host has restarted, and its IDs begin where they did before
   }
   while (!by_age_.empty()) {
     const auto oldest = pending_.find(by_age_.front());
@@ -98,7 +98,7 @@ CmOutcome CmTracker::on_request(const wire::Frame& frame, const wire::CmMessage&
   return outcome;
 }
 
-// It has set up a connection, which goes on.
+// The exchange has set up a connection, which still lives.
 bool CmTracker::stands(const PendingKey& key, const Pending& pending) const {
   const auto live = live_.find({key.first, pending.passive_comm_id});
   return pending.answered && live != live_.end() && live->second.connection == pending.connection;
@@ -126,7 +126,7 @@ CmOutcome CmTracker::on_reply(const wire::Frame& frame, const wire::CmMessage& m
     outcome.connection = pending.connection;
     return outcome;
   }
-  // Another answer than the first is of another life of the passive end.
+  // An answer that differs from the first is of another life of the passive end.
   stop_waiting(key, pending);
   pending.connection.reset();
   pending.answered = true;
@@ -134,7 +134,7 @@ CmOutcome CmTracker::on_reply(const wire::Frame& frame, const wire::CmMessage& m
   passive_qpn = message.local_qpn;
   active_psn = starting_psn;
   outcome.event = CmEvent::replied;
-  // Of the same exchange, whose REQ had been forgotten meanwhile, or of ends that count their IDs anew?
+  // The same exchange, whose REQ was forgotten meanwhile, or ends whose IDs have begun again?
   if (const auto live = live_.find({key.first, message.local_comm_id});
       live != live_.end() && live->second.active_side != from) {
     outcome.connection = live->second.connection;
@@ -148,7 +148,7 @@ CmOutcome CmTracker::on_reply(const wire::Frame& frame, const wire::CmMessage& m
 
 CmOutcome CmTracker::on_reject(const wire::Frame& frame, const wire::CmMessage& message, Side from) {
   CmOutcome outcome;
-  // From the passive end it answers the REQ, from the active end the REP; the transaction ID is the REQ's.
+  // A REJ from the passive end answers the REQ, one from the active end the REP. The transaction ID is the REQ's.
   const auto by_passive = pending_.find({key_from_passive(frame, message.remote_comm_id), message.transaction_id});
   if (by_passive != pending_.end() && by_passive->second.active_side != from && !by_passive->second.answered) {
     erase_pending(by_passive);
@@ -157,7 +157,7 @@ CmOutcome CmTracker::on_reject(const wire::Frame& frame, const wire::CmMessage& 
   const auto by_active = pending_.find({key_from_active(frame, message.local_comm_id), message.transaction_id});
   if (by_active != pending_.end() && by_active->second.active_side == from && by_active->second.answered) {
     const Pending& pending = by_active->second;
-    // One that got no place has nothing to end.
+    // An exchange that got no place has nothing to end.
     if (pending.connection && pending.passive_comm_id == message.remote_comm_id) {
       outcome.event = CmEvent::rejected;
       outcome.connection = pending.connection;
@@ -170,8 +170,8 @@ CmOutcome CmTracker::on_reject(const wire::Frame& frame, const wire::CmMessage& 
 }
 
 // RTU, MRA and DREQ of the active end carry the communication ID that the REP assigned, so their sender has read the
-// REP. A REJ proves as much, but wants no connection; and a DREP proves nothing: hosts answer the DREQ of an exchange
-// that they do not know, with the IDs that stand in it.
+// REP. A REJ proves as much, but wants no connection. A DREP proves nothing: a host also answers a DREQ of an exchange
+// that it does not know, with the IDs from the DREQ.
 CmOutcome CmTracker::on_word_of_active(const wire::Frame& frame, const wire::CmMessage& message, Side from) {
   CmOutcome outcome;
   const auto waiting = waiting_.find({key_from_active(frame, message.local_comm_id), message.remote_comm_id});
@@ -200,7 +200,7 @@ CmOutcome CmTracker::on_disconnect(const wire::Frame& frame, const wire::CmMessa
   return outcome;
 }
 
-// The message must come from where its sender is.
+// The message must come in on its sender's side.
 std::optional<ConnectionIndex> CmTracker::find_live(const wire::Frame& frame, const wire::CmMessage& message,
                                                     Side from) const {
   if (const auto found = live_.find({key_from_active(frame, message.local_comm_id), message.remote_comm_id});
@@ -235,7 +235,7 @@ void CmTracker::bind(ConnectionIndex connection, bool wants_word) {
   if (!unsettled_) return;
   if (const auto found = pending_.find(*unsettled_); found != pending_.end()) {
     Pending& pending = found->second;
-    pending.connection.reset();  // for add_live() not to forget it
+    pending.connection.reset();  // so that add_live() does not forget it
     add_live({unsettled_->first, pending.passive_comm_id}, {connection, unsettled_->second, pending.active_side});
     pending.connection = connection;
     if (wants_word) wait(*unsettled_, pending);
@@ -263,7 +263,7 @@ void CmTracker::leave(std::uint64_t mark) {
 
 void CmTracker::wait(const PendingKey& key, Pending& pending) {
   const AnsweredKey answered{key.first, pending.passive_comm_id};
-  // One of another transaction with both IDs the same is older.
+  // An exchange of another transaction with the same two IDs is older.
   if (const auto older = waiting_.find(answered); older != waiting_.end()) {
     const PendingKey its{key.first, older->second};
     stop_waiting(its, pending_.at(its));
@@ -280,7 +280,7 @@ void CmTracker::stop_waiting(const PendingKey& key, Pending& pending) {
 
 void CmTracker::add_live(const AnsweredKey& key, const Live& live) {
   forget(live.connection);
-  // Both IDs used again belong to the newer connection.
+  // When both IDs are used again, they belong to the newer connection.
   if (const auto old = live_.find(key); old != live_.end()) {
     const auto pending = pending_.find({key.exchange, old->second.transaction_id});
     if (pending != pending_.end() && pending->second.connection == old->second.connection) {
@@ -304,7 +304,7 @@ std::optional<CmExchange> CmTracker::exchange_of(ConnectionIndex connection) con
 void CmTracker::restore(ConnectionIndex connection, const ConnectionInfo& info, const CmExchange& exchange) {
   const ExchangeKey key{info.vlan.value, info.end(exchange.active_side).ip.bytes,
                         info.end(other(exchange.active_side)).ip.bytes, exchange.active_comm_id};
-  // Nothing but a REJ of its set-up would name the transaction, and that is over.
+  // Only a REJ during set-up would name the transaction, and set-up is over.
   add_live({key, exchange.passive_comm_id}, {connection, 0, exchange.active_side});
 }
 

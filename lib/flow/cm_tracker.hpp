@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Follows RDMA-CM exchanges (IBTA vol. 1, 12.9) as a bystander: REQ and REP give a connection, DREQ and DREP end it.
-// Exchanges are told apart by addresses, communication ID and transaction ID, so that repeats and forged
-// messages change nothing that is established. Anyone can forge a REQ, and a listener answers it by a genuine REP; what
-// shows that the REQ was genuine is a message from its sender that names what only the REP told: the passive end's
-// communication ID.
+// Exchanges are told apart by addresses, communication ID and transaction ID, so that repeats and forged messages
+// change nothing that is established. Anyone can forge a REQ, and a listener answers it by a genuine REP. A REQ is
+// proven genuine by a message from its sender that has the passive end's communication ID, which only the REP contains.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +21,16 @@
 
 namespace longhaul::flow {
 
-/// What a CM message means for connections.
+/// What a CM message means for a connection.
 enum class CmEvent : std::uint8_t {
   none,                  ///< noted or repeated; nothing to do
   replied,               ///< REP answered a REQ: `info` may become a connection. The REQ may have been forged.
-  established,           ///< the active end has read the REP of an exchange that waits for its word: `info` stands
+  established,           ///< the active end has shown that it has read the REP: `info` is valid
   repeated,              ///< the REQ or the REP that set `connection` up came again
   rejected,              ///< REJ of a connection that was learned
   disconnect_requested,  ///< DREQ
   disconnected,          ///< DREP
-  unmatched,             ///< belongs to no exchange seen
+  unmatched,             ///< belongs to no exchange that was seen
   table_full,            ///< a REQ pushed out the oldest unanswered one
 };
 
@@ -39,9 +38,9 @@ struct CmOutcome {
   CmEvent event = CmEvent::none;
   ConnectionInfo info;            ///< for replied, established
   Side active_side = Side::host;  ///< for replied, established: who sent the REQ
-  bool same_transaction = false;  ///< for replied: `connection` has the same IDs, and this too
-  std::uint64_t mark = 0;         ///< as given to postpone(), for established; to leave(), for its REP again
-  std::optional<ConnectionIndex> connection;  ///< all others; for established as given to bind() or postpone()
+  bool same_transaction = false;  ///< for replied: `connection` has the same IDs and the same transaction ID
+  std::uint64_t mark = 0;         ///< as given to postpone(), for established; as given to leave(), for a repeated REP
+  std::optional<ConnectionIndex> connection;  ///< for the others; for established as given to bind() or postpone()
 };
 
 /// An exchange of RDMA-CM: who sent its REQ, and the communication IDs that both ends chose.
@@ -53,7 +52,7 @@ struct CmExchange {
 
 class CmTracker {
  public:
-  /// At most `max_pending` REQs are remembered; each for kPendingLife at most. `keep_requests`: with their bytes, for
+  /// Remembers at most `max_pending` REQs, each for kPendingLife at most. `keep_requests`: keeps their bytes too, for
   /// request_of().
   explicit CmTracker(std::uint32_t max_pending, bool keep_requests = false)
       : max_pending_(max_pending), keep_requests_(keep_requests) {}
@@ -61,33 +60,35 @@ class CmTracker {
   /// `frame` carries `message` and came in on `from`.
   CmOutcome handle(const wire::Frame& frame, const wire::CmMessage& message, Side from, Time now);
 
-  /// After `replied` or `established`: the slot that the connection got. `wants_word`: it is told by `established` when
+  /// After `replied` or `established`: the slot that the connection got. `wants_word`: `established` is to come when
   /// the active end has shown that it has read the REP.
   void bind(ConnectionIndex connection, bool wants_word = false);
-  /// After `replied`, instead: the connection waits until its active end has shown that it has read the REP. Then
-  /// `established` brings `mark` and `connection` back; until then CM messages of the exchange are about `connection`.
+  /// After `replied`, instead of bind(): the connection waits until its active end has shown that it has read the REP.
+  /// Then `established` brings `mark` and `connection` back; until then CM messages of the exchange are about
+  /// `connection`.
   void postpone(std::uint64_t mark, std::optional<ConnectionIndex> connection = std::nullopt);
-  /// After `replied`, instead: there is no place for it. When its REP comes again, nothing but `mark` comes back.
+  /// After `replied`, instead of bind(): there is no place for the connection. A repeat of its REP brings back only
+  /// `mark`.
   void leave(std::uint64_t mark);
-  /// The connection is gone: its later CM messages are nobody's, and the same exchange again is a new one.
+  /// The connection is gone: later CM messages match nothing, and the same exchange again is a new one.
   void forget(ConnectionIndex connection);
 
-  /// The connection that `message` is about, whichever it is; nothing for a REQ and before bind() or postpone().
+  /// The connection that `message` is about, live or waiting; nothing for a REQ, and before bind() or postpone().
   std::optional<ConnectionIndex> connection_of(const wire::Frame& frame, const wire::CmMessage& message,
                                                Side from) const;
-  /// The frame (without Ethernet padding) of the REQ that the REP in `frame` answers, when they are kept; empty when it
-  /// is not there any more. Valid until the next handle().
+  /// The frame (without Ethernet padding) of the REQ that the REP in `frame` answers, when requests are kept; empty
+  /// when the REQ is not there any more. Valid until the next handle().
   std::span<const std::uint8_t> request_of(const wire::Frame& frame, const wire::CmMessage& reply) const;
 
   /// The exchange that set `connection` up, or nothing.
   std::optional<CmExchange> exchange_of(ConnectionIndex connection) const;
-  /// `connection` was set up by `exchange`, before this tracker was made: its DREQ, DREP are known from here on.
+  /// `exchange` set up `connection` before this tracker was made: its DREQ and DREP are known from here on.
   void restore(ConnectionIndex connection, const ConnectionInfo& info, const CmExchange& exchange);
 
   static constexpr Duration kPendingLife = seconds(120);  // CM's own retries end well before
 
  private:
-  /// Addresses seen from the active end, and its communication ID.
+  /// Addresses as seen from the active end, and that end's communication ID.
   struct ExchangeKey {
     std::uint32_t vlan;
     std::array<std::uint8_t, 16> active_ip;
@@ -96,7 +97,7 @@ class CmTracker {
     auto operator<=>(const ExchangeKey&) const = default;
   };
   using PendingKey = std::pair<ExchangeKey, std::uint64_t>;  // and the transaction ID
-  /// An exchange that was answered: the ID of one end alone is easily guessed.
+  /// An exchange that was answered. It has both IDs: one alone is easily guessed.
   struct AnsweredKey {
     ExchangeKey exchange;
     std::uint32_t passive_comm_id;
@@ -104,16 +105,16 @@ class CmTracker {
   };
 
   struct Pending {
-    ConnectionInfo info;  // filled as far as the REQ, then the REP tells
+    ConnectionInfo info;  // filled by the REQ, then by the REP
     Side active_side;
     Time since;
     bool answered = false;
-    bool waits = false;  ///< for its active end; it is in waiting_
+    bool waits = false;  ///< for its active end; the exchange is in waiting_
     std::uint32_t passive_comm_id = 0;
     std::uint64_t mark = 0;
-    std::optional<ConnectionIndex> connection;  ///< what it set up, or what waits
+    std::optional<ConnectionIndex> connection;  ///< the connection that it set up, or that waits
     std::list<PendingKey>::iterator age;
-    std::vector<std::uint8_t> request;  // when they are kept
+    std::vector<std::uint8_t> request;  // when requests are kept
   };
   using PendingMap = std::map<PendingKey, Pending>;
 

@@ -26,11 +26,11 @@ class ConnectionTable {
   /// A slot for `info`, or nothing when the table is full. No holder() may have one of its keys.
   std::optional<ConnectionIndex> insert(const ConnectionInfo& info);
 
-  /// The same in slot `index`. False when it or one of the keys is taken.
+  /// As insert(), in slot `index`. Returns false when the slot or one of the keys is taken.
   bool insert_at(ConnectionIndex index, const ConnectionInfo& info);
 
-  /// The connection that has `info`'s key for frames from `from` already: host is the far end's QPN, wan the near
-  /// end's.
+  /// The connection that already has the key of `info` for frames from `from`: with host the key has the far end's QPN,
+  /// with wan the near end's.
   std::optional<ConnectionIndex> holder(const ConnectionInfo& info, Side from) const noexcept;
 
   /// The connection of a frame that came in on `from`, or nothing.
@@ -43,14 +43,14 @@ class ConnectionTable {
 
   static constexpr ConnectionIndex kNone = KeyIndex::kNone;
   static constexpr std::size_t kMostAtOnce = KeyIndex::kMostAtOnce;
-  /// The connections of up to kMostAtOnce frames that came in on `from`: found(i, connection) for frame_at(i), kNone
-  /// where there is none; for as long as changes() stays.
+  /// The connections of up to kMostAtOnce frames that came in on `from`: calls found(i, connection) for frame_at(i),
+  /// with kNone where there is none. The results are valid while changes() stays the same.
   template <typename FrameAt, typename Found>
   void find(Side from, std::size_t count, FrameAt&& frame_at, Found&& found) const noexcept {
     by_side_[static_cast<int>(from)].find(
         count, [&](std::size_t i) { return key_of(frame_at(i)); }, found);
   }
-  /// Counts on with each connection that comes or goes.
+  /// Incremented with each connection that comes or goes.
   std::uint64_t changes() const noexcept { return changes_; }
 
   void release(ConnectionIndex index);
@@ -64,7 +64,7 @@ class ConnectionTable {
   struct Slot {
     ConnectionInfo info;
     bool in_use = false;
-    bool linked[2] = {false, false};  ///< per side: the key of frames from there is in the hash
+    bool linked[2] = {false, false};  ///< per side: the key of frames from that side is in the hash
   };
   bool link(ConnectionIndex index, const ConnectionInfo& info);
   void unlink(ConnectionIndex index, Side from) noexcept;

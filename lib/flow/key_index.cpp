@@ -13,7 +13,7 @@ namespace longhaul::flow {
 
 namespace {
 
-// What rte_malloc puts before and after, a cache line each, and what fills the last one.
+// What rte_malloc adds: a cache line before, a cache line after, and padding.
 constexpr std::uint64_t kAround = 3 * RTE_CACHE_LINE_SIZE;
 
 }  // namespace
@@ -26,7 +26,7 @@ KeyIndex::Secret KeyIndex::random_secret() {
 }
 
 std::uint32_t KeyIndex::buckets_for(std::uint32_t capacity) {
-  // One bucket more than a quarter: in a small table both buckets of a key are often the same.
+  // A quarter more, and one bucket: in a small table both buckets of a key are often the same.
   return (capacity + capacity / 4 + kPlaces - 1) / kPlaces + 1;
 }
 
@@ -88,9 +88,9 @@ void KeyIndex::move(Place from, Place to) noexcept {
   signature(from) = 0;
 }
 
-// A free place in one of the two buckets. When both are full it takes the fewest moves of keys to their other buckets:
-// looked for in breadth, and only then done, so nothing has moved when there is none. Fewest also means that no place
-// is left twice.
+// Finds a free place in one of the two buckets. When both are full, keys move to their other buckets. A breadth-first
+// search finds the fewest moves before any key moves, so nothing has moved when there is no room. With the fewest moves
+// no place is left twice.
 KeyIndex::Place KeyIndex::make_room(const Spot& spot) noexcept {
   for (const std::uint32_t bucket : spot.buckets)
     if (const Place place = free_place(bucket); place != kNowhere) return place;
@@ -99,8 +99,8 @@ KeyIndex::Place KeyIndex::make_room(const Spot& spot) noexcept {
   constexpr std::uint32_t kStart = 0xffffffff;
   struct Step {
     std::uint32_t bucket;  ///< full
-    std::uint32_t before;  ///< the step that leads here: a key moves from there
-    Place from;            ///< which
+    std::uint32_t before;  ///< the step that leads here: a key moves from its bucket
+    Place from;            ///< the place of that key
   };
   std::array<Step, kMostSteps> steps;
   std::uint32_t count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A hash from (VLAN tags, two IP addresses, a QPN) to a small number. Each RoCE frame looks here, so it is our own:
-// DPDK's rte_hash takes three times the instructions. It never grows; whoever owns the numbered slots owns it.
+// A hash from (VLAN tags, two IP addresses, a QPN) to a small number. Each RoCE frame is looked up here, and DPDK's
+// rte_hash takes three times the instructions. The index never grows. The owner of the numbered slots owns it.
 #pragma once
 
 #include <rte_prefetch.h>
@@ -17,9 +17,9 @@
 
 namespace longhaul::flow {
 
-/// Cuckoo hashing in buckets of eight: a key is in one of the two buckets that its hash names, or not there. Of each
-/// place a bucket has 15 bits of the key's hash, so a look-up touches two buckets, a quarter of a cache line each, and
-/// then nearly always one key.
+/// Cuckoo hashing in buckets of eight: a key is in one of the two buckets that its hash names, or not there. For each
+/// place, the bucket keeps 15 bits of the key's hash. So a look-up touches two buckets, a quarter of a cache line each,
+/// and then nearly always one key.
 class KeyIndex {
  public:
   struct Key {
@@ -30,7 +30,7 @@ class KeyIndex {
 
     bool operator==(const Key&) const = default;
   };
-  /// A key whose addresses stand elsewhere, in a frame: nothing is copied to look for it.
+  /// A key whose addresses are elsewhere, for example in a frame: a look-up copies nothing.
   struct KeyView {
     const wire::IpAddress& first;
     const wire::IpAddress& second;
@@ -43,20 +43,20 @@ class KeyIndex {
     Key copy() const { return {first, second, vlan, qpn}; }
   };
 
-  /// What the hash is keyed with. Keys come from the network: without it anyone could choose some that all fall on the
-  /// same two buckets, and keep others out.
+  /// The key of the hash function. Keys of the table come from the network: without a secret, anyone could choose keys
+  /// that all fall into the same two buckets, and keep others out.
   using Secret = std::array<std::uint64_t, 6>;
-  /// Throws std::system_error when the kernel gives none.
+  /// Throws std::system_error when the kernel gives no random numbers.
   static Secret random_secret();
 
-  /// Room for `capacity` keys and a quarter more, in DPDK's memory. `what` is for the message of the
-  /// std::runtime_error that says that there is none.
+  /// Room for `capacity` keys and a quarter more, in DPDK's memory. Throws std::runtime_error, with `what` in its
+  /// message, when there is not enough memory.
   KeyIndex(std::uint32_t capacity, const std::string& what, const Secret& secret = random_secret());
   ~KeyIndex();
   KeyIndex(const KeyIndex&) = delete;
   KeyIndex& operator=(const KeyIndex&) = delete;
 
-  /// Of DPDK's memory, with what rte_malloc puts around it.
+  /// Bytes of DPDK's memory that an index needs, with what rte_malloc adds.
   static std::uint64_t bytes_needed(std::uint32_t capacity);
 
   std::optional<std::uint32_t> find(const KeyView& key) const noexcept;
@@ -64,13 +64,14 @@ class KeyIndex {
   /// A number that no key has.
   static constexpr std::uint32_t kNone = 0xffffffff;
   static constexpr std::size_t kMostAtOnce = 64;
-  /// The values of up to kMostAtOnce keys, given as KeyView key_at(i), which is asked twice: found(i, value) for each
-  /// in turn, kNone for those that are not there. The memory of one is on its way while others are looked at.
+  /// Finds the values of up to kMostAtOnce keys: calls found(i, value) for each in turn, with kNone for those that are
+  /// not there. KeyView key_at(i) gives the keys and may be called more than once. The memory of one key is prefetched
+  /// while others are examined.
   template <typename KeyAt, typename Found>
   void find(std::size_t count, KeyAt&& key_at, Found&& found) const noexcept;
 
-  /// Adds the key, or gives it another value, for which there always is room. False when there is none, which up to
-  /// `capacity` keys takes more than 16 that share both their buckets.
+  /// Adds the key, or changes its value, which always succeeds. Returns false when there is no room. With up to
+  /// `capacity` keys, that takes more than 16 that share both their buckets.
   bool put(const KeyView& key, std::uint32_t value) noexcept;
   void erase(const KeyView& key) noexcept;
 
@@ -82,22 +83,22 @@ class KeyIndex {
   };
   static_assert(sizeof(Key) == 40 && sizeof(Entry) == 64, "no padding may enter the hash; one cache line");
   struct alignas(16) Bucket {
-    Signatures signatures;  ///< of the keys in its places; 0: free
+    Signatures signatures;  ///< of the keys in the bucket's places; 0: free
   };
   struct Spot {
     std::uint32_t buckets[2];
     std::uint16_t signature;
   };
-  using Place = std::uint32_t;  ///< eight times the bucket, and which of its eight
+  using Place = std::uint32_t;  ///< eight times the bucket, plus the place in the bucket
   static constexpr Place kNowhere = 0xffffffff;
 
   static std::uint32_t buckets_for(std::uint32_t capacity);
   Spot spot_of(const KeyView& key) const noexcept;
-  /// Bit i: place i of its first bucket has its signature; bit 8 + i: of the second.
+  /// Bit i is set when place i of the first bucket has the signature, bit 8 + i when that of the second bucket has.
   std::uint32_t candidates(const Spot& spot) const noexcept {
     return matches(buckets_[spot.buckets[0]].signatures, buckets_[spot.buckets[1]].signatures, spot.signature);
   }
-  /// What the lowest bit of `candidates` stands for.
+  /// The entry that the lowest bit of `candidates` stands for.
   const Entry* first_of(const Spot& spot, std::uint32_t candidates) const noexcept {
     const auto bit = static_cast<std::uint32_t>(std::countr_zero(candidates));
     const std::size_t bucket = bit < kPlaces ? spot.buckets[0] : spot.buckets[1];
@@ -120,8 +121,8 @@ class KeyIndex {
   Bucket* buckets_;
 };
 
-// NH (Black and others, "UMAC", 1999): of keys chosen without the secret no two are likely to be alike. The last
-// multiplication spreads that over all bits.
+// NH (Black and others, "UMAC", 1999): two keys that are chosen without the secret are unlikely to have the same sum.
+// The last multiplication spreads the sum over all bits.
 inline KeyIndex::Spot KeyIndex::spot_of(const KeyView& key) const noexcept {
   __extension__ typedef unsigned __int128 Wide;
   constexpr std::uint16_t kTaken = 0x8000;
@@ -133,7 +134,7 @@ inline KeyIndex::Spot KeyIndex::spot_of(const KeyView& key) const noexcept {
     std::memcpy(halves, address.bytes.data(), sizeof(halves));
     return Wide{halves[0] + secret_[secret]} * (halves[1] + secret_[secret + 1]);
   };
-  // Evenly over the buckets, without a division.
+  // Spreads the hash evenly over the buckets, without a division.
   const auto bucket = [this](std::uint64_t half) { return static_cast<std::uint32_t>(half * bucket_count_ >> 32); };
   const Wide sum =
       product(key.first, 0) + product(key.second, 2) + Wide{std::uint64_t{key.vlan.value} << 32 | key.qpn} * secret_[4];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which of eight 16-bit numbers are the one sought.
+// Finds a 16-bit number among eight.
 #pragma once
 
 #ifdef __SSE2__
@@ -14,7 +14,7 @@ namespace longhaul::flow {
 
 using Signatures = std::array<std::uint16_t, 8>;
 
-/// Bit i is set when `first[i]`, bit 8 + i when `second[i]` is `sought`.
+/// Bit i is set when `first[i]` is `sought`, bit 8 + i when `second[i]` is.
 inline std::uint32_t matches_scalar(const Signatures& first, const Signatures& second, std::uint16_t sought) noexcept {
   std::uint32_t found = 0;
   for (std::size_t i = 0; i < first.size(); ++i)
@@ -23,7 +23,7 @@ inline std::uint32_t matches_scalar(const Signatures& first, const Signatures& s
   return found;
 }
 
-/// The same by vectors where the processor has them. Both are aligned to 16 bytes.
+/// As matches_scalar(), by vectors where the processor has them. `first` and `second` must be aligned to 16 bytes.
 inline std::uint32_t matches(const Signatures& first, const Signatures& second, std::uint16_t sought) noexcept {
 #ifdef __SSE2__
   const __m128i all = _mm_set1_epi16(static_cast<short>(sought));

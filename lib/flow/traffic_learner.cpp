@@ -16,7 +16,7 @@ using wire::psn_lt;
 
 namespace {
 
-// A candidate silent for so long makes room for another.
+// A candidate that is silent for this long makes room for another.
 constexpr Duration kIdle = seconds(1);
 constexpr unsigned kIdleSearch = 16;
 
@@ -48,7 +48,7 @@ void TrafficLearner::Candidate::add(const wire::Frame& frame, std::uint32_t psns
   if (!frame.ack_req() || frame.opcode->wants_response() || ++skipped < stride) return;
   skipped = 0;
   if (sample_count == kSamples) {
-    // Every second one is enough, from now on too.
+    // Keep every second sample, from now on too.
     for (std::size_t i = 0; i < kSamples / 2; ++i) samples[i] = samples[2 * i];
     sample_count = kSamples / 2;
     stride *= 2;
@@ -60,7 +60,7 @@ bool TrafficLearner::Candidate::outstanding(std::uint32_t psn) const {
   return counting && psn_le(low, psn) && psn_lt(psn, next);
 }
 
-// Also an ACK that is repeated or late, and one for requests that could not be counted.
+// True also for a repeated or late ACK, and for one for requests that could not be counted.
 bool TrafficLearner::Candidate::may_be_meant(std::uint32_t psn) const {
   const std::int32_t behind = psn_diff(counting ? top : next, psn);
   return behind > (counting ? 0 : kMeantFrom) && behind <= kMeantTo;
@@ -84,13 +84,15 @@ void TrafficLearner::Candidate::answered(std::uint32_t psn) {
 
 // ---- requests ---------------------------------------------------------------------------------
 
-// From where it was, over what did not pass here. False: it is a repeat, and moves nothing.
+// A leap from where the candidate was, over requests that did not pass here. Returns false for a repeat, which moves
+// nothing.
 bool TrafficLearner::leap(Candidate& candidate, std::uint32_t psn, bool countable, Time now) {
   const std::int32_t ahead = psn_diff(psn, candidate.next);
   const bool near = ahead >= -kMaxOutstanding && ahead <= kMaxOutstanding;
   if (countable && candidate.counting && near && ahead < 0) {
-    // Of what was answered: its requester missed that, or another life has begun, whose answers may go to another QPN.
-    // So may a repeat of what was not answered, after a pause: no QP is made anew sooner.
+    // A repeat of an answered request: its requester missed the answer, or another life has begun, whose answers may go
+    // to another QPN. After a pause, a repeat of an unanswered request may be another life's too: no QP is created
+    // again sooner.
     constexpr Duration kPause = milliseconds(5);
     const bool answered = psn_lt(psn, candidate.low);
     if (answered) conceal(candidate);
@@ -100,14 +102,14 @@ bool TrafficLearner::leap(Candidate& candidate, std::uint32_t psn, bool countabl
   // In a life that goes on, a host's link loses no more packets than this at once.
   constexpr std::int32_t kLostAtOnce = 256;
   if (ahead < 0 || ahead > kLostAtOnce) candidate.began = now;
-  // Answers for what it had there may still come. An uncounted candidate counts as meant by any ACK nearby.
+  // Answers for its former requests may still come. For an uncounted candidate any ACK nearby counts as its own.
   if (candidate.counting && !near) pairs_[candidate.pair].blind_until = now + kBlind;
   const std::int32_t left = psn_diff(candidate.top, psn);
   if (left <= 0 || left > kMaxOutstanding) candidate.top = psn;
   return true;
 }
 
-// To a PSN that is not the next one, or by a request that is not `countable`. False: nothing is counted of it.
+// A request at a PSN that is not the next one, or one that is not `countable`. Returns false when it is not counted.
 inline bool TrafficLearner::jump(Candidate& candidate, std::uint32_t psn, bool countable, Time now) {
   if (candidate.stretch == kNone) {
     candidate.began = now;
@@ -124,12 +126,12 @@ inline bool TrafficLearner::jump(Candidate& candidate, std::uint32_t psn, bool c
 
 inline void TrafficLearner::follow(Candidate& candidate, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
-  std::uint32_t psns = 0;  // how many messages and PSNs an unknown opcode has, nobody knows
+  std::uint32_t psns = 0;  // not known for an unknown opcode
   if (frame.opcode != nullptr) {
     if (candidate.path_mtu == 0) candidate.path_mtu = wire::path_mtu_shown_by(frame);
     psns = wire::psns_of(frame, candidate.path_mtu);
   }
-  // Nothing is counted beyond a READ until the path MTU is known, or beyond one that nobody sends.
+  // Nothing is counted beyond a READ until the path MTU is known, or beyond a READ of an impossible length.
   const bool countable = psns != 0 && psns <= static_cast<std::uint32_t>(kMaxOutstanding);
   if (!countable || !candidate.counting || psn != candidate.next) [[unlikely]]
     if (!jump(candidate, psn, countable, now)) return;
@@ -234,7 +236,7 @@ bool TrafficLearner::enter_pair(Candidate& candidate) {
   const KeyIndex::KeyView key = pair_key(candidate);
   auto index = by_pair_.find(key);
   if (!index) {
-    // There are as many as candidates.
+    // There are as many pairs as candidates.
     index = free_pairs_.back();
     if (!by_pair_.put(key, *index)) return false;
     free_pairs_.pop_back();
@@ -251,7 +253,7 @@ void TrafficLearner::leave_pair(Candidate& candidate) {
   free_pairs_.push_back(candidate.pair);
 }
 
-// Into the list where ACKs for it look.
+// Puts the candidate into the list where its ACKs are looked up.
 void TrafficLearner::place(Candidate& candidate) {
   const std::uint32_t stretch = candidate.next >> kStretchBits;
   if (candidate.stretch == stretch) return;
@@ -274,11 +276,11 @@ void TrafficLearner::displace(Candidate& candidate) {
   candidate.stretch = kNone;
 }
 
-// False when there is no room.
+// Returns false when there is no room.
 bool TrafficLearner::reveal(Candidate& candidate, std::uint32_t requester_qpn) {
   candidate.requester_qpn = requester_qpn;
   const KeyIndex::KeyView key = answer_key(candidate);
-  // Whoever has it has been silent for so long that its requester has given up.
+  // A candidate that still has this key has been silent for so long that its requester has given up.
   if (const auto silent = by_answer_.find(key)) uncounted(candidates_[*silent], candidates_[*silent].next);
   candidate.revealed = by_answer_.put(key, index_of(candidate));
   return candidate.revealed;
@@ -304,7 +306,7 @@ inline TrafficLearner::Fit TrafficLearner::fit_of(const KeyIndex::KeyView& pair_
   const auto pair = by_pair_.find(pair_key);
   if (!pair) return fit;
   if (may_be_blind && now < pairs_[*pair].blind_until) {
-    fit.count = 2;  // it may mean what a candidate had before
+    fit.count = 2;  // the ACK may be for a candidate's former requests
     return fit;
   }
   const std::uint32_t last = psn_add(psn, kMeantTo) >> kStretchBits;
@@ -371,7 +373,7 @@ TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, Time now) {
     const std::int32_t behind = psn_diff(revealed->low, psn);
     if (behind > 0 && behind <= kMaxOutstanding) return outcome;  // a repeat
   }
-  // It fits none, or another than before, or comes for another QPN than before.
+  // The ACK fits no candidate, another one than before, or another QPN than before.
   if (revealed != candidate && (revealed != nullptr || candidate->revealed)) {
     for (Candidate* wrong : {revealed, candidate})
       if (wrong != nullptr) uncounted(*wrong, wrong->next);

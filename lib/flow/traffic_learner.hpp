@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Learns connections that RDMA-CM did not announce to this box (set up over TCP, or older than the box) from their
-// traffic alone. A request names the responder's QPN only; the requester's stands in the answers. An ACK whose PSN is
-// outstanding in exactly one candidate reveals it, and a second ACK, whose MSN has grown by the messages counted
-// between the two, confirms it. Where two candidates can be meant, nothing is learned (design section 4): some stacks
-// begin all their QPs with the same PSN, and an ACK taken for another QP's would be answered there. Nor for a while
-// after a candidate's PSNs have gone elsewhere, by a forged request or another life: answers for what it had may still
-// come.
+// traffic alone. A request names only the responder's QPN; the answers have the requester's. An ACK whose PSN is
+// outstanding in exactly one candidate reveals the requester's QPN. A second ACK, whose MSN has grown by the messages
+// counted between the two, confirms it. Where an ACK may be for either of two candidates, nothing is learned (design
+// section 4): some stacks begin all their QPs with the same PSN, and a wrong guess would send pseudo-ACKs to the wrong
+// QP. Nothing is learned either for a while after a candidate's PSNs have jumped, by a forged request or another life:
+// answers for its former PSNs may still come.
 //
-// Anyone can make candidates, so what a frame costs must not grow with them. The candidates of two hosts lie in lists
-// by where on the circle of PSNs they are, in stretches of 2^18; those that an ACK may mean lie in two neighbouring
-// stretches, and of each at most kLooks are looked at: where more crowd, the ACK counts as ambiguous.
+// Anyone can make candidates, so the cost of a frame must not grow with their number. The candidates between two hosts
+// are in lists, one for each stretch of 2^18 PSNs. Those that an ACK may be for are in two neighbouring stretches. At
+// most kLooks of each stretch are examined: where there are more, the ACK counts as ambiguous.
 //
 //   host                    box                                                          responder
 //
@@ -37,16 +37,16 @@ namespace longhaul::flow {
 
 enum class TrafficEvent : std::uint8_t {
   none,
-  learned,       ///< `info` and what follows it are a connection's
-  ambiguous,     ///< an ACK fitted more than one candidate: not used
-  contradicted,  ///< an ACK did not agree with what an earlier one had revealed: that candidate begins anew
+  learned,       ///< `info` and the members after it describe a connection
+  ambiguous,     ///< an ACK fitted more than one candidate, so it was not used
+  contradicted,  ///< an ACK contradicted what an earlier one had revealed: that candidate begins again
 };
 
 struct TrafficOutcome {
   TrafficEvent event = TrafficEvent::none;
   ConnectionInfo info;         ///< starting PSNs, retry count and timeout stay unknown; path MTU 0 when not seen yet
   std::uint32_t una = 0;       ///< first PSN that the responder has not answered
-  std::uint32_t msn = 0;       ///< the responder's, of its ACK for una - 1
+  std::uint32_t msn = 0;       ///< the responder's MSN in its ACK for una - 1
   std::uint32_t next_psn = 0;  ///< first PSN that the requester has not used
 };
 
@@ -57,53 +57,53 @@ class TrafficLearner {
   TrafficLearner(const TrafficLearner&) = delete;
   TrafficLearner& operator=(const TrafficLearner&) = delete;
 
-  /// The box has been looking on since `now`, if not since earlier.
+  /// The box has watched the traffic since `now`, if not since earlier.
   void began(Time now) {
     if (now < began_) began_ = now;
   }
 
-  /// A request from the host side, ICRC verified, of no known connection, or one that may be another's than the known
-  /// one that it names; `opcode` may be unknown.
-  /// False when there is no room to follow it.
+  /// A request from the host side, ICRC verified, of no known connection, or one that names a known connection but may
+  /// be another's. `opcode` may be unknown. Returns false when there is no room to follow it.
   bool request(const wire::Frame& frame, Time now);
 
   /// An answer from the WAN side, ICRC verified, to a QPN of no known connection.
   TrafficOutcome answer(const wire::Frame& frame, Time now);
 
-  /// A connection that was learned is known from now on: its requests are not shown here any more. One that is not
-  /// taken stays a candidate, so that no other is learned in its place.
+  /// A learned connection is known from now on, and its requests do not come here any more. Without this call it stays
+  /// a candidate, so that no other is learned in its place.
   void forget(const ConnectionInfo& info);
 
   /// Requests to the responder of `info` have passed lately.
   bool has_seen(const ConnectionInfo& info, Time now) const;
 
-  /// An ACK for `psn`, to the near QPN of `info`, may answer a candidate with another responder. With `since`: one that
-  /// has begun, or begun again, after that.
+  /// An ACK for `psn`, to the near QPN of `info`, may answer a candidate with another responder. With `since`, only
+  /// candidates that have begun, or begun again, after that time count.
   bool may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now, std::optional<Time> since = std::nullopt);
 
-  /// Some candidate found no place lately: an ACK may answer what is not known here.
+  /// A candidate found no place lately: an ACK may answer requests that are not known here.
   bool is_blind(Time now) const { return now < blind_until_; }
-  /// The same, or a candidate between the hosts of `info` is far from where it was a moment ago: an answer may be meant
-  /// for what it had there.
+  /// As is_blind(now), or a candidate between the hosts of `info` has just jumped far away: an answer may be for its
+  /// former requests.
   bool is_blind(const ConnectionInfo& info, Time now) const;
 
-  /// Forgets all candidates: frames passed that it was not shown.
+  /// Forgets all candidates: frames have passed that did not come here.
   void start_anew(Time now);
 
-  /// Without a request for so long a candidate no longer counts: its requester has given up.
+  /// After this long without a request a candidate no longer counts: its requester has given up.
   static constexpr Duration kCandidateLife = seconds(60);
 
-  /// For so long after it began, or had no room for a candidate, no ACK is used: it may answer what did not pass here.
+  /// No ACK is used for this long after the learner began, or had no room for a candidate: it may answer requests that
+  /// did not pass here.
   static constexpr Duration kBlind = seconds(1);
 
-  /// No requester has more PSNs under way: what is older has been answered, on another path or unseen.
+  /// No requester has more PSNs under way: older requests have been answered, on another path or unseen.
   static constexpr std::int32_t kMaxOutstanding = 1 << 16;
 
-  /// An ACK for `psn` may mean a candidate whose next PSN is within (psn + kMeantFrom, psn + kMeantTo].
+  /// An ACK for `psn` may be for a candidate whose next PSN is within (psn + kMeantFrom, psn + kMeantTo].
   static constexpr std::int32_t kMeantFrom = -kMaxOutstanding;
   static constexpr std::int32_t kMeantTo = 2 * kMaxOutstanding;
 
-  static constexpr unsigned kStretchBits = 18;  ///< PSNs of a stretch, 2^18: two have all that an ACK may mean
+  static constexpr unsigned kStretchBits = 18;  ///< a stretch has 2^18 PSNs: two contain all that an ACK may be for
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffff;
@@ -117,14 +117,14 @@ class TrafficLearner {
     std::uint32_t messages;  ///< completed with it, counted from where the candidate began
   };
   struct Candidate {
-    // What an ACK is compared with stands together.
+    // What an ACK is compared with is kept together.
     Time last_request = 0;
-    Time began = 0;         ///< where it is now, or when something answered was last asked for again
+    Time began = 0;         ///< when it came to its present PSNs, or when an answered request was last repeated
     std::uint32_t low = 0;  ///< [low, next) is outstanding
     std::uint32_t next = 0;
-    std::uint32_t top = 0;  ///< before it lies what was outstanding before it went a little back; else it is `next`
-    bool counting = false;  ///< low, next and messages mean something
-    bool revealed = false;  ///< requester_qpn, first_msn and first_messages do
+    std::uint32_t top = 0;  ///< end of what was outstanding before a small step back; else `next`
+    bool counting = false;  ///< low, next and messages are valid
+    bool revealed = false;  ///< requester_qpn, first_msn and first_messages are valid
     bool in_use = false;
     std::uint32_t after = kNone;  ///< neighbours in the list of its stretch
     std::uint32_t before = kNone;
@@ -140,7 +140,7 @@ class TrafficLearner {
     std::uint32_t requester_qpn = 0;
     std::uint32_t first_msn = 0;
     std::uint32_t first_messages = 0;
-    std::uint32_t stride = 1;  ///< every so many requests with AckReq one sample
+    std::uint32_t stride = 1;  ///< one sample for this many requests with AckReq
     std::uint32_t skipped = 0;
     std::array<Sample, kSamples> samples;  ///< by PSN
     std::size_t sample_count = 0;
@@ -155,17 +155,17 @@ class TrafficLearner {
   struct Pair {
     std::array<std::uint32_t, kStretches> first;  ///< of each list
     std::uint32_t candidates = 0;
-    Time blind_until = 0;  ///< a candidate's PSNs are far from before: answers for those may still come
+    Time blind_until = 0;  ///< a candidate's PSNs have jumped far: answers for the former ones may still come
   };
 
  public:
-  /// Ordinary memory of each of `capacity`, beside three KeyIndex entries.
+  /// Ordinary memory for each of `capacity`, besides three KeyIndex entries.
   static constexpr std::size_t kBytesPerCandidate = sizeof(Candidate) + sizeof(Pair) + sizeof(std::uint32_t);
 
  private:
   struct Fit {
-    Candidate* only = nullptr;  ///< the one that has the PSN outstanding
-    unsigned count = 0;         ///< how many may be meant; beyond 2 nobody counts
+    Candidate* only = nullptr;  ///< the candidate that has the PSN outstanding
+    unsigned count = 0;         ///< how many the ACK may be for; counts to 2 at most
   };
 
   static KeyIndex::KeyView request_key(const Candidate& candidate);
@@ -186,7 +186,7 @@ class TrafficLearner {
   bool reveal(Candidate& candidate, std::uint32_t requester_qpn);
   void conceal(Candidate& candidate);
   Candidate* revealed_by(const wire::Frame& answer, Time now);
-  /// Of the candidates between two hosts those for which `counts`, a predicate, is true.
+  /// Only candidates between the two hosts for which the predicate `counts` is true.
   template <typename Counts>
   Fit fit_of(const KeyIndex::KeyView& pair_key, std::uint32_t psn, Time now, bool may_be_blind, Counts counts);
   TrafficOutcome acknowledge(const wire::Frame& frame, Time now);
@@ -199,7 +199,7 @@ class TrafficLearner {
   std::vector<Pair> pairs_;
   std::vector<std::uint32_t> free_pairs_;
   KeyIndex by_request_;
-  KeyIndex by_answer_;  ///< the revealed ones, by what answers to them carry
+  KeyIndex by_answer_;  ///< revealed candidates, by the key of their answers
   KeyIndex by_pair_;
   std::uint32_t clock_hand_ = 0;
   Time began_ = kNever;

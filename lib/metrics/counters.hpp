@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every event that longhaul counts has one name, used in code, statistics files and docs. The list is the table
-// below; nothing is counted that is not in it. Counters belong to one worker: no atomics, no locks.
+// Every event that longhaul counts has one name, used in code, statistics files and docs. The list is the table below;
+// longhaul counts nothing else. Counters belong to one worker: no atomics, no locks.
 #pragma once
 
 #include <array>
@@ -153,7 +153,7 @@ inline constexpr std::array<CounterInfo, kCounterCount> kCounterInfo = {{
 #undef LONGHAUL_COUNTER_INFO
 }};
 
-/// The frames that came in and did not leave: frames in = forwarded + these + waiting, at any time.
+/// Counters of frames that came in and did not leave. At any time: frames in = forwarded + these + waiting.
 inline constexpr std::array kNotForwarded = {
     Counter::absorbed_acks,         Counter::absorbed_psn_naks,   Counter::absorbed_rnr_naks,
     Counter::absorbed_fatal_naks,   Counter::absorbed_duplicates, Counter::absorbed_queued_duplicates,

@@ -24,7 +24,7 @@ class Histogram {
     if (value > max_) max_ = value;
   }
 
-  /// What several workers recorded together.
+  /// Adds the values of another worker.
   Histogram& operator+=(const Histogram& more) noexcept {
     for (std::size_t i = 0; i < kBuckets; ++i) buckets_[i] += more.buckets_[i];
     sum_ += more.sum_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Integers as they stand on the wire: most significant byte first, alignment one.
+// Integers as they are on the wire: most significant byte first, alignment one.
 #pragma once
 
 #include <bit>
@@ -26,7 +26,7 @@ class BigEndian {
       for (std::size_t i = 0; i < Bytes; ++i) value = (value << 8) | bytes_[i];
       return static_cast<Int>(value);
     }
-    // Spelt out, or the compiler goes byte by byte: these are read several times a packet.
+    // Written out, or the compiler loads byte by byte: these fields are read several times per packet.
     if constexpr (Bytes == 3) {
       return static_cast<Int>(static_cast<Int>(load<std::uint16_t>()) << 8 | bytes_[2]);
     } else {

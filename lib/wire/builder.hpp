@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Builds RoCEv2 frames for tests, benchmarks and templates. Fluent: set what matters, build() does lengths,
-// IPv4 checksum, padding and ICRC.
+// Builds RoCEv2 frames for tests, benchmarks and templates. Fluent: set what matters; build() fills in lengths, IPv4
+// checksum, padding and ICRC.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace longhaul::wire {
 
 /// Usage: `PacketBuilder().ips("10.0.0.1",
 /// "10.0.0.2").opcode(kRcWriteOnly).qpn(0x11).psn(7).ack_req().payload_size(512).build()`. Extended headers that the
-/// opcode wants and nobody set are zero.
+/// opcode needs and that were not set are zero.
 class PacketBuilder {
  public:
   PacketBuilder();  ///< from 10.0.0.1 to 10.0.0.2
@@ -28,7 +28,7 @@ class PacketBuilder {
   PacketBuilder& ipv4_options(std::vector<std::uint8_t> options);  ///< a multiple of 4, at most 40 bytes
   PacketBuilder& ipv6_flow_label(std::uint32_t flow_label);        ///< 20 bits
   PacketBuilder& udp_source_port(std::uint16_t port);
-  PacketBuilder& udp_checksum(std::uint16_t checksum);  ///< as it is; 0, the default, says that there is none
+  PacketBuilder& udp_checksum(std::uint16_t checksum);  ///< written as it is; 0, the default: no checksum
   PacketBuilder& opcode(std::uint8_t opcode);
   PacketBuilder& p_key(std::uint16_t p_key);
   PacketBuilder& qpn(std::uint32_t destination_qpn);

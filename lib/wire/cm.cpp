@@ -29,7 +29,7 @@ struct MadHeader {
 static_assert(sizeof(MadHeader) == 24 && offsetof(MadHeader, transaction_id) == 8 &&
               offsetof(MadHeader, attribute_id) == 16);
 
-/// How every CM message except REQ begins; there the second field is reserved.
+/// How every CM message except REQ begins. In a REQ the second field is reserved.
 struct CommIds {
   Be32 local;
   Be32 remote;
@@ -248,7 +248,7 @@ std::optional<CmMessage> parse_cm(const Frame& frame) noexcept {
     case CmAttribute::drep:
       return message;
   }
-  return std::nullopt;  // LAP, APR, SIDR and whatever else
+  return std::nullopt;  // LAP, APR, SIDR and others
 }
 
 void write_cm(const CmMessage& message, std::span<std::uint8_t, kMadSize> mad) noexcept {

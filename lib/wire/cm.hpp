@@ -30,7 +30,7 @@ struct CmMessage {
   CmAttribute attribute{};
   std::uint64_t transaction_id = 0;
   std::uint32_t local_comm_id = 0;   ///< the sender's
-  std::uint32_t remote_comm_id = 0;  ///< the receiver's as the sender knows it; not in REQ
+  std::uint32_t remote_comm_id = 0;  ///< the receiver's, as the sender knows it; not in REQ
 
   // REQ and REP (12.6.5, 12.6.8)
   std::uint32_t local_qpn = 0;  ///< the sender's QPN

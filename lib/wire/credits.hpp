@@ -27,7 +27,7 @@ constexpr std::uint8_t credit_code(std::uint64_t credits) noexcept {
 
 static_assert(credit_code(0) == 0 && credit_code(5) == 4 && credit_code(6) == 5 && credit_code(40000) == 30);
 static_assert(kCredits.size() == kAckNoCredits);
-// From 2 on the table alternates between powers of two and three times such: written out above, checked here.
+// From 2 on the table alternates between 2^n and 3 * 2^n: written out above, checked here.
 static_assert([] {
   for (std::uint32_t code = 2; code < kCredits.size(); ++code)
     if (kCredits[code] != (code % 2 == 0 ? 1u << code / 2 : 3u << (code - 3) / 2)) return false;

@@ -20,7 +20,8 @@ static_assert(kStatusNames.back() == "parse_bad_payload_size");
 constexpr std::size_t kMaxVlanTags = 2;
 constexpr std::uint16_t kMoreFragmentsOrOffset = 0x3fff;
 
-// Usual frames go through one function without a stack; what the optimizer would do depends on the rest of the program.
+// Usual frames go through one function that needs no stack. Without this, inlining would depend on the rest of the
+// program.
 #define LONGHAUL_IN_LINE [[gnu::always_inline]] inline
 
 /// The bytes at `offset` as a header. The caller has checked that they are there.
@@ -30,8 +31,8 @@ const Header& view(const std::uint8_t* data, std::size_t offset) noexcept {
   return *reinterpret_cast<const Header*>(data + offset);
 }
 
-/// Where parsing stands: the next header begins at `offset`, and what belongs to it ends before `end`.
-/// `end` never exceeds the frame; the IP length lowers it to leave Ethernet padding out.
+/// The state of parsing: the next header begins at `offset`, and its data ends before `end`. `end` never exceeds the
+/// frame; the IP length lowers it to leave Ethernet padding out.
 struct Cursor {
   std::size_t offset = 0;
   std::size_t end = 0;
@@ -99,7 +100,8 @@ ParseStatus parse_ipv6(Frame& out, Cursor& at) noexcept {
   out.ipv6 = true;
   out.source = IpAddress::from_ipv6(ip.source);
   out.destination = IpAddress::from_ipv6(ip.destination);
-  // ::ffff:a.b.c.d stands for IPv4 in IpAddress and may not come from elsewhere: it would be another host's flow.
+  // ::ffff:a.b.c.d stands for IPv4 in IpAddress, so an IPv6 packet must not have it: it would match another host's
+  // flow.
   if (out.source.is_ipv4() || out.destination.is_ipv4()) return ParseStatus::bad_ip_header;
   at.offset += sizeof(Ipv6Header);
   return ParseStatus::roce;
@@ -145,8 +147,8 @@ LONGHAUL_IN_LINE ParseStatus parse_rest(Frame& out, Cursor& at) noexcept {
   return ParseStatus::roce;
 }
 
-/// What of nearly all frames there is to say, IPv4 without VLAN tags or IP options, checked a word at a time: whether
-/// they are RoCEv2, and then the headers up to UDP. Nothing when it takes a look header by header.
+/// Parses nearly all frames, IPv4 without VLAN tags or IP options, a word at a time: whether they are RoCEv2, and then
+/// the headers up to UDP. Returns nothing when the frame must be parsed header by header.
 LONGHAUL_IN_LINE std::optional<ParseStatus> parse_usual(Frame& out, Cursor& at) noexcept {
   constexpr std::size_t kIp = sizeof(EthernetHeader);
   constexpr std::size_t kUdp = kIp + sizeof(Ipv4Header);
@@ -177,7 +179,7 @@ LONGHAUL_IN_LINE std::optional<ParseStatus> parse_usual(Frame& out, Cursor& at) 
   return ParseStatus::roce;
 }
 
-/// All there is up to UDP.
+/// The headers up to UDP.
 ParseStatus parse_headers(Frame& out, Cursor& at) noexcept {
   std::uint16_t ether_type = 0;
   auto status = parse_ethernet(out, at, ether_type);
@@ -200,7 +202,7 @@ LONGHAUL_IN_LINE ParseStatus parse_roce(Frame& out, Cursor& at) noexcept {
   return status == ParseStatus::roce ? parse_rest(out, at) : status;
 }
 
-/// Header by header. In line it would have each usual frame save the registers that only this needs.
+/// Header by header. Inlined, it would make each usual frame save registers that only this function needs.
 [[gnu::noinline]] ParseStatus parse_any(Frame& out) noexcept {
   Cursor at{.offset = 0, .end = out.size};
   const auto status = parse_headers(out, at);

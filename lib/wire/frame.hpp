@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One Ethernet frame, checked and taken apart: every length is compared with the bytes that are
-// there before anything is read, so whoever holds a parsed Frame may use its headers without fear.
+// One Ethernet frame, checked and taken apart: every length is compared with the bytes that are there before anything
+// is read, so the headers of a parsed Frame are safe to use.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct IpAddress {
 };
 
 inline IpAddress IpAddress::from_ipv4(const std::array<std::uint8_t, 4>& octets) noexcept {
-  // One store of 16 bytes: whoever copies or hashes the address right away would wait for smaller ones to be written.
+  // One store of 16 bytes: code that copies or hashes the address right away would stall on smaller stores.
   typedef std::uint64_t Halves __attribute__((vector_size(16)));
   std::uint64_t low_half = 0;  // in memory order: 00 00 ff ff a b c d
   const std::uint8_t mapped[8] = {0, 0, 0xff, 0xff, octets[0], octets[1], octets[2], octets[3]};
@@ -64,7 +64,7 @@ enum class ParseStatus : std::uint8_t {
   not_roce_port,
   too_short_bth,  ///< no room for BTH and ICRC
   bad_bth_version,
-  unknown_opcode,      ///< BTH is valid: Frame::bth() may be used, nothing behind it
+  unknown_opcode,      ///< BTH is valid: Frame::bth() may be used, but nothing behind it
   too_short_extended,  ///< no room for the opcode's extended headers
   bad_pad_count,       ///< pad count exceeds the payload, or pads an opcode that has none
   unexpected_payload,  ///< bytes after an opcode that carries none
@@ -72,7 +72,7 @@ enum class ParseStatus : std::uint8_t {
 };
 inline constexpr std::size_t kParseStatusCount = static_cast<std::size_t>(ParseStatus::bad_payload_size) + 1;
 
-/// parse() found a BTH, and with it addresses, destination QP, PSN and the place of the ICRC.
+/// parse() found a BTH, and so the addresses, the destination QP, the PSN and the place of the ICRC.
 constexpr bool is_roce(ParseStatus status) noexcept {
   return status == ParseStatus::roce || status == ParseStatus::unknown_opcode;
 }
@@ -98,10 +98,10 @@ struct Frame {
   bool ipv6 = false;
 
   const Bth& bth() const noexcept { return at<Bth>(bth_offset); }
-  // As words with the byte before them: one load each.
+  // Each 24-bit field is loaded as one word together with the byte before it.
   std::uint32_t psn() const noexcept { return at<Be32>(bth_offset + offsetof(Bth, ack_req)) & kLow24; }
   std::uint32_t destination_qpn() const noexcept { return at<Be32>(bth_offset + offsetof(Bth, reserved)) & kLow24; }
-  /// Of an opcode that is not known only RC is told from the others.
+  /// For an unknown opcode, only RC is told apart from the others.
   Service service() const noexcept {
     if (opcode != nullptr) return opcode->service;
     constexpr unsigned kServiceShift = 5;
@@ -111,7 +111,7 @@ struct Frame {
   /// Bytes up to and including the ICRC, as the IP length gives them.
   std::uint32_t roce_size() const noexcept { return icrc_offset + static_cast<std::uint32_t>(kIcrcSize); }
 
-  // Only when opcode->has(...) the header asked for.
+  // Only for headers that the opcode has, see opcode->has().
   const Deth& deth() const noexcept { return at<Deth>(extended_offset(kHasDeth)); }
   const Reth& reth() const noexcept { return at<Reth>(extended_offset(kHasReth)); }
   const AtomicEth& atomic_eth() const noexcept { return at<AtomicEth>(extended_offset(kHasAtomicEth)); }
@@ -144,7 +144,7 @@ struct Frame {
 ParseStatus parse(std::span<const std::uint8_t> bytes, Frame& out) noexcept;
 
 /// The IPv4 header checksum is right; always true for IPv6, which has none. The ICRC does not cover ToS, TTL and
-/// checksum: a frame damaged there has a good ICRC and is still dropped by the next router or host.
+/// checksum: a frame damaged there has a good ICRC, but the next router or host drops it.
 inline bool verify_ipv4_checksum(const Frame& frame) noexcept {
   if (frame.ipv6) return true;
   // The sum with the checksum in it is 0xffff in any byte order (RFC 1071), and the header is whole 32-bit words.
@@ -156,7 +156,7 @@ inline bool verify_ipv4_checksum(const Frame& frame) noexcept {
   const std::size_t ip = frame.ip_offset;
   std::uint64_t sum = word_at(ip) + word_at(ip + 4) + word_at(ip + 8) + word_at(ip + 12) + word_at(ip + 16);
   for (std::size_t at = ip + sizeof(Ipv4Header); at < frame.udp_offset; at += 4) sum += word_at(at);
-  // Adding carries back in is arithmetic modulo 0xffff, where 0xffff is 0, and not all bytes are 0. The remainder of a
+  // To add carries back in is arithmetic modulo 0xffff, where 0xffff is 0, and not all bytes are 0. A remainder by a
   // constant takes no division.
   return sum % 0xffff == 0;
 }

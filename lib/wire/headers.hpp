@@ -28,7 +28,7 @@ struct EthernetHeader {
 };
 static_assert(sizeof(EthernetHeader) == 14 && alignof(EthernetHeader) == 1);
 
-/// What a frame begins with: to and from whom it goes on this stretch of its way.
+/// The first two fields of a frame: its destination and source on this hop.
 struct EthernetAddresses {
   MacAddress destination{};
   MacAddress source{};
@@ -36,7 +36,7 @@ struct EthernetAddresses {
 };
 static_assert(sizeof(EthernetAddresses) == offsetof(EthernetHeader, ether_type));
 
-/// What follows the EtherType 0x8100 or 0x88a8: tag control information and the next EtherType.
+/// Follows the EtherType 0x8100 or 0x88a8: tag control information and the next EtherType.
 struct VlanTag {
   Be16 tci;  ///< PCP (3 bits), DEI (1), VID (12)
   Be16 ether_type;

@@ -27,7 +27,8 @@ std::uint32_t crc32(std::uint32_t seed, const std::uint8_t* bytes, std::size_t s
   return crc32_gzip_refl(seed, bytes, size);
 }
 
-/// Sets to ones what may change on the way; `ip` begins with the IP header, and `udp` and `bth` are offsets into it.
+/// Sets the fields that may change on the way to ones; `ip` begins with the IP header, and `udp` and `bth` are offsets
+/// into it.
 constexpr void mask(std::uint8_t* ip, bool ipv6, std::size_t udp, std::size_t bth) noexcept {
   const auto all_ones = [](std::uint8_t* field) { field[0] = field[1] = 0xff; };
   if (ipv6) {
@@ -43,14 +44,14 @@ constexpr void mask(std::uint8_t* ip, bool ipv6, std::size_t udp, std::size_t bt
   ip[bth + offsetof(Bth, reserved)] = 0xff;
 }
 
-/// What mask() sets of nearly all frames, IPv4 without options.
+/// What mask() sets in nearly all frames: IPv4 without options.
 alignas(16) constexpr auto kUsualOnes = [] {
   std::array<std::uint8_t, kUsualHeaders> ones{};
   mask(ones.data(), false, sizeof(Ipv4Header), sizeof(Ipv4Header) + sizeof(UdpHeader));
   return ones;
 }();
 
-/// Copies those headers, masked. Each byte is stored once, and in pieces as large as they are read right afterwards.
+/// Copies those headers, masked. Each byte is stored once, in pieces as large as the reads that follow.
 void copy_usual(std::uint8_t* masked, const std::uint8_t* ip) noexcept {
   typedef std::uint64_t Halves __attribute__((vector_size(16)));
   static_assert(kUsualHeaders == 2 * sizeof(Halves) + sizeof(std::uint64_t));
@@ -66,7 +67,7 @@ void copy_usual(std::uint8_t* masked, const std::uint8_t* ip) noexcept {
   piece(std::uint64_t{}, 2 * sizeof(Halves));
 }
 
-/// `size` bytes from the IP header on. Copies of a size that is known are made in line.
+/// The ICRC of `size` bytes from the IP header on. Copies of constant size are inlined.
 [[gnu::always_inline]] inline std::uint32_t icrc_of(const Frame& frame, std::size_t size) noexcept {
   std::uint8_t masked[kOnePiece];
   const std::uint8_t* ip = frame.data + frame.ip_offset;

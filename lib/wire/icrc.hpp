@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The invariant CRC of RoCEv2 (IBTA vol. 1, 7.8.1 and Annex A17.3.2): CRC-32 (zlib's polynomial) over eight
-// 0xff bytes, the IP header with ToS, TTL and checksum as ones (IPv6: traffic class, flow label,
-// hop limit), UDP with its checksum as ones, BTH with its reserved byte as ones, then everything to
-// the end of the padding; stored least significant byte first.
+// The invariant CRC of RoCEv2 (IBTA vol. 1, 7.8.1 and Annex A17.3.2): CRC-32 (zlib's polynomial) over eight 0xff bytes,
+// the IP header with ToS, TTL and checksum as ones (IPv6: traffic class, flow label, hop limit), UDP with its checksum
+// as ones, BTH with its reserved byte as ones, then everything to the end of the padding. It is stored least
+// significant byte first.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ std::uint32_t stored_icrc(const Frame& frame) noexcept;
 
 inline bool verify_icrc(const Frame& frame) noexcept { return compute_icrc(frame) == stored_icrc(frame); }
 
-/// The ICRC of what stands before offset `end` of the frame, which lies behind the BTH's Destination QP and at most
-/// 384 bytes behind the start of the IP header; frames that differ only from there on share it.
+/// The ICRC of the bytes before offset `end` of the frame. `end` must be behind the BTH's Destination QP and at most
+/// 384 bytes behind the start of the IP header. Frames that differ only from `end` on share this ICRC.
 std::uint32_t icrc_before(const Frame& frame, std::size_t end) noexcept;
 
-/// The ICRC of what `icrc` was computed of and the bytes that follow it.
+/// Continues `icrc` over the bytes that follow those it was computed of.
 std::uint32_t continue_icrc(std::uint32_t icrc, std::span<const std::uint8_t> bytes) noexcept;
 
 /// Writes `icrc` in wire order to the four bytes at `to`.

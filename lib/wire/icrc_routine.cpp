@@ -38,8 +38,8 @@ constexpr Published kPublished[] = {
 };
 
 #if defined(__x86_64__)
-// ISA-L's entry is a jump through a pointer that the first call sets, perhaps to another such jump in its procedure
-// linkage table.
+// ISA-L's entry is a jump through a pointer that the first call sets. Its target may be another such jump in ISA-L's
+// procedure linkage table.
 const void* behind_jumps(const void* entry) {
   constexpr std::uint8_t kEndBranch[] = {0xf3, 0x0f, 0x1e, 0xfa};
   constexpr std::uint8_t kBound = 0xf2;
@@ -68,7 +68,7 @@ const void* behind_jumps(const void* entry) { return entry; }
 
 std::string icrc_routine_name() {
   const unsigned char none = 0;
-  crc32_gzip_refl(0, &none, 0);  // chooses
+  crc32_gzip_refl(0, &none, 0);  // makes ISA-L choose
   Dl_info info{};
   const void* routine = behind_jumps(reinterpret_cast<const void*>(&crc32_gzip_refl));
   if (dladdr(routine, &info) == 0 || info.dli_sname == nullptr || info.dli_saddr != routine) return "unknown";
@@ -78,7 +78,7 @@ std::string icrc_routine_name() {
 }
 
 std::uint32_t scalar_crc32(std::uint32_t crc, const unsigned char* data, std::uint64_t bytes) {
-  return crc32_gzip_refl_base(crc, const_cast<unsigned char*>(data), bytes);  // which it only reads
+  return crc32_gzip_refl_base(crc, const_cast<unsigned char*>(data), bytes);  // the routine only reads the data
 }
 
 void check_crc32(Crc32 routine) {
@@ -88,7 +88,7 @@ void check_crc32(Crc32 routine) {
       if (each(0, text, std::strlen(published.text)) != published.crc)
         fail("for \"" + std::string(published.text) + '"');
   }
-  // Beyond the largest frame, at all places in a cache line. Any bytes will do that are not alike.
+  // Beyond the largest frame, at all offsets in a cache line. Any bytes that differ will do.
   constexpr std::size_t kLine = 64;
   constexpr std::size_t kLargest = 9600;
   constexpr std::size_t kEverySize = 600;

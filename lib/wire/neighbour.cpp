@@ -17,7 +17,7 @@ constexpr std::uint32_t kSolicited = 1u << 30;
 constexpr std::uint32_t kOverride = 1u << 29;
 constexpr std::uint8_t kTargetLinkLayerAddress = 2;
 constexpr std::size_t kOptionUnit = 8;  ///< bytes; RFC 4861, 4.6
-constexpr std::uint8_t kOnLink = 255;   ///< hop limit of what no router has passed on
+constexpr std::uint8_t kOnLink = 255;   ///< the hop limit shows that no router has forwarded the packet
 
 using Bytes = std::span<const std::uint8_t>;
 
@@ -35,7 +35,8 @@ bool is_a_hosts(const MacAddress& mac) noexcept {
   return !group && mac != MacAddress{};
 }
 
-/// IpAddress::from_ipv4(), which with a caller more would no longer be in line in parse(), for each frame.
+/// As IpAddress::from_ipv4(). One more caller of that, and it would no longer be inlined in parse(), which handles each
+/// frame.
 IpAddress ipv4(const std::array<std::uint8_t, 4>& octets) noexcept {
   IpAddress address;
   address.bytes[10] = address.bytes[11] = 0xff;
@@ -58,7 +59,7 @@ std::optional<Neighbour> parse_arp(Bytes bytes) noexcept {
   return said;
 }
 
-/// RFC 1071, the message with its checksum in it and the pseudo-header of RFC 8200, 8.1.
+/// RFC 1071, over the message with its checksum in place and the pseudo-header of RFC 8200, 8.1.
 bool icmpv6_checksum_good(const Ipv6Header& ip, Bytes message) noexcept {
   std::uint64_t sum = message.size() + kIpProtocolIcmpv6;
   const auto add = [&sum](Bytes bytes) {
@@ -70,7 +71,8 @@ bool icmpv6_checksum_good(const Ipv6Header& ip, Bytes message) noexcept {
   return sum % 0xffff == 0;
 }
 
-/// Nothing when an option has no length or goes beyond the message, or when there is no such option.
+/// The target's link-layer address; nothing when an option has length 0 or goes beyond the message, or when there is no
+/// such option.
 std::optional<MacAddress> target_address(Bytes options) noexcept {
   std::optional<MacAddress> mac;
   while (!options.empty()) {
@@ -103,7 +105,7 @@ std::optional<Neighbour> parse_advertisement(Bytes bytes) noexcept {
   if (!mac || !is_a_hosts(*mac) || !icmpv6_checksum_good(ip, message)) return std::nullopt;
   Neighbour said;
   said.ip = IpAddress::from_ipv6(advertisement.target);
-  if (said.ip.is_ipv4()) return std::nullopt;  // as parse(): ::ffff:a.b.c.d stands for IPv4
+  if (said.ip.is_ipv4()) return std::nullopt;  // as in parse(): ::ffff:a.b.c.d stands for IPv4
   said.mac = *mac;
   said.announced = true;
   said.overrides = (flags & kOverride) != 0;

@@ -13,7 +13,7 @@ using enum Service;
 using enum Operation;
 using enum Position;
 
-/// One row; the rest follows from what is given.
+/// One row; the arguments determine the rest.
 constexpr OpcodeInfo row(std::uint8_t code, std::string_view name, Service service, Operation operation,
                          Position position, int extended, bool payload) {
   OpcodeInfo info{};
@@ -90,7 +90,7 @@ constexpr bool sorted_and_unique() {
   return true;
 }
 
-/// Sizes written out once more, from the header structs, against extended_size_of()'s table.
+/// Sizes from the header structs, to check extended_size_of()'s table.
 constexpr bool sizes_agree_with_headers() {
   for (const OpcodeInfo& info : kOpcodes) {
     std::size_t size = 0;
@@ -125,7 +125,8 @@ constexpr bool uc_mirrors_rc() {
   return true;
 }
 
-/// Every answer of RC carries an AETH except the middle of a READ response; what waits for data carries none itself.
+/// Every RC answer has an AETH, except the middle of a READ response. A request that is answered by data carries no
+/// payload.
 constexpr bool answers_carry_aeth() {
   for (const OpcodeInfo& info : kOpcodes) {
     const bool middle_of_read = info.operation == read_response && info.position == middle;

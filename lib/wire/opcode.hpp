@@ -24,7 +24,7 @@ enum class Operation : std::uint8_t {
   congestion_notification,
 };
 
-/// Where in its message a packet stands.
+/// The position of a packet in its message.
 enum class Position : std::uint8_t { first, middle, last, only };
 
 /// Extended headers that follow the BTH, in wire order: DETH, RETH, AtomicETH, AETH, AtomicAckETH, ImmDt, IETH.
@@ -63,7 +63,7 @@ struct OpcodeInfo {
   std::uint8_t extended;       ///< set of ExtendedHeader
   std::uint8_t extended_size;  ///< bytes of all extended headers together
   bool payload;                ///< may carry payload bytes
-  // What follows from the others, so that asking is one load.
+  // Derived from the others, so that a query is one load.
   bool ends_message_;
   bool takes_receive_;
   bool wants_response_;
@@ -77,7 +77,7 @@ struct OpcodeInfo {
   }
   /// This request packet ends a message: the responder counts one more in its MSN (9.7.7.1).
   constexpr bool ends_message() const noexcept { return ends_message_; }
-  /// With this request packet the responder has used up a receive: a SEND's or a WRITE with immediate's end (9.7.7.2).
+  /// This request packet uses up a receive of the responder: the end of a SEND or of a WRITE with immediate (9.7.7.2).
   constexpr bool takes_receive() const noexcept { return takes_receive_; }
   /// Answered by data and not by an ACK alone.
   constexpr bool wants_response() const noexcept { return wants_response_; }

@@ -12,14 +12,15 @@ namespace longhaul::wire {
 inline constexpr std::uint32_t kLeastPathMtu = 256;  ///< bytes
 inline constexpr std::uint32_t kMostPathMtu = 4096;  ///< bytes
 
-/// PSNs that the responses to a READ of `bytes` use up, with `path_mtu` in bytes, not 0. A READ of nothing has one
+/// PSNs that the responses to a READ of `bytes` use up, with `path_mtu` in bytes, not 0. A READ of 0 bytes has one
 /// response too.
 constexpr std::uint32_t responses_to_read(std::uint32_t bytes, std::uint32_t path_mtu) noexcept {
   return std::max<std::uint32_t>(bytes / path_mtu + (bytes % path_mtu != 0 ? 1 : 0), 1);
 }
 
-/// PSNs that a request packet uses up: those of its responses for a READ, else 1. 0 when they cannot be told: a READ of
-/// more than the least path MTU, and `path_mtu` (bytes) is 0. `frame.opcode` must be a known request.
+/// PSNs that a request packet uses up: those of its responses for a READ, else 1. Returns 0 when the number is not
+/// known: for a READ of more than the least path MTU while `path_mtu` (bytes) is 0. `frame.opcode` must be a known
+/// request.
 std::uint32_t psns_of(const Frame& frame, std::uint32_t path_mtu) noexcept;
 
 /// The path MTU in bytes that a First or Middle packet of a SEND, WRITE or READ response shows (its payload fills it);
