@@ -61,7 +61,7 @@ class Worker {
   std::uint16_t take_over(steer::Worker from, Time now, Deliver&& deliver) {
     steer::Received received;
     const std::uint16_t count = spreader_->take(from, received, now);
-    // One at a time: the engine holds on to no more than it was shown.
+    // First: the engine must know a REQ that it is shown before the REP, which may be in a burst.
     for (std::uint16_t i = 0; i < received.shown_count; ++i)
       deliver(received.shown[i].side, std::span<rte_mbuf* const>(&received.shown[i].frame, 1));
     for (const Side side : {Side::host, Side::wan})
