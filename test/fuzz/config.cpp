@@ -34,7 +34,7 @@ void check(const config::ProcessConfig& process) {
          "memory");
 }
 
-void box(const std::string& text) {
+void check_box(const std::string& text) {
   const config::BoxConfig box = config::read_box(config::Value::parse(text, "fuzz.yaml"));
   check(box.host);
   check(box.wan);
@@ -160,7 +160,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(rest.begin(), rest.end());
   try {
     if (mode == 'b')
-      box(text);
+      check_box(text);
     else if (mode == 'l')
       link_of(text);
     else
