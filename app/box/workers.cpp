@@ -87,7 +87,7 @@ Workers::Workers(const WorkersOptions& options, const std::vector<WorkerPorts>& 
   for (unsigned i = 0; i < count(); ++i)
     on_lcore(i, [&, i] {
       workers_[i]->loop =
-          std::make_unique<BoxLoop>(wiring_->worker(i), ports[i].host, ports[i].wan, clock_, loop_options(i));
+          std::make_unique<BoxLoop>(*wiring_->workers()[i], ports[i].host, ports[i].wan, clock_, loop_options(i));
     });
 }
 
@@ -199,17 +199,16 @@ StopRecord Workers::run(Requests& requests) {
 
 std::vector<BoxReport> Workers::reports() const {
   std::vector<BoxReport> reports;
-  for (unsigned i = 0; i < count(); ++i) {
-    const box::Worker& worker = wiring_->worker(i);
-    reports.emplace_back(worker, Activity{});
-    reports.back().waiting_frames = worker.engine().waiting_frames();
+  for (const auto& worker : wiring_->workers()) {
+    reports.emplace_back(*worker, Activity{});
+    reports.back().waiting_frames = worker->engine().waiting_frames();
   }
   return reports;
 }
 
 std::uint64_t Workers::unconfirmed_bytes() const {
   std::uint64_t bytes = 0;
-  for (unsigned i = 0; i < count(); ++i) bytes += wiring_->worker(i).engine().unconfirmed_bytes();
+  for (const auto& worker : wiring_->workers()) bytes += worker->engine().unconfirmed_bytes();
   return bytes;
 }
 

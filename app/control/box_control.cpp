@@ -96,7 +96,7 @@ BoxControl::Flows BoxControl::flows() {
   if (flows_ != nullptr && std::chrono::steady_clock::now() - flows_at_ < kFreshness) return flows_;
   const auto parts = by_worker<std::vector<engine::ConnectionState>>(workers_);
   // Room for all, so that a worker need not move what is already there. Pages that stay empty cost nothing.
-  const std::uint32_t slots = workers_.wiring().connections_each();
+  const std::uint32_t slots = workers_.wiring().share().max_connections;
   for (auto& part : *parts) part.reserve(slots);
   workers_.order_all(
       [&parts](unsigned worker) {

@@ -44,10 +44,9 @@ class Wiring {
   engine::Settings share_of(const engine::Settings& box) const { return box::share_of(box, count()); }
 
   unsigned count() const { return static_cast<unsigned>(workers_.size()); }
-  Worker& worker(unsigned number) { return *workers_[number]; }
-  const Worker& worker(unsigned number) const { return *workers_[number]; }
-  /// Connections that each worker has room for.
-  std::uint32_t connections_each() const { return share_.max_connections; }
+  std::span<const std::unique_ptr<Worker>> workers() const { return workers_; }
+  /// What each worker was made with.
+  const engine::Settings& share() const { return share_; }
 
  private:
   static void here(unsigned worker, const std::function<void()>& work) { work(); }

@@ -51,7 +51,8 @@ class Worker {
   /// `deliver(side, frames)`, which gives them to the engine.
   template <typename Deliver>
   void take_in(Side side, std::span<rte_mbuf*> frames, Time now, Deliver&& deliver) {
-    if (spreader_) frames = frames.first(spreader_->keep(side, frames.data(), narrow(frames.size()), now));
+    if (spreader_)
+      frames = frames.first(spreader_->keep(side, frames.data(), static_cast<std::uint16_t>(frames.size()), now));
     if (!frames.empty()) deliver(side, std::span<rte_mbuf* const>(frames));
   }
 
@@ -86,7 +87,6 @@ class Worker {
 
  private:
   steer::SteeringSettings asking(steer::SteeringSettings steering) const;
-  static std::uint16_t narrow(std::size_t count) { return static_cast<std::uint16_t>(count); }
 
   // With several workers only, both.
   std::optional<steer::Spreader> spreader_;

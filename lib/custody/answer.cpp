@@ -45,7 +45,7 @@ bool answers_head(const NearFlow& flow, std::uint32_t psn, std::uint32_t msn) {
 
 Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
-  if (is_over(flow)) {
+  if (is_over(flow.phase)) {
     if (flow.phase == Phase::failed) {
       if (flow.doubted())
         resolve(flow, frame, now);

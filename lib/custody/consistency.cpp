@@ -66,9 +66,8 @@ std::string_view inconsistency(const NearFlow& flow) {
   if (flow.policy == flow::Policy::window && flow.phase == Phase::confirmed && !psn_le(flow.h, flow.examined_end))
     return "window: h <= what may be acknowledged";
   if (flow.misplaced_event) return "an event that the phase does not know";
-  if (NearPart::is_over(flow) && !queue.empty()) return "over, with custody";
-  if (queue.empty() && flow.una != flow.h && !NearPart::is_over(flow))
-    return "acknowledged, unanswered and not in custody";
+  if (is_over(flow.phase) && !queue.empty()) return "over, with custody";
+  if (queue.empty() && flow.una != flow.h && !is_over(flow.phase)) return "acknowledged, unanswered and not in custody";
   if (flow.owes() && psn_lt(flow.una, held_in(queue.head()).psn) && !held_in(queue.head()).wants_response)
     return "the oldest acknowledged packet is not in custody";
 

@@ -110,7 +110,7 @@ void NearPart::set_policy(NearFlow& flow, flow::Policy policy) {
     flow.policy = policy;
     flow.ack = AckTemplate{};
   }
-  if (!is_over(flow)) flow.move(PhaseEvent::policy_changed);
+  if (!is_over(flow.phase)) flow.move(PhaseEvent::policy_changed);
 }
 
 void NearPart::set_times(const NearSettings& times) {

@@ -130,8 +130,6 @@ class NearPart {
   static bool awaits_proof(const NearFlow& flow, Time now) {
     return flow.phase != Phase::confirmed && now - flow.answered_at > kKeptBack + flow.rtt.smoothed();
   }
-  /// The flow's requests are left to the next user of its QPNs.
-  static bool is_over(const NearFlow& flow) { return flow.phase == Phase::failed || flow.phase == Phase::ended; }
   /// The responder's last ACK once more, with the same MSN: not another connection's.
   static bool is_last_ack(const NearFlow& flow, const wire::Frame& frame);
 

@@ -50,6 +50,9 @@ enum class Phase : std::uint8_t {
 inline constexpr std::size_t kPhases = static_cast<std::size_t>(Phase::ended) + 1;
 inline constexpr Phase kFirstPhase = Phase::unconfirmed;
 
+/// The flow's requests are left to the next user of its QPNs.
+constexpr bool is_over(Phase phase) { return phase == Phase::failed || phase == Phase::ended; }
+
 /// What moves a flow from phase to phase.
 enum class PhaseEvent : std::uint8_t {
   cm_vouched,       ///< RDMA-CM has set the connection up, and `confirm: cm` takes its word for an answer
@@ -121,7 +124,7 @@ class CurrentPhase {
     const std::optional<Phase> next = next_phase(phase_, event);
     if (next)
       phase_ = *next;
-    else if (phase_ != Phase::failed && phase_ != Phase::ended)
+    else if (!is_over(phase_))
       phase_ = Phase::plain;
     return next.has_value();
   }

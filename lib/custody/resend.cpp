@@ -162,7 +162,7 @@ Duration NearPart::timeout_of(const NearFlow& flow) const {
 // Decides when on_timer() must look at the flow again. on_timer() resends only what the box owes: the requester repeats
 // the rest.
 void NearPart::arm(NearFlow& flow, Time now) {
-  if (flow.queue.empty() || is_over(flow)) {
+  if (flow.queue.empty() || is_over(flow.phase)) {
     flow.deadline = kNever;
     return;
   }

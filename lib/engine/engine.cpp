@@ -330,7 +330,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
     // A request that has just made the flow contested passes. So does a request that a failed flow leaves to the next
     // user of its QPN.
     if (verdict == Verdict::forward && !contested &&
-        (connection.near.contested() || custody::NearPart::is_over(connection.near))) [[unlikely]]
+        (connection.near.contested() || custody::is_over(connection.near.phase))) [[unlikely]]
       learn_from_traffic(Side::host, frame, false);
   } else {
     // An answer may release packets that wait in the burst: they must be out before.

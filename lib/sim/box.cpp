@@ -59,7 +59,7 @@ void Box::pause(Time now, Time until) {
 
 // Until now its loops found nothing to do.
 void Box::go_round(Time now) {
-  for (unsigned i = 0; i < workers(); ++i) wiring_->worker(i).time().went_round(now);
+  for (const auto& worker : workers()) worker->time().went_round(now);
 }
 
 // Like the program's loop: a burst from each port, then timers, repeatedly. All workers run at once, so the frames that
@@ -70,7 +70,7 @@ void Box::resume(Time now) {
     more = take_from_ring(Side::host, now);
     more = take_from_ring(Side::wan, now) || more;
     hand_over_all(now);
-    for (unsigned i = 0; i < workers(); ++i) wiring_->worker(i).time().poll(now, more);
+    for (const auto& worker : workers()) worker->time().poll(now, more);
   }
 }
 
@@ -107,8 +107,9 @@ void Box::receive(Side side, std::span<rte_mbuf* const> frames, Time now) {
 
 void Box::take_in(Side side, std::span<rte_mbuf* const> frames, Time now) {
   for (const rte_mbuf* frame : frames) watch_.on_in(number_, side, frame, now);
-  if (workers() == 1) {
-    wiring_->worker(0).engine().receive(side, frames, wiring_->worker(0).time().at(now));
+  if (workers().size() == 1) {
+    box::Worker& only = *workers().front();
+    only.engine().receive(side, frames, only.time().at(now));
     return;
   }
   while (!frames.empty()) {
@@ -125,7 +126,7 @@ void Box::take_in(Side side, std::span<rte_mbuf* const> frames, Time now) {
 
 // A NIC's queue: all frames come to one worker.
 void Box::to_receiver(Side side, std::span<rte_mbuf* const> frames, Time now) {
-  box::Worker& receiver = wiring_->worker((home_ + static_cast<unsigned>(plan_.receiver)) % workers());
+  box::Worker& receiver = *workers()[(home_ + plan_.receiver) % workers().size()];
   std::array<rte_mbuf*, steer::Spreader::kBurst> burst;
   std::ranges::copy(frames, burst.begin());
   handing_over_ += frames.size();
@@ -144,10 +145,10 @@ void Box::hand_over(Time now) {
   bool any = false;
   do {
     any = false;
-    for (unsigned to = 0; to < workers(); ++to)
-      for (unsigned from = 0; from < workers(); ++from) {
+    for (unsigned to = 0; to < workers().size(); ++to)
+      for (unsigned from = 0; from < workers().size(); ++from) {
         if (from == to) continue;
-        box::Worker& worker = wiring_->worker(to);
+        box::Worker& worker = *workers()[to];
         const Time time = worker.time().at(now);
         const std::uint16_t taken = worker.take_over(
             static_cast<steer::Worker>(from), time,
@@ -169,7 +170,7 @@ void Box::poll(Time now) {
   } else {
     go_round(now);
     if (hand_over_ <= now) hand_over(now);
-    for (unsigned i = 0; i < workers(); ++i) wiring_->worker(i).time().poll(now, false);
+    for (const auto& worker : workers()) worker->time().poll(now, false);
   }
   not_before_ = now + kPollGap;
 }
@@ -177,23 +178,21 @@ void Box::poll(Time now) {
 Time Box::next_deadline() const {
   if (paused_until_ != 0) return paused_until_;
   Time deadline = hand_over_;
-  for (unsigned i = 0; i < workers(); ++i) {
-    const box::Worker& worker = wiring_->worker(i);
-    deadline = std::min(deadline, worker.time().clock_at(worker.engine().next_deadline()));
-  }
+  for (const auto& worker : workers())
+    deadline = std::min(deadline, worker->time().clock_at(worker->engine().next_deadline()));
   return deadline == kNever ? kNever : std::max(deadline, not_before_);
 }
 
 void Box::set_draining(bool draining) {
-  for (unsigned i = 0; i < workers(); ++i) wiring_->worker(i).engine().set_draining(draining);
+  for (const auto& worker : workers()) worker->engine().set_draining(draining);
 }
 
 // Custody must be empty, so that no connection fails.
 void Box::set_bypass(bool bypass, Time now) {
   if (paused_until_ == 0) go_round(now);
-  for (unsigned i = 0; i < workers(); ++i) {
-    const Time time = wiring_->worker(i).time().at(now);
-    engine::Engine& engine = wiring_->worker(i).engine();
+  for (const auto& worker : workers()) {
+    const Time time = worker->time().at(now);
+    engine::Engine& engine = worker->engine();
     engine.set_bypass(bypass, time);
     if (bypass) engine.forget(0, engine.connection_slots(), "bypass", time);
   }
@@ -202,36 +201,36 @@ void Box::set_bypass(bool bypass, Time now) {
 // Like an operator's tool: first the settings for new flows, then the existing flows in portions.
 void Box::reconfigure(const engine::Settings& settings) {
   settings_ = settings;
-  for (unsigned i = 0; i < workers(); ++i) {
-    box::Worker& worker = wiring_->worker(i);
-    worker.reconfigure(share());
-    for (std::uint32_t first = 0; first < worker.engine().connection_slots(); first += 4)
-      worker.engine().apply_policies(first, 4);
+  const engine::Settings share = wiring_->share_of(settings);
+  for (const auto& worker : workers()) {
+    worker->reconfigure(share);
+    for (std::uint32_t first = 0; first < worker->engine().connection_slots(); first += 4)
+      worker->engine().apply_policies(first, 4);
   }
 }
 
 std::uint64_t Box::custody_packets() const {
   std::uint64_t packets = 0;
-  for (unsigned i = 0; i < workers(); ++i) packets += engine(i).custody_packets();
+  for (const auto& worker : workers()) packets += worker->engine().custody_packets();
   return packets;
 }
 
 std::uint64_t Box::unconfirmed_bytes() const {
   std::uint64_t bytes = 0;
-  for (unsigned i = 0; i < workers(); ++i) bytes += engine(i).unconfirmed_bytes();
+  for (const auto& worker : workers()) bytes += worker->engine().unconfirmed_bytes();
   return bytes;
 }
 
 std::uint64_t Box::waiting_frames() const {
   std::uint64_t frames = hand_over_ == kNever ? 0 : 1;
   for (const auto& ring : rings_of_ports_) frames += ring.size();
-  for (unsigned i = 0; i < workers(); ++i) frames += engine(i).waiting_frames();
+  for (const auto& worker : workers()) frames += worker->engine().waiting_frames();
   return frames;
 }
 
 Counters Box::counters() const {
   Counters sum;
-  for (unsigned i = 0; i < workers(); ++i) sum += wiring_->worker(i).counters();
+  for (const auto& worker : workers()) sum += worker->counters();
   return sum;
 }
 

@@ -58,10 +58,11 @@ class Box final : public engine::Sink {
   /// Frames lost to a full ring while the box stood still.
   std::uint64_t ring_lost() const { return ring_lost_; }
 
-  unsigned workers() const { return running() ? wiring_->count() : 0; }
-  const engine::Engine& engine(unsigned worker) const { return wiring_->worker(worker).engine(); }
-  /// Each worker's share of the settings.
-  engine::Settings share() const { return box::share_of(settings_, static_cast<unsigned>(plan_.workers)); }
+  using Workers = std::span<const std::unique_ptr<box::Worker>>;
+  /// None while it is away.
+  Workers workers() const { return running() ? wiring_->workers() : Workers(); }
+  /// What each worker was made with. Only while it runs.
+  const engine::Settings& share() const { return wiring_->share(); }
 
  private:
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;

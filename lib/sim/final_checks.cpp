@@ -41,10 +41,9 @@ void check_limits(Scene& scene, const Topology& topology, const Applications& ap
   for (unsigned b = 0; b < 2; ++b) {
     const Box& box = topology.box(b);
     if (!box.running()) continue;
-    const engine::Settings share = box.share();
+    const engine::Settings& share = box.share();
     const std::uint64_t limit = std::min(share.custody_box_bytes, share.custody_flow_bytes * applications.lives());
-    for (unsigned worker = 0; worker < box.workers(); ++worker)
-      scene.judge.check_limits(b, box.engine(worker), limit, scene.now);
+    for (const auto& worker : box.workers()) scene.judge.check_limits(b, worker->engine(), limit, scene.now);
   }
 }
 

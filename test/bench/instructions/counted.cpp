@@ -22,8 +22,8 @@ using namespace longhaul::bench;
 constexpr const char* kWorkloads[] = {"write64",   "write512", "write1024", "write4096",  "acks",
                                       "responses", "far512",   "foreign64", "unknown512", "unknownacks"};
 constexpr std::uint32_t kFlows[] = {64, 1024, 4096};
-// So many candidates only show whether an ACK that fits no connection costs more when there are more candidates. Anyone
-// can make candidates, up to max_candidates.
+// Enough candidates to show whether an ACK that fits no connection costs more when there are more of them. Anyone can
+// make candidates, up to max_candidates.
 constexpr std::uint32_t kMostCandidates = 1024;
 constexpr std::uint32_t kInCustody = 8192;
 constexpr std::uint64_t kMemory = 1ull << 30;
