@@ -236,10 +236,11 @@ std::uint16_t EthdevPort::transmit(rte_mbuf** frames, std::uint16_t count) {
   return af_packet_ ? queues_.front()->transmit(frames, count) : rte_eth_tx_burst(port_, 0, frames, count);
 }
 
-std::string EthdevPort::describe() const {
-  return af_packet_ ? fmt::format("{} ({}, iface {})", spec_.label, name_, af_packet_->interface)
-                    : fmt::format("{} ({})", spec_.label, name_);
+std::string EthdevPort::device() const {
+  return af_packet_ ? fmt::format("{}, iface {}", name_, af_packet_->interface) : name_;
 }
+
+std::string EthdevPort::describe() const { return fmt::format("{} ({})", spec_.label, device()); }
 
 PortStats EthdevPort::stats() const {
   PortStats out;

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "base/port_stats.hpp"
 #include "drivers/af_packet.hpp"
 #include "drivers/ethdev_queue.hpp"
 #include "drivers/mtu.hpp"
 #include "drivers/port.hpp"
-#include "drivers/port_stats.hpp"
 
 struct rte_mempool;
 
@@ -62,6 +62,8 @@ class EthdevPort final : public Port {
   // The first worker's queues.
   std::uint16_t receive(rte_mbuf** frames, std::uint16_t count) override;
   std::uint16_t transmit(rte_mbuf** frames, std::uint16_t count) override;
+  /// What it is: "net_af_packet0, iface veth0", or a PCI address.
+  std::string device() const;
   /// "host (net_af_packet0, iface veth0)".
   std::string describe() const override;
 

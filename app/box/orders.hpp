@@ -13,22 +13,16 @@
 
 #include "base/time.hpp"
 #include "box/worker.hpp"
+#include "expose/worker_report.hpp"
 
 namespace longhaul::app {
 
 class PortSink;
 
-/// What a worker did with its time, by its own counters.
-struct Activity {
-  std::uint64_t rounds = 0;
-  Duration ran = 0;   ///< since the loop began, pauses not counted
-  Duration busy = 0;  ///< time of rounds in which frames came
-};
-
 /// What an order gets to see of a worker.
 struct WorkerAccess {
   box::Worker& worker;
-  Activity activity;
+  expose::Activity activity;
   Time now;         ///< the engine's time: pauses are left out, so it may differ between workers
   Duration& drain;  ///< how long the first stop waits for custody to empty
   PortSink* sink;   ///< may be null

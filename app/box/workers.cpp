@@ -51,18 +51,7 @@ void on_lcore(unsigned lcore, const std::function<void()>& work) {
   if (call.failure) std::rethrow_exception(call.failure);
 }
 
-void fill(BoxReport& report, const WorkerAccess& access) {
-  report = BoxReport(access.worker, access.activity);
-  report.waiting_frames = report.not_gone();
-}
-
 }  // namespace
-
-BoxReport total(std::span<const BoxReport> reports) {
-  BoxReport sum;
-  for (const BoxReport& report : reports) sum += report;
-  return sum;
-}
 
 struct Workers::Worker {
   explicit Worker(const WorkerPorts& ports) : sink(ports.host, ports.wan) {}
@@ -128,27 +117,16 @@ void Workers::order_some(unsigned first, unsigned end, const std::function<Order
   }
 }
 
-BoxReport Workers::ask_report(unsigned worker, std::chrono::milliseconds patience) {
-  const auto report = std::make_shared<BoxReport>();
+expose::WorkerReport Workers::ask_report(unsigned worker, std::chrono::milliseconds patience) {
+  const auto report = std::make_shared<expose::WorkerReport>();
   order(
       worker,
       [report](WorkerAccess& access) {
-        fill(*report, access);
+        *report = expose::WorkerReport(access.worker, access.activity);
         return true;
       },
       patience);
   return std::move(*report);
-}
-
-std::vector<BoxReport> Workers::ask_reports() {
-  const auto reports = std::make_shared<std::vector<BoxReport>>(count());
-  order_all([&reports](unsigned worker) -> Order {
-    return [reports, worker](WorkerAccess& access) {
-      fill((*reports)[worker], access);
-      return true;
-    };
-  });
-  return std::move(*reports);
 }
 
 std::uint64_t Workers::rounds(unsigned worker) const { return workers_.at(worker)->loop->rounds(); }
@@ -197,10 +175,10 @@ StopRecord Workers::run(Requests& requests) {
   return sum;
 }
 
-std::vector<BoxReport> Workers::reports() const {
-  std::vector<BoxReport> reports;
+std::vector<expose::WorkerReport> Workers::reports() const {
+  std::vector<expose::WorkerReport> reports;
   for (const auto& worker : wiring_->workers()) {
-    reports.emplace_back(*worker, Activity{});
+    reports.emplace_back(*worker, expose::Activity{});
     reports.back().waiting_frames = worker->engine().waiting_frames();
   }
   return reports;

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "app/box/box_loop.hpp"
-#include "app/box/box_report.hpp"
 #include "app/box/flow_log.hpp"
 #include "app/box/orders.hpp"
 #include "box/wiring.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
+#include "expose/worker_report.hpp"
 
 namespace longhaul::app {
 
@@ -56,16 +56,14 @@ class Workers {
   void order_all(const std::function<Order(unsigned worker)>& make, std::chrono::milliseconds patience = kPatience);
   static constexpr std::chrono::milliseconds kPatience{2000};
   /// The report of one worker.
-  BoxReport ask_report(unsigned worker, std::chrono::milliseconds patience = kPatience);
-  /// The report of each worker, as of now.
-  std::vector<BoxReport> ask_reports();
+  expose::WorkerReport ask_report(unsigned worker, std::chrono::milliseconds patience = kPatience);
   /// Rounds of the worker's loop. If they do not grow, the worker stands still.
   std::uint64_t rounds(unsigned worker) const;
   /// Its BoxLoop::pauses().
   Pauses pauses(unsigned worker) const;
 
   /// The report of each worker, as of now. Do not call while they run.
-  std::vector<BoxReport> reports() const;
+  std::vector<expose::WorkerReport> reports() const;
   std::uint64_t unconfirmed_bytes() const;
 
   const drivers::Clock& clock() const { return clock_; }
@@ -84,8 +82,5 @@ class Workers {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<box::Wiring> wiring_;  ///< destroyed before the workers' sinks and logs
 };
-
-/// The sum of all `reports`.
-BoxReport total(std::span<const BoxReport> reports);
 
 }  // namespace longhaul::app

@@ -44,7 +44,7 @@ std::string Arguments::required_text(std::string_view name) {
   return *value;
 }
 
-std::optional<std::string> Arguments::choice(std::string_view name, std::initializer_list<std::string_view> choices) {
+std::optional<std::string> Arguments::choice(std::string_view name, std::span<const std::string_view> choices) {
   const auto value = text(name);
   if (value && std::find(choices.begin(), choices.end(), *value) == choices.end())
     fail(name, fmt::format("one of {}", fmt::join(choices, ", ")), *value);

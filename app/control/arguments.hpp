@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,7 +23,7 @@ class Arguments {
   std::optional<std::string> text(std::string_view name);
   std::string required_text(std::string_view name);
   /// One of `choices`, in the exact spelling.
-  std::optional<std::string> choice(std::string_view name, std::initializer_list<std::string_view> choices);
+  std::optional<std::string> choice(std::string_view name, std::span<const std::string_view> choices);
   std::optional<std::uint64_t> number(std::string_view name, std::uint64_t least, std::uint64_t most);
   /// False if it is missing.
   bool flag(std::string_view name);

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include "app/box/shown_identity.hpp"
 #include "app/protocol/reply.hpp"
 
 namespace longhaul::app {
@@ -49,20 +50,14 @@ ByWorker<T> by_worker(const Workers& workers) {
 
 }  // namespace
 
-std::string_view name_of(Mode mode) {
-  switch (mode) {
-    case Mode::running:
-      return "running";
-    case Mode::draining:
-      return "draining";
-    case Mode::bypass:
-      return "bypass";
-  }
-  return "unknown";
-}
-
-BoxControl::BoxControl(Workers& workers, const config::BoxConfig& config, std::string file, const Requests& requests)
-    : workers_(workers), file_(std::move(file)), requests_(requests), config_(config), capture_(workers) {}
+BoxControl::BoxControl(Workers& workers, Gatherer& gatherer, const config::BoxConfig& config, std::string file,
+                       const Requests& requests)
+    : workers_(workers),
+      gatherer_(gatherer),
+      file_(std::move(file)),
+      requests_(requests),
+      config_(config),
+      capture_(workers) {}
 
 config::BoxConfig BoxControl::config() const {
   const std::lock_guard lock(config_mutex_);
@@ -91,28 +86,6 @@ Custody BoxControl::custody() const {
   return sum;
 }
 
-BoxControl::Flows BoxControl::flows() {
-  const std::lock_guard lock(flows_mutex_);
-  if (flows_ != nullptr && std::chrono::steady_clock::now() - flows_at_ < kFreshness) return flows_;
-  const auto parts = by_worker<std::vector<engine::ConnectionState>>(workers_);
-  // Room for all, so that a worker need not move what is already there. Pages that stay empty cost nothing.
-  const std::uint32_t slots = workers_.wiring().share().max_connections;
-  for (auto& part : *parts) part.reserve(slots);
-  workers_.order_all(
-      [&parts](unsigned worker) {
-        return portions(kLookedAt, [parts, worker](WorkerAccess& access, std::uint32_t first) {
-          access.engine.describe(first, kLookedAt, access.now, (*parts)[worker]);
-        });
-      },
-      kWalkPatience);
-  auto all = std::make_shared<std::vector<Flow>>();
-  for (unsigned worker = 0; worker < workers_.count(); ++worker)
-    for (engine::ConnectionState& state : (*parts)[worker]) all->push_back({worker, state});
-  flows_ = std::move(all);
-  flows_at_ = std::chrono::steady_clock::now();
-  return flows_;
-}
-
 // ---- policy and configuration -----------------------------------------------------------------
 
 std::uint64_t BoxControl::apply(const config::BoxConfig& config) {
@@ -136,11 +109,8 @@ std::uint64_t BoxControl::apply(const config::BoxConfig& config) {
     const std::lock_guard lock(config_mutex_);
     config_ = config;
   }
-  if (told_) told_(config);
-  {
-    const std::lock_guard lock(flows_mutex_);
-    flows_.reset();
-  }
+  gatherer_.identify(identity_of(config, LONGHAUL_VERSION));
+  gatherer_.flows_changed();
   std::uint64_t sum = 0;
   for (const std::uint64_t part : *changed) sum += part;
   return sum;
@@ -191,17 +161,17 @@ void BoxControl::set_draining(bool draining) {
 
 void BoxControl::drain() {
   const std::lock_guard lock(change_);
-  if (mode() == Mode::bypass) throw CommandError("bypass is on: there is nothing to drain (`bypass off` ends it)");
-  if (mode_.exchange(Mode::draining) != Mode::draining) spdlog::warn("draining: nothing new is acknowledged");
+  if (mode() == State::bypass) throw CommandError("bypass is on: there is nothing to drain (`bypass off` ends it)");
+  if (mode_.exchange(State::draining) != State::draining) spdlog::warn("draining: nothing new is acknowledged");
   set_draining(true);
 }
 
 void BoxControl::resume() {
   const std::lock_guard lock(change_);
   must_not_stop();
-  if (mode() == Mode::bypass) throw CommandError("bypass is on: `bypass off` ends it");
+  if (mode() == State::bypass) throw CommandError("bypass is on: `bypass off` ends it");
   set_draining(false);
-  if (mode_.exchange(Mode::running) != Mode::running) spdlog::warn("running again after a drain");
+  if (mode_.exchange(State::running) != State::running) spdlog::warn("running again after a drain");
 }
 
 // Has all workers do `work` to portions of their connections. Returns what that cost.
@@ -245,7 +215,7 @@ Forgotten BoxControl::bypass(std::string_view why) {
       return true;
     };
   });
-  mode_.store(Mode::bypass);
+  mode_.store(State::bypass);
   sum += let_go([reason](WorkerAccess& access, std::uint32_t first) {
     access.engine.forget(first, kForgotten, *reason, access.now);
   });
@@ -257,7 +227,7 @@ Forgotten BoxControl::bypass(std::string_view why) {
 void BoxControl::end_bypass() {
   const std::lock_guard lock(change_);
   must_not_stop();
-  if (mode() != Mode::bypass) throw CommandError("bypass is not on");
+  if (mode() != State::bypass) throw CommandError("bypass is not on");
   workers_.order_all([](unsigned) -> Order {
     return [](WorkerAccess& access) {
       access.engine.set_bypass(false, access.now);
@@ -265,7 +235,7 @@ void BoxControl::end_bypass() {
       return true;
     };
   });
-  mode_.store(Mode::running);
+  mode_.store(State::running);
   spdlog::warn("running again after bypass");
 }
 

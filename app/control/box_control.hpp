@@ -14,34 +14,20 @@
 #include <utility>
 #include <vector>
 
-#include "app/box/box_report.hpp"
+#include "app/box/gatherer.hpp"
 #include "app/box/workers.hpp"
 #include "app/control/capture.hpp"
 #include "app/process/stop_signals.hpp"
 #include "config/box_config.hpp"
 #include "config/box_keys.hpp"
-#include "engine/connection_state.hpp"
 
 namespace longhaul::app {
 
-/// What a box does with new requests.
-enum class Mode : std::uint8_t {
-  running,   ///< by policy
-  draining,  ///< takes nothing new into custody; what is there goes on
-  bypass,    ///< forwards everything untouched
-};
-
-/// The mode's name in output.
-std::string_view name_of(Mode mode);
+using expose::State;
 
 struct Custody {
   std::uint64_t packets = 0;
   std::uint64_t bytes = 0;  ///< frame bytes
-};
-
-struct Flow {
-  unsigned worker = 0;
-  engine::ConnectionState state;
 };
 
 /// What bypass cost.
@@ -67,27 +53,23 @@ struct Reloaded {
 /// not answer.
 class BoxControl {
  public:
-  /// `file` is the file that `config` was read from. Workers and requests must outlive it.
-  BoxControl(Workers& workers, const config::BoxConfig& config, std::string file, const Requests& requests);
+  /// `file` is the file that `config` was read from. The gatherer is told of each new configuration. Workers, gatherer
+  /// and requests must outlive it.
+  BoxControl(Workers& workers, Gatherer& gatherer, const config::BoxConfig& config, std::string file,
+             const Requests& requests);
 
-  /// Sets who is told of each new configuration. Call before the first change.
-  void on_change(std::function<void(const config::BoxConfig&)> told) { told_ = std::move(told); }
-
-  Mode mode() const { return mode_.load(std::memory_order_relaxed); }
+  /// What the last command made of the box: running, draining or bypass.
+  State mode() const { return mode_.load(std::memory_order_relaxed); }
   /// SIGTERM came: nothing can be changed any more.
   bool stopping() const { return requests_.stops.load(std::memory_order_relaxed) > 0; }
-  std::chrono::nanoseconds uptime() const { return std::chrono::steady_clock::now() - began_; }
-  unsigned workers() const { return workers_.count(); }
   /// The configuration as it is now, with all changes since the start.
   config::BoxConfig config() const;
   const std::string& file() const { return file_; }
 
-  BoxReport report() const { return total(workers_.ask_reports()); }
+  /// What the box shows of itself now.
+  expose::Snapshot snapshot() { return gatherer_.now(); }
+  Gatherer::Flows flows() { return gatherer_.flows(); }
   Custody custody() const;
-  using Flows = std::shared_ptr<const std::vector<Flow>>;
-  /// The flows of all workers, at most kFreshness old. Clients that ask at the same time share one answer.
-  Flows flows();
-  static constexpr std::chrono::milliseconds kFreshness{200};
 
   /// Holds until the next reload or start. `change` may throw. Returns the policies, and how many connections have
   /// another one now.
@@ -116,18 +98,14 @@ class BoxControl {
   Forgotten let_go(Work work);
 
   Workers& workers_;
-  std::function<void(const config::BoxConfig&)> told_;
+  Gatherer& gatherer_;
   std::string file_;
   const Requests& requests_;
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  std::atomic<Mode> mode_{Mode::running};
+  std::atomic<State> mode_{State::running};
   std::mutex change_;  ///< one change at a time
   mutable std::mutex config_mutex_;
   config::BoxConfig config_;
-  std::mutex flows_mutex_;
   Capture capture_;
-  Flows flows_;
-  std::chrono::steady_clock::time_point flows_at_{};
 };
 
 }  // namespace longhaul::app

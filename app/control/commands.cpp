@@ -2,7 +2,6 @@
 #include "app/control/commands.hpp"
 
 #include <algorithm>
-#include <map>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include "app/control/flow_query.hpp"
 #include "config/config_error.hpp"
+#include "expose/statistics.hpp"
 #include "expose/status.hpp"
 
 namespace longhaul::app {
@@ -56,10 +56,10 @@ bool take_out(flow::PolicyTable& policies, const flow::Prefix& prefix) {
 
 Json policies_json(const flow::PolicyTable& policies) {
   Json out;
-  out["default"] = flow::name_of(policies.fallback);
+  out["default"] = name_of(policies.fallback);
   out["rules"] = Json::array();
   for (const auto& rule : policies.rules)
-    out["rules"].push_back({{"match", config::to_text(rule.match)}, {"policy", flow::name_of(rule.policy)}});
+    out["rules"].push_back({{"match", config::to_text(rule.match)}, {"policy", name_of(rule.policy)}});
   return out;
 }
 
@@ -71,13 +71,6 @@ Json change_json(const config::KeyChange& change) {
   json["live"] = change.live;
   return json;
 }
-
-/// The counters that have rates.
-constexpr Counter kRated[] = {Counter::frames_host, Counter::bytes_host, Counter::frames_wan,
-                              Counter::bytes_wan,   Counter::requests,   Counter::requests_unlearned,
-                              Counter::pseudo_acks, Counter::resends,    Counter::failed_bytes};
-
-std::string_view name_of(Counter counter) { return metrics::kCounterInfo[static_cast<std::size_t>(counter)].name; }
 
 }  // namespace
 
@@ -144,8 +137,6 @@ std::vector<std::string_view> Commands::names() {
   return out;
 }
 
-Commands::Commands(BoxControl& box, std::function<Json()> ports) : box_(box), ports_(std::move(ports)) {}
-
 void Commands::carry_out(const Json& request, Reply& reply) {
   Arguments arguments(request);
   const auto& commands = table();
@@ -162,55 +153,24 @@ void Commands::carry_out(const Json& request, Reply& reply) {
 
 // ---- asking -----------------------------------------------------------------------------------
 
-Json Commands::counters() {
-  Json out;
-  add_engine(out, box_.report());
-  return out;
-}
+Json Commands::counters() { return expose::counters_json(box_.snapshot()); }
 
 Json Commands::status() {
-  const BoxReport report = box_.report();
-  const auto flows = box_.flows();
-  const config::BoxConfig config = box_.config();
-  Json out;
-  out["name"] = config.name;
-  out["version"] = LONGHAUL_VERSION;
-  out["state"] = box_.stopping() ? "stopping" : name_of(box_.mode());
-  out["uptime_seconds"] = seconds_of(box_.uptime());
-  out["workers"] = box_.workers();
+  Json out = expose::status_json(box_.snapshot());
   out["config"] = box_.file();
-  out["ports"] = ports_();
-  out["custody"] = {{"packets", report.custody_packets},
-                    {"bytes", report.custody_bytes},
-                    {"limit_bytes", config.engine.custody_box_bytes}};
-  out["link"] = expose::link_json(config.engine.wan_rate_bps, report.link);
-  std::uint64_t unconfirmed = 0;
-  std::map<std::string_view, std::uint64_t> phases;
-  for (const Flow& flow : *flows) {
-    unconfirmed += flow.state.unconfirmed_bytes;
-    ++phases[engine::name_of(flow.state.phase)];
-  }
-  out["unconfirmed_bytes"] = unconfirmed;
-  out["flows"] = Json::object();
-  out["flows"]["total"] = flows->size();
-  for (const auto& [phase, count] : phases) out["flows"][std::string(phase)] = count;
-  for (const Counter counter :
-       {Counter::flows_failed, Counter::failed_bytes, Counter::flows_failed_by_restart,
-        Counter::failed_by_restart_bytes, Counter::dropped_port_full, Counter::dropped_ring_full})
-    out["lost"][std::string(name_of(counter))] = report.counters[counter];
-  Json counted;
-  for (const Counter counter : kRated) counted[std::string(name_of(counter))] = report.counters[counter];
+  const Json& counted = out["counted"];
   const auto now = Clock::now();
   const std::lock_guard lock(sample_mutex_);
-  const double apart = last_.counted.is_null() ? seconds_of(box_.uptime()) : seconds_of(now - last_.at);
+  const bool first = last_.counted.is_null();
+  const double apart = first ? out["uptime_seconds"].get<double>() : seconds_of(now - last_.at);
   Json rates;
   rates["over_seconds"] = apart;
   for (const auto& [name, value] : counted.items()) {
-    const std::uint64_t before = last_.counted.is_null() ? 0 : last_.counted[name].get<std::uint64_t>();
+    const std::uint64_t before = first ? 0 : last_.counted[name].get<std::uint64_t>();
     rates[name] = apart > 0 ? static_cast<double>(value.get<std::uint64_t>() - before) / apart : 0.0;
   }
-  out["rates"] = rates;
   last_ = {counted, now};
+  out["rates"] = rates;
   return out;
 }
 
@@ -309,7 +269,7 @@ void Commands::wait_until_empty(std::optional<milliseconds> patience, Reply& rep
     const Custody left = box_.custody();
     const auto now = Clock::now();
     if (left.packets == 0) return;
-    if (box_.mode() != Mode::draining)
+    if (box_.mode() != State::draining)
       throw CommandError(fmt::format("the drain was ended by another command: the box is {}", name_of(box_.mode())));
     if (!reply.wanted()) throw ClientGone("interrupted: the box goes on draining");
     if (patience && now - began >= *patience)
@@ -354,7 +314,7 @@ void Commands::bypass(Arguments& arguments, Reply& reply) {
   const bool now = arguments.flag("now");
   const auto patience = patience_of(arguments);
   arguments.must_be_empty();
-  if (!now && box_.mode() != Mode::bypass) {
+  if (!now && box_.mode() != State::bypass) {
     box_.drain();
     wait_until_empty(patience, reply);
   }

@@ -17,8 +17,8 @@ namespace longhaul::app {
 
 class Commands {
  public:
-  /// `ports` describes the box's ports. Both must outlive it.
-  Commands(BoxControl& box, std::function<Json()> ports);
+  /// `box` must outlive it.
+  explicit Commands(BoxControl& box) : box_(box) {}
 
   /// Carries out a request and writes {"done": true, ...} last. If it throws, the exception says why it could not.
   void carry_out(const Json& request, Reply& reply);
@@ -54,7 +54,6 @@ class Commands {
   void wait_until_empty(std::optional<std::chrono::milliseconds> patience, Reply& reply);
 
   BoxControl& box_;
-  std::function<Json()> ports_;
   std::mutex sample_mutex_;
   Sample last_;
 };

@@ -6,27 +6,12 @@
 #include <spdlog/spdlog.h>
 
 namespace longhaul::app {
-namespace {
-
-Json port_json(const char* name, const drivers::EthdevPort& port) {
-  Json out;
-  out["port"] = name;
-  out["device"] = port.describe();
-  out["link"] = port.link_up() ? "up" : "down";
-  for (const auto& [counter, value] : port.stats().named()) out[std::string(counter)] = value;
-  return out;
-}
-
-}  // namespace
-
-Control::Control(const config::BoxConfig& config, const std::string& file, Workers& workers,
-                 const drivers::EthdevPort& host, const drivers::EthdevPort& wan, Requests& requests)
+Control::Control(const config::BoxConfig& config, const std::string& file, Workers& workers, Gatherer& gatherer,
+                 Requests& requests)
     : requests_(requests),
       socket_(config.control.socket),
-      box_(workers, config, file, requests),
-      commands_(box_, [&host, &wan] {
-        return Json::array({port_json("host", host), port_json("wan", wan)});
-      }) {
+      box_(workers, gatherer, config, file, requests),
+      commands_(box_) {
   if (config.control.telemetry) telemetry_ = std::make_unique<Telemetry>(box_, commands_);
   if (!socket_.empty())
     server_ = std::make_unique<ControlServer>(

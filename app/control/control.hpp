@@ -9,15 +9,14 @@
 #include "app/control/commands.hpp"
 #include "app/control/server.hpp"
 #include "app/control/telemetry.hpp"
-#include "drivers/ethdev_port.hpp"
 
 namespace longhaul::app {
 
 class Control {
  public:
   /// Makes the socket, if `config` names one. The other arguments must outlive it. Throws config::ConfigError.
-  Control(const config::BoxConfig& config, const std::string& file, Workers& workers, const drivers::EthdevPort& host,
-          const drivers::EthdevPort& wan, Requests& requests);
+  Control(const config::BoxConfig& config, const std::string& file, Workers& workers, Gatherer& gatherer,
+          Requests& requests);
 
   /// Begins to serve. Call in the attendant's thread, before all else.
   void start();
@@ -28,7 +27,6 @@ class Control {
 
   /// ", control at /run/longhaul/near.sock", or empty.
   std::string describe() const;
-  BoxControl& box() { return box_; }
 
  private:
   Requests& requests_;

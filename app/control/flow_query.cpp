@@ -5,22 +5,23 @@
 #include <array>
 #include <stdexcept>
 
+#include "app/protocol/flow_sort.hpp"
+#include "base/phase.hpp"
+#include "base/policy.hpp"
+#include "expose/survey.hpp"
+
 namespace longhaul::app {
 namespace {
 
 using engine::ConnectionState;
 
-struct SortKey {
-  std::string_view name;
-  std::uint64_t (*value)(const ConnectionState&);
-};
-
-constexpr SortKey kSortKeys[] = {
-    {"custody", [](const ConnectionState& s) { return s.custody_bytes; }},
-    {"unconfirmed", [](const ConnectionState& s) { return s.unconfirmed_bytes; }},
-    {"idle", [](const ConnectionState& s) { return static_cast<std::uint64_t>(s.idle); }},
-    {"rtt", [](const ConnectionState& s) { return static_cast<std::uint64_t>(s.round_trip); }},
-    {"bytes", [](const ConnectionState& s) { return s.taken_bytes; }},
+/// What each of kFlowSortKeys sorts by.
+constexpr std::array<std::uint64_t (*)(const ConnectionState&), kFlowSortKeys.size()> kSortValues = {
+    [](const ConnectionState& s) { return s.custody_bytes; },
+    [](const ConnectionState& s) { return s.unconfirmed_bytes; },
+    [](const ConnectionState& s) { return static_cast<std::uint64_t>(s.idle); },
+    [](const ConnectionState& s) { return static_cast<std::uint64_t>(s.round_trip); },
+    [](const ConnectionState& s) { return s.taken_bytes; },
 };
 
 constexpr std::uint64_t kMostFlows = 1u << 20;
@@ -36,18 +37,18 @@ FlowQuery FlowQuery::from(Arguments& arguments) {
       throw CommandError(std::string("host: ") + error.what(), Exit::usage);
     }
   }
-  out.state = arguments.choice("state", {"unconfirmed", "confirmed", "plain", "rejoining", "failed", "ended"});
-  out.policy = arguments.choice("policy", {"off", "window", "full"});
+  out.state = arguments.choice("state", kPhaseNames);
+  out.policy = arguments.choice("policy", kPolicyNames);
   out.min_custody = arguments.number("min_custody", 0, UINT64_MAX).value_or(0);
-  out.sort = arguments.choice("sort", {"custody", "unconfirmed", "idle", "rtt", "bytes"}).value_or(out.sort);
+  out.sort = arguments.choice("sort", kFlowSortKeys).value_or(out.sort);
   out.limit = arguments.number("limit", 0, kMostFlows).value_or(0);
   return out;
 }
 
 bool FlowQuery::matches(const ConnectionState& flow) const {
   if (host && !host->contains(flow.info.ends[0].ip) && !host->contains(flow.info.ends[1].ip)) return false;
-  if (state && *state != engine::name_of(flow.phase)) return false;
-  if (policy && *policy != flow::name_of(flow.next_policy)) return false;
+  if (state && *state != name_of(flow.phase)) return false;
+  if (policy && *policy != name_of(flow.next_policy)) return false;
   return flow.custody_bytes >= min_custody;
 }
 
@@ -55,10 +56,10 @@ std::vector<const Flow*> FlowQuery::select(const std::vector<Flow>& flows) const
   std::vector<const Flow*> out;
   for (const Flow& flow : flows)
     if (matches(flow.state)) out.push_back(&flow);
-  const auto key = std::find_if(std::begin(kSortKeys), std::end(kSortKeys),
-                                [this](const SortKey& candidate) { return candidate.name == sort; });
+  const auto key = std::find(kFlowSortKeys.begin(), kFlowSortKeys.end(), sort) - kFlowSortKeys.begin();
+  const auto value = kSortValues[static_cast<std::size_t>(key)];
   std::stable_sort(out.begin(), out.end(),
-                   [key](const Flow* a, const Flow* b) { return key->value(a->state) > key->value(b->state); });
+                   [value](const Flow* a, const Flow* b) { return value(a->state) > value(b->state); });
   return out;
 }
 
@@ -74,10 +75,10 @@ Json flow_json(const Flow& flow) {
   out["remote"] = remote.ip.to_string();
   out["remote_qpn"] = remote.qpn;
   out["vlan_key"] = state.info.vlan.value;
-  out["state"] = engine::name_of(state.phase);
-  out["policy"] = flow::name_of(state.policy);
-  out["next_policy"] = flow::name_of(state.next_policy);
-  out["learned"] = state.from_traffic ? "traffic" : "rdma-cm";
+  out["state"] = name_of(state.phase);
+  out["policy"] = name_of(state.policy);
+  out["next_policy"] = name_of(state.next_policy);
+  out["learned"] = expose::source_name(state.from_traffic);
   out["closing"] = state.closing;
   out["trusted"] = state.trusted;
   out["custody_packets"] = state.custody_packets;

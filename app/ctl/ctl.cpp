@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -20,6 +21,10 @@
 #include "app/ctl/client.hpp"
 #include "app/ctl/render.hpp"
 #include "app/protocol/base64.hpp"
+#include "app/protocol/flow_sort.hpp"
+#include "base/phase.hpp"
+#include "base/policy.hpp"
+#include "base/side.hpp"
 #include "config/quantity.hpp"
 #include "drivers/pcapng_writer.hpp"
 
@@ -78,6 +83,10 @@ CLI::App* add(CLI::App& to, const std::string& name, const std::string& help, in
   CLI::App* command = to.add_subcommand(name, help);
   command->callback([&exit_code, work] { exit_code = guarded_ctl(work); });
   return command;
+}
+
+CLI::IsMember one_of(std::span<const std::string_view> names) {
+  return CLI::IsMember(std::vector<std::string>(names.begin(), names.end()));
 }
 
 using Given = std::shared_ptr<Options>;
@@ -146,17 +155,15 @@ void add_flows(CLI::App& to, const Given& options, int& exit_code) {
   });
   command->add_option("--host", given->host, "only with an end in this prefix, such as 10.9.0.0/24")
       ->type_name("PREFIX");
-  command->add_option("--state", given->state, "only in this state")
-      ->check(CLI::IsMember({"unconfirmed", "confirmed", "plain", "rejoining", "failed", "ended"}))
-      ->type_name("STATE");
+  command->add_option("--state", given->state, "only in this state")->check(one_of(kPhaseNames))->type_name("STATE");
   command->add_option("--policy", given->policy, "only with this policy")
-      ->check(CLI::IsMember({"off", "window", "full"}))
+      ->check(one_of(kPolicyNames))
       ->type_name("POLICY");
   command->add_option("--min-custody", given->min_custody, "only with so much in custody, such as 64KiB")
       ->type_name("SIZE");
   command->add_option("--sort", given->sort, "custody, unconfirmed, idle, rtt or bytes: the largest first")
       ->capture_default_str()
-      ->check(CLI::IsMember({"custody", "unconfirmed", "idle", "rtt", "bytes"}))
+      ->check(one_of(kFlowSortKeys))
       ->type_name("KEY");
   command->add_option("--limit", given->limit, "at most so many; 0: all")->capture_default_str()->type_name("N");
   command
@@ -197,7 +204,7 @@ void add_policy(CLI::App& to, const Given& options, int& exit_code) {
     std::string prefix, policy;
   };
   const auto rule = std::make_shared<Rule>();
-  const CLI::IsMember policies({"off", "window", "full"});
+  const CLI::IsMember policies = one_of(kPolicyNames);
   const auto tell = [options, rule](const char* command, bool prefix, bool named) {
     return [=] {
       Json request = {{"command", command}};
@@ -312,12 +319,12 @@ void capture(const Options& options, const CaptureOptions& given, bool by_id) {
     request["host"] = given.host;
   request["time_ms"] = timeout_ms(given.time);
   // The interface says at which port a frame was seen.
-  constexpr std::array<std::string_view, 2> kPorts = {"host", "wan"};
+  static constexpr std::array<std::string_view, 2> kPorts = {name_of(Side::host), name_of(Side::wan)};
   drivers::PcapngWriter file(given.output, kPorts, "longhaul " LONGHAUL_VERSION);
   const Json last = ask(options.at(), request, [&file](const Json& line) {
     if (!line.contains("frame")) return;
     const Json& frame = line["frame"];
-    file.write(frame.at("side") == "host" ? 0 : 1,
+    file.write(frame.at("side") == kPorts[0] ? 0 : 1,
                frame.at("way") == "in" ? drivers::PcapngWriter::Way::in : drivers::PcapngWriter::Way::out,
                frame.at("time_ns").get<std::uint64_t>(), frame.at("size").get<std::uint32_t>(),
                from_base64(frame.at("bytes").get<std::string>()));

@@ -5,11 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "base/port_stats.hpp"
+
 namespace longhaul::app {
 namespace {
 
-double number(const Json& json, const char* key) { return json.value(key, 0.0); }
-std::uint64_t count(const Json& json, const char* key) { return json.value(key, std::uint64_t{0}); }
+double number(const Json& json, std::string_view key) { return json.value(key, 0.0); }
+std::uint64_t count(const Json& json, std::string_view key) { return json.value(key, std::uint64_t{0}); }
 
 std::string figures(double value) { return fmt::format("{:.{}f}", value, value >= 100 ? 0 : value >= 10 ? 1 : 2); }
 
@@ -60,15 +62,16 @@ std::string status_text(const Json& status) {
   const Json& custody = status.at("custody");
   std::string state = status.value("state", "");
   if (state == "draining" && count(custody, "packets") == 0) state += " (custody is empty)";
-  const std::string workers =
-      count(status, "workers") == 1 ? "" : fmt::format(", {} workers", count(status, "workers"));
+  const std::size_t workers = status.at("workers").size();
   std::string out = fmt::format("{}: {}, up {}, longhaul {}{}\n", status.value("name", ""), state,
-                                in_uptime(number(status, "uptime_seconds")), status.value("version", ""), workers);
+                                in_uptime(number(status, "uptime_seconds")), status.value("version", ""),
+                                workers == 1 ? "" : fmt::format(", {} workers", workers));
   for (const Json& port : status.at("ports")) {
     out += fmt::format("  {:<12} link {}, in {} frames, out {} frames", port.value("port", "") + " port",
                        port.value("link", "?"), count(port, "ipackets"), count(port, "opackets"));
-    for (const char* harm : {"imissed", "ierrors", "oerrors", "rx_nombuf", "oversize"})
-      if (count(port, harm) > 0) out += fmt::format(", {} {}", harm, count(port, harm));
+    for (const PortFigure& figure : kPortFigures)
+      if (figure.family == PortFamily::errors && count(port, figure.name) > 0)
+        out += fmt::format(", {} {}", figure.name, count(port, figure.name));
     out += fmt::format("  [{}]\n", port.value("device", ""));
   }
   out += fmt::format("  {:<12} {} in {} packets, limit {}; {} of it acknowledged and not delivered yet\n", "custody",
@@ -77,7 +80,7 @@ std::string status_text(const Json& status) {
   out += fmt::format("  {:<12} {}\n", "link", link_text(status.at("link")));
   out += fmt::format("  {:<12} {}", "flows", count(status.at("flows"), "total"));
   for (const auto& [phase, flows] : status.at("flows").items())
-    if (phase != "total") out += fmt::format(", {} {}", flows.get<std::uint64_t>(), phase);
+    if (phase != "total" && flows != 0) out += fmt::format(", {} {}", flows.get<std::uint64_t>(), phase);
   out += '\n';
   std::string lost;
   for (const auto& [what, value] : status.at("lost").items())

@@ -12,10 +12,10 @@
 #include "app/link/link_loop.hpp"
 #include "app/link/link_report.hpp"
 #include "app/process/port_checks.hpp"
-#include "app/process/port_report.hpp"
 #include "app/process/runtime.hpp"
 #include "app/process/stop_signals.hpp"
 #include "config/link_config.hpp"
+#include "expose/port_report.hpp"
 #include "link/direction.hpp"
 
 namespace longhaul::app {
@@ -66,8 +66,8 @@ int run(const Options& options) {
     json["a_to_b_held"] = a_to_b.held();
     add_link_counters(json, "b_to_a", b_to_a.counters());
     json["b_to_a_held"] = b_to_a.held();
-    add_port(json, "a", runtime.first().stats());
-    add_port(json, "b", runtime.second().stats());
+    expose::add_port_figures(json, "port_a_", runtime.first().stats());
+    expose::add_port_figures(json, "port_b_", runtime.second().stats());
     return json;
   };
 
@@ -91,7 +91,8 @@ int run(const Options& options) {
       run_link(a_to_b, b_to_a, runtime.first(), runtime.second(), runtime.clock(), loop_options, requests);
   fmt::print("longhaul link: {}: stopped after {:.1f} s\n{}{}{}{}", config.name, static_cast<double>(ran) / 1e9,
              link_table("a_to_b", a_to_b.counters()), link_table("b_to_a", b_to_a.counters()),
-             port_table("a", runtime.first().stats()), port_table("b", runtime.second().stats()));
+             expose::port_table("port_a_", runtime.first().stats()),
+             expose::port_table("port_b_", runtime.second().stats()));
   std::fflush(stdout);
   if (!options.stats.empty()) write_atomically(options.stats, statistics());
   return 0;

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "app/process/port_report.hpp"
+#include "expose/port_report.hpp"
 
 namespace longhaul::app {
 
@@ -15,7 +15,7 @@ void add_link_counters(Json& out, const std::string& direction, const link::Coun
 std::string link_table(const std::string& direction, const link::Counters& counters) {
   std::string out;
   counters.each([&](const char* name, const char* help, std::uint64_t value) {
-    if (value != 0) out += report_line(fmt::format("{}_{}", direction, name), value, help);
+    if (value != 0) out += expose::report_line(fmt::format("{}_{}", direction, name), value, help);
   });
   return out;
 }

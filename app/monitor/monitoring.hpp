@@ -7,11 +7,10 @@
 #include <mutex>
 #include <string>
 
-#include "app/monitor/gatherer.hpp"
+#include "app/box/gatherer.hpp"
 #include "app/monitor/http_server.hpp"
 #include "app/process/attendant.hpp"
-#include "config/box_config.hpp"
-#include "drivers/ethdev_port.hpp"
+#include "config/metrics_config.hpp"
 #include "expose/history.hpp"
 
 namespace longhaul::app {
@@ -21,16 +20,12 @@ class Monitoring {
  public:
   static constexpr std::size_t kHistorySeconds = 600;
 
-  /// All arguments must outlive it. `version` is longhaul's.
-  Monitoring(const config::BoxConfig& config, const std::string& version, Workers& workers,
-             const drivers::EthdevPort& host, const drivers::EthdevPort& wan);
+  /// `gatherer` must outlive it.
+  Monitoring(const config::MetricsConfig& config, Gatherer& gatherer) : config_(config), gatherer_(gatherer) {}
 
   /// Call before the attendant starts: its thread takes the samples and starts the server. If the server cannot listen
   /// at the address, attendant.start() throws config::ConfigError.
   void join(Attendant& attendant);
-
-  /// The box has taken over another configuration, and this shows it from now on. Any thread may call it.
-  void reconfigured(const config::BoxConfig& config) { gatherer_.identify(identity_of(config, version_)); }
 
  private:
   /// A page's text, made again only for another snapshot.
@@ -38,7 +33,6 @@ class Monitoring {
     std::shared_ptr<const expose::Snapshot> of;
     std::string text;
   };
-  static expose::Identity identity_of(const config::BoxConfig& config, const std::string& version);
   void sample();
   std::string metrics();
   std::string status();
@@ -46,8 +40,7 @@ class Monitoring {
   std::map<std::string, Page> pages();
 
   config::MetricsConfig config_;
-  std::string version_;
-  Gatherer gatherer_;
+  Gatherer& gatherer_;
   std::mutex mutex_;  ///< guards the members below
   expose::History history_{kHistorySeconds};
   Rendered metrics_;

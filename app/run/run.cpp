@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,9 +11,10 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "app/box/box_report.hpp"
 #include "app/box/box_watch.hpp"
+#include "app/box/gatherer.hpp"
 #include "app/box/memory_report.hpp"
+#include "app/box/shown_identity.hpp"
 #include "app/box/workers.hpp"
 #include "app/command/commands.hpp"
 #include "app/command/guard.hpp"
@@ -23,12 +23,12 @@
 #include "app/process/attendant.hpp"
 #include "app/process/memory_demand.hpp"
 #include "app/process/port_checks.hpp"
-#include "app/process/port_report.hpp"
 #include "app/process/runtime.hpp"
 #include "app/process/stop_signals.hpp"
 #include "box/share.hpp"
 #include "config/box_config.hpp"
 #include "drivers/record_file.hpp"
+#include "expose/statistics.hpp"
 #include "wire/icrc_routine.hpp"
 
 namespace longhaul::app {
@@ -41,15 +41,12 @@ struct Options {
   bool json = false;
 };
 
-void print_summary(const config::BoxConfig& config, Runtime& runtime, const Workers& workers, const StopRecord& stop) {
+void print_summary(const expose::Snapshot& its, const StopRecord& stop) {
   fmt::print(
       "longhaul run: {}: stopped after {:.1f} s; custody at the signal: {} packets, {} bytes; left: {} packets, {} "
-      "bytes\n",
-      config.name, static_cast<double>(stop.ran) / 1e9, stop.at_stop_packets, stop.at_stop_bytes, stop.left_packets,
-      stop.left_bytes);
-  const std::vector<BoxReport> reports = workers.reports();
-  fmt::print("{}{}{}{}", engine_table(total(reports)), reports.size() > 1 ? workers_table(reports) : "",
-             port_table("host", runtime.first().stats()), port_table("wan", runtime.second().stats()));
+      "bytes\n{}",
+      its.identity.name, static_cast<double>(stop.ran) / 1e9, stop.at_stop_packets, stop.at_stop_bytes,
+      stop.left_packets, stop.left_bytes, expose::statistics_text(its));
   std::fflush(stdout);
 }
 
@@ -121,7 +118,7 @@ class Run {
  private:
   void use_record();
   void write_statistics_when_asked();
-  Json statistics(std::span<const BoxReport> reports, const StopRecord& stop);
+  void write_statistics(const expose::Snapshot& its, const StopRecord& stop) const;
 
   const Options& options_;
   const config::BoxConfig config_;
@@ -130,6 +127,7 @@ class Run {
   Runtime runtime_;
   Workers workers_;
   Time started_;
+  Gatherer gatherer_;
   Monitoring monitoring_;
   Control control_;
   ServiceNotifier service_;
@@ -148,8 +146,12 @@ Run::Run(const Options& options, const config::BoxConfig& config, Requests& requ
                plan_box(config_, config_.pools).dpdk_bytes_of_tables()),
       workers_(options_of(config_), ports_of(runtime_), runtime_.clock()),
       started_(runtime_.clock().now()),
-      monitoring_(config_, LONGHAUL_VERSION, workers_, runtime_.first(), runtime_.second()),
-      control_(config_, options_.config, workers_, runtime_.first(), runtime_.second(), requests_) {
+      gatherer_(
+          workers_, requests_, identity_of(config_, LONGHAUL_VERSION),
+          [this](Side side) { return state_of(side == Side::host ? runtime_.first() : runtime_.second()); },
+          config_.metrics.host_pairs),
+      monitoring_(config_.metrics, gatherer_),
+      control_(config_, options_.config, workers_, gatherer_, requests_) {
   if (record_ != nullptr) use_record();
   runtime_.start_ports();
   watch_.emplace(config_, workers_, runtime_);
@@ -157,39 +159,31 @@ Run::Run(const Options& options, const config::BoxConfig& config, Requests& requ
 
 void Run::use_record() {
   workers_.use_record(record_->slots());
-  tell_of_record(total(workers_.reports()).counters, config_.restart_record);
+  tell_of_record(gatherer_.at_end().total.counters, config_.restart_record);
 }
 
-Json Run::statistics(std::span<const BoxReport> reports, const StopRecord& stop) {
-  Json json;
-  json["name"] = config_.name;
-  json["icrc_routine"] = wire::icrc_routine_name();
+void Run::write_statistics(const expose::Snapshot& its, const StopRecord& stop) const {
+  if (options_.stats.empty()) return;
+  Json json = expose::statistics_json(its);
   json["seconds"] = static_cast<double>(runtime_.clock().now() - started_) / 1e9;
-  add_engine(json, total(reports));
   json["custody_at_stop_packets"] = stop.at_stop_packets;
   json["custody_at_stop_bytes"] = stop.at_stop_bytes;
   json["custody_left_packets"] = stop.left_packets;
   json["custody_left_bytes"] = stop.left_bytes;
-  add_port(json, "host", runtime_.first().stats());
-  add_port(json, "wan", runtime_.second().stats());
-  if (reports.size() > 1)
-    for (const BoxReport& report : reports) json["workers"].push_back(worker_part(report));
-  return json;
+  write_atomically(options_.stats, json);
 }
 
 void Run::write_statistics_when_asked() {
   if (!requests_.report.exchange(false) || options_.stats.empty()) return;
-  const std::vector<BoxReport> reports = workers_.ask_reports();
-  const BoxReport sum = total(reports);
+  const expose::Snapshot its = gatherer_.now();
   StopRecord now;
-  now.at_stop_packets = now.left_packets = sum.custody_packets;
-  now.at_stop_bytes = now.left_bytes = sum.custody_bytes;
-  write_atomically(options_.stats, statistics(reports, now));
+  now.at_stop_packets = now.left_packets = its.total.custody_packets;
+  now.at_stop_bytes = now.left_bytes = its.total.custody_bytes;
+  write_statistics(its, now);
 }
 
 void Run::attend() {
   monitoring_.join(attendant_);
-  control_.box().on_change([this](const config::BoxConfig& now) { monitoring_.reconfigured(now); });
   attendant_.at_start([this] { control_.start(); });
   attendant_.every(std::chrono::milliseconds(100), "reload", [this] {
     if (!requests_.reload.load()) return;
@@ -223,8 +217,9 @@ int Run::finish(const StopRecord& stop) {
   if (lost > 0)
     spdlog::error("stopped with {} bytes acknowledged to requesters and not delivered: their connections are broken",
                   lost);
-  print_summary(config_, runtime_, workers_, stop);
-  if (!options_.stats.empty()) write_atomically(options_.stats, statistics(workers_.reports(), stop));
+  const expose::Snapshot its = gatherer_.at_end();
+  print_summary(its, stop);
+  write_statistics(its, stop);
   return lost > 0 ? 1 : 0;
 }
 

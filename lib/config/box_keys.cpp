@@ -119,9 +119,10 @@ std::string to_text(const flow::Prefix& prefix) {
 }
 
 flow::Policy policy_of(std::string_view name) {
-  for (const flow::Policy policy : {flow::Policy::off, flow::Policy::window, flow::Policy::full})
-    if (flow::name_of(policy) == name) return policy;
-  throw std::invalid_argument(fmt::format("\"{}\" is no policy: off, window or full", name));
+  for (std::size_t i = 0; i < kPolicies; ++i)
+    if (kPolicyNames[i] == name) return static_cast<Policy>(i);
+  throw std::invalid_argument(
+      fmt::format("\"{}\" is not a policy: use one of {}", name, fmt::join(kPolicyNames, ", ")));
 }
 
 }  // namespace longhaul::config

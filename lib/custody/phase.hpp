@@ -36,18 +36,12 @@
 #include <initializer_list>
 #include <optional>
 
+#include "base/phase.hpp"
+
 namespace longhaul::custody {
 
-/// How far the box answers for a flow.
-enum class Phase : std::uint8_t {
-  unconfirmed,  ///< custody is taken, nothing acknowledged: no real answer has agreed yet
-  confirmed,    ///< custody is taken and acknowledged
-  plain,        ///< new packets pass; packets in custody go on, acknowledged where their MSN is known
-  rejoining,    ///< custody is taken again, but packets before it are not answered and the MSN is not known
-  failed,       ///< acknowledged data was lost: each request is answered by the fatal NAK (design rule 6)
-  ended,        ///< closed or in error at the responder: everything passes
-};
-inline constexpr std::size_t kPhases = static_cast<std::size_t>(Phase::ended) + 1;
+using longhaul::kPhases;
+using longhaul::Phase;
 inline constexpr Phase kFirstPhase = Phase::unconfirmed;
 
 /// The flow's requests are left to the next user of its QPNs.

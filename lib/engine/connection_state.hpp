@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "custody/near_flow.hpp"
 #include "flow/connection.hpp"
@@ -32,8 +31,5 @@ struct ConnectionState {
   std::uint32_t h = 0;                  ///< first PSN that nobody has acknowledged to the requester
   std::uint32_t tail = 0;               ///< first PSN after custody
 };
-
-/// As output and metrics spell it.
-std::string_view name_of(custody::Phase phase);
 
 }  // namespace longhaul::engine

@@ -7,24 +7,6 @@
 
 namespace longhaul::engine {
 
-std::string_view name_of(custody::Phase phase) {
-  switch (phase) {
-    case custody::Phase::unconfirmed:
-      return "unconfirmed";
-    case custody::Phase::confirmed:
-      return "confirmed";
-    case custody::Phase::plain:
-      return "plain";
-    case custody::Phase::rejoining:
-      return "rejoining";
-    case custody::Phase::failed:
-      return "failed";
-    case custody::Phase::ended:
-      return "ended";
-  }
-  return "unknown";
-}
-
 void Engine::Impl::set_bypass(bool on, Time time) {
   now = time;
   if (bypass && !on) {

@@ -22,9 +22,6 @@ using prometheus::MetricType;
 using Label = std::pair<std::string_view, std::string_view>;
 using Labels = std::initializer_list<Label>;
 
-constexpr std::string_view kSideNames[] = {"host", "wan"};
-constexpr std::string_view kSourceNames[] = {"cm", "traffic"};
-
 double number(std::uint64_t value) { return static_cast<double>(value); }
 double flag(bool value) { return value ? 1 : 0; }
 
@@ -68,8 +65,8 @@ void add_identity(Families& out, const Identity& its) {
 }
 
 void add_state(Families& out, const Snapshot& its) {
-  out.gauge("longhaul_bypass", "1: frames pass without a look", flag(its.bypass));
-  out.gauge("longhaul_draining", "1: nothing new is acknowledged", flag(its.draining));
+  out.gauge("longhaul_bypass", "1: frames pass without a look", flag(its.total.bypass));
+  out.gauge("longhaul_draining", "1: nothing new is acknowledged", flag(its.total.draining));
   out.gauge("longhaul_snapshot_age_seconds",
             "age of the values of workers: near 0, but for those of a worker that does not answer",
             in_seconds(its.age));
@@ -90,15 +87,15 @@ struct Column {
 void add_workers(Families& out, const std::vector<WorkerState>& workers) {
   static constexpr Column<WorkerState> kColumns[] = {
       {MetricType::Counter, "longhaul_worker_busy_seconds_total", "time that a worker spent on rounds with frames",
-       [](const WorkerState& w) { return in_seconds(w.busy); }},
+       [](const WorkerState& w) { return in_seconds(w.report.activity.busy); }},
       {MetricType::Counter, "longhaul_worker_run_seconds_total", "time that a worker's loop has run",
-       [](const WorkerState& w) { return in_seconds(w.ran); }},
+       [](const WorkerState& w) { return in_seconds(w.report.activity.ran); }},
       {MetricType::Counter, "longhaul_worker_rounds_total", "rounds of a worker's loop",
-       [](const WorkerState& w) { return number(w.rounds); }},
+       [](const WorkerState& w) { return number(w.report.activity.rounds); }},
       {MetricType::Counter, "longhaul_worker_received_frames_total", "frames that came to a worker's engine",
-       [](const WorkerState& w) { return number(w.received_frames); }},
+       [](const WorkerState& w) { return number(w.report.received_frames()); }},
       {MetricType::Gauge, "longhaul_worker_custody_bytes", "frame bytes in a worker's custody",
-       [](const WorkerState& w) { return number(w.custody_bytes); }},
+       [](const WorkerState& w) { return number(w.report.custody_bytes); }},
   };
   for (const auto& column : kColumns) {
     out.begin(column.type, column.name, column.help);
@@ -106,34 +103,31 @@ void add_workers(Families& out, const std::vector<WorkerState>& workers) {
   }
 }
 
-void add_ports(Families& out, const std::array<PortState, 2>& ports) {
-  struct Count {
-    std::string_view label;
-    std::uint64_t PortState::*value;
-  };
-  const auto add = [&](std::string_view name, std::string_view help, std::string_view label,
-                       std::initializer_list<Count> counts) {
-    out.begin(MetricType::Counter, name, help);
-    for (std::size_t side = 0; side < ports.size(); ++side)
-      for (const Count& count : counts)
-        out.add(number(ports[side].*count.value), {{"port", kSideNames[side]}, {label, count.label}});
-  };
+void add_ports(Families& out, const BySide<PortState>& ports) {
   out.begin(MetricType::Gauge, "longhaul_port_link_up", "1: the port has its link");
-  for (std::size_t side = 0; side < ports.size(); ++side)
-    out.add(flag(ports[side].link_up), {{"port", kSideNames[side]}});
+  for (const Side side : kSides) out.add(flag(ports[side].link_up), {{"port", name_of(side)}});
   out.begin(MetricType::Gauge, "longhaul_port_info", "1, with the device that a port is");
-  for (std::size_t side = 0; side < ports.size(); ++side)
-    out.add(1, {{"port", kSideNames[side]}, {"device", ports[side].device}});
-  add("longhaul_port_frames_total", "frames as the port counts them", "direction",
-      {{"receive", &PortState::received_frames}, {"transmit", &PortState::sent_frames}});
-  add("longhaul_port_bytes_total", "bytes of frames as the port counts them; some NICs include the FCS", "direction",
-      {{"receive", &PortState::received_bytes}, {"transmit", &PortState::sent_bytes}});
-  add("longhaul_port_errors_total", "frames that a port lost, or attempts to receive without a buffer", "kind",
-      {{"missed", &PortState::missed},
-       {"receive", &PortState::receive_errors},
-       {"transmit", &PortState::send_errors},
-       {"no_buffer", &PortState::no_buffer},
-       {"oversize", &PortState::oversize}});
+  for (const Side side : kSides) out.add(1, {{"port", name_of(side)}, {"device", ports[side].device}});
+  struct Shown {
+    PortFamily family;
+    std::string_view name;
+    std::string_view help;
+    std::string_view label;
+  };
+  static constexpr Shown kShown[] = {
+      {PortFamily::frames, "longhaul_port_frames_total", "frames as the port counts them", "direction"},
+      {PortFamily::bytes, "longhaul_port_bytes_total",
+       "bytes of frames as the port counts them; some NICs include the FCS", "direction"},
+      {PortFamily::errors, "longhaul_port_errors_total",
+       "frames that a port lost, or attempts to receive without a buffer", "kind"},
+  };
+  for (const Shown& shown : kShown) {
+    out.begin(MetricType::Counter, shown.name, shown.help);
+    for (const Side side : kSides)
+      for (const PortFigure& figure : kPortFigures)
+        if (figure.family == shown.family)
+          out.add(number(ports[side].stats.*figure.value), {{"port", name_of(side)}, {shown.label, figure.label}});
+  }
 }
 
 void add_counters(Families& out, const Counters& counters) {
@@ -160,8 +154,8 @@ void add_counters(Families& out, const Counters& counters) {
 }
 
 void add_custody(Families& out, const Snapshot& its) {
-  out.gauge("longhaul_custody_bytes", "frame bytes in custody", number(its.custody_bytes));
-  out.gauge("longhaul_custody_packets", "packets in custody", number(its.custody_packets));
+  out.gauge("longhaul_custody_bytes", "frame bytes in custody", number(its.total.custody_bytes));
+  out.gauge("longhaul_custody_packets", "packets in custody", number(its.total.custody_packets));
   out.gauge("longhaul_custody_limit_bytes", "frame bytes that custody may hold",
             number(its.identity.custody_limit_bytes));
   out.gauge("longhaul_custody_flow_limit_bytes", "frame bytes that custody may hold of one flow",
@@ -169,16 +163,17 @@ void add_custody(Families& out, const Snapshot& its) {
   out.gauge("longhaul_wan_rate_bytes_per_second", "wan_rate as configured; 0: it is not",
             number(its.identity.wan_rate_bps) / 8);
   out.gauge("longhaul_wan_pace_bytes_per_second", "rate at which custody leaves for the WAN at most; 0: unlimited",
-            number(its.link.pace_bps) / 8);
+            number(its.total.link.pace_bps) / 8);
   out.gauge("longhaul_wan_estimated_rate_bytes_per_second",
             "frame bytes that the WAN carries, by its answers; 0: it was not full in the last 10 s",
-            number(its.link.rate_bps) / 8);
+            number(its.total.link.rate_bps) / 8);
   out.gauge("longhaul_wan_least_round_trip_seconds", "least round trip of the last 10 to 20 s; 0: unknown",
-            in_seconds(its.link.round_trip));
+            in_seconds(its.total.link.round_trip));
   out.gauge("longhaul_wan_queueing_seconds",
-            "queueing on the WAN: what all answers of a round trip took longer than that", in_seconds(its.link.queued));
+            "queueing on the WAN: what all answers of a round trip took longer than that",
+            in_seconds(its.total.link.queued));
   out.gauge("longhaul_waiting_frames", "frames that came in and have neither left nor been dropped yet",
-            number(its.waiting_frames));
+            number(its.total.waiting_frames));
 }
 
 void add_survey(Families& out, const Snapshot& its) {
@@ -193,10 +188,9 @@ void add_survey(Families& out, const Snapshot& its) {
   for (std::size_t phase = 0; phase < kPhases; ++phase)
     for (std::size_t source = 0; source < kSources; ++source)
       for (std::size_t policy = 0; policy < kPolicies; ++policy)
-        out.add(number(survey.connections[phase][source][policy]),
-                {{"state", engine::name_of(static_cast<custody::Phase>(phase))},
-                 {"source", kSourceNames[source]},
-                 {"policy", flow::name_of(static_cast<flow::Policy>(policy))}});
+        out.add(
+            number(survey.connections[phase][source][policy]),
+            {{"state", kPhaseNames[phase]}, {"source", source_name(source != 0)}, {"policy", kPolicyNames[policy]}});
   out.gauge("longhaul_connections_closing", "connections of which a DREQ has passed or waits for custody",
             number(survey.closing));
   out.gauge("longhaul_connections_untrusted",
@@ -276,13 +270,13 @@ std::vector<MetricFamily> families(const Snapshot& snapshot) {
   add_identity(out, snapshot.identity);
   add_state(out, snapshot);
   add_ports(out, snapshot.ports);
-  add_counters(out, snapshot.counters);
+  add_counters(out, snapshot.total.counters);
   add_custody(out, snapshot);
   out.histogram("longhaul_wan_round_trip_seconds", "from a request's first transmission to its answer",
-                snapshot.wan_rtt, kRoundTripEdges);
+                snapshot.total.wan_rtt, kRoundTripEdges);
   out.histogram("longhaul_pseudo_ack_delay_seconds",
                 "from the receipt of a request to the host port's acceptance of its pseudo-ACK",
-                snapshot.pseudo_ack_delay, kDelayEdges);
+                snapshot.total.pseudo_ack_delay, kDelayEdges);
   add_workers(out, snapshot.workers);
   add_survey(out, snapshot);
   add_pairs(out, snapshot.survey.pairs);

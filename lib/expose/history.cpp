@@ -10,15 +10,14 @@ using Value = std::optional<double>;
 
 double grown(std::uint64_t before, std::uint64_t after) { return static_cast<double>(after - std::min(before, after)); }
 
-template <Side kSide, std::uint64_t PortState::*kBytes>
+template <Side kSide, std::uint64_t PortStats::*kBytes>
 Value bits_per_second(const Snapshot& before, const Snapshot& after, double seconds) {
-  constexpr auto kIndex = static_cast<std::size_t>(kSide);
-  return 8 * grown(before.ports[kIndex].*kBytes, after.ports[kIndex].*kBytes) / seconds;
+  return 8 * grown(before.ports[kSide].stats.*kBytes, after.ports[kSide].stats.*kBytes) / seconds;
 }
 
 template <Counter kCounter>
 Value per_second(const Snapshot& before, const Snapshot& after, double seconds) {
-  return grown(before.counters[kCounter], after.counters[kCounter]) / seconds;
+  return grown(before.total.counters[kCounter], after.total.counters[kCounter]) / seconds;
 }
 
 /// A quantile of what came between the two, in seconds.
@@ -35,33 +34,37 @@ Value quantile_between(const metrics::Histogram& before, const metrics::Histogra
 
 template <int kPercent>
 Value round_trip(const Snapshot& before, const Snapshot& after, double) {
-  return quantile_between(before.wan_rtt, after.wan_rtt, kPercent / 100.0);
+  return quantile_between(before.total.wan_rtt, after.total.wan_rtt, kPercent / 100.0);
 }
 
 /// How busy the busiest worker was, 0 to 1.
 Value busy(const Snapshot& before, const Snapshot& after, double) {
   Value most;
   for (std::size_t i = 0; i < std::min(before.workers.size(), after.workers.size()); ++i) {
-    const double ran = grown(before.workers[i].ran, after.workers[i].ran);
-    if (ran > 0) most = std::max(most.value_or(0), grown(before.workers[i].busy, after.workers[i].busy) / ran);
+    const double ran = grown(before.workers[i].report.activity.ran, after.workers[i].report.activity.ran);
+    if (ran > 0)
+      most = std::max(most.value_or(0),
+                      grown(before.workers[i].report.activity.busy, after.workers[i].report.activity.busy) / ran);
   }
   return most;
 }
 
 std::uint64_t lost(const Snapshot& snapshot) {
-  return snapshot.counters[Counter::failed_bytes] + snapshot.counters[Counter::failed_by_restart_bytes];
+  return snapshot.total.counters[Counter::failed_bytes] + snapshot.total.counters[Counter::failed_by_restart_bytes];
 }
 
 constexpr std::array<Column, kColumns> kTable = {{
-    {"host_receive_bits", bits_per_second<Side::host, &PortState::received_bytes>},
-    {"host_transmit_bits", bits_per_second<Side::host, &PortState::sent_bytes>},
-    {"wan_receive_bits", bits_per_second<Side::wan, &PortState::received_bytes>},
-    {"wan_transmit_bits", bits_per_second<Side::wan, &PortState::sent_bytes>},
+    {"host_receive_bits", bits_per_second<Side::host, &PortStats::ibytes>},
+    {"host_transmit_bits", bits_per_second<Side::host, &PortStats::obytes>},
+    {"wan_receive_bits", bits_per_second<Side::wan, &PortStats::ibytes>},
+    {"wan_transmit_bits", bits_per_second<Side::wan, &PortStats::obytes>},
     {"requests", per_second<Counter::requests>},
     {"pseudo_acks", per_second<Counter::pseudo_acks>},
     {"resends", per_second<Counter::resends>},
     {"custody_bytes",
-     [](const Snapshot&, const Snapshot& after, double) -> Value { return static_cast<double>(after.custody_bytes); }},
+     [](const Snapshot&, const Snapshot& after, double) -> Value {
+       return static_cast<double>(after.total.custody_bytes);
+     }},
     {"unconfirmed_bytes",
      [](const Snapshot&, const Snapshot& after, double) -> Value {
        return static_cast<double>(after.survey.unconfirmed_bytes);

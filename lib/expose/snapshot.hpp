@@ -1,51 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a box shows of itself at one moment: plain values, gathered by a thread that can ask the workers.
+// What a box shows of itself at one moment: plain values, gathered by a thread that can ask the workers. All views are
+// made of it: metrics (families.hpp), the status for `ctl` and for the status page (status.hpp), and the statistics of
+// a run (statistics.hpp).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/port_stats.hpp"
 #include "base/side.hpp"
 #include "base/time.hpp"
-#include "engine/link_state.hpp"
 #include "expose/survey.hpp"
-#include "metrics/counter_set.hpp"
-#include "metrics/histogram.hpp"
+#include "expose/worker_report.hpp"
 
 namespace longhaul::expose {
 
 /// As metrics and JSON show times.
 inline double in_seconds(Duration duration) { return static_cast<double>(duration) / 1e9; }
 
-/// A port's own counts; bytes are frame bytes as the NIC's driver counts them.
 struct PortState {
-  std::string device;
+  std::string device;  ///< what it is: a PCI address, or "net_af_packet0, iface veth0"
   bool link_up = false;
-  std::uint64_t received_frames = 0;
-  std::uint64_t received_bytes = 0;
-  std::uint64_t sent_frames = 0;
-  std::uint64_t sent_bytes = 0;
-  std::uint64_t missed = 0;          ///< frames the NIC dropped: the worker did not fetch them in time
-  std::uint64_t receive_errors = 0;  ///< frames received with an error
-  std::uint64_t send_errors = 0;     ///< frames that could not be sent
-  std::uint64_t no_buffer = 0;       ///< receive attempts without a free buffer
-  std::uint64_t oversize = 0;        ///< frames too large for the port
+  PortStats stats;
 };
 
-/// One worker's own counts.
 struct WorkerState {
-  bool alive = true;  ///< its loop goes round
-  std::uint64_t rounds = 0;
-  Duration ran = 0;
-  Duration busy = 0;  ///< part of `ran`, in rounds with frames
-  std::uint64_t received_frames = 0;
-  std::uint64_t custody_bytes = 0;
+  bool alive = true;    ///< its loop goes round
+  WorkerReport report;  ///< its last one
 };
 
-/// What does not change while the process lives.
+/// What does not change while the process lives, but for a new configuration.
 struct Identity {
   std::string name;     ///< of the box
   std::string version;  ///< of longhaul
@@ -60,27 +47,34 @@ struct Identity {
   std::uint64_t connection_slots = 0;
 };
 
+/// What a box does with new requests.
+enum class State : std::uint8_t {
+  running,   ///< acknowledges by policy
+  draining,  ///< takes nothing new into custody; what is there goes on
+  bypass,    ///< forwards everything untouched
+  stopping,  ///< drains because it was told to stop
+  silent,    ///< a worker stands still
+};
+constexpr std::string_view name_of(State state) {
+  constexpr std::string_view kNames[] = {"running", "draining", "bypass", "stopping", "silent"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
 struct Snapshot {
   Identity identity;
   double time = 0;  ///< when it was taken, seconds since 1970
   /// Time since the oldest values came from their worker: nearly 0 unless a worker is silent, whose last values are
   /// shown.
   Duration age = 0;
+  bool stopping = false;  ///< the process has been told to stop
 
-  Counters counters;  ///< of all workers
-  metrics::Histogram pseudo_ack_delay;
-  metrics::Histogram wan_rtt;
-  std::uint64_t custody_packets = 0;
-  std::uint64_t custody_bytes = 0;
-  std::uint64_t waiting_frames = 0;
-  engine::LinkState link;
-  bool bypass = false;
-  bool draining = false;
-
-  std::array<PortState, 2> ports;  ///< by Side
+  WorkerReport total;  ///< of all workers
   std::vector<WorkerState> workers;
+  BySide<PortState> ports;
   SurveyResult survey;
   Duration survey_age = 0;  ///< since the survey was made; meaningless before the first one
+
+  State state() const;
 };
 
 }  // namespace longhaul::expose

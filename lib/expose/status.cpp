@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "expose/status.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
-
-#include <nlohmann/json.hpp>
+#include <span>
 
 namespace longhaul::expose {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// A plot shows no more than four digits, and ten minutes of values are sent every other second.
 double rounded(double value) {
@@ -31,79 +26,95 @@ Json history_of(const History& history) {
   return out;
 }
 
-Json connections_of(const SurveyResult& survey) {
+Json port_json(Side side, const PortState& port) {
   Json out;
-  for (std::size_t phase = 0; phase < kPhases; ++phase) {
-    std::uint64_t sum = 0;
-    for (const auto& source : survey.connections[phase]) sum = std::accumulate(source.begin(), source.end(), sum);
-    out[std::string(engine::name_of(static_cast<custody::Phase>(phase)))] = sum;
-  }
+  out["port"] = name_of(side);
+  out["device"] = port.device;
+  out["link"] = port.link_up ? "up" : "down";
+  add_port_figures(out, "", port.stats);
+  out["lost_frames"] = port.stats.lost();
   return out;
 }
 
-Json port_of(const char* name, const PortState& port) {
-  return {{"port", name},
-          {"device", port.device},
-          {"link_up", port.link_up},
-          {"received_frames", port.received_frames},
-          {"sent_frames", port.sent_frames},
-          {"lost_frames", port.missed + port.receive_errors + port.send_errors + port.oversize}};
-}
-
-}  // namespace
-
-std::string_view state_of(const Snapshot& snapshot) {
-  if (!std::all_of(snapshot.workers.begin(), snapshot.workers.end(), [](const auto& w) { return w.alive; }))
-    return "silent";
-  if (snapshot.bypass) return "bypass";
-  return snapshot.draining ? "draining" : "running";
-}
-
-Json link_json(std::uint64_t wan_rate_bps, const engine::LinkState& link) {
-  return {{"wan_rate_bps", wan_rate_bps},
+Json link_json(const Snapshot& snapshot) {
+  const engine::LinkState& link = snapshot.total.link;
+  return {{"wan_rate_bps", snapshot.identity.wan_rate_bps},
           {"pace_bps", link.pace_bps},
           {"estimated_rate_bps", link.rate_bps},
           {"least_round_trip_seconds", in_seconds(link.round_trip)},
           {"queued_seconds", in_seconds(link.queued)}};
 }
 
-std::string status_json(const Snapshot& snapshot, const History& history) {
-  const Counters& counters = snapshot.counters;
+Json flows_json(const SurveyResult& survey) {
+  Json out;
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < kPhases; ++i) total += survey.in_phase(static_cast<Phase>(i));
+  out["total"] = total;
+  for (std::size_t i = 0; i < kPhases; ++i) out[std::string(kPhaseNames[i])] = survey.in_phase(static_cast<Phase>(i));
+  return out;
+}
+
+Json counters_of(const Snapshot& snapshot, std::span<const Counter> counters) {
+  Json out;
+  for (const Counter counter : counters)
+    out[std::string(metrics::kCounterInfo[static_cast<std::size_t>(counter)].name)] = snapshot.total.counters[counter];
+  return out;
+}
+
+constexpr Counter kCounted[] = {Counter::frames_host, Counter::bytes_host, Counter::frames_wan,
+                                Counter::bytes_wan,   Counter::requests,   Counter::requests_unlearned,
+                                Counter::pseudo_acks, Counter::resends,    Counter::failed_bytes};
+constexpr Counter kLost[] = {Counter::flows_failed,
+                             Counter::failed_bytes,
+                             Counter::flows_failed_by_restart,
+                             Counter::failed_by_restart_bytes,
+                             Counter::dropped_port_full,
+                             Counter::dropped_ring_full};
+
+Json pair_json(const PairState& pair) {
+  return {{"host", pair.host},
+          {"remote", pair.remote},
+          {"vlan", pair.vlan},
+          {"connections", pair.sums.connections},
+          {"custody_bytes", pair.sums.custody_bytes},
+          {"unconfirmed_bytes", pair.sums.unconfirmed_bytes},
+          {"bytes_per_second", rounded(pair.bytes_per_second)}};
+}
+
+}  // namespace
+
+Json status_json(const Snapshot& snapshot) {
   Json out;
   out["name"] = snapshot.identity.name;
   out["version"] = snapshot.identity.version;
-  out["state"] = state_of(snapshot);
-  out["bypass"] = snapshot.bypass;
-  out["draining"] = snapshot.draining;
+  out["state"] = name_of(snapshot.state());
   out["time"] = snapshot.time;
   out["started"] = snapshot.identity.started;
+  out["uptime_seconds"] = snapshot.time - snapshot.identity.started;
   out["snapshot_age_seconds"] = in_seconds(snapshot.age);
-  out["custody"] = {{"bytes", snapshot.custody_bytes},
-                    {"packets", snapshot.custody_packets},
-                    {"limit_bytes", snapshot.identity.custody_limit_bytes},
-                    {"oldest_seconds", in_seconds(snapshot.survey.oldest)}};
-  out["link"] = link_json(snapshot.identity.wan_rate_bps, snapshot.link);
-  out["unconfirmed_bytes"] = snapshot.survey.unconfirmed_bytes;
-  out["connections"] = connections_of(snapshot.survey);
-  out["connection_slots"] = snapshot.identity.connection_slots;
-  out["flows_failed"] = counters[Counter::flows_failed] + counters[Counter::flows_failed_by_restart];
-  out["lost_bytes"] = counters[Counter::failed_bytes] + counters[Counter::failed_by_restart_bytes];
-  out["pseudo_acks"] = counters[Counter::pseudo_acks];
-  out["resends"] = counters[Counter::resends];
-  out["ports"] = {port_of("host", snapshot.ports[0]), port_of("wan", snapshot.ports[1])};
   out["workers"] = Json::array();
   for (const WorkerState& worker : snapshot.workers)
-    out["workers"].push_back({{"alive", worker.alive}, {"custody_bytes", worker.custody_bytes}});
+    out["workers"].push_back({{"alive", worker.alive}, {"custody_bytes", worker.report.custody_bytes}});
+  out["ports"] = Json::array();
+  for (const Side side : kSides) out["ports"].push_back(port_json(side, snapshot.ports[side]));
+  out["custody"] = {{"packets", snapshot.total.custody_packets},
+                    {"bytes", snapshot.total.custody_bytes},
+                    {"limit_bytes", snapshot.identity.custody_limit_bytes},
+                    {"oldest_seconds", in_seconds(snapshot.survey.oldest)}};
+  out["unconfirmed_bytes"] = snapshot.survey.unconfirmed_bytes;
+  out["link"] = link_json(snapshot);
+  out["flows"] = flows_json(snapshot.survey);
+  out["connection_slots"] = snapshot.identity.connection_slots;
+  out["lost"] = counters_of(snapshot, kLost);
+  out["counted"] = counters_of(snapshot, kCounted);
+  return out;
+}
+
+std::string status_page_json(const Snapshot& snapshot, const History& history) {
+  Json out = status_json(snapshot);
   out["pairs_seen"] = snapshot.survey.pairs_seen;
   out["pairs"] = Json::array();
-  for (const PairState& pair : snapshot.survey.busiest)
-    out["pairs"].push_back({{"host", pair.host},
-                            {"remote", pair.remote},
-                            {"vlan", pair.vlan},
-                            {"connections", pair.sums.connections},
-                            {"custody_bytes", pair.sums.custody_bytes},
-                            {"unconfirmed_bytes", pair.sums.unconfirmed_bytes},
-                            {"bytes_per_second", rounded(pair.bytes_per_second)}});
+  for (const PairState& pair : snapshot.survey.busiest) out["pairs"].push_back(pair_json(pair));
   out["history"] = history_of(history);
   return out.dump();
 }

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the status page shows, for programs: /status.json.
+// How a box is: for `ctl status --json` and DPDK's telemetry, and with the last minutes for the status page.
 #pragma once
 
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "engine/link_state.hpp"
 #include "expose/history.hpp"
+#include "expose/port_report.hpp"
 #include "expose/snapshot.hpp"
 
 namespace longhaul::expose {
 
-/// "running", "draining", "bypass", or "silent": a worker stands still.
-std::string_view state_of(const Snapshot& snapshot);
+/// One object. `counted` has the counters whose rates are of interest, `lost` those that should be zero.
+Json status_json(const Snapshot& snapshot);
 
-/// What the box believes of the long link, beside what is configured: `link` here and in `ctl status --json`.
-nlohmann::ordered_json link_json(std::uint64_t wan_rate_bps, const engine::LinkState& link);
-
-/// One object; its `history` has a list for each column and `time` for all of them.
-std::string status_json(const Snapshot& snapshot, const History& history);
+/// /status.json: status_json() with the busiest pairs of hosts, and `history`: a list for each column and `time` for
+/// all of them.
+std::string status_page_json(const Snapshot& snapshot, const History& history);
 
 }  // namespace longhaul::expose

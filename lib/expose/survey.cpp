@@ -2,6 +2,7 @@
 #include "expose/survey.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace longhaul::expose {
@@ -23,6 +24,23 @@ wire::IpAddress address(const std::array<std::uint8_t, 16>& bytes) {
 
 }  // namespace
 
+void ConnectionSums::add(const engine::ConnectionState& connection) {
+  ++connections[static_cast<std::size_t>(connection.phase)][connection.from_traffic ? 1 : 0]
+               [static_cast<std::size_t>(connection.policy)];
+  closing += connection.closing ? 1 : 0;
+  untrusted += connection.trusted ? 0 : 1;
+  unconfirmed_bytes += connection.unconfirmed_bytes;
+  failed_bytes += connection.lost_bytes;
+  oldest = std::max(oldest, connection.oldest);
+}
+
+std::uint64_t ConnectionSums::in_phase(Phase phase) const {
+  std::uint64_t sum = 0;
+  for (const auto& source : connections[static_cast<std::size_t>(phase)])
+    sum = std::accumulate(source.begin(), source.end(), sum);
+  return sum;
+}
+
 void Survey::begin(Time now) {
   now_ = now;
   ++survey_;
@@ -37,13 +55,7 @@ void Survey::begin(Time now) {
 
 void Survey::add(std::span<const engine::ConnectionState> connections) {
   for (const engine::ConnectionState& connection : connections) {
-    ++next_.connections[static_cast<std::size_t>(connection.phase)][connection.from_traffic ? 1 : 0]
-                       [static_cast<std::size_t>(connection.policy)];
-    next_.closing += connection.closing ? 1 : 0;
-    next_.untrusted += connection.trusted ? 0 : 1;
-    next_.unconfirmed_bytes += connection.unconfirmed_bytes;
-    next_.failed_bytes += connection.lost_bytes;
-    next_.oldest = std::max(next_.oldest, connection.oldest);
+    next_.add(connection);
 
     const flow::ConnectionInfo& info = connection.info;
     Pair& pair = pairs_[{info.end(Side::host).ip.bytes, info.end(Side::wan).ip.bytes, info.vlan.value}];

@@ -8,18 +8,20 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/phase.hpp"
+#include "base/policy.hpp"
 #include "base/time.hpp"
 #include "engine/connection_state.hpp"
-#include "flow/policy.hpp"
 
 namespace longhaul::expose {
 
-using custody::kPhases;
-inline constexpr std::size_t kPolicies = static_cast<std::size_t>(flow::Policy::full) + 1;
-inline constexpr std::size_t kSources = 2;  ///< learned from RDMA-CM (0) or traffic (1)
+inline constexpr std::size_t kSources = 2;
+/// What announced a connection, as metrics and flows show it: RDMA-CM (0) or its traffic (1).
+constexpr std::string_view source_name(bool from_traffic) { return from_traffic ? "traffic" : "cm"; }
 
 /// Sums over connections. Bytes are frame bytes.
 struct PairSums {
@@ -38,8 +40,8 @@ struct PairState {
   double bytes_per_second = 0;    ///< taken into custody between the last two surveys
 };
 
-struct SurveyResult {
-  bool made = false;  ///< false: there was no survey yet
+/// All connections, summed up.
+struct ConnectionSums {
   /// Connections by Phase, source and Policy.
   std::array<std::array<std::array<std::uint64_t, kPolicies>, kSources>, kPhases> connections{};
   std::uint64_t closing = 0;
@@ -47,9 +49,16 @@ struct SurveyResult {
   std::uint64_t unconfirmed_bytes = 0;  ///< acknowledged to requesters, not answered by responders
   std::uint64_t failed_bytes = 0;       ///< acknowledged and lost, of failed connections that are still there
   Duration oldest = 0;                  ///< the longest that custody of a connection has made no progress
-  std::vector<PairState> pairs;         ///< those with series, and last "other" if there is a limit above 0
-  std::vector<PairState> busiest;       ///< at most kBusiest of all pairs, most bytes per second first
-  std::uint64_t pairs_seen = 0;         ///< pairs with connections
+
+  void add(const engine::ConnectionState& connection);
+  std::uint64_t in_phase(Phase phase) const;
+};
+
+struct SurveyResult : ConnectionSums {
+  bool made = false;               ///< false: there was no survey yet
+  std::vector<PairState> pairs;    ///< those with series, and last "other" if there is a limit above 0
+  std::vector<PairState> busiest;  ///< at most kBusiest of all pairs, most bytes per second first
+  std::uint64_t pairs_seen = 0;    ///< pairs with connections
 };
 
 /// Keeps counting from survey to survey, so that bytes add up although connections come and go. Memory is bounded by

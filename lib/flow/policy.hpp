@@ -6,21 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/policy.hpp"
 #include "wire/frame.hpp"
 
 namespace longhaul::flow {
 
-enum class Policy : std::uint8_t {
-  off,     ///< learn and count only
-  window,  ///< acknowledge within messages, never their ends: completions stay end-to-end true
-  full,    ///< acknowledge everything in custody
-};
-
-/// As the configuration spells it.
-constexpr std::string_view name_of(Policy policy) {
-  constexpr std::string_view kNames[] = {"off", "window", "full"};
-  return kNames[static_cast<std::size_t>(policy)];
-}
+using longhaul::name_of;
+using longhaul::Policy;
 
 /// An address prefix; IPv4 prefixes are held as ::ffff:0:0/96 plus their length.
 struct Prefix {

@@ -13,7 +13,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "app/box/box_report.hpp"
 #include "wire/icrc.hpp"
 
 namespace longhaul::bench {
@@ -106,12 +105,11 @@ void ScrapedBoxDevice::scrape() {
 }
 
 void ScrapedBoxDevice::report() {
-  const auto report = std::make_shared<app::BoxReport>();
+  const auto report = std::make_shared<expose::WorkerReport>();
   const auto deadline = soon();
   orders().wait(orders().post(
                     [report](app::WorkerAccess& access) {
-                      *report = app::BoxReport(access.worker, access.activity);
-                      report->waiting_frames = report->not_gone();
+                      *report = expose::WorkerReport(access.worker, access.activity);
                       return true;
                     },
                     deadline),

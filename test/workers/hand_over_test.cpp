@@ -13,6 +13,7 @@
 #include <memory>
 #include <thread>
 
+#include "app/box/gatherer.hpp"
 #include "app/box/workers.hpp"
 #include "drivers/eal.hpp"
 #include "loaded_hosts.hpp"
@@ -113,11 +114,13 @@ TEST_CASE("two workers under load: all comes out in order, the sums are right, c
   std::exception_ptr failure;
   std::uint64_t reports = 0, last = 0;
   bool grows = true;
+  app::Gatherer gatherer(
+      *box.workers, requests, {}, [](Side) { return expose::PortState{}; }, 0);
   const auto ask = [&] {
-    const std::vector<app::BoxReport> parts = box.workers->ask_reports();
+    const expose::Snapshot now = gatherer.now();
     ++reports;
-    const std::uint64_t pseudo_acks = app::total(parts).counters[Counter::pseudo_acks];
-    grows = grows && parts.size() == kWorkers && pseudo_acks >= last;
+    const std::uint64_t pseudo_acks = now.total.counters[Counter::pseudo_acks];
+    grows = grows && now.workers.size() == kWorkers && pseudo_acks >= last;
     last = pseudo_acks;
   };
   std::thread peer([&] {
@@ -136,9 +139,9 @@ TEST_CASE("two workers under load: all comes out in order, the sums are right, c
   CHECK(stop.left_packets == 0);
   CHECK(reports > 0);
   CHECK(grows);
-  const std::vector<app::BoxReport> parts = box.workers->reports();
+  const std::vector<expose::WorkerReport> parts = box.workers->reports();
   REQUIRE(parts.size() == kWorkers);
-  const app::BoxReport all = app::total(parts);
+  const expose::WorkerReport all = gatherer.at_end().total;
   const Counters& counters = all.counters;
   const std::uint64_t received = counters[Counter::frames_host] + counters[Counter::frames_wan];
   CHECK(all.custody_packets == 0);
@@ -151,12 +154,12 @@ TEST_CASE("two workers under load: all comes out in order, the sums are right, c
   CHECK(counters[Counter::connections_learned] == load.connections.size());
   CHECK(counters[Counter::connections_closed] == load.connections.size());
   CHECK(counters[Counter::icrc_bad] == 0);
-  for (const app::BoxReport& part : parts) CHECK(part.counters[Counter::pseudo_acks] > 0);
+  for (const expose::WorkerReport& part : parts) CHECK(part.counters[Counter::pseudo_acks] > 0);
   if (spread) {
     // Each home gave half of its connections to the other worker.
     CHECK(counters[Counter::connections_spread] == load.connections.size() / 2);
     CHECK(counters[Counter::cm_requests_shown] == load.connections.size() / 2);
-    for (const app::BoxReport& part : parts) {
+    for (const expose::WorkerReport& part : parts) {
       CHECK(part.counters[Counter::handed_over] > 0);
       CHECK(part.counters[Counter::connections_learned] == load.connections.size() / 2);
     }
@@ -234,7 +237,7 @@ TEST_CASE("what an earlier process owed is found by the worker that has its slot
   REQUIRE(answers.size() == all.size());
   for (const Seen& answer : answers) CHECK(answer.syndrome == 0x63);  // the fatal NAK
   const auto parts = box.workers->reports();
-  for (const app::BoxReport& part : parts) {
+  for (const expose::WorkerReport& part : parts) {
     CHECK(part.counters[Counter::flows_failed_by_restart] == 1);
     CHECK(part.counters[Counter::fatal_naks] == 1);
   }

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "app/box/box_report.hpp"
 #include "app/box/orders.hpp"
 #include "drivers/eal.hpp"
+#include "expose/worker_report.hpp"
 #include "test/bench/inline_box.hpp"
 #include "test/bench/trial.hpp"
 
@@ -39,10 +39,9 @@ void carry_out(app::Orders& orders, app::WorkerAccess& access, app::Order order)
 }
 
 void ask_for_counters(app::Orders& orders, app::WorkerAccess& access) {
-  const auto report = std::make_shared<app::BoxReport>();
+  const auto report = std::make_shared<expose::WorkerReport>();
   carry_out(orders, access, [report](app::WorkerAccess& its) {
-    *report = app::BoxReport(its.worker, its.activity);
-    report->waiting_frames = report->not_gone();
+    *report = expose::WorkerReport(its.worker, its.activity);
     return true;
   });
 }

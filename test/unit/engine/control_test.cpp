@@ -296,7 +296,7 @@ TEST_CASE("a connection is described as it stands", "[engine][control]") {
   CHECK(state.info.end(Side::host).qpn == pair.a_qpn);
   CHECK(state.info.end(Side::wan).ip == wire::IpAddress::parse(pair.b_ip));
   CHECK(state.phase == custody::Phase::confirmed);
-  CHECK(engine::name_of(state.phase) == "confirmed");
+  CHECK(name_of(state.phase) == "confirmed");
   CHECK_FALSE(state.from_traffic);
   CHECK_FALSE(state.closing);
   CHECK(state.custody_packets == 2);

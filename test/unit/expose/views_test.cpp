@@ -88,14 +88,14 @@ TEST_CASE("every counter has one place, under a name that Prometheus likes") {
 
 TEST_CASE("each counter and each result of parsing is shown with its value") {
   Snapshot snapshot;
-  for (std::size_t i = 0; i < metrics::kCounterCount; ++i) snapshot.counters.events[i] = 1000000 + i;
-  snapshot.counters[Counter::connections_learned] = 50;
-  snapshot.counters[Counter::connections_from_traffic] = 20;
-  snapshot.counters[Counter::read_stall_ns] = 2'500'000'000;
-  snapshot.counters[Counter::paused_ns] = 3'500'000'000;
-  for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) snapshot.counters.parsed[i] = 7000 + i;
+  for (std::size_t i = 0; i < metrics::kCounterCount; ++i) snapshot.total.counters.events[i] = 1000000 + i;
+  snapshot.total.counters[Counter::connections_learned] = 50;
+  snapshot.total.counters[Counter::connections_from_traffic] = 20;
+  snapshot.total.counters[Counter::read_stall_ns] = 2'500'000'000;
+  snapshot.total.counters[Counter::paused_ns] = 3'500'000'000;
+  for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) snapshot.total.counters.parsed[i] = 7000 + i;
   const auto shown = series(snapshot);
-  const auto counted = [&](Counter counter) { return static_cast<double>(snapshot.counters[counter]); };
+  const auto counted = [&](Counter counter) { return static_cast<double>(snapshot.total.counters[counter]); };
   CHECK(shown.at("longhaul_received_frames_total{port=\"wan\"}") == counted(Counter::frames_wan));
   CHECK(shown.at("longhaul_absorbed_frames_total{reason=\"rnr_nak\"}") == counted(Counter::absorbed_rnr_naks));
   CHECK(shown.at("longhaul_connections_learned_total{source=\"cm\"}") == 30);
@@ -109,7 +109,7 @@ TEST_CASE("each counter and each result of parsing is shown with its value") {
     CAPTURE(metrics::kCounterInfo[i].name);
     const auto counter = static_cast<Counter>(i);
     if (counter != Counter::connections_learned && counter != Counter::read_stall_ns && counter != Counter::paused_ns)
-      CHECK(values.count(static_cast<double>(snapshot.counters.events[i])) == 1);
+      CHECK(values.count(static_cast<double>(snapshot.total.counters.events[i])) == 1);
   }
   for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) CHECK(values.count(7000 + static_cast<double>(i)) == 1);
 }
@@ -234,16 +234,16 @@ TEST_CASE("the history has rates of each interval, as many as it keeps, and says
   snapshot.workers.resize(2);
   for (int i = 0; i < 6; ++i) {
     snapshot.time = 1000 + i;
-    snapshot.ports[0].received_bytes += 125;
-    snapshot.counters[Counter::pseudo_acks] += 10;
-    snapshot.workers[1].ran += seconds(2);
-    snapshot.workers[1].busy += seconds(1);
-    snapshot.custody_bytes = static_cast<std::uint64_t>(i);
-    if (i == 4) snapshot.wan_rtt.record(milliseconds(10), 100);
+    snapshot.ports[Side::host].stats.ibytes += 125;
+    snapshot.total.counters[Counter::pseudo_acks] += 10;
+    snapshot.workers[1].report.activity.ran += seconds(2);
+    snapshot.workers[1].report.activity.busy += seconds(1);
+    snapshot.total.custody_bytes = static_cast<std::uint64_t>(i);
+    if (i == 4) snapshot.total.wan_rtt.record(milliseconds(10), 100);
     history.add(snapshot, seconds(100 + 2 * static_cast<std::uint64_t>(i)));
   }
   REQUIRE(history.samples().size() == 3);
-  const auto json = nlohmann::json::parse(status_json(snapshot, history));
+  const auto json = nlohmann::json::parse(status_page_json(snapshot, history));
   const auto& columns = json.at("history");
   CHECK(columns.at("time") == std::vector<double>{1003, 1004, 1005});
   CHECK(columns.at("host_receive_bits") == std::vector<double>{500, 500, 500});
@@ -258,13 +258,15 @@ TEST_CASE("the history has rates of each interval, as many as it keeps, and says
 TEST_CASE("the state says what is most urgent") {
   Snapshot snapshot;
   snapshot.workers.resize(2);
-  CHECK(state_of(snapshot) == "running");
-  snapshot.draining = true;
-  CHECK(state_of(snapshot) == "draining");
-  snapshot.bypass = true;
-  CHECK(state_of(snapshot) == "bypass");
+  CHECK(snapshot.state() == State::running);
+  snapshot.total.draining = true;
+  CHECK(snapshot.state() == State::draining);
+  snapshot.total.bypass = true;
+  CHECK(snapshot.state() == State::bypass);
+  snapshot.stopping = true;
+  CHECK(snapshot.state() == State::stopping);
   snapshot.workers[1].alive = false;
-  CHECK(state_of(snapshot) == "silent");
+  CHECK(snapshot.state() == State::silent);
 }
 
 TEST_CASE("docs/operate/metrics.md is what `longhaul metrics` prints") {

@@ -59,7 +59,7 @@ TEST_CASE("a box on memory ports passes what it does not understand, carries out
     // An order that never ends is taken back, and the next one gets its turn.
     const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
     CHECK_THROWS_AS(orders.wait(orders.post([](WorkerAccess&) { return false; }, soon), soon), WorkerSilent);
-    Activity activity;
+    expose::Activity activity;
     orders.wait(orders.post(
                     [&activity](WorkerAccess& access) {
                       activity = access.activity;

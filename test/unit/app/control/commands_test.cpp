@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "app/box/shown_identity.hpp"
 #include "app/control/box_control.hpp"
 #include "app/control/commands.hpp"
 #include "app/ctl/render.hpp"
@@ -38,6 +39,14 @@ class Recorded final : public Reply {
   std::vector<Json> lines;
 };
 
+expose::PortState port(Side side) {
+  expose::PortState out;
+  out.device = side == Side::host ? "host's" : "wan's";
+  out.link_up = side == Side::host;
+  out.stats.imissed = side == Side::host ? 7 : 0;
+  return out;
+}
+
 class LiveBox {
  public:
   LiveBox() {
@@ -60,8 +69,9 @@ class LiveBox {
     options.sleep_when_idle = true;
     workers_ =
         std::make_unique<Workers>(options, std::vector<WorkerPorts>{{*host_box_, *wan_box_, pools_, -1}}, clock_);
-    box_ = std::make_unique<BoxControl>(*workers_, config, file(), requests_);
-    commands_ = std::make_unique<Commands>(*box_, [] { return Json::array(); });
+    gatherer_ = std::make_unique<Gatherer>(*workers_, requests_, identity_of(config, "1.2.3"), port, 0);
+    box_ = std::make_unique<BoxControl>(*workers_, *gatherer_, config, file(), requests_);
+    commands_ = std::make_unique<Commands>(*box_);
     thread_ = std::thread([this] { workers_->run(requests_); });
   }
 
@@ -72,6 +82,7 @@ class LiveBox {
     take(*wan_);
     commands_.reset();
     box_.reset();
+    gatherer_.reset();
     workers_.reset();
     host_box_.reset();
     wan_box_.reset();
@@ -137,6 +148,7 @@ class LiveBox {
   std::unique_ptr<drivers::MemoryPort> host_, host_box_, wan_, wan_box_;
   Requests requests_;
   std::unique_ptr<Workers> workers_;
+  std::unique_ptr<Gatherer> gatherer_;
   std::unique_ptr<BoxControl> box_;
   std::unique_ptr<Commands> commands_;
   std::thread thread_;
@@ -159,7 +171,7 @@ std::size_t matched(LiveBox& box, Json query) {
 }
 
 /// Waits until flows() asks the workers again.
-void let_age() { std::this_thread::sleep_for(BoxControl::kFreshness); }
+void let_age() { std::this_thread::sleep_for(Gatherer::kFlowsReused); }
 
 }  // namespace
 
@@ -182,7 +194,9 @@ TEST_CASE("status and flows tell what custody holds and of whom", "[control]") {
   CHECK(status["flows"]["total"] == 2);
   CHECK(status["flows"]["confirmed"] == 1);
   CHECK(status["rates"]["over_seconds"].get<double>() > 0);
-  CHECK_THAT(status_text(status), Catch::Contains("near: running") && Catch::Contains("2, 1 confirmed"));
+  CHECK_THAT(status_text(status), Catch::Contains("near: running") && Catch::Contains("longhaul 1.2.3") &&
+                                      Catch::Contains("host port    link up") && Catch::Contains("imissed 7") &&
+                                      Catch::Contains("wan port     link down") && Catch::Contains("confirmed"));
 
   CHECK(matched(box, {}) == 2);
   CHECK(matched(box, {{"host", "10.7.0.0/16"}}) == 1);
@@ -236,7 +250,7 @@ TEST_CASE("policies change at run time, and say how many connections that is abo
   CHECK_THAT(policy_text(reply["policy"]), Catch::Contains("10.7.0.0/16"));
   CHECK_THROWS_AS(box.tell({{"command", "policy set"}, {"prefix", "10.0.0.0/40"}, {"policy", "off"}}), CommandError);
   CHECK_THROWS_WITH(box.tell({{"command", "policy default"}, {"policy", "some"}}),
-                    Catch::Contains("off, window or full"));
+                    Catch::Contains("off, window, full"));
 }
 
 TEST_CASE("a drain waits until custody is empty, and for so long only as it may", "[control]") {
@@ -286,7 +300,7 @@ TEST_CASE("resume ends a drain that somebody else waits for", "[control]") {
       why = error.what();
     }
   });
-  while (box.box().mode() != Mode::draining) std::this_thread::yield();
+  while (box.box().mode() != State::draining) std::this_thread::yield();
   box.tell("resume");
   waits.join();
   CHECK_THAT(why, Catch::Contains("ended by another command: the box is running"));
@@ -299,7 +313,7 @@ TEST_CASE("bypass drains first; --now fails who has custody, and says how much t
   const Bytes held = pair.write(101);
   box.from_host(held);
   CHECK_THROWS_AS(box.tell({{"command", "bypass on"}, {"timeout_ms", 1}}), CommandError);
-  CHECK(box.box().mode() == Mode::draining);
+  CHECK(box.box().mode() == State::draining);
   const Json now = box.tell({{"command", "bypass on"}, {"now", true}});
   CHECK(now["connections_forgotten"] == 1);
   CHECK(now["flows_failed"] == 1);

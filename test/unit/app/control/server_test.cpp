@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -265,12 +266,13 @@ TEST_CASE("what a handler throws is the last line, with the exit code that belon
 }
 
 TEST_CASE("arguments are of their type, in their range, and none is unknown", "[control]") {
+  constexpr std::array<std::string_view, 2> kChoices = {"a", "b"};
   Arguments arguments({{"command", "c"}, {"text", "t"}, {"number", 7}, {"flag", true}, {"kind", "b"}});
   CHECK(arguments.command() == "c");
   CHECK(arguments.text("text") == "t");
   CHECK_FALSE(arguments.text("absent").has_value());
   CHECK(arguments.number("number", 0, 7) == 7);
-  CHECK(arguments.choice("kind", {"a", "b"}) == "b");
+  CHECK(arguments.choice("kind", kChoices) == "b");
   CHECK_THROWS_WITH(arguments.must_be_empty(), "c: knows no \"flag\"");
   CHECK(arguments.flag("flag"));
   CHECK_NOTHROW(arguments.must_be_empty());
@@ -279,7 +281,7 @@ TEST_CASE("arguments are of their type, in their range, and none is unknown", "[
   CHECK_THROWS_AS(wrong(-1).number("a", 0, 7), CommandError);
   CHECK_THROWS_AS(wrong(1.5).number("a", 0, 7), CommandError);
   CHECK_THROWS_AS(wrong("1").number("a", 0, 7), CommandError);
-  CHECK_THROWS_WITH(wrong("z").choice("a", {"x", "y"}), "c: a: expected one of x, y, got \"z\"");
+  CHECK_THROWS_WITH(wrong("z").choice("a", kChoices), "c: a: expected one of a, b, got \"z\"");
   CHECK_THROWS_AS(wrong(1).text("a"), CommandError);
   CHECK_THROWS_AS(wrong("true").flag("a"), CommandError);
   CHECK_THROWS_WITH(wrong(1).required_text("b"), "c: needs b");

@@ -9,14 +9,20 @@
 #include <mutex>
 #include <vector>
 
+#include "app/box/connection_walk.hpp"
 #include "app/box/workers.hpp"
+#include "app/process/stop_signals.hpp"
 #include "expose/snapshot.hpp"
 #include "expose/survey.hpp"
 
 namespace longhaul::app {
 
-/// Several threads may use it at once. A worker that does not answer costs a moment once in kAskAgain. Its last answer
-/// is used instead.
+struct Flow {
+  unsigned worker = 0;
+  engine::ConnectionState state;
+};
+
+/// Several threads may use it at once.
 class Gatherer {
  public:
   using Clock = std::chrono::steady_clock;
@@ -30,15 +36,29 @@ class Gatherer {
   /// The largest share of a worker's time that surveys may take.
   static constexpr double kSurveyShare = 0.003;
   static constexpr std::chrono::milliseconds kSurveyPeriod{1000};
-  /// How long frames may have to wait for one portion of a survey.
-  static constexpr std::chrono::microseconds kPortion{30};
 
-  /// `workers` must outlive it. Any thread may call `ports`. `pair_limit`: see expose::Survey.
-  Gatherer(Workers& workers, expose::Identity identity, Ports ports, std::size_t pair_limit);
+  /// `workers` and `requests` must outlive it. Any thread may call `ports`. `pair_limit`: see expose::Survey.
+  Gatherer(Workers& workers, const Requests& requests, expose::Identity identity, Ports ports, std::size_t pair_limit);
 
+  /// For those who look again and again. A worker that does not answer costs a moment once in kAskAgain. Its last
+  /// answer is used instead.
   std::shared_ptr<const expose::Snapshot> snapshot();
+  /// For somebody who asks once: all values come from the workers now, sums over connections from flows(). Throws
+  /// WorkerSilent if a worker does not answer.
+  expose::Snapshot now();
+  /// Call when the workers have ended.
+  expose::Snapshot at_end() const;
+
   /// Holds from now on. `started` keeps its value.
   void identify(expose::Identity identity);
+
+  using Flows = std::shared_ptr<const std::vector<Flow>>;
+  /// The flows of all workers, at most kFlowsReused old. Clients that ask at the same time share one answer. Throws
+  /// WorkerSilent.
+  Flows flows();
+  static constexpr std::chrono::milliseconds kFlowsReused{200};
+  /// The flows were changed: the next flows() asks again.
+  void flows_changed();
 
   /// Looks at all connections, unless it is too early for the workers' sake. One thread at a time. Throws WorkerSilent
   /// if a worker does not answer; then the last survey stands.
@@ -46,20 +66,20 @@ class Gatherer {
 
  private:
   struct Known {
-    BoxReport report;      ///< the last one
-    Clock::time_point at;  ///< when it came
+    expose::WorkerReport report;  ///< the last one
+    Clock::time_point at;         ///< when it came
     bool alive = true;
     std::uint64_t rounds = 0;     ///< at the last question
     Clock::time_point ask_again;  ///< while it is silent
   };
   void ask(unsigned worker, Clock::time_point deadline);
-  std::shared_ptr<const expose::Snapshot> put_together() const;
-  Duration survey_worker(unsigned worker);
+  expose::Snapshot put_together() const;
 
   Workers& workers_;
+  const Requests& requests_;
   const Ports ports_;
 
-  std::mutex mutex_;  ///< guards the members below
+  mutable std::mutex mutex_;  ///< guards the members below
   expose::Identity identity_;
   std::vector<Known> known_;
   std::shared_ptr<const expose::Snapshot> last_;
@@ -67,9 +87,14 @@ class Gatherer {
   expose::SurveyResult surveyed_;
   Clock::time_point surveyed_at_;
 
+  std::mutex flows_mutex_;  ///< guards the members below
+  ConnectionWalk flows_walk_;
+  Flows flows_;
+  Clock::time_point flows_at_;
+
   // Only for the thread that surveys.
+  ConnectionWalk survey_walk_;
   expose::Survey survey_;
-  std::uint32_t portion_slots_ = 256;
   Clock::time_point survey_due_;
 };
 

@@ -9,7 +9,7 @@
 #include <future>
 #include <thread>
 
-#include "app/monitor/gatherer.hpp"
+#include "app/box/gatherer.hpp"
 #include "drivers/memory_port.hpp"
 #include "support/mbufs.hpp"
 
@@ -68,17 +68,17 @@ std::shared_ptr<const expose::Snapshot> fresh(Gatherer& gatherer) {
 
 TEST_CASE("a snapshot has what the workers have counted, and a survey all connections") {
   RunningBox box;
-  Gatherer gatherer(*box.workers, {}, no_port, 10);
+  Gatherer gatherer(*box.workers, box.requests, {}, no_port, 10);
   gatherer.survey();
   const auto snapshot = fresh(gatherer);
   REQUIRE(snapshot->workers.size() == 1);
   CHECK(snapshot->workers[0].alive);
-  CHECK(snapshot->workers[0].rounds > 0);
+  CHECK(snapshot->workers[0].report.activity.rounds > 0);
   CHECK(snapshot->survey.made);
   CHECK(snapshot->survey.pairs_seen == 0);
-  CHECK_FALSE(snapshot->draining);
-  const std::uint64_t rounds = snapshot->workers[0].rounds;
-  CHECK(fresh(gatherer)->workers[0].rounds > rounds);
+  CHECK(snapshot->state() == expose::State::running);
+  const std::uint64_t rounds = snapshot->workers[0].report.activity.rounds;
+  CHECK(fresh(gatherer)->workers[0].report.activity.rounds > rounds);
 
   expose::Identity changed;
   changed.name = "another";
@@ -88,8 +88,8 @@ TEST_CASE("a snapshot has what the workers have counted, and a survey all connec
 
 TEST_CASE("a worker that stands still is said to, its last values stay, and it comes back") {
   RunningBox box;
-  Gatherer gatherer(*box.workers, {}, no_port, 10);
-  const std::uint64_t rounds = fresh(gatherer)->workers[0].rounds;
+  Gatherer gatherer(*box.workers, box.requests, {}, no_port, 10);
+  const std::uint64_t rounds = fresh(gatherer)->workers[0].report.activity.rounds;
 
   const auto go_on = std::make_shared<std::atomic<bool>>(false);
   std::thread stopper([&] {
@@ -105,7 +105,7 @@ TEST_CASE("a worker that stands still is said to, its last values stay, and it c
   stopper.join();
   const auto silent = fresh(gatherer);
   CHECK_FALSE(silent->workers[0].alive);
-  CHECK(silent->workers[0].rounds >= rounds);
+  CHECK(silent->workers[0].report.activity.rounds >= rounds);
   CHECK(silent->age > 0);
   CHECK_THROWS_AS(gatherer.survey(), WorkerSilent);
   // Many clients that ask meanwhile all get an answer.
@@ -117,6 +117,7 @@ TEST_CASE("a worker that stands still is said to, its last values stay, and it c
   std::shared_ptr<const expose::Snapshot> again;
   do {
     again = fresh(gatherer);
-  } while (!again->workers[0].alive || again->workers[0].rounds <= silent->workers[0].rounds);
-  CHECK(again->workers[0].rounds > silent->workers[0].rounds);
+  } while (!again->workers[0].alive ||
+           again->workers[0].report.activity.rounds <= silent->workers[0].report.activity.rounds);
+  CHECK(again->workers[0].report.activity.rounds > silent->workers[0].report.activity.rounds);
 }
