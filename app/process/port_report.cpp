@@ -16,7 +16,7 @@ void add_port(Json& out, const std::string& label, const drivers::PortStats& sta
 std::string port_table(const std::string& label, const drivers::PortStats& stats) {
   std::string out;
   for (const auto& [name, value] : stats.named()) {
-    if (value != 0) out += report_line(fmt::format("port_{}_{}", label, name), value, "as the port counts");
+    if (value != 0) out += report_line(fmt::format("port_{}_{}", label, name), value, "counted by the port");
   }
   return out;
 }
