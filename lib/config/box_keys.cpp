@@ -121,7 +121,7 @@ std::string to_text(const flow::Prefix& prefix) {
 flow::Policy policy_of(std::string_view name) {
   for (const flow::Policy policy : {flow::Policy::off, flow::Policy::window, flow::Policy::full})
     if (flow::name_of(policy) == name) return policy;
-  throw std::invalid_argument(fmt::format("\"{}\" is no policy: off, window or full", name));
+  throw std::invalid_argument(fmt::format("\"{}\" is not a policy: expected off, window or full", name));
 }
 
 }  // namespace longhaul::config
