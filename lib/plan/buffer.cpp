@@ -124,13 +124,13 @@ std::string configuration(const BufferQuestion& question, const Custody& custody
   std::string out = "# SPDX-License-Identifier: BSD-3-Clause\n";
   out += fmt::format("# Calculated by `{}`.\n", made_by);
   out +=
-      "# The ports are examples: yours are listed by `dpdk-devbind.py --status-dev net`. What it takes: longhaul run "
-      "--check.\n";
+      "# The ports are examples; `dpdk-devbind.py --status-dev net` lists yours. `longhaul run --check` shows the "
+      "memory.\n";
   out += "name: box\nports:\n  host: {pci: \"0000:01:00.0\"}\n  wan: {pci: \"0000:01:00.1\"}\n";
   out += fmt::format("mtu: {:<16} # path MTU {} and its headers must pass\n", question.mtu, question.path_mtu);
   out += fmt::format("wan_rate: {}\n", exact_rate(question.link.rate_bps));
   out += "custody:\n";
-  out += fmt::format("  round_trip: {:<9} # a packet stays so long: {} on the path{}\n", exact(custody.time),
+  out += fmt::format("  round_trip: {:<9} # how long a packet stays: {} on the path{}\n", exact(custody.time),
                      time_text(seconds_of(question.link.round_trip)),
                      custody.repairs > 0 || custody.after_outage > 0 ? ", and the time of repairs" : "");
   out += fmt::format("  rate: {}\n", exact_rate(question.link.rate_bps));
