@@ -89,14 +89,14 @@ void add_json(CLI::App* command, const Given& options) {
 // ---- what is asked ----------------------------------------------------------------------------
 
 void add_status(CLI::App& to, const Given& options, int& exit_code) {
-  add_json(
-      add(to, "status", "state, ports, custody, flows by state, losses, and rates since the last status", exit_code,
-          [options] {
-            const Json status = ask(options->at(), {{"command", "status"}});
-            options->json ? print_json(status) : print(status_text(status));
-          }),
-      options);
-  add(to, "counters", "all counters by name, as JSON", exit_code, [options] {
+  add_json(add(to, "status", "show state, ports, custody, flows by state, losses, and rates since the last status",
+               exit_code,
+               [options] {
+                 const Json status = ask(options->at(), {{"command", "status"}});
+                 options->json ? print_json(status) : print(status_text(status));
+               }),
+           options);
+  add(to, "counters", "show all counters by name, as JSON", exit_code, [options] {
     print_json(ask(options->at(), {{"command", "counters"}}));
   });
 }
@@ -177,7 +177,7 @@ void add_flows(CLI::App& to, const Given& options, int& exit_code) {
 
 void add_flow(CLI::App& to, const Given& options, int& exit_code) {
   auto id = std::make_shared<std::uint64_t>();
-  CLI::App* command = add(to, "flow", "everything the box knows about one connection", exit_code, [options, id] {
+  CLI::App* command = add(to, "flow", "show everything the box knows about one connection", exit_code, [options, id] {
     const Json flow = ask(options->at(), {{"command", "flow"}, {"id", *id}}).at("flow");
     options->json ? print_json(flow) : print(flow_text(flow));
   });
@@ -222,9 +222,11 @@ void add_policy(CLI::App& to, const Given& options, int& exit_code) {
   CLI::App* fallback = add(*policy, "default", "set the policy of connections that no rule matches", exit_code,
                            tell("policy default", false, true));
   for (CLI::App* command : {set, unset})
-    command->add_option("prefix", rule->prefix, "such as 10.9.0.0/24 or fd00:9::/64")->required()->type_name("PREFIX");
+    command->add_option("prefix", rule->prefix, "prefix of either end, such as 10.9.0.0/24 or fd00:9::/64")
+        ->required()
+        ->type_name("PREFIX");
   for (CLI::App* command : {set, fallback})
-    command->add_option("policy", rule->policy, "off, window or full (docs/semantics.md)")
+    command->add_option("policy", rule->policy, "policy: off, window or full (docs/semantics.md)")
         ->required()
         ->check(policies)
         ->type_name("POLICY");

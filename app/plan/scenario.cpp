@@ -17,7 +17,7 @@ void PlanScenario::add_to(CLI::App& command) {
   add_number(command, "--qps", hosts.qps, 1, "queue pairs (default 1)");
   add_number(command, "--depth", hosts.depth, 1, "work requests posted on a QP (default 128; perftest -t)");
   add_number(command, "--moderation", hosts.moderation, 1,
-             "only every Nth work request completes (default 1; perftest -Q)");
+             "only every Nth work request gets a completion (default 1; perftest -Q)");
   command
       .add_option("--nic-depth", hosts.nic_depth,
                   "work requests that the NIC handles at once on a QP, 2^LOG_MAX_OUTSTANDING_WQE (default 0: all that "

@@ -48,7 +48,7 @@ void add_plan_throughput(CLI::App& plan, int& exit_code) {
       "  longhaul plan throughput --distance 100km --plot link.svg\n"
       "  longhaul plan throughput --distance 10km 100km 1000km --message 64KiB --plot distance.png\n"
       "  longhaul plan throughput --rtt 3.81ms --operation read --qps 16 --latency --csv\n"
-      "For --frame-time, docs/performance.md has measured 163 to 550 ns, depending on machine and frame size.");
+      "For --frame-time, docs/performance.md lists 163 to 550 ns as measured, depending on machine and frame size.");
   arguments->scenario.add_to(*command);
   command->add_flag("--latency", arguments->latency, "also show the latency of one message alone");
   arguments->output.add_to(*command);

@@ -40,8 +40,9 @@ void check(const Scenario& scenario) {
   if (hosts.qps == 0) refuse("without a queue pair there is no throughput: give at least 1");
   if (hosts.depth == 0 || hosts.read_depth == 0) refuse("a depth of 0 sends nothing: give at least 1");
   if (hosts.moderation == 0 || hosts.moderation > hosts.depth)
-    refuse(fmt::format("every {}th work request never completes when at most {} are posted", hosts.moderation,
-                       hosts.depth));
+    refuse(fmt::format(
+        "only every {}th work request gets a completion, but at most {} are posted: no completion would come",
+        hosts.moderation, hosts.depth));
   if (scenario.pair.present && (scenario.pair.workers == 0 || scenario.pair.frame_time == 0))
     refuse("a box needs at least one worker, and a worker needs time for each frame");
 }
