@@ -22,7 +22,7 @@ constexpr AddCommand kCommands[] = {longhaul::app::add_run,    add_ctl,
 
 int main(int argc, char** argv) {
   longhaul::app::set_up_logging();
-  CLI::App app("longhaul: an RDMA WAN accelerator, and what belongs to it", "longhaul");
+  CLI::App app("longhaul: an RDMA WAN accelerator with its tools", "longhaul");
   app.set_version_flag("--version", std::string(LONGHAUL_VERSION));
   app.require_subcommand(1);
   int exit_code = 0;

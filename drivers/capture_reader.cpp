@@ -48,7 +48,7 @@ CaptureReader::CaptureReader(const std::string& path) : impl_(std::make_unique<I
   if (type != DLT_EN10MB) {
     const char* name = pcap_datalink_val_to_name(type);
     throw std::runtime_error(
-        fmt::format("{}: link type is {}, expected Ethernet (capture on the interface itself, not on \"any\")", path,
+        fmt::format("{}: expected link type Ethernet, got {} (capture on the interface itself, not on \"any\")", path,
                     name != nullptr ? name : std::to_string(type)));
   }
 }

@@ -38,7 +38,7 @@ EthdevPort::EthdevPort(EthdevSpec spec) : spec_(std::move(spec)), af_packet_(par
     // Checked before the driver is asked, which would answer "no such device" without a name.
     if (af_packet_) interface_mtu(af_packet_->interface);
     if (const int error = rte_eal_hotplug_add("vdev", name_.c_str(), arguments.c_str()); error != 0) {
-      fail(fmt::format("the device \"{}\" could not be made", spec_.vdev), error);
+      fail(fmt::format("cannot create the device \"{}\"", spec_.vdev), error);
     }
   } else {
     name_ = spec_.pci;
@@ -46,8 +46,7 @@ EthdevPort::EthdevPort(EthdevSpec spec) : spec_(std::move(spec)), af_packet_(par
   if (rte_eth_dev_get_port_by_name(name_.c_str(), &port_) != 0) {
     throw std::runtime_error(
         fmt::format("{} port: no DPDK port {}. Is the address right (lspci -D), and is the NIC bound to vfio-pci, or "
-                    "to its kernel driver "
-                    "for bifurcated ones such as mlx5?",
+                    "to its kernel driver if it is a bifurcated one such as mlx5?",
                     spec_.label, name_));
   }
   rte_eth_dev_info info{};
@@ -88,7 +87,7 @@ MtuCapacity EthdevPort::mtu_capacity() const {
     out.remedy = ring_binds ? "a larger framesz= in its vdev string"
                             : fmt::format("ip link set dev {} mtu N", af_packet_->interface);
   } else {
-    out.remedy = "use a NIC that can";
+    out.remedy = "use a NIC that supports it";
   }
   return out;
 }
@@ -109,13 +108,13 @@ void EthdevPort::start(std::uint32_t mtu, std::span<rte_mempool* const> pools) {
   // A NIC that refuses would drop frames to other addresses: no bump in the wire. A vdev may not know promiscuous mode
   // and still take in everything.
   if (const int error = rte_eth_promiscuous_enable(port_); error == -ENOTSUP && !spec_.vdev.empty()) {
-    spdlog::warn("{}: does not know promiscuous mode; frames to other addresses may be missing", describe());
+    spdlog::warn("{}: does not support promiscuous mode; frames to other addresses may be missing", describe());
   } else if (error != 0) {
-    fail("promiscuous mode, which a transparent box needs", error);
+    fail("cannot enable promiscuous mode, which a transparent box needs", error);
   }
   // Most drivers without it take in all multicast in promiscuous mode.
   if (const int error = rte_eth_allmulticast_enable(port_); error != 0 && error != -ENOTSUP)
-    fail("all-multicast mode", error);
+    fail("cannot enable all-multicast mode", error);
 }
 
 // Some drivers check the hash's key and fields when they are configured, some only when they start. A driver that
@@ -133,8 +132,8 @@ int EthdevPort::configure_and_start(std::uint32_t mtu, std::span<rte_mempool* co
 
 void EthdevPort::give_up_hashing(int error) {
   spdlog::warn(
-      "{}: its driver refuses to spread frames by their addresses ({}): all come to the first worker, which hands "
-      "on what is another's",
+      "{}: its driver refuses to spread frames by their addresses ({}): the first worker receives all frames and hands "
+      "them to the others",
       describe(), rte_strerror(-error));
   may_hash_ = false;
 }
@@ -146,9 +145,9 @@ void EthdevPort::configure_queues(std::uint32_t mtu, std::span<rte_mempool* cons
   if (const int error = rte_eth_dev_info_get(port_, &info); error != 0) fail("no device information", error);
   if (info.max_tx_queues < workers)
     throw std::runtime_error(
-        fmt::format("{} port {}: {} workers need a transmit queue each, and it has {}; {}", spec_.label, name_, workers,
-                    info.max_tx_queues,
-                    af_packet_ ? fmt::format("add qpairs={} to its vdev string", workers) : "give fewer `cores`"));
+        fmt::format("{} port {}: {} workers need a transmit queue each, but the port has {}; {}", spec_.label, name_,
+                    workers, info.max_tx_queues,
+                    af_packet_ ? fmt::format("add qpairs={} to its vdev string", workers) : "configure fewer `cores`"));
 
   rte_eth_conf conf{};
   // net_af_packet claims 1518 at most and would refuse the true MTU, although it carries what its ring holds.
@@ -176,14 +175,15 @@ void EthdevPort::configure_queues(std::uint32_t mtu, std::span<rte_mempool* cons
     refused = rte_eth_dev_configure(port_, receive_queues_, workers, &conf);
   }
   if (refused != 0)
-    fail(fmt::format("configure, MTU {}, {} receive and {} transmit queues", mtu, receive_queues_, workers), refused);
+    fail(fmt::format("cannot configure MTU {}, {} receive and {} transmit queues", mtu, receive_queues_, workers),
+         refused);
   if (hashes && may_hash_) tell_of_hash(hash);
 
   if (const int error = rte_eth_dev_info_get(port_, &info); error != 0) fail("no device information", error);
   std::uint16_t rx_size = kRingSize;
   std::uint16_t tx_size = kRingSize;
   if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx_size, &tx_size); error != 0)
-    fail("ring sizes", error);
+    fail("cannot adjust the ring sizes", error);
 
   const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_));
   rte_eth_rxconf rx = info.default_rxconf;
@@ -194,19 +194,19 @@ void EthdevPort::configure_queues(std::uint32_t mtu, std::span<rte_mempool* cons
     const bool receives = i < receive_queues_;
     if (receives)
       if (const int error = rte_eth_rx_queue_setup(port_, i, rx_size, socket, &rx, pools[i]); error != 0)
-        fail(fmt::format("receive queue {}", i), error);
+        fail(fmt::format("cannot set up receive queue {}", i), error);
     if (const int error = rte_eth_tx_queue_setup(port_, i, tx_size, socket, &tx); error != 0)
-      fail(fmt::format("transmit queue {}", i), error);
+      fail(fmt::format("cannot set up transmit queue {}", i), error);
     queues_[i]->set_receives(receives);
   }
 }
 
 void EthdevPort::tell_of_hash(const ReceiveHash& hash) const {
   if (hash.with_ports)
-    spdlog::warn("{}: hashes UDP frames by their ports too: more frames than needed are handed from worker to worker",
+    spdlog::warn("{}: also hashes UDP frames by their ports: more frames than needed are handed from worker to worker",
                  describe());
   if (hash.without_ipv4 || hash.without_ipv6)
-    spdlog::warn("{}: does not spread {} frames: all come to the first worker, which hands on what is another's",
+    spdlog::warn("{}: does not spread {} frames: the first worker receives all of them and hands them to the others",
                  describe(), hash.without_ipv4 ? "IPv4" : "IPv6");
 }
 
@@ -272,7 +272,7 @@ void EthdevPort::set_link(bool up) {
     return;
   }
   const int error = up ? rte_eth_dev_set_link_up(port_) : rte_eth_dev_set_link_down(port_);
-  if (error != 0) fail(up ? "the link cannot be set up" : "the link cannot be set down", error);
+  if (error != 0) fail(up ? "cannot set the link up" : "cannot set the link down", error);
 }
 
 }  // namespace longhaul::drivers

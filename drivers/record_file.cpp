@@ -44,10 +44,10 @@ RecordFile::RecordFile(const std::string& path, std::uint32_t capacity) : path_(
         const std::uint32_t old = header().capacity;
         for (std::uint32_t i = capacity; i < old; ++i)
           if (first_slot()[i].state() == RecordSlot::State::owing)
-            fail(fmt::format(
-                "connection {} of {} in it has lost data, and the configuration has room for {} connections "
-                "only: start with `connections: {}` until those are closed",
-                i + 1, old, capacity, old));
+            fail(
+                fmt::format("connection {} of {} in it has lost data, but the configuration has room for only {} "
+                            "connections: start with `connections: {}` until such connections are closed",
+                            i + 1, old, capacity, old));
       }
       unmap();
     }
@@ -60,7 +60,8 @@ RecordFile::RecordFile(const std::string& path, std::uint32_t capacity) : path_(
     std::atomic_signal_fence(std::memory_order_seq_cst);
     header().magic = kMagic;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (found > wanted && ftruncate(file_, static_cast<off_t>(wanted)) != 0) fail_with_errno("cannot be cut", errno);
+    if (found > wanted && ftruncate(file_, static_cast<off_t>(wanted)) != 0)
+      fail_with_errno("cannot be shortened", errno);
     slots_ = {first_slot(), capacity};
   } catch (...) {
     unmap();
@@ -82,37 +83,36 @@ void RecordFile::open_locked() {
   if (file_ < 0) fail_with_errno("cannot be opened", errno);
   struct stat status {};
   if (fstat(file_, &status) != 0) fail_with_errno("cannot be examined", errno);
-  if (!S_ISREG(status.st_mode)) fail("is not a regular file; name another");
+  if (!S_ISREG(status.st_mode)) fail("is not a regular file; choose another path");
   if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) fail("is in use by another box that is running; each box needs a record of its own");
+    if (errno == EWOULDBLOCK) fail("is in use by another running box; each box needs its own record");
     fail_with_errno("cannot be locked", errno);
   }
 }
 
 void RecordFile::check_header(std::size_t file_bytes) const {
   if (file_bytes < sizeof(RecordHeader) || header().magic != kMagic)
-    fail("is not a restart record of longhaul; name another file, or remove this one");
+    fail("is not a restart record of longhaul; choose another path or remove the file");
   if (header().version != kVersion || header().slot_size != sizeof(RecordSlot))
     fail(
-        fmt::format("was written by another version of longhaul (format {}, here {}); remove it if the loss of what it "
-                    "says is acceptable",
+        fmt::format("was written by another version of longhaul (format {}, this one uses {}); remove it if you can do "
+                    "without its contents",
                     header().version, kVersion));
   if (file_bytes < bytes_for(header().capacity))
-    fail(
-        fmt::format("is cut short: {} bytes, and {} connections need {}; what was lost cannot be told, remove it to go "
-                    "on",
-                    file_bytes, header().capacity, bytes_for(header().capacity)));
+    fail(fmt::format(
+        "is truncated: {} bytes, but {} connections need {}; what was lost is unknown; remove the file to start",
+        file_bytes, header().capacity, bytes_for(header().capacity)));
 }
 
 // Real blocks, not a hole: a store into a hole of a full file system would end the process.
 void RecordFile::give_room(std::size_t bytes) const {
   const int error = posix_fallocate(file_, 0, static_cast<off_t>(bytes));
-  if (error != 0) fail_with_errno(fmt::format("cannot be given {} bytes", bytes), error);
+  if (error != 0) fail_with_errno(fmt::format("cannot be extended to {} bytes", bytes), error);
 }
 
 void RecordFile::map(std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file_, 0);
-  if (memory == MAP_FAILED) fail_with_errno("cannot be mapped", errno);
+  if (memory == MAP_FAILED) fail_with_errno("cannot be mapped into memory", errno);
   memory_ = memory;
   mapped_bytes_ = bytes;
 }

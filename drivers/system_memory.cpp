@@ -96,15 +96,16 @@ std::string shortage(const SystemMemory& memory, std::uint64_t needed, bool huge
     // Where the kernel does not say, DPDK finds out.
     if (memory.available_bytes == 0 || needed <= memory.available_bytes) return "";
     return fmt::format(
-        "{} of ordinary memory are needed, {} are available: fewer connections or less custody need less", mib(needed),
+        "{} of ordinary memory are needed, {} are available: configure fewer connections or less custody", mib(needed),
         mib(memory.available_bytes));
   }
   const std::uint64_t there = memory.free_hugepage_bytes();
   if (needed <= there) return "";
   const Hugepages best = preferred(memory);
   std::string text = fmt::format("{} of hugepages are needed, {} are free", mib(needed), mib(there));
-  if (best.page_bytes == 0) return text + ": this kernel has none (`hugepages: false` takes ordinary memory)";
-  return text + fmt::format(". Reserve them: {} (for a lab, `hugepages: false` takes ordinary memory)",
+  if (best.page_bytes == 0)
+    return text + ": this kernel does not support hugepages (`hugepages: false` uses ordinary memory)";
+  return text + fmt::format(". Reserve them: {} (for a lab, `hugepages: false` uses ordinary memory)",
                             command(best, needed - there, "/sys/kernel/mm/hugepages"));
 }
 

@@ -55,14 +55,14 @@ void BoxWatch::look_at_workers() {
   const auto milliseconds_of = [](Duration duration) { return duration / milliseconds(1); };
   for (const WorkerWatch::Event& event : watch_.look(rounds, runtime_.clock().now())) {
     if (!event.stands_still) {
-      spdlog::warn("{}: worker {} goes on, after it stood still for {} ms", config_.name, event.worker,
+      spdlog::warn("{}: worker {} runs again after standing still for {} ms", config_.name, event.worker,
                    milliseconds_of(event.since));
       continue;
     }
-    spdlog::error("{}: worker {} stands still, for {} ms now: its frames wait or are lost", config_.name, event.worker,
+    spdlog::error("{}: worker {} has stood still for {} ms: its frames wait or are lost", config_.name, event.worker,
                   milliseconds_of(event.since));
     if (config_.on_stall == config::OnStall::exit) {
-      spdlog::error("{}: the process ends at once, as watchdog.action says", config_.name);
+      spdlog::error("{}: the process ends at once, as watchdog.action demands", config_.name);
       spdlog::shutdown();
       // Wait for nothing and unwind nothing: the worker may hold any lock.
       std::_Exit(kStalled);
@@ -75,9 +75,11 @@ void BoxWatch::look_at_pauses() {
   for (unsigned i = 0; i < workers_.count(); ++i) pauses.push_back(workers_.pauses(i));
   const auto event = pauses_.look(pauses, runtime_.clock().now());
   if (!event) return;
-  spdlog::warn("{}: stood still {}for {} ms ({} of {} workers): no timer counts that, and frames waited or were lost",
-               config_.name, event->most.count == 1 ? "" : fmt::format("{} times, ", event->most.count),
-               event->most.lasted / milliseconds(1), event->workers, workers_.count());
+  spdlog::warn(
+      "{}: the box stood still {}for {} ms ({} of {} workers): timers do not count this time, and frames waited or "
+      "were lost",
+      config_.name, event->most.count == 1 ? "" : fmt::format("{} times, ", event->most.count),
+      event->most.lasted / milliseconds(1), event->workers, workers_.count());
 }
 
 void BoxWatch::look_at_links() {
@@ -92,7 +94,7 @@ void BoxWatch::look_at_links() {
   if (config_.link_loss != config::LinkLoss::forward) return;
   const auto change = follow_.look(up[0], up[1], runtime_.clock().now());
   if (!change) return;
-  spdlog::warn("{}: {}: the link is set {}, as that of the other port", config_.name, port(change->side).describe(),
+  spdlog::warn("{}: {}: the link is set {} to follow the other port", config_.name, port(change->side).describe(),
                change->up ? "up" : "down");
   port(change->side).set_link(change->up);
   was_up_[static_cast<std::size_t>(change->side)] = change->up;

@@ -20,7 +20,7 @@ std::string described(const custody::FlowIdentity& flow) {
 bool FlowLog::may_log(Time now) {
   const Time second = now / seconds(1);
   if (second != second_) {
-    if (left_out_ > 0) spdlog::error("{} lines about connections were left out", left_out_);
+    if (left_out_ > 0) spdlog::error("{} messages about connections were suppressed", left_out_);
     second_ = second;
     lines_ = 0;
     left_out_ = 0;
@@ -35,21 +35,21 @@ bool FlowLog::may_log(Time now) {
 
 void FlowLog::on_flow_failed(const custody::FlowIdentity& flow, std::string_view why, std::uint64_t bytes, Time now) {
   if (may_log(now))
-    spdlog::error("connection failed: {}: {}; {} bytes were acknowledged to the requester and not delivered",
+    spdlog::error("connection failed: {}: {}; {} bytes were acknowledged to the requester but not delivered",
                   described(flow), why, bytes);
 }
 
 void FlowLog::on_found_in_record(const custody::FlowIdentity& flow, std::uint64_t bytes) {
   spdlog::error(
-      "connection failed: {}: the box was restarted; {} bytes were acknowledged to the requester and not delivered",
+      "connection failed: {}: the box was restarted; {} bytes were acknowledged to the requester but not delivered",
       described(flow), bytes);
 }
 
 void FlowLog::on_closed_untold(const custody::FlowIdentity& flow, std::uint64_t bytes, Time now) {
   if (may_log(now))
     spdlog::error(
-        "connection closed over lost data: {}: {} bytes were acknowledged to the requester and not delivered, and it "
-        "sent no request that could have been answered by an error",
+        "connection closed with lost data: {}: {} bytes were acknowledged to the requester but not delivered, and it "
+        "sent no further request that the box could answer with an error",
         described(flow), bytes);
 }
 
@@ -57,8 +57,8 @@ void FlowLog::on_unconfirmed_in_doubt(const custody::FlowIdentity& flow, std::ui
                                       Time now) {
   if (may_log(now))
     spdlog::error(
-        "connection began another life: {}: {} packets, {} bytes were acknowledged to its former requester, and no "
-        "answer showed that they were delivered",
+        "connection in doubt: {}: its QPs may have a new connection; {} packets, {} bytes were acknowledged to the "
+        "former requester, and no answer confirmed their delivery",
         described(flow), packets, bytes);
 }
 
@@ -66,7 +66,8 @@ void FlowLog::on_unconfirmed_at_close(const custody::FlowIdentity& flow, std::ui
                                       Time now) {
   if (may_log(now))
     spdlog::warn(
-        "connection closed by the responder's side: {}: {} packets, {} bytes in custody will never be confirmed",
+        "connection closed by the responder's side: {}: the delivery of {} packets, {} bytes in custody will never be "
+        "confirmed",
         described(flow), packets, bytes);
 }
 

@@ -40,14 +40,15 @@ std::string items_text(std::string_view title, std::span<const MemoryPlan::Item>
 std::string demand_text(const config::ProcessConfig& process, const MemoryDemand& demand) {
   const char* kind = process.hugepages ? "hugepages to reserve" : "ordinary memory that must be free";
   const std::string why = demand.given > demand.needed()
-                              ? std::string("what `memory` says")
+                              ? std::string("set by `memory`")
                               : fmt::format("{:.1f} planned, {:.1f} for DPDK itself", mib(demand.planned),
                                             mib(demand.at_start() - demand.planned));
   std::string out = fmt::format("{:<53} {:>10.1f} MiB ({})\n", kind, mib(demand.at_start()), why);
   if (const unsigned sockets = sockets_of(process); sockets > 1)
-    out += fmt::format("  on {} NUMA sockets, pools on each: reserve an even part on each\n", sockets);
+    out += fmt::format("    workers run on {} NUMA sockets with pools on each: reserve an equal part on each socket\n",
+                       sockets);
   if (!process.hugepages && demand.given != 0 && demand.given < demand.needed())
-    out += "  `memory` gives less: the box will not start\n";
+    out += "    `memory` is less than needed: the box will not start\n";
   return out;
 }
 
@@ -58,8 +59,7 @@ std::string workers_text(const config::BoxConfig& config) {
   for (const unsigned core : config.process.more_cores) processors += fmt::format(", {}", core);
   const engine::Settings share = share_of(config.engine, workers);
   return fmt::format(
-      "{} workers, on processors {}; each has a share: {} connections, {} bytes in custody, {} receive "
-      "buffers{}\n",
+      "{} workers, on processors {}; the share of each: {} connections, {} bytes in custody, {} receive buffers{}\n",
       workers, processors, share.max_connections, share.custody_box_bytes, share.custody_mbufs,
       share.wan_rate_bps == 0 ? ""
                               : fmt::format(", {:g} Gbit/s to the WAN", static_cast<double>(share.wan_rate_bps) / 1e9));
@@ -70,14 +70,14 @@ std::string custody_text(const config::BoxConfig& config, const MemoryPlan& plan
   std::string out = fmt::format("custody: limit {} bytes, {} bytes a connection; ", engine.custody_box_bytes,
                                 share_of(engine, config.process.workers()).custody_flow_bytes);
   if (plan.needs.empty())
-    out += "no promise (custody.round_trip or custody.least_frame makes one)\n";
+    out += "nothing promised (set custody.round_trip or custody.least_frame for a promise)\n";
   else
-    out += fmt::format("promised {} bytes in any frames of {} bytes or more\n", config.promise.bytes,
+    out += fmt::format("promised: {} bytes in frames of {} bytes or more\n", config.promise.bytes,
                        config.promise.least_frame);
   if (const unsigned workers = config.process.workers(); !plan.needs.empty() && workers > 1)
-    out +=
-        fmt::format("  each of {} workers holds its share, {} bytes, of its own connections; one connection no more\n",
-                    workers, config.promise.share(workers));
+    out += fmt::format(
+        "    each of {} workers holds its share, {} bytes, for its own connections; one connection cannot have more\n",
+        workers, config.promise.share(workers));
   std::uint32_t least = kLeastFrame;
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     const engine::BufferClass& buffers = plan.buffers[i];
@@ -85,7 +85,7 @@ std::string custody_text(const config::BoxConfig& config, const MemoryPlan& plan
     // If there are few small buffers, all may be within their reserve.
     const std::uint64_t ours = buffers.buffers - std::min(buffers.buffers, buffers.reserve);
     if (!plan.needs.empty()) least = std::max(least, plan.needs[i].least_frame);
-    out += fmt::format("  frames of {:>4} to {:>4} B: {:>8} buffers of {} bytes hold {} bytes at least", least,
+    out += fmt::format("    frames of {:>4} to {:>4} B: {:>8} buffers of {} bytes hold at least {} bytes", least,
                        buffers.frame_bytes, ours, buffers.buffer_bytes, ours * least);
     if (!plan.needs.empty() && plan.needs[i].least_frame != 0)
       out += fmt::format("; {} needed", plan.needs[i].buffers - buffers.reserve);
@@ -95,7 +95,7 @@ std::string custody_text(const config::BoxConfig& config, const MemoryPlan& plan
   const engine::BufferClass& receive = plan.buffers.back();
   const std::uint64_t most = std::uint64_t{receive.buffers - receive.reserve} * receive.frame_bytes;
   if (most < engine.custody_box_bytes)
-    out += fmt::format("  the limit is out of reach for large frames: {} buffers hold {} bytes at most\n",
+    out += fmt::format("    large frames cannot reach the limit: {} buffers hold at most {} bytes\n",
                        receive.buffers - receive.reserve, most);
   return out;
 }
@@ -166,9 +166,9 @@ MemoryReport report_memory(const config::BoxConfig& config, const drivers::Ethde
   const MemoryDemand& demand = memory.demand;
   return {demand_text(config.process, demand) +
               items_text(config.process.hugepages ? "from hugepages" : "from ordinary memory, by DPDK", plan.dpdk) +
-              items_text("from ordinary memory, when all connections are there", plan.ordinary) +
+              items_text("from ordinary memory, with all connections in use", plan.ordinary) +
               (config.restart_record.empty() ? "" : items_text("in " + config.restart_record, plan.file)) +
-              fmt::format("a connection: {} bytes\n", plan.bytes_per_connection) + workers_text(config) +
+              fmt::format("per connection: {} bytes\n", plan.bytes_per_connection) + workers_text(config) +
               custody_text(config, plan),
           to_json(config, plan, demand)};
 }

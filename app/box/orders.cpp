@@ -27,11 +27,11 @@ Orders::Ticket Orders::post(Order order, Deadline deadline) {
   // Not a timed mutex: the thread sanitizer does not notice when one is locked.
   ticket.turn = std::unique_lock(turn_, std::defer_lock);
   while (!ticket.turn.try_lock()) {
-    if (std::chrono::steady_clock::now() >= deadline) throw WorkerSilent("others' orders are not done");
+    if (std::chrono::steady_clock::now() >= deadline) throw WorkerSilent("it is still busy with other orders");
     std::this_thread::sleep_for(kLook);
   }
   // An order that was under way at its deadline may be done by now.
-  if (given_ != nullptr && !done_by(given_->done, deadline)) throw WorkerSilent("an earlier order is not done");
+  if (given_ != nullptr && !done_by(given_->done, deadline)) throw WorkerSilent("it has not finished an earlier order");
   given_ = ticket.given = std::make_shared<Given>();
   given_->order = std::move(order);
   next_.store(given_.get(), std::memory_order_release);

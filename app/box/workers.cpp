@@ -21,7 +21,7 @@ namespace {
 /// nothing, and helps the thread sanitizer, which does not see into DPDK.
 void wait_for(unsigned lcore, const std::atomic<bool>& done) {
   rte_eal_wait_lcore(lcore);
-  if (!done.load(std::memory_order_acquire)) throw std::logic_error("an lcore ended without an end");
+  if (!done.load(std::memory_order_acquire)) throw std::logic_error("an lcore ended without a result");
 }
 
 /// Runs `work` on an lcore and waits for it; 0 is the calling thread.
@@ -46,7 +46,7 @@ void on_lcore(unsigned lcore, const std::function<void()>& work) {
     return 0;
   };
   if (rte_eal_remote_launch(body, &call, lcore) != 0)
-    throw std::runtime_error(fmt::format("lcore {} is not there or busy", lcore));
+    throw std::runtime_error(fmt::format("lcore {} does not exist or is busy", lcore));
   wait_for(lcore, call.done);
   if (call.failure) std::rethrow_exception(call.failure);
 }
@@ -161,7 +161,7 @@ StopRecord Workers::run(Requests& requests) {
     requests.stops.fetch_add(2, std::memory_order_relaxed);
   // The launched workers use objects on this stack.
   for (unsigned i = 1; i < launched; ++i) wait_for(i, workers_[i]->done);
-  if (!all) throw std::runtime_error(fmt::format("lcore {} is not there or busy", launched));
+  if (!all) throw std::runtime_error(fmt::format("lcore {} does not exist or is busy", launched));
   StopRecord sum;
   for (unsigned i = 0; i < count(); ++i) {
     const Worker& worker = *workers_[i];

@@ -69,7 +69,7 @@ bool Arguments::flag(std::string_view name) {
 
 void Arguments::must_be_empty() const {
   if (!rest_.empty())
-    throw CommandError(fmt::format("{}: knows no \"{}\"", command_, rest_.begin().key()), Exit::usage);
+    throw CommandError(fmt::format("{}: unknown parameter \"{}\"", command_, rest_.begin().key()), Exit::usage);
 }
 
 }  // namespace longhaul::app

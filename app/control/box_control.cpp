@@ -65,7 +65,7 @@ config::BoxConfig BoxControl::config() const {
 }
 
 void BoxControl::must_not_stop() const {
-  if (stopping()) throw CommandError("the box has been told to stop, and drains for that: nothing is changed any more");
+  if (stopping()) throw CommandError("the box is stopping and drains: nothing can be changed any more");
 }
 
 // ---- asking -----------------------------------------------------------------------------------
@@ -138,10 +138,10 @@ Reloaded BoxControl::reload() {
   std::vector<std::string> refused;
   for (const config::KeyChange& change : out.changes)
     if (!change.live)
-      refused.push_back(fmt::format("{} (is {}, in the file {})", change.key, change.before, change.after));
+      refused.push_back(fmt::format("{} (now {}, in the file {})", change.key, change.before, change.after));
   if (!refused.empty())
     throw CommandError(
-        fmt::format("{}: nothing was changed, because this needs a restart: {}", file_, fmt::join(refused, "; ")));
+        fmt::format("{}: nothing was changed, because these keys need a restart: {}", file_, fmt::join(refused, "; ")));
   if (!out.changes.empty()) out.connections = apply(changed);
   for (const config::KeyChange& change : out.changes)
     spdlog::info("{}: {} is now {}, was {}", file_, change.key, change.after, change.before);
@@ -161,15 +161,16 @@ void BoxControl::set_draining(bool draining) {
 
 void BoxControl::drain() {
   const std::lock_guard lock(change_);
-  if (mode() == State::bypass) throw CommandError("bypass is on: there is nothing to drain (`bypass off` ends it)");
-  if (mode_.exchange(State::draining) != State::draining) spdlog::warn("draining: nothing new is acknowledged");
+  if (mode() == State::bypass)
+    throw CommandError("bypass is on, so there is nothing to drain (`bypass off` ends bypass)");
+  if (mode_.exchange(State::draining) != State::draining) spdlog::warn("draining: the box acknowledges nothing new");
   set_draining(true);
 }
 
 void BoxControl::resume() {
   const std::lock_guard lock(change_);
   must_not_stop();
-  if (mode() == State::bypass) throw CommandError("bypass is on: `bypass off` ends it");
+  if (mode() == State::bypass) throw CommandError("bypass is on; `bypass off` ends it");
   set_draining(false);
   if (mode_.exchange(State::running) != State::running) spdlog::warn("running again after a drain");
 }

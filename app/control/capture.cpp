@@ -27,11 +27,11 @@ void Capture::install(bool on) {
 
 void Capture::run(const CaptureRequest& request, Reply& reply) {
   const std::unique_lock turn(mutex_, std::try_to_lock);
-  if (!turn) throw CommandError("a capture is under way: `capture stop` ends it");
+  if (!turn) throw CommandError("a capture is already running; `capture stop` ends it");
   const std::size_t bytes = request.packets * request.snap * workers_.count();
   if (bytes > kMostBytes)
-    throw CommandError(fmt::format("{} packets of {} bytes for each of {} workers are {} bytes, more than {}: fewer "
-                                   "packets, or a smaller snaplen",
+    throw CommandError(fmt::format("{} packets of {} bytes for each of {} workers take {} bytes, more than the {} "
+                                   "allowed: reduce packets or snaplen",
                                    request.packets, request.snap, workers_.count(), bytes, kMostBytes),
                        Exit::usage);
   // Workers that did not give back the last taps still have them.

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMostRules = 4096;
-constexpr const char* kUntilReload = "until the next reload or start: write it into the configuration file to keep it";
+constexpr const char* kUntilReload = "until the next reload or restart; put it into the configuration file to keep it";
 
 double seconds_of(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -144,9 +144,9 @@ void Commands::carry_out(const Json& request, Reply& reply) {
                                     [&](const Command& known) { return known.name == arguments.command(); });
   if (command == commands.end()) {
     constexpr std::size_t kShown = 40;
-    throw CommandError(
-        fmt::format("no command \"{}\": there are {}", arguments.command().substr(0, kShown), fmt::join(names(), ", ")),
-        Exit::usage);
+    throw CommandError(fmt::format("no command \"{}\"; the commands are {}", arguments.command().substr(0, kShown),
+                                   fmt::join(names(), ", ")),
+                       Exit::usage);
   }
   command->carry_out(*this, arguments, reply);
 }
@@ -190,7 +190,7 @@ void Commands::flows(Arguments& arguments, Reply& reply) {
 
 void Commands::flow(Arguments& arguments, Reply& reply) {
   const auto id = arguments.number("id", 0, UINT64_MAX);
-  if (!id) throw CommandError("flow: needs id, as `flows` shows it", Exit::usage);
+  if (!id) throw CommandError("flow: needs id, as shown by `flows`", Exit::usage);
   arguments.must_be_empty();
   Json last = done();
   last["flow"] = flow_json(flow_of(*id));
@@ -201,7 +201,8 @@ Flow Commands::flow_of(std::uint64_t id) {
   const auto flows = box_.flows();
   const auto found =
       std::find_if(flows->begin(), flows->end(), [&](const Flow& flow) { return flow.state.serial == id; });
-  if (found == flows->end()) throw CommandError(fmt::format("no flow {}: it has ended, or never was (`flows`)", id));
+  if (found == flows->end())
+    throw CommandError(fmt::format("no flow {}: it has ended or never existed (see `flows`)", id));
   return *found;
 }
 
@@ -231,8 +232,9 @@ void Commands::policy_set(Arguments& arguments, Reply& reply) {
       [&](flow::PolicyTable& policies) {
         take_out(policies, prefix);
         if (policies.rules.size() >= kMostRules)
-          throw CommandError(fmt::format("there are {} rules already: each is looked at for each new connection",
-                                         policies.rules.size()));
+          throw CommandError(fmt::format(
+              "there are already {} rules: no more are accepted, because every new connection is checked against each",
+              policies.rules.size()));
         // The first rule that matches decides. What an operator says now must hold, whatever the file says for parts of
         // it.
         policies.rules.insert(policies.rules.begin(), {prefix, policy});
@@ -246,7 +248,7 @@ void Commands::policy_unset(Arguments& arguments, Reply& reply) {
   change_policies(
       [&](flow::PolicyTable& policies) {
         if (!take_out(policies, prefix))
-          throw CommandError(fmt::format("no rule for {} (`policy show`)", config::to_text(prefix)));
+          throw CommandError(fmt::format("no rule for exactly {} (see `policy show`)", config::to_text(prefix)));
       },
       reply);
 }
@@ -270,12 +272,12 @@ void Commands::wait_until_empty(std::optional<milliseconds> patience, Reply& rep
     const auto now = Clock::now();
     if (left.packets == 0) return;
     if (box_.mode() != State::draining)
-      throw CommandError(fmt::format("the drain was ended by another command: the box is {}", name_of(box_.mode())));
-    if (!reply.wanted()) throw ClientGone("interrupted: the box goes on draining");
+      throw CommandError(fmt::format("another command ended the drain: the box is {}", name_of(box_.mode())));
+    if (!reply.wanted()) throw ClientGone("interrupted; the box goes on draining");
     if (patience && now - began >= *patience)
       throw CommandError(
-          fmt::format("custody still has {} packets, {} bytes after {:g} s. The box goes on draining: `drain` waits "
-                      "again, `resume` ends it, `bypass on --now` gives up what is left",
+          fmt::format("custody still holds {} packets, {} bytes after {:g} s. The box goes on draining: `drain` waits "
+                      "again, `resume` ends the drain, `bypass on --now` gives up what is left",
                       left.packets, left.bytes, seconds_of(now - began)),
           Exit::timed_out);
     if (now - told >= kTell) {

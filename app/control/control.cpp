@@ -32,7 +32,7 @@ std::string Control::describe() const { return server_ == nullptr ? "" : ", cont
 void Control::attend() {
   if (!requests_.reload.exchange(false)) return;
   try {
-    if (box_.reload().changes.empty()) spdlog::info("{}: nothing has changed", box_.file());
+    if (box_.reload().changes.empty()) spdlog::info("{}: the configuration has not changed", box_.file());
   } catch (const std::exception& error) {
     spdlog::error("reload: {}", error.what());
   }

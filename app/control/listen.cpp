@@ -28,9 +28,9 @@ namespace {
 int lock_directory(const config::ControlConfig& config) {
   const std::filesystem::path directory = std::filesystem::path(config.socket).parent_path();
   if (mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST)
-    fail(config, fmt::format("cannot make its directory: {}", std::strerror(errno)));
+    fail(config, fmt::format("cannot create its directory: {}", std::strerror(errno)));
   const int file = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) fail(config, fmt::format("its directory: {}", std::strerror(errno)));
+  if (file < 0) fail(config, fmt::format("cannot open its directory: {}", std::strerror(errno)));
   flock(file, LOCK_EX);
   return file;
 }
@@ -42,21 +42,22 @@ void remove_dead(const config::ControlConfig& config) {
     if (errno == ENOENT) return;
     fail(config, std::strerror(errno));
   }
-  if (!S_ISSOCK(status.st_mode)) fail(config, "exists and is no socket: name another path, or remove it");
+  if (!S_ISSOCK(status.st_mode)) fail(config, "exists and is not a socket: choose another path or remove the file");
   const File file = open_socket(SOCK_NONBLOCK);
   const int error = try_connect(file.get(), config.socket);
   if (error == 0 || error == EAGAIN)
-    fail(config, "another process listens there: give each box a socket of its own, or stop that one");
-  if (error != ECONNREFUSED) fail(config, fmt::format("cannot tell whether it is in use: {}", std::strerror(error)));
+    fail(config, "another process listens on it: give each box its own socket, or stop that process");
+  if (error != ECONNREFUSED)
+    fail(config, fmt::format("cannot find out whether it is in use: {}", std::strerror(error)));
   if (unlink(config.socket.c_str()) != 0)
-    fail(config, fmt::format("left by a process that has ended, and cannot be removed: {}", std::strerror(errno)));
+    fail(config, fmt::format("was left by a process that has ended, and cannot be removed: {}", std::strerror(errno)));
 }
 
 gid_t group_of(const config::ControlConfig& config) {
   const group* found = getgrnam(config.group.c_str());
   if (found == nullptr)
-    throw config::ConfigError(fmt::format("{}.group: there is no group \"{}\": addgroup --system {}", config.position,
-                                          config.group, config.group));
+    throw config::ConfigError(fmt::format("{}.group: there is no group \"{}\"; create it with addgroup --system {}",
+                                          config.position, config.group, config.group));
   return found->gr_gid;
 }
 
@@ -75,8 +76,9 @@ int listen_at(const config::ControlConfig& config) {
   try {
     if (!config.group.empty() && chown(config.socket.c_str(), static_cast<uid_t>(-1), group_of(config)) != 0)
       fail(config,
-           fmt::format("cannot be given to group {}: {}: the process must be in it (systemd: SupplementaryGroups={})",
-                       config.group, std::strerror(errno), config.group));
+           fmt::format(
+               "cannot be given to group {}: {}. The process must be a member of it (systemd: SupplementaryGroups={})",
+               config.group, std::strerror(errno), config.group));
     if (chmod(config.socket.c_str(), static_cast<mode_t>(config.mode)) != 0) fail(config, std::strerror(errno));
     if (listen(file.get(), kBacklog) != 0) fail(config, std::strerror(errno));
   } catch (...) {

@@ -24,7 +24,7 @@ namespace {
 bool limit_nesting(int depth, Json::parse_event_t, Json&) {
   constexpr int kDeepest = 16;
   if (depth > kDeepest)
-    throw CommandError(fmt::format("a request with values nested more than {} deep", kDeepest), Exit::usage);
+    throw CommandError(fmt::format("the request nests values more than {} levels deep", kDeepest), Exit::usage);
   return true;
 }
 
@@ -66,7 +66,7 @@ class ControlServer::Client final : public Reply {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - SteadyClock::now());
       pollfd ready{file_, POLLOUT, 0};
       if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count())) == 0)
-        throw ClientGone("it reads nothing");
+        throw ClientGone("the client does not read its answers");
     }
   }
 
@@ -122,14 +122,14 @@ void ControlServer::serve() {
       bool stays = true;
       if (speaks) stays = read_from(*client);
       if (stays && now - client->since > limits_.request_patience) {
-        drop(*client, "no whole line came in time");
+        drop(*client, "no complete line arrived in time");
         stays = false;
       }
       client = stays ? std::next(client) : waiting_.erase(client);
     }
     if ((files[0].revents & POLLIN) != 0) accept_one();
   }
-  for (Waiting& client : waiting_) drop(client, "the box stops");
+  for (Waiting& client : waiting_) drop(client, "the box is stopping");
   waiting_.clear();
   reap(true);
 }
@@ -150,8 +150,10 @@ void ControlServer::accept_one() {
     return;
   }
   if (waiting_.size() >= limits_.clients) {
-    drop(waiting_.front(),
-         fmt::format("more than {} clients that say nothing: others have your place", limits_.clients));
+    drop(
+        waiting_.front(),
+        fmt::format("more than {} clients are connected without a request: the one that waited longest is disconnected",
+                    limits_.clients));
     waiting_.pop_front();
   }
   waiting_.push_back({file, SteadyClock::now(), {}});
@@ -168,7 +170,7 @@ bool ControlServer::read_from(Waiting& client) {
   const char* end = static_cast<const char*>(std::memchr(bytes, '\n', static_cast<std::size_t>(count)));
   client.said.append(bytes, end == nullptr ? static_cast<std::size_t>(count) : static_cast<std::size_t>(end - bytes));
   if (client.said.size() > limits_.request_bytes) {
-    drop(client, fmt::format("a request of more than {} bytes", limits_.request_bytes));
+    drop(client, fmt::format("the request is longer than {} bytes", limits_.request_bytes));
     return false;
   }
   if (end == nullptr) return true;
@@ -179,7 +181,7 @@ bool ControlServer::read_from(Waiting& client) {
 void ControlServer::carry_out(Waiting& client, std::string request) {
   reap(false);
   if (running_.size() >= limits_.commands) {
-    drop(client, fmt::format("{} commands are being carried out: try again", running_.size()));
+    drop(client, fmt::format("{} commands are already running: try again later", running_.size()));
     return;
   }
   Running& running = running_.emplace_back();
@@ -188,7 +190,7 @@ void ControlServer::carry_out(Waiting& client, std::string request) {
     running.thread = std::thread([this, &running, request = std::move(request)] { run(running, request); });
   } catch (const std::system_error& error) {
     running_.pop_back();
-    drop(client, fmt::format("no thread to be had: {}", error.what()));
+    drop(client, fmt::format("cannot start a thread: {}", error.what()));
   }
 }
 
@@ -199,7 +201,7 @@ void ControlServer::run(Running& running, const std::string& request) {
     try {
       handler_(Json::parse(request, limit_nesting), client);
     } catch (const Json::parse_error& error) {
-      throw CommandError(fmt::format("not a line of JSON: {}", error.what()), Exit::usage);
+      throw CommandError(fmt::format("the request is not valid JSON: {}", error.what()), Exit::usage);
     }
   } catch (const CommandError& error) {
     last = error_line(error.what(), error.exit);

@@ -108,10 +108,11 @@ Telemetry::Telemetry(BoxControl& box, Commands& commands) {
     its.box = &box;
     its.commands = &commands;
   }
-  rte_telemetry_register_cmd("/longhaul/status", status, "State, ports, custody, flows by state. No parameters");
-  rte_telemetry_register_cmd("/longhaul/counters", counters, "Every counter by its name. No parameters");
-  rte_telemetry_register_cmd("/longhaul/flows", flows, "IDs of flows, most custody first, 512 at most. No parameters");
-  rte_telemetry_register_cmd("/longhaul/flow", flow, "All that is known of a flow. Parameters: ID");
+  rte_telemetry_register_cmd("/longhaul/status", status, "State, ports, custody, flows by state. Takes no parameters");
+  rte_telemetry_register_cmd("/longhaul/counters", counters, "All counters by name. Takes no parameters");
+  rte_telemetry_register_cmd("/longhaul/flows", flows,
+                             "IDs of at most 512 flows, most custody first. Takes no parameters");
+  rte_telemetry_register_cmd("/longhaul/flow", flow, "Everything known about a flow. Parameters: ID");
 }
 
 Telemetry::~Telemetry() {

@@ -55,11 +55,11 @@ class Connection {
   void more() {
     pollfd state{file_, POLLIN, 0};
     const int ready = poll(&state, 1, kSilenceMs);
-    if (ready == 0) throw CommandError(fmt::format("{}: the box says nothing", socket_), Exit::timed_out);
+    if (ready == 0) throw CommandError(fmt::format("{}: the box does not answer", socket_), Exit::timed_out);
     char bytes[65536];
     const ssize_t count = recv(file_, bytes, sizeof(bytes), 0);
     if (count < 0 && errno == EINTR) return;
-    if (count <= 0) throw CommandError(fmt::format("{}: the box ended the connection", socket_));
+    if (count <= 0) throw CommandError(fmt::format("{}: the box closed the connection", socket_));
     heard_.append(bytes, static_cast<std::size_t>(count));
   }
 
@@ -94,11 +94,12 @@ std::string only_socket_in(const std::string& directory) {
   }
   if (alive.size() == 1) return alive.front();
   if (alive.size() > 1)
-    throw CommandError(fmt::format("several boxes run: name one by --socket\n  {}", fmt::join(alive, "\n  ")),
-                       Exit::usage);
+    throw CommandError(
+        fmt::format("several boxes are running; choose one with --socket or --name\n  {}", fmt::join(alive, "\n  ")),
+        Exit::usage);
   throw CommandError(
-      fmt::format("no box listens in {}: is one running, and does its configuration have `control: "
-                  "{{socket: {}/NAME.sock}}`? Others are named by --socket{}",
+      fmt::format("no box listens in {}. Is one running, and does its configuration have `control: {{socket: "
+                  "{}/NAME.sock}}`? Name a socket elsewhere with --socket.{}",
                   directory, directory, why));
 }
 

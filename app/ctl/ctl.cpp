@@ -98,14 +98,14 @@ void add_json(CLI::App* command, const Given& options) {
 // ---- what is asked ----------------------------------------------------------------------------
 
 void add_status(CLI::App& to, const Given& options, int& exit_code) {
-  add_json(
-      add(to, "status", "state, ports, custody, flows by state, what was lost, rates since the last status", exit_code,
-          [options] {
-            const Json status = ask(options->at(), {{"command", "status"}});
-            options->json ? print_json(status) : print(status_text(status));
-          }),
-      options);
-  add(to, "counters", "every counter by its name (JSON)", exit_code, [options] {
+  add_json(add(to, "status", "show state, ports, custody, flows by state, losses, and rates since the last status",
+               exit_code,
+               [options] {
+                 const Json status = ask(options->at(), {{"command", "status"}});
+                 options->json ? print_json(status) : print(status_text(status));
+               }),
+           options);
+  add(to, "counters", "show all counters by name, as JSON", exit_code, [options] {
     print_json(ask(options->at(), {{"command", "counters"}}));
   });
 }
@@ -144,32 +144,39 @@ void show_flows(const Options& options, const Json& request) {
 
 void add_flows(CLI::App& to, const Given& options, int& exit_code) {
   auto given = std::make_shared<FlowOptions>();
-  CLI::App* command = add(to, "flows", "connections, those with most in custody first", exit_code, [options, given] {
-    const Json request = flows_request(*given);
-    if (given->watch == 0) return show_flows(*options, request);
-    for (;;) {
-      if (isatty(STDOUT_FILENO) == 1) print("\033[H\033[2J");
-      show_flows(*options, request);
-      std::this_thread::sleep_for(std::chrono::duration<double>(given->watch));
-    }
-  });
-  command->add_option("--host", given->host, "only with an end in this prefix, such as 10.9.0.0/24")
+  CLI::App* command =
+      add(to, "flows", "list connections, those with most data in custody first", exit_code, [options, given] {
+        const Json request = flows_request(*given);
+        if (given->watch == 0) return show_flows(*options, request);
+        for (;;) {
+          if (isatty(STDOUT_FILENO) == 1) print("\033[H\033[2J");
+          show_flows(*options, request);
+          std::this_thread::sleep_for(std::chrono::duration<double>(given->watch));
+        }
+      });
+  command->add_option("--host", given->host, "only connections with an end in this prefix, such as 10.9.0.0/24")
       ->type_name("PREFIX");
-  command->add_option("--state", given->state, "only in this state")->check(one_of(kPhaseNames))->type_name("STATE");
-  command->add_option("--policy", given->policy, "only with this policy")
+  command->add_option("--state", given->state, "only connections in this state")
+      ->check(one_of(kPhaseNames))
+      ->type_name("STATE");
+  command->add_option("--policy", given->policy, "only connections with this policy")
       ->check(one_of(kPolicyNames))
       ->type_name("POLICY");
-  command->add_option("--min-custody", given->min_custody, "only with so much in custody, such as 64KiB")
+  command
+      ->add_option("--min-custody", given->min_custody,
+                   "only connections with at least this much in custody, such as 64KiB")
       ->type_name("SIZE");
-  command->add_option("--sort", given->sort, "custody, unconfirmed, idle, rtt or bytes: the largest first")
+  command->add_option("--sort", given->sort, "sort by custody, unconfirmed, idle, rtt or bytes, largest first")
       ->capture_default_str()
       ->check(one_of(kFlowSortKeys))
       ->type_name("KEY");
-  command->add_option("--limit", given->limit, "at most so many; 0: all")->capture_default_str()->type_name("N");
+  command->add_option("--limit", given->limit, "show at most N connections; 0: all")
+      ->capture_default_str()
+      ->type_name("N");
   command
       ->add_option_function<double>(
           "--watch", [given](double every) { given->watch = every; },
-          "again every so many seconds (2), until interrupted")
+          "repeat every SECONDS seconds (default 2) until interrupted")
       ->expected(0, 1)
       ->default_str("2")
       ->check(CLI::Range(0.1, 3600.0))
@@ -179,11 +186,11 @@ void add_flows(CLI::App& to, const Given& options, int& exit_code) {
 
 void add_flow(CLI::App& to, const Given& options, int& exit_code) {
   auto id = std::make_shared<std::uint64_t>();
-  CLI::App* command = add(to, "flow", "all that is known of one connection", exit_code, [options, id] {
+  CLI::App* command = add(to, "flow", "show everything the box knows about one connection", exit_code, [options, id] {
     const Json flow = ask(options->at(), {{"command", "flow"}, {"id", *id}}).at("flow");
     options->json ? print_json(flow) : print(flow_text(flow));
   });
-  command->add_option("id", *id, "as `flows` shows it")->required()->type_name("ID");
+  command->add_option("id", *id, "ID of the connection, as shown by `flows`")->required()->type_name("ID");
   add_json(command, options);
 }
 
@@ -193,12 +200,13 @@ void show_policy(const Options& options, const Json& reply) {
   if (options.json) return print_json(reply);
   print(policy_text(reply.at("policy")));
   if (reply.contains("connections_changed"))
-    print(fmt::format("{} connections have another policy now; this lasts {}\n",
+    print(fmt::format("the policy of {} connections changed; this lasts {}\n",
                       reply["connections_changed"].get<std::uint64_t>(), reply.value("lasts", "")));
 }
 
 void add_policy(CLI::App& to, const Given& options, int& exit_code) {
-  CLI::App* policy = to.add_subcommand("policy", "which connections are accelerated: shown, or changed until a reload");
+  CLI::App* policy =
+      to.add_subcommand("policy", "show which connections are accelerated, or change it until the next reload");
   policy->require_subcommand(1);
   struct Rule {
     std::string prefix, policy;
@@ -213,17 +221,21 @@ void add_policy(CLI::App& to, const Given& options, int& exit_code) {
       show_policy(*options, ask(options->at(), request));
     };
   };
-  CLI::App* show = add(*policy, "show", "the rules: the first that contains either end decides", exit_code,
-                       tell("policy show", false, false));
+  CLI::App* show =
+      add(*policy, "show", "show the rules; the first rule that contains either end of a connection applies", exit_code,
+          tell("policy show", false, false));
   CLI::App* set =
-      add(*policy, "set", "a rule for a prefix, before all others", exit_code, tell("policy set", true, true));
+      add(*policy, "set", "put a rule for a prefix before all others", exit_code, tell("policy set", true, true));
   CLI::App* unset =
-      add(*policy, "unset", "takes the rule for just this prefix out", exit_code, tell("policy unset", true, false));
-  CLI::App* fallback = add(*policy, "default", "where no rule fits", exit_code, tell("policy default", false, true));
+      add(*policy, "unset", "remove the rule for exactly this prefix", exit_code, tell("policy unset", true, false));
+  CLI::App* fallback = add(*policy, "default", "set the policy of connections that no rule matches", exit_code,
+                           tell("policy default", false, true));
   for (CLI::App* command : {set, unset})
-    command->add_option("prefix", rule->prefix, "such as 10.9.0.0/24 or fd00:9::/64")->required()->type_name("PREFIX");
+    command->add_option("prefix", rule->prefix, "prefix of either end, such as 10.9.0.0/24 or fd00:9::/64")
+        ->required()
+        ->type_name("PREFIX");
   for (CLI::App* command : {set, fallback})
-    command->add_option("policy", rule->policy, "off, window or full (docs/semantics.md)")
+    command->add_option("policy", rule->policy, "policy: off, window or full (docs/semantics.md)")
         ->required()
         ->check(policies)
         ->type_name("POLICY");
@@ -233,24 +245,24 @@ void add_policy(CLI::App& to, const Given& options, int& exit_code) {
 void add_timeout(CLI::App* command, std::string& to) {
   command
       ->add_option("--timeout", to,
-                   "give up waiting after so long, such as 30s, with exit code 3; the box goes on "
-                   "draining (default: until custody is empty, which give_up bounds)")
+                   "stop waiting after DURATION, such as 30s, with exit code 3; the box goes on draining (default: "
+                   "wait until custody is empty, which takes at most timers.give_up)")
       ->type_name("DURATION");
 }
 
 void add_drain(CLI::App& to, const Given& options, int& exit_code) {
   const auto timeout = std::make_shared<std::string>();
-  CLI::App* drain =
-      add(to, "drain", "acknowledge nothing new, and wait until custody is empty: the box may then be stopped",
-          exit_code, [options, timeout] {
-            Json request = {{"command", "drain"}};
-            if (!timeout->empty()) request["timeout_ms"] = timeout_ms(*timeout);
-            const Json reply = ask(options->at(), request, tell_progress);
-            options->json ? print_json(reply) : print("custody is empty; nothing new is acknowledged until `resume`\n");
-          });
+  CLI::App* drain = add(
+      to, "drain", "acknowledge nothing new and wait until custody is empty; the box can then be stopped without loss",
+      exit_code, [options, timeout] {
+        Json request = {{"command", "drain"}};
+        if (!timeout->empty()) request["timeout_ms"] = timeout_ms(*timeout);
+        const Json reply = ask(options->at(), request, tell_progress);
+        options->json ? print_json(reply) : print("custody is empty; nothing new is acknowledged until `resume`\n");
+      });
   add_timeout(drain, *timeout);
   add_json(drain, options);
-  add(to, "resume", "ends a drain: acknowledges by policy again", exit_code, [options] {
+  add(to, "resume", "end a drain: acknowledge by policy again", exit_code, [options] {
     ask(options->at(), {{"command", "resume"}});
     print("running\n");
   });
@@ -260,44 +272,43 @@ void add_drain(CLI::App& to, const Given& options, int& exit_code) {
 void confirm(const Options& options, bool yes) {
   if (yes) return;
   if (isatty(STDIN_FILENO) != 1)
-    throw CommandError("bypass on --now fails connections whose data is acknowledged and not delivered: say --yes",
+    throw CommandError("bypass on --now fails connections with data acknowledged but not delivered; confirm with --yes",
                        Exit::usage);
   const Json status = ask(options.at(), {{"command", "status"}});
-  fmt::print(stderr, "{}: {} are acknowledged and not delivered yet. Their connections will fail. Go on? [y/N] ",
+  fmt::print(stderr, "{}: {} are acknowledged but not delivered yet. Their connections will fail. Continue? [y/N] ",
              status.value("name", ""), in_bytes(status.value("unconfirmed_bytes", 0.0)));
   std::string answer;
   if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes")) throw CommandError("nothing was changed");
 }
 
 void add_bypass(CLI::App& to, const Given& options, int& exit_code) {
-  CLI::App* bypass = to.add_subcommand("bypass", "forward everything untouched: a wire");
+  CLI::App* bypass = to.add_subcommand("bypass", "forward everything untouched, as a wire does");
   bypass->require_subcommand(1);
   struct On {
     bool now = false, yes = false;
     std::string timeout;
   };
   const auto given = std::make_shared<On>();
-  CLI::App* on = add(*bypass, "on", "drains, then forwards everything untouched and forgets all connections", exit_code,
-                     [options, given] {
-                       Json request = {{"command", "bypass on"}, {"now", given->now}};
-                       if (!given->timeout.empty()) request["timeout_ms"] = timeout_ms(given->timeout);
-                       if (given->now) confirm(*options, given->yes);
-                       const Json reply = ask(options->at(), request, tell_progress);
-                       if (options->json) return print_json(reply);
-                       print(fmt::format(
-                           "bypass is on: {} connections forgotten, {} of them failed with {} bytes "
-                           "acknowledged and not delivered\n",
-                           reply["connections_forgotten"].get<std::uint64_t>(),
-                           reply["flows_failed"].get<std::uint64_t>(), reply["failed_bytes"].get<std::uint64_t>()));
-                     });
-  CLI::Option* now =
-      on->add_flag("--now", given->now,
-                   "do not drain: connections with data acknowledged and not delivered fail, are counted, "
-                   "logged and told by a fatal NAK where one can be");
-  on->add_flag("--yes", given->yes, "with --now: do not ask")->needs(now);
+  CLI::App* on = add(
+      *bypass, "on", "drain, then forward everything untouched and forget all connections", exit_code,
+      [options, given] {
+        Json request = {{"command", "bypass on"}, {"now", given->now}};
+        if (!given->timeout.empty()) request["timeout_ms"] = timeout_ms(given->timeout);
+        if (given->now) confirm(*options, given->yes);
+        const Json reply = ask(options->at(), request, tell_progress);
+        if (options->json) return print_json(reply);
+        print(fmt::format(
+            "bypass is on: {} connections forgotten; {} of them failed with {} bytes acknowledged but not delivered\n",
+            reply["connections_forgotten"].get<std::uint64_t>(), reply["flows_failed"].get<std::uint64_t>(),
+            reply["failed_bytes"].get<std::uint64_t>()));
+      });
+  CLI::Option* now = on->add_flag("--now", given->now,
+                                  "do not drain: connections with data acknowledged but not delivered fail; the box "
+                                  "counts and logs them and sends their requesters a fatal NAK where it can");
+  on->add_flag("--yes", given->yes, "with --now: do not ask for confirmation")->needs(now);
   add_timeout(on, given->timeout);
   add_json(on, options);
-  add(*bypass, "off", "acknowledge by policy again: connections are learned anew", exit_code, [options] {
+  add(*bypass, "off", "acknowledge by policy again; connections are learned afresh", exit_code, [options] {
     ask(options->at(), {{"command", "bypass off"}});
     print("running\n");
   });
@@ -330,27 +341,28 @@ void capture(const Options& options, const CaptureOptions& given, bool by_id) {
                from_base64(frame.at("bytes").get<std::string>()));
   });
   file.close();
-  print(fmt::format("{}: {} frames, the last of {} seen\n", given.output, last["frames"].get<std::uint64_t>(),
+  print(fmt::format("{}: the last {} of {} frames seen\n", given.output, last["frames"].get<std::uint64_t>(),
                     last["seen"].get<std::uint64_t>()));
 }
 
 void add_capture(CLI::App& to, const Given& options, int& exit_code) {
   const auto given = std::make_shared<CaptureOptions>();
   CLI::App* command =
-      to.add_subcommand("capture", "the last RoCE frames of a flow, in and out of both ports, as pcapng");
-  CLI::Option* id = command->add_option("id", given->id, "of this flow, as `flows` shows it")->type_name("ID");
+      to.add_subcommand("capture", "write the last RoCE frames of a flow, in and out of both ports, as pcapng");
+  CLI::Option* id = command->add_option("id", given->id, "ID of the flow, as shown by `flows`")->type_name("ID");
   CLI::Option* host =
-      command->add_option("--host", given->host, "of all flows with an end in this prefix")->type_name("PREFIX");
+      command->add_option("--host", given->host, "capture all flows with an end in this prefix")->type_name("PREFIX");
   id->excludes(host);
-  command->add_option("--packets", given->packets, "keep the last so many")->capture_default_str()->type_name("N");
-  command->add_option("--snaplen", given->snaplen, "bytes of each frame, 64 to 9216")
+  command->add_option("--packets", given->packets, "keep the last N frames")->capture_default_str()->type_name("N");
+  command->add_option("--snaplen", given->snaplen, "bytes to keep of each frame, 64 to 9216")
       ->capture_default_str()
       ->type_name("BYTES");
-  command->add_option("--time", given->time, "so long, unless `capture stop` comes first")
+  command->add_option("--time", given->time, "capture for this long, unless `capture stop` ends it first")
       ->capture_default_str()
       ->type_name("DURATION");
-  command->add_option("--output", given->output, "file to write (not the box: ctl does, as you)")->type_name("FILE");
-  CLI::App* stop = add(*command, "stop", "ends a capture that is under way: its file is written", exit_code, [options] {
+  command->add_option("--output", given->output, "file to write; ctl writes it with your own rights")
+      ->type_name("FILE");
+  CLI::App* stop = add(*command, "stop", "end the capture that is running; its file is written", exit_code, [options] {
     ask(options->at(), {{"command", "capture stop"}});
   });
   command->callback([options, given, id, host, stop, &exit_code] {
@@ -383,20 +395,20 @@ Json compared_with_running(const Options& options, const std::string& file) {
 }
 
 void print_comparison(const Json& changes) {
-  if (changes.is_null()) return print("no running box to compare it with\n");
+  if (changes.is_null()) return print("no box is running to compare it with\n");
   Json live = Json::array();
   Json fixed = Json::array();
   for (const Json& change : changes) (change.value("live", false) ? live : fixed).push_back(change);
-  if (live.empty() && fixed.empty()) print("the running box has just this configuration\n");
+  if (live.empty() && fixed.empty()) print("the running box has exactly this configuration\n");
   if (!live.empty()) print("a reload would change:\n" + changes_text(live));
-  if (!fixed.empty()) print("a reload would be refused, only a restart changes:\n" + changes_text(fixed));
+  if (!fixed.empty()) print("a reload would be refused; these changes need a restart:\n" + changes_text(fixed));
 }
 
 void add_config(CLI::App& to, const Given& options, const CheckBox& check_box, int& exit_code) {
-  CLI::App* config = to.add_subcommand("config", "the configuration of a box");
+  CLI::App* config = to.add_subcommand("config", "check or show the configuration of a box");
   config->require_subcommand(1);
   const auto file = std::make_shared<std::string>();
-  CLI::App* check = add(*config, "check", "whether a file is valid, and what a reload of it would change", exit_code,
+  CLI::App* check = add(*config, "check", "check whether a file is valid and what reloading it would change", exit_code,
                         [options, file, check_box] {
                           const std::string box = check_box(*file);
                           const Json changes = compared_with_running(*options, *file);
@@ -406,22 +418,22 @@ void add_config(CLI::App& to, const Given& options, const CheckBox& check_box, i
                         });
   check->add_option("file", *file, "configuration of a box (YAML)")->required()->type_name("FILE");
   add_json(check, options);
-  CLI::App* show = add(*config, "show", "what each key is worth in the running box", exit_code, [options] {
+  CLI::App* show = add(*config, "show", "show the value of each key in the running box", exit_code, [options] {
     const Json reply = ask(options->at(), {{"command", "config show"}});
     if (options->json) return print_json(reply);
-    print(fmt::format("{}, with what was changed since; * can change by `reload`\n", reply.value("file", "")));
+    print(fmt::format("{}, with later changes; keys marked * can be changed by `reload`\n", reply.value("file", "")));
     for (const Json& key : reply["keys"])
       print(fmt::format("{} {:<24} {}\n", key.value("live", false) ? '*' : ' ', key.value("key", ""),
                         key.value("value", "")));
   });
   add_json(show, options);
   CLI::App* reload = add(
-      to, "reload", "read the configuration file again, as SIGHUP does: all of it, or nothing", exit_code, [options] {
+      to, "reload", "read the configuration file again, as SIGHUP does; all of it is applied, or nothing", exit_code,
+      [options] {
         const Json reply = ask(options->at(), {{"command", "reload"}});
         if (options->json) return print_json(reply);
         print(reply["changes"].empty() ? "nothing has changed\n" : changes_text(reply["changes"]));
-        print(
-            fmt::format("{} connections have another policy now\n", reply["connections_changed"].get<std::uint64_t>()));
+        print(fmt::format("the policy of {} connections changed\n", reply["connections_changed"].get<std::uint64_t>()));
       });
   add_json(reload, options);
 }
@@ -430,12 +442,13 @@ void add_config(CLI::App& to, const Given& options, const CheckBox& check_box, i
 
 void add_ctl(CLI::App& app, int& exit_code, const CheckBox& check_box) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("ctl", "ask a running box, and tell it what to do");
+  CLI::App* command = app.add_subcommand("ctl", "query and control a running box");
   command->require_subcommand(1);
   command->footer("Exit codes: 0 done, 1 failed, 2 wrong usage, 3 timed out.");
   CLI::Option* socket = command->add_option("--socket", options->socket,
-                                            "the box's control socket (default: the only one in /run/longhaul)");
-  command->add_option("--name", options->name, "the same by name: /run/longhaul/NAME.sock")->excludes(socket);
+                                            "control socket of the box (default: the only one in /run/longhaul)");
+  command->add_option("--name", options->name, "name of the box instead: the socket is /run/longhaul/NAME.sock")
+      ->excludes(socket);
   add_status(*command, options, exit_code);
   add_flows(*command, options, exit_code);
   add_flow(*command, options, exit_code);

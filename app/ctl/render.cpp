@@ -38,10 +38,10 @@ std::string link_text(const Json& link) {
   const double configured = number(link, "wan_rate_bps"), pace = number(link, "pace_bps");
   const double estimated = number(link, "estimated_rate_bps"), round_trip = number(link, "least_round_trip_seconds");
   std::string out = configured != 0 ? "wan_rate " + scaled(configured, "bit/s") : "no wan_rate";
-  out += estimated != 0 ? ", carries " + scaled(estimated, "bit/s") : ", not full lately";
+  out += estimated != 0 ? ", carries " + scaled(estimated, "bit/s") : ", not full recently";
   out += pace != 0 ? ", custody paced at " + scaled(pace, "bit/s") : ", custody not paced";
   if (round_trip != 0)
-    out += fmt::format("; round trip {} at least, {} queued", in_time(1e9 * round_trip),
+    out += fmt::format("; shortest round trip {}, {} queued", in_time(1e9 * round_trip),
                        in_time(1e9 * number(link, "queued_seconds")));
   return out;
 }
@@ -74,7 +74,7 @@ std::string status_text(const Json& status) {
         out += fmt::format(", {} {}", figure.name, count(port, figure.name));
     out += fmt::format("  [{}]\n", port.value("device", ""));
   }
-  out += fmt::format("  {:<12} {} in {} packets, limit {}; {} of it acknowledged and not delivered yet\n", "custody",
+  out += fmt::format("  {:<12} {} in {} packets, limit {}; {} of it acknowledged but not delivered yet\n", "custody",
                      in_bytes(number(custody, "bytes")), count(custody, "packets"),
                      in_bytes(number(custody, "limit_bytes")), in_bytes(number(status, "unconfirmed_bytes")));
   out += fmt::format("  {:<12} {}\n", "link", link_text(status.at("link")));
@@ -112,7 +112,7 @@ std::string flows_text(const std::vector<Json>& flows, const Json& last) {
   }
   out += fmt::format("{} of {} flows", count(last, "shown"), count(last, "total"));
   if (count(last, "matched") > count(last, "shown"))
-    out += fmt::format("; {} match, more by --limit", count(last, "matched"));
+    out += fmt::format("; {} match, see more with --limit", count(last, "matched"));
   else if (count(last, "matched") < count(last, "total"))
     out += "; the others do not match";
   return out + '\n';

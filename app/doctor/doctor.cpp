@@ -44,7 +44,7 @@ void add(const Check& check, const Finding& finding, Result& result) {
   result.warnings += finding.level == Level::warning ? 1 : 0;
   result.errors += finding.level == Level::error ? 1 : 0;
   result.text += fmt::format("{:<8} {}: {}\n", name_of(finding.level), check.name, finding.seen);
-  if (finding.level != Level::ok) result.text += indented("why:", check.why) + indented("mend:", finding.mend);
+  if (finding.level != Level::ok) result.text += indented("why:", check.why) + indented("fix:", finding.mend);
   result.findings.push_back({{"check", check.name},
                              {"level", name_of(finding.level)},
                              {"seen", finding.seen},
@@ -88,18 +88,17 @@ int examine(const Options& options) {
 void add_doctor(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
-      "doctor", "look at this machine (memory, processors, NICs): what is wrong, why it matters, what mends it");
-  command->add_option(
-      "--config", options->config,
-      "also what this configuration of a box (YAML) needs. Without it the machine is judged as for a box "
-      "with two NICs, hugepages and a worker that polls");
-  command->add_flag("--json", options->json, "the findings as JSON");
+      "doctor", "check the memory, processors and NICs of this machine: what is wrong, why it matters, how to fix it");
+  command->add_option("--config", options->config,
+                      "also check what this configuration of a box (YAML) needs; without it, doctor assumes a box with "
+                      "two NICs, hugepages and one polling worker");
+  command->add_flag("--json", options->json, "print the findings as JSON");
   command
       ->add_option("--root", options->root,
-                   "look at DIR/proc, DIR/sys, DIR/dev and DIR/lib/modules instead (for tests)")
+                   "read DIR/proc, DIR/sys, DIR/dev and DIR/lib/modules instead of those of this machine (for tests)")
       ->type_name("DIR")
       ->check(CLI::ExistingDirectory);
-  command->footer("Exit code: 0 nothing is wrong (there may be warnings), 1 errors, 2 wrong usage or configuration.");
+  command->footer("Exit code: 0 no errors (there may be warnings), 1 errors, 2 wrong usage or configuration.");
   command->callback([options, &exit_code] { exit_code = guarded("doctor", [&] { return examine(*options); }); });
 }
 

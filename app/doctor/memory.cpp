@@ -42,15 +42,15 @@ std::string described(const Machine& machine) {
 // At boot the kernel finds hugepages in one piece. Later it may not find any.
 std::string keep_over_boots(std::uint64_t bytes) {
   return fmt::format(
-      "and to have them after each boot: vm.nr_hugepages = {} in /etc/sysctl.d/longhaul.conf, or "
-      "default_hugepagesz=1G hugepagesz=1G hugepages={} on the kernel's command line",
+      "and to reserve them at each boot: vm.nr_hugepages = {} in /etc/sysctl.d/longhaul.conf, or "
+      "default_hugepagesz=1G hugepagesz=1G hugepages={} on the kernel command line",
       mib(bytes) / 2 + 1, mib(bytes) / 1024 + 1);
 }
 
 std::vector<Finding> hugepages(const Patient& patient) {
   const SystemMemory& memory = patient.machine.memory;
   const std::string seen = described(patient.machine);
-  if (!patient.uses_hugepages()) return {{Level::ok, seen + "; this configuration takes ordinary memory"}};
+  if (!patient.uses_hugepages()) return {{Level::ok, seen + "; this configuration uses ordinary memory"}};
   if (patient.config != nullptr) {
     const std::uint64_t needed = memory_of(patient).demand.at_start();
     const std::string missing = drivers::shortage(memory, needed, true);
@@ -61,10 +61,10 @@ std::vector<Finding> hugepages(const Patient& patient) {
   if (memory.free_hugepage_bytes() > 0) return {{Level::ok, seen}};
   const bool reserved = seen.find(" are free") != std::string::npos;
   return {{reserved ? Level::warning : Level::error, seen,
-           reserved ? "somebody holds all of them, perhaps a box that runs: grep -l hugepage /proc/*/numa_maps tells "
-                      "who. For another box reserve more"
-                    : fmt::format("{}\n{}\n(4 GiB as an example: longhaul doctor --config FILE, or longhaul run "
-                                  "--config FILE --check, says how many your box needs)",
+           reserved ? "processes hold all of them, perhaps a running box: find them with grep -l hugepage "
+                      "/proc/*/numa_maps. Reserve more for another box"
+                    : fmt::format("{}\n{}\n(4 GiB is an example: longhaul doctor --config FILE or longhaul run "
+                                  "--config FILE --check shows what your box needs)",
                                   drivers::shortage(memory, kSomething, true), keep_over_boots(kSomething))}};
 }
 
@@ -112,29 +112,28 @@ std::vector<Finding> ordinary_memory(const Patient& patient) {
 
 std::vector<Finding> lock_limit(const Patient& patient) {
   const Machine& machine = patient.machine;
-  if (!patient.uses_nics()) return {{Level::ok, "no NIC is handed over: nothing has to be locked"}};
+  if (!patient.uses_nics()) return {{Level::ok, "no NIC is handed over, so no memory must be locked"}};
   if (machine.may_lock_all) return {{Level::ok, "unlimited (CAP_IPC_LOCK)"}};
   if (!machine.lock_limit_bytes) return {{Level::ok, "unlimited"}};
   const std::string seen = fmt::format("{} KiB may be locked by this user", *machine.lock_limit_bytes / 1024);
   const std::uint64_t needed = patient.config != nullptr ? memory_of(patient).demand.at_start() : UINT64_MAX;
   if (*machine.lock_limit_bytes >= needed) return {{Level::ok, seen}};
   return {{Level::error, seen,
-           "as a service: LimitMEMLOCK=infinity (longhaul@.service has it); in a shell: ulimit -l unlimited as root; "
+           "for a service: LimitMEMLOCK=infinity (longhaul@.service has it); in a shell: ulimit -l unlimited as root; "
            "for a user: \"USER - memlock unlimited\" in /etc/security/limits.d/longhaul.conf"}};
 }
 
 constexpr Check kChecks[] = {
     {"hugepages",
-     "custody and receive buffers are in hugepages: a NIC reads and writes them directly, so they must not move, and "
-     "few "
-     "large pages keep the processor's TLB from thrashing",
+     "custody and receive buffers are in hugepages: NICs access them directly, so they must not move, and large pages "
+     "avoid TLB misses",
      hugepages},
-    {"hugepages-node", "memory of another NUMA node costs a worker about twice the time for each access",
+    {"hugepages-node", "each access of a worker to memory of another NUMA node takes about twice as long",
      node_hugepages},
-    {"hugepages-mount", "longhaul takes its pages without a mount; dpdk-testpmd and other programs of DPDK need one",
+    {"hugepages-mount", "longhaul uses hugepages without a mount; dpdk-testpmd and other DPDK programs need one",
      hugepage_mount},
-    {"memory", "`hugepages: false` takes all memory for DPDK at the start", ordinary_memory},
-    {"lock-limit", "VFIO locks the memory that a NIC may reach, all of the box's, and counts it against this limit",
+    {"memory", "with `hugepages: false` DPDK takes all of its memory at the start", ordinary_memory},
+    {"lock-limit", "VFIO locks all memory that a NIC can access, all of the box's, and counts it against this limit",
      lock_limit},
 };
 

@@ -42,15 +42,16 @@ std::vector<Finding> iommu(const Patient& patient) {
   if (on) return {{Level::ok, fmt::format("{} ({} groups)", fmt::join(machine.iommus, ", "), machine.iommu_groups)}};
   if (!needs_vfio(patient)) return {{Level::ok, std::string("off; ") + kNoNeed}};
   const std::string enable = fmt::format(
-      "switch it on in the firmware ({}), and {}iommu=pt on the kernel's command line (GRUB_CMDLINE_LINUX in "
-      "/etc/default/grub, update-grub, reboot); in a virtual machine give the guest one",
+      "enable it in the firmware ({}), and put {}iommu=pt on the kernel command line (GRUB_CMDLINE_LINUX in "
+      "/etc/default/grub, update-grub, reboot); in a virtual machine, give the guest a virtual IOMMU",
       machine.intel ? "VT-d" : "AMD-Vi, IOMMU", machine.intel ? "intel_iommu=on " : "");
   if (machine.vfio_no_iommu)
     return {{Level::warning,
-             "off; VFIO is allowed to do without (enable_unsafe_noiommu_mode): a NIC can write anywhere", enable}};
+             "off, but VFIO may run without it (enable_unsafe_noiommu_mode): a NIC can then write to any memory",
+             enable}};
   return {{Level::error, "off",
-           enable + "\nwhere there is none: echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode (unsafe: "
-                    "the NIC can then write anywhere)"}};
+           enable + "\non a machine without one: echo Y > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode "
+                    "(unsafe: a NIC can then write to any memory)"}};
 }
 
 std::vector<Finding> vfio(const Patient& patient) {
@@ -58,11 +59,11 @@ std::vector<Finding> vfio(const Patient& patient) {
   if (!needs_vfio(patient)) return {{Level::ok, kNoNeed}};
   if (machine.vfio_loaded) return {{Level::ok, "vfio-pci is loaded"}};
   if (machine.vfio_loadable)
-    return {
-        {Level::warning, "vfio-pci is not loaded",
-         "modprobe vfio-pci, and at each boot: echo vfio-pci > /etc/modules-load.d/vfio-pci.conf (driverctl loads it "
-         "by itself)"}};
-  return {{Level::error, "this kernel has no vfio-pci", "a kernel with CONFIG_VFIO_PCI (Debian: linux-image-amd64)"}};
+    return {{Level::warning, "vfio-pci is not loaded",
+             "modprobe vfio-pci, and for each boot: echo vfio-pci > /etc/modules-load.d/vfio-pci.conf (driverctl loads "
+             "it on its own)"}};
+  return {{Level::error, "this kernel has no vfio-pci",
+           "install a kernel with CONFIG_VFIO_PCI (Debian: linux-image-amd64)"}};
 }
 
 std::vector<Finding> lockdown(const Patient& patient) {
@@ -71,14 +72,14 @@ std::vector<Finding> lockdown(const Patient& patient) {
     return {{Level::ok, machine.lockdown.empty() ? "not in this kernel" : "none"}};
   const bool by_vfio = !needs_vfio(patient) || (!machine.iommus.empty() && machine.iommu_groups > 0);
   if (by_vfio) return {{Level::ok, machine.lockdown + ": vfio-pci behind an IOMMU is allowed"}};
-  return {{Level::error, machine.lockdown + ": NICs can only be handed over behind an IOMMU",
-           "an IOMMU (see above), or switch Secure Boot off in the firmware"}};
+  return {{Level::error, machine.lockdown + ": NICs can be handed over only behind an IOMMU",
+           "enable an IOMMU (see above), or disable Secure Boot in the firmware"}};
 }
 
 std::string hand_over(const std::string& addresses) {
   return fmt::format(
-      "driverctl set-override {0} vfio-pci (kept over boots), or dpdk-devbind.py --bind=vfio-pci {0} "
-      "(package dpdk; until the next boot)",
+      "driverctl set-override {0} vfio-pci (lasts across boots), or dpdk-devbind.py --bind=vfio-pci {0} (package dpdk; "
+      "until the next boot)",
       addresses);
 }
 
@@ -104,20 +105,21 @@ std::string described(const Machine& machine, const Nic& nic) {
 Finding configured_nic(const Machine& machine, const std::string& address) {
   const auto found = machine.nics.find(address);
   if (found == machine.nics.end())
-    return {Level::error, fmt::format("{}: the configuration names it, and there is no such NIC", address),
-            "ports in the configuration: addresses as dpdk-devbind.py --status-dev net (or lspci -D) shows them"};
+    return {Level::error, fmt::format("{}: the configuration names it, but there is no such NIC", address),
+            "correct `ports` in the configuration: use the addresses that dpdk-devbind.py --status-dev net (or lspci "
+            "-D) shows"};
   const Nic& nic = found->second;
   std::string seen = described(machine, nic);
   if (!drivers::gives_to_dpdk(nic.driver)) return {Level::error, std::move(seen), hand_over(address)};
   if (!drivers::shares_with_dpdk(nic.driver) && !nic.group_held_by.empty())
     return {Level::error,
-            fmt::format("{}; its IOMMU group {} also has {}", seen, nic.group, fmt::join(nic.group_held_by, ", ")),
-            "VFIO hands over whole groups: bind the others to vfio-pci too, or put the NIC into another slot"};
+            fmt::format("{}; its IOMMU group {} also contains {}", seen, nic.group, fmt::join(nic.group_held_by, ", ")),
+            "VFIO hands over whole groups: bind the other devices to vfio-pci too, or move the NIC to another slot"};
   for (const std::string& name : nic.interfaces) {
     const auto interface = machine.interfaces.find(name);
     if (interface != machine.interfaces.end() && interface->second.up && !interface->second.carrier)
       return {Level::warning, std::move(seen),
-              fmt::format("look at cable, optics and the other end: ethtool {0}, ethtool -m {0}", name)};
+              fmt::format("check cable, optics and the other end: ethtool {0}, ethtool -m {0}", name)};
   }
   return {Level::ok, std::move(seen)};
 }
@@ -141,11 +143,14 @@ std::vector<Finding> nics(const Patient& patient) {
   if (usable < 2)
     findings.push_back(
         {Level::error,
-         fmt::format("{} of {} ports have a driver that DPDK can use; a box needs two", usable, machine.nics.size()),
+         fmt::format("{} of {} ports have a driver that DPDK can use; a box needs two ports", usable,
+                     machine.nics.size()),
          others.size() + usable < 2
-             ? "another NIC, or for a lab interfaces of the kernel: ports: {host: {vdev: \"net_af_packet0,iface=...\"}}"
-             : hand_over("ADDRESS") + fmt::format("\nADDRESS of {}; not the one by which you reach this machine",
-                                                  fmt::join(others, ", "))});
+             ? "install another NIC, or use kernel interfaces for a lab: ports: {host: {vdev: "
+               "\"net_af_packet0,iface=...\"}}"
+             : hand_over("ADDRESS") +
+                   fmt::format("\nwith ADDRESS one of {}; do not take the NIC through which you reach this machine",
+                               fmt::join(others, ", "))});
   return findings;
 }
 
@@ -164,9 +169,9 @@ std::vector<Finding> pcie(const Patient& patient) {
       findings.push_back({Level::ok, seen});
     else
       findings.push_back({Level::warning,
-                          fmt::format("{}; it could {} x{}", seen, nic.link_speed_most, nic.link_width_most),
-                          "a slot with all lanes of that generation (lspci -vv: LnkCap, LnkSta), and the slot's "
-                          "speed in the firmware"});
+                          fmt::format("{}; it is capable of {} x{}", seen, nic.link_speed_most, nic.link_width_most),
+                          "use a slot with all lanes of that generation (lspci -vv: LnkCap, LnkSta), and check the "
+                          "slot speed in the firmware"});
   }
   return findings;
 }
@@ -188,13 +193,14 @@ std::vector<Finding> interfaces(const Patient& patient) {
     const std::string& name = packet->interface;
     const auto found = patient.machine.interfaces.find(name);
     if (found == patient.machine.interfaces.end())
-      findings.push_back({Level::error, fmt::format("{}: the configuration names it, and there is none", name),
-                          "ports in the configuration: interfaces as ip link shows them"});
+      findings.push_back({Level::error,
+                          fmt::format("{}: the configuration names it, but there is no such interface", name),
+                          "correct `ports` in the configuration: use interfaces that ip link shows"});
     else if (!found->second.up)
       findings.push_back({Level::error, fmt::format("{} is down", name), fmt::format("ip link set dev {} up", name)});
     else if (!found->second.carrier)
-      findings.push_back({Level::warning, fmt::format("{} has no link", name),
-                          "look at the cable, or at the other end of the veth pair"});
+      findings.push_back(
+          {Level::warning, fmt::format("{} has no link", name), "check the cable, or the other end of the veth pair"});
     else
       findings.push_back({Level::ok, fmt::format("{}: MTU {}, has a link", name, found->second.mtu)});
   }
@@ -203,7 +209,8 @@ std::vector<Finding> interfaces(const Patient& patient) {
 
 // What the ports will say of themselves when they are open (drivers/ethdev_port.cpp), as far as the kernel knows it.
 drivers::MtuCapacity capacity(const Machine& machine, const config::PortConfig& port, const char* label) {
-  drivers::MtuCapacity out{fmt::format("{} ({})", label, port.device()), UINT16_MAX, false, "use a NIC that can"};
+  drivers::MtuCapacity out{fmt::format("{} ({})", label, port.device()), UINT16_MAX, false,
+                           "use a NIC that supports it"};
   const auto packet = kernel_port(port);
   if (!packet) return out;
   out.port = fmt::format("{} ({})", label, packet->interface);
@@ -226,25 +233,24 @@ std::vector<Finding> mtu(const Patient& patient) {
         drivers::agree_on_mtu(capacity(patient.machine, config.host, "host"),
                               capacity(patient.machine, config.wan, "wan"), config.process.mtu);
     config::check_frames_arrive(config, agreed);
-    return {
-        {Level::ok, fmt::format("both ports will carry {} bytes, as far as can be told before they are open", agreed)}};
+    return {{Level::ok, fmt::format("both ports should carry {} bytes; only opening them can confirm it", agreed)}};
   } catch (const std::runtime_error& error) {
     const std::string_view text = error.what();
     const std::size_t semicolon = text.find("; ");
     if (semicolon == std::string_view::npos)
-      return {{Level::error, std::string(text), "mtu in the configuration, or of the ports"}};
+      return {{Level::error, std::string(text), "change mtu in the configuration, or the MTU of the ports"}};
     return {{Level::error, std::string(text.substr(0, semicolon)), std::string(text.substr(semicolon + 2))}};
   }
 }
 
 constexpr Check kChecks[] = {
-    {"iommu", "VFIO hands a NIC over only behind an IOMMU, which keeps it to the box's own memory", iommu},
-    {"vfio", "the driver that hands a NIC over to DPDK (ConnectX and mana need none)", vfio},
-    {"lockdown", "with Secure Boot the kernel keeps programs from hardware that no IOMMU guards", lockdown},
-    {"nics", "a box takes two ports away from the kernel (ConnectX and mana stay with it)", nics},
-    {"pcie", "a slot with fewer lanes or an older generation carries less than the port does", pcie},
-    {"interfaces", "ports of the kind net_af_packet are interfaces of the kernel", interfaces},
-    {"mtu", "what one port takes in the other must be able to send", mtu},
+    {"iommu", "VFIO hands over a NIC only behind an IOMMU, which confines the NIC to the box's own memory", iommu},
+    {"vfio", "this driver hands a NIC over to DPDK (ConnectX and mana do not need it)", vfio},
+    {"lockdown", "with Secure Boot the kernel denies programs access to hardware without an IOMMU", lockdown},
+    {"nics", "a box takes two ports away from the kernel (ConnectX and mana keep their kernel driver)", nics},
+    {"pcie", "a slot with fewer lanes or of an older generation carries less than the port", pcie},
+    {"interfaces", "net_af_packet ports are network interfaces of the kernel", interfaces},
+    {"mtu", "each port must be able to send what the other receives", mtu},
 };
 
 }  // namespace

@@ -28,41 +28,42 @@ std::vector<Finding> features(const Patient& patient) {
   // The flags of x86-64-v2, which the program is built for, as /proc/cpuinfo names them.
   if (const auto missing = missing_flags(patient.machine, {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"});
       !missing.empty())
-    return {
-        {Level::error, fmt::format("not an x86-64-v2: {} missing", fmt::join(missing, ", ")),
-         "in a virtual machine give the guest the host's model (libvirt: <cpu mode='host-passthrough'/>); otherwise "
-         "a newer machine"}};
+    return {{Level::error, fmt::format("not an x86-64-v2 processor: {} missing", fmt::join(missing, ", ")),
+             "in a virtual machine, give the guest the host's processor model (libvirt: <cpu "
+             "mode='host-passthrough'/>); otherwise use a newer machine"}};
   // What ISA-L needs for its widest routine, and for the next one (lib/wire/icrc_routine.cpp).
   const auto widest =
       missing_flags(patient.machine, {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl", "avx512_vbmi2", "gfni",
                                       "vaes", "vpclmulqdq", "avx512_vnni", "avx512_bitalg", "avx512_vpopcntdq"});
   if (widest.empty()) return {{Level::ok, "AVX-512, VPCLMULQDQ and VAES: the widest ICRC routine"}};
   if (const auto missing = missing_flags(patient.machine, {"pclmulqdq"}); !missing.empty())
-    return {{Level::warning, "no PCLMULQDQ: ICRCs are computed byte by byte, ten times as slowly or more",
-             "in a virtual machine give the guest the host's model (libvirt: <cpu mode='host-passthrough'/>)"}};
+    return {
+        {Level::warning, "no PCLMULQDQ: ICRCs are computed byte by byte, at least ten times slower",
+         "in a virtual machine, give the guest the host's processor model (libvirt: <cpu mode='host-passthrough'/>)"}};
   return {{Level::ok,
-           fmt::format("PCLMULQDQ{}: a wide ICRC routine (the widest needs {} too)",
+           fmt::format("PCLMULQDQ{}: a wide ICRC routine (the widest also needs {})",
                        patient.machine.processor_flags.contains("avx") ? " and AVX" : "", fmt::join(widest, ", "))}};
 }
 
 std::vector<Finding> tsc(const Patient& patient) {
   const auto missing = missing_flags(patient.machine, {"constant_tsc", "nonstop_tsc"});
   if (missing.empty()) return {{Level::ok, "constant and nonstop"}};
-  return {{Level::error, fmt::format("the processor does not promise {}", fmt::join(missing, ", ")),
-           "in a virtual machine let the guest have an invariant TSC (libvirt: <feature policy='require' "
-           "name='invtsc'/>, which excludes live migration); otherwise a newer machine"}};
+  return {{Level::error, fmt::format("the processor does not guarantee {}", fmt::join(missing, ", ")),
+           "in a virtual machine, give the guest an invariant TSC (libvirt: <feature policy='require' name='invtsc'/>, "
+           "which rules out live migration); otherwise use a newer machine"}};
 }
 
 std::vector<Finding> clocksource(const Patient& patient) {
   const Machine& machine = patient.machine;
   const std::string seen =
-      fmt::format("{} (there are: {})", machine.clocksource, fmt::join(machine.clocksources, ", "));
+      fmt::format("{} (available: {})", machine.clocksource, fmt::join(machine.clocksources, ", "));
   if (machine.clocksource == "tsc" || machine.clocksource == "kvm-clock") return {{Level::ok, seen}};
   const bool there = std::ranges::find(machine.clocksources, "tsc") != machine.clocksources.end();
-  return {{Level::warning, seen,
-           there ? "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"
-                 : "the kernel found the TSC unstable: journalctl -k | grep -i -e tsc -e clocksource says why; a newer "
-                   "firmware, or tsc=reliable on the kernel's command line if the reason was a false alarm"}};
+  return {
+      {Level::warning, seen,
+       there ? "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"
+             : "the kernel found the TSC unstable: find the reason with journalctl -k | grep -i -e tsc -e clocksource; "
+               "update the firmware, or put tsc=reliable on the kernel command line if it was a false alarm"}};
 }
 
 std::vector<Finding> cores(const Patient& patient) {
@@ -73,29 +74,29 @@ std::vector<Finding> cores(const Patient& patient) {
   const std::set<unsigned> cores = patient.cores();
   if (cores.empty()) {
     if (!patient.polls()) return {{Level::ok, there + "; the worker is not pinned"}};
-    return {{Level::warning, there + "; the worker polls and is not pinned",
-             "core: N in the configuration, N one of an isolated core (or idle: sleep for a lab)"}};
+    return {{Level::warning, there + "; the worker polls but is not pinned",
+             "set core: N in the configuration, with N an isolated processor (or idle: sleep for a lab)"}};
   }
   std::set<unsigned> missing;
   std::ranges::set_difference(cores, online, std::inserter(missing, missing.end()));
   if (missing.empty()) return {{Level::ok, fmt::format("{}; workers on {}", there, list_of(cores))}};
   return {{Level::error, fmt::format("{}; the configuration names {}", there, list_of(missing)),
-           "core or cores in the configuration: processors that are online (lscpu --extended); one that was switched "
-           "off: echo 1 > /sys/devices/system/cpu/cpuN/online"}};
+           "set core or cores in the configuration to processors that are online (lscpu --extended), or bring one "
+           "online: echo 1 > /sys/devices/system/cpu/cpuN/online"}};
 }
 
 std::string isolate(const std::set<unsigned>& processors) {
   const std::string list = processors.empty() ? "LIST" : list_of(processors);
   return fmt::format(
-      "isolcpus=managed_irq,domain,{0} nohz_full={0} rcu_nocbs={0} on the kernel's command line "
-      "(GRUB_CMDLINE_LINUX in /etc/default/grub, update-grub, reboot)",
+      "put isolcpus=managed_irq,domain,{0} nohz_full={0} rcu_nocbs={0} on the kernel command line (GRUB_CMDLINE_LINUX "
+      "in /etc/default/grub, update-grub, reboot)",
       list);
 }
 
 std::vector<Finding> isolation(const Patient& patient) {
   const std::set<unsigned>& isolated = patient.machine.isolated;
   const std::string there = isolated.empty() ? "no processor is isolated" : list_of(isolated) + " isolated";
-  if (!patient.polls()) return {{Level::ok, there + "; with idle: sleep it does not matter"}};
+  if (!patient.polls()) return {{Level::ok, there + "; it does not matter with idle: sleep"}};
   const std::set<unsigned> cores = patient.cores();
   if (cores.empty() && isolated.empty()) return {{Level::warning, there, isolate({})}};
   if (cores.empty()) return {{Level::ok, there}};
@@ -104,7 +105,7 @@ std::vector<Finding> isolation(const Patient& patient) {
   if (exposed.empty()) return {{Level::ok, there}};
   std::set<unsigned> all = isolated;
   all.insert(cores.begin(), cores.end());
-  return {{Level::warning, fmt::format("{}; workers on {} are not", there, list_of(exposed)), isolate(all)}};
+  return {{Level::warning, fmt::format("{}; workers on {} are not isolated", there, list_of(exposed)), isolate(all)}};
 }
 
 std::vector<Finding> siblings(const Patient& patient) {
@@ -118,13 +119,13 @@ std::vector<Finding> siblings(const Patient& patient) {
       if (sibling == worker) continue;
       if (patient.cores().contains(sibling) && sibling > worker)
         findings.push_back({Level::warning, fmt::format("workers on {} and {} share one core", worker, sibling),
-                            "cores: one processor of each core (lscpu --extended, column CORE)"});
+                            "set cores to one processor of each core (lscpu --extended, column CORE)"});
       if (patient.polls() && !workers.contains(sibling) && !patient.machine.isolated.contains(sibling))
-        findings.push_back(
-            {Level::warning, fmt::format("{} shares its core with {}, which is open to everybody", worker, sibling),
-             fmt::format("echo 0 > /sys/devices/system/cpu/cpu{}/online, or isolate it too, or nosmt on the kernel's "
-                         "command line",
-                         sibling)});
+        findings.push_back({Level::warning,
+                            fmt::format("{} shares its core with {}, which any process can use", worker, sibling),
+                            fmt::format("echo 0 > /sys/devices/system/cpu/cpu{}/online, or isolate it too, or put "
+                                        "nosmt on the kernel command line",
+                                        sibling)});
     }
   }
   if (findings.empty()) findings.push_back({Level::ok, "no worker shares its core"});
@@ -168,14 +169,14 @@ std::vector<Finding> idle_states(const Patient& patient) {
     const std::string seen =
         state.second.empty()
             ? list_of(processors) + ": no idle states"
-            : fmt::format("{}: the deepest is {}, {} us until it runs again{}", list_of(processors), state.second,
+            : fmt::format("{}: the deepest idle state is {}, {} us to wake up{}", list_of(processors), state.second,
                           state.first, held ? fmt::format("; /dev/cpu_dma_latency holds {} us", *held) : "");
     if (state.first <= kHarmless || (held && *held <= kHarmless))
       findings.push_back({Level::ok, seen});
     else
       findings.push_back({Level::warning, seen,
                           fmt::format("cpupower --cpu {} idle-set --disable-by-latency {} (package linux-cpupower), or "
-                                      "intel_idle.max_cstate=1 processor.max_cstate=1 on the kernel's command line",
+                                      "put intel_idle.max_cstate=1 processor.max_cstate=1 on the kernel command line",
                                       list_of(processors), kHarmless)});
   }
   return findings;
@@ -202,35 +203,35 @@ std::vector<Finding> distance(const Patient& patient) {
     // Without a configuration, one worker nearby is enough: the operator can choose it.
     const bool well = patient.config != nullptr ? far.empty() : !near.empty();
     if (well)
-      findings.push_back({Level::ok, fmt::format("{} is on node {}, as {}", address, nic.node, list_of(near))});
+      findings.push_back({Level::ok, fmt::format("{} is on node {}, like {}", address, nic.node, list_of(near))});
     else
       findings.push_back({Level::warning,
-                          fmt::format("{} is on node {}, {} on another", address, nic.node, list_of(far)),
-                          fmt::format("cores of node {}: {}", nic.node, list_of(there))});
+                          fmt::format("{} is on node {}, but {} on another", address, nic.node, list_of(far)),
+                          fmt::format("set cores to processors of node {}: {}", nic.node, list_of(there))});
   }
   return findings;
 }
 
 constexpr Check kChecks[] = {
     {"processor",
-     "the program needs x86-64-v2; the ICRC of every packet is checked, by PCLMULQDQ and AVX-512 where they "
+     "the program needs x86-64-v2; it checks the ICRC of every packet, with PCLMULQDQ and AVX-512 where they "
      "are",
      features},
     {"tsc",
-     "all timers run by the time-stamp counter: one that stops or changes its pace makes retransmission and "
-     "give_up wrong",
+     "all timers use the time-stamp counter: if it stops or changes its rate, retransmission and give_up go wrong",
      tsc},
-    {"clocksource", "a kernel that does not trust the TSC has seen it go wrong on this machine", clocksource},
-    {"cores", "a worker is pinned to its processor; one that is not there ends the start", cores},
-    {"core-isolation", "whoever else runs on a worker's processor stops it for milliseconds, and its queues overflow",
-     isolation},
-    {"core-siblings", "two hardware threads of a core share its units: each has about 60 % of what it had alone",
+    {"clocksource", "a kernel that does not use the TSC has seen it go wrong on this machine", clocksource},
+    {"cores", "each worker is pinned to its processor; the box does not start if it is missing", cores},
+    {"core-isolation",
+     "any other task on a worker's processor stops the worker for milliseconds, and its queues overflow", isolation},
+    {"core-siblings",
+     "two hardware threads of a core share its execution units: each gets about 60 % of the speed it has alone",
      siblings},
-    {"core-node", "each frame of a NIC on another NUMA node crosses the sockets' link twice", distance},
-    {"governor", "a governor that saves power lowers the frequency between bursts", governor},
+    {"core-node", "each frame of a NIC on another NUMA node crosses the link between the sockets twice", distance},
+    {"governor", "a power-saving governor lowers the frequency between bursts", governor},
     {"c-states",
-     "a worker with `idle: sleep` is late by as much as its processor takes to wake up: beyond 10 us that "
-     "is more than all that a box does with a frame",
+     "a worker with `idle: sleep` is late by the time that its processor takes to wake up; more than 10 us exceeds all "
+     "the work of a box on a frame",
      idle_states},
 };
 

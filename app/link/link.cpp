@@ -103,11 +103,10 @@ int run(const Options& options) {
 void add_link(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      app.add_subcommand("link", "emulate a long link between two ports: delay, rate, losses, scripted events");
+      app.add_subcommand("link", "emulate a long link between two ports: delay, rate, loss, scripted events");
   command->add_option("--config", options->config, "configuration of the link (YAML)")->required();
-  command->add_option("--stats", options->stats,
-                      "write what was counted to this file (JSON) at the end and at SIGUSR1");
-  command->add_flag("--check", options->check, "check the configuration and do nothing else");
+  command->add_option("--stats", options->stats, "write the counters to this file (JSON) at the end and on SIGUSR1");
+  command->add_flag("--check", options->check, "check the configuration and exit");
   command->callback([options, &exit_code] { exit_code = guarded("link", [&] { return run(*options); }); });
 }
 

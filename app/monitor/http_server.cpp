@@ -88,7 +88,7 @@ MHD_Result serve(void* pages_pointer, MHD_Connection* connection, const char* ur
       return answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, kText, "GET and HEAD only\n");
     const auto found = pages.find(url);
     if (found == pages.end()) {
-      std::string known = "there is:";
+      std::string known = "known pages:";
       for (const auto& [path, page] : pages) known += " " + path;
       return answer(connection, MHD_HTTP_NOT_FOUND, kText, known + "\n");
     }
@@ -125,7 +125,7 @@ HttpServer::HttpServer(const std::string& listen, std::map<std::string, Page> pa
       MHD_OPTION_NOTIFY_CONNECTION, notify, impl_.get(), MHD_OPTION_UNESCAPE_CALLBACK, keep, nullptr, MHD_OPTION_END);
   if (impl_->daemon == nullptr) {
     close(socket_fd);
-    throw std::runtime_error(fmt::format("no HTTP server at {}: {}", listen, std::strerror(errno)));
+    throw std::runtime_error(fmt::format("cannot start the HTTP server at {}: {}", listen, std::strerror(errno)));
   }
 }
 

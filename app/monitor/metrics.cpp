@@ -32,8 +32,8 @@ Json series_of_counters() {
 
 void add_metrics(CLI::App& app, int& exit_code) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("metrics", "list the metrics that a box shows to Prometheus (Markdown)");
-  command->add_flag("--json", *json, "as JSON, which series is which counter of `longhaul run --stats`");
+  CLI::App* command = app.add_subcommand("metrics", "list the metrics that a box exports to Prometheus (Markdown)");
+  command->add_flag("--json", *json, "print as JSON which counter of `longhaul run --stats` each series comes from");
   command->callback([json, &exit_code] {
     exit_code = guarded("metrics", [&json] {
       fmt::print("{}", *json ? series_of_counters().dump(2) + "\n" : expose::metrics_page());

@@ -49,7 +49,7 @@ plan::BufferQuestion read(const Arguments& arguments) {
   question.link = arguments.link.read();
   question.loss = read_option("--loss", arguments.loss, config::parse_fraction);
   if (question.loss > kMostLoss)
-    throw config::ConfigError(fmt::format("--loss: expected at most {}: a path that loses more is not one, got \"{}\"",
+    throw config::ConfigError(fmt::format("--loss: expected at most {}: a path that loses more is unusable, got \"{}\"",
                                           kMostLoss, arguments.loss));
   question.outage = read_option("--burst", arguments.outage, config::parse_duration);
   if (question.outage > kLongestOutage)
@@ -88,36 +88,37 @@ int run(const Arguments& arguments) {
 
 void add_plan_buffer(CLI::App& plan, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
-      plan.add_subcommand("buffer", "memory of a box for a distance, a rate and losses, as a configuration that loads");
+  CLI::App* command = plan.add_subcommand(
+      "buffer", "memory of a box for a distance, a rate and losses, as a configuration ready to load");
   command->footer(
-      "Custody holds what is sent until the far host has answered: rate x (round trip + what repairs take). The near "
-      "box\n"
-      "alone repairs: the first loss of a packet costs a round trip, each further one a resend timer beside it.\n"
+      "Custody holds what is sent until the far host has answered: rate x (round trip + time of repairs). Only the\n"
+      "near box repairs: the first loss of a packet costs a round trip, each further loss a resend timer as well.\n"
       "Examples:\n"
       "  longhaul plan buffer --rate 100Gbps --distance 1000km\n"
       "  longhaul plan buffer --rate 100Gbps --distance 1000km --loss 1e-6 --burst 50ms --config > box.yaml\n"
       "  longhaul run --config box.yaml --check\n"
-      "Distances are of fibre, without queues: promise a measured round trip (--rtt) and a tenth more where you can.");
+      "Distances are fibre lengths without queueing: where you can, give a measured round trip plus 10 % (--rtt).");
   arguments->link.add_to(*command);
-  command->add_option("--loss", arguments->loss, "share of packets that the path loses, such as 1e-6 (default 0)")
+  command->add_option("--loss", arguments->loss, "fraction of packets that the path loses, such as 1e-6 (default 0)")
       ->type_name("FRACTION");
   command
-      ->add_option("--burst", arguments->outage, "an outage that hosts shall not notice, such as 50ms (default none)")
+      ->add_option("--burst", arguments->outage, "longest outage to hide from the hosts, such as 50ms (default none)")
       ->type_name("TIME");
   add_path_mtu(*command, arguments->question.path_mtu, "--path-mtu");
   command
       ->add_option(
           "--frame", arguments->frame,
-          "smallest frame that custody is promised for (default: the path MTU); smaller ones take more buffers")
+          "smallest frame that the custody promise covers (default: the path MTU); smaller frames take more buffers")
       ->type_name("SIZE");
-  command->add_option("--mtu", arguments->mtu, "of the box's ports (default 4200 for path MTU 4096, else 9000)")
+  command->add_option("--mtu", arguments->mtu, "MTU of the box's ports (default 4200 for path MTU 4096, else 9000)")
       ->type_name("BYTES")
       ->check(CLI::Range(576u, 9600u));
-  command->add_option("--connections", arguments->question.connections, "that are followed at once (default 4096)")
+  command
+      ->add_option("--connections", arguments->question.connections,
+                   "connections that the box follows at once (default 4096)")
       ->type_name("N")
       ->check(CLI::Range(1u, 1u << 20));
-  CLI::Option* config = command->add_flag("--config", arguments->config, "print the configuration and nothing else");
+  CLI::Option* config = command->add_flag("--config", arguments->config, "print only the configuration");
   arguments->output.add_to(*command);
   for (const char* other : {"--json", "--csv", "--plot"}) config->excludes(command->get_option(other));
   command->callback([arguments, &exit_code] { exit_code = guarded("plan buffer", [&] { return run(*arguments); }); });

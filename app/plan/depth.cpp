@@ -51,10 +51,10 @@ int run(const Arguments& arguments) {
 
 void add_plan_depth(CLI::App& plan, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = plan.add_subcommand("depth", "what queue depth fills a link, and what distance a depth fills");
+  CLI::App* command = plan.add_subcommand("depth", "queue depth that fills a link, and distance that a depth fills");
   command->footer(
-      "Depth counts messages under way, on all QPs together: floor(rate x RTT / (8 x bytes on the line)).\n"
-      "Bytes on the line are computed from the headers, FCS, preamble and gap included; --frame takes another figure.\n"
+      "Depth is the number of messages under way on all QPs together: floor(rate x RTT / (8 x bytes on the line)).\n"
+      "Bytes on the line are computed from the headers and include FCS, preamble and gap; --frame overrides them.\n"
       "Examples:\n"
       "  longhaul plan depth --rate 100Gbps --distance 100km\n"
       "  longhaul plan depth --rate 400Gbps --rtt 3.81ms --message 4KiB 64KiB --depth 128 1024\n"
@@ -62,18 +62,20 @@ void add_plan_depth(CLI::App& plan, int& exit_code) {
   arguments->link.add_to(*command);
   add_operation(*command, arguments->question.operation);
   CLI::Option* frame = command->add_option(
-      "--frame", arguments->frames, "bytes of a frame on the line, such as 4178B; instead of --mtu and --message");
+      "--frame", arguments->frames, "size of a frame on the line, such as 4178B, instead of --mtu and --message");
   frame->type_name("SIZE");
   add_path_mtu(*command, arguments->question.framing.path_mtu)->excludes(frame);
   command->add_flag("--ipv6", arguments->question.framing.ipv6, "packets have an IPv6 header")->excludes(frame);
-  command->add_option("--vlan", arguments->question.framing.vlan_tags, "VLAN tags of a frame (default 0)")
+  command->add_option("--vlan", arguments->question.framing.vlan_tags, "VLAN tags on each frame (default 0)")
       ->type_name("TAGS")
       ->check(CLI::Range(0, 2))
       ->excludes(frame);
   command->add_option("--message", arguments->messages, "message sizes (default: 2B to 8MiB)")
       ->type_name("SIZE")
       ->excludes(frame);
-  command->add_option("--depth", arguments->depths, "say what distance these fill (default: 128 2048 8192 16384)")
+  command
+      ->add_option("--depth", arguments->depths,
+                   "show the distance that these depths fill (default: 128 2048 8192 16384)")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 24));
   arguments->output.add_to(*command);

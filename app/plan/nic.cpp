@@ -66,7 +66,8 @@ Haul haul_of(const Arguments& arguments) {
     haul.rtt_ns = 2 * std::min(option("--distance", config::parse_distance, arguments.distance), kLongest);
     haul.rtt_origin = Origin::calculated;
   } else {
-    throw std::runtime_error("how long is the haul? --distance 380km, or the RTT that ping shows: --rtt 3.81ms");
+    throw std::runtime_error(
+        "give the length of the haul (--distance 380km) or the RTT that ping shows (--rtt 3.81ms)");
   }
   if (!arguments.message.empty()) {
     haul.message_bytes = option("--message", config::parse_size, arguments.message);
@@ -75,7 +76,7 @@ Haul haul_of(const Arguments& arguments) {
   constexpr std::uint64_t kLargestMessage = 1ull << 31;  // IBTA volume 1, section 9.7: an RC message
   if (haul.rate_bps == 0) throw std::runtime_error("--rate must be above 0");
   if (haul.rtt_ns == 0 || haul.rtt_ns > kLongest)
-    throw std::runtime_error("--distance and --rtt: an RTT above 0 and of at most 60 s");
+    throw std::runtime_error("--distance or --rtt: the RTT must be above 0 and at most 60 s");
   if (haul.message_bytes == 0 || haul.message_bytes > kLargestMessage)
     throw std::runtime_error("--message must be from 1B to 2GiB");
   haul.operation = arguments.operation;
@@ -122,44 +123,46 @@ int run(const Arguments& arguments) {
 
 void add_plan_nic(CLI::App& plan, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = plan.add_subcommand(
-      "nic",
-      "what in a NIC's settings and counters limits a long haul, from dumps of mlxconfig, ibv_devinfo, ethtool, rdma");
+  CLI::App* command = plan.add_subcommand("nic",
+                                          "find what limits a long haul in a NIC's settings and counters, from dumps "
+                                          "of mlxconfig, ibv_devinfo, ethtool, rdma");
   command
       ->add_option("file", arguments->files,
-                   "dumps, in any number and order; a file may hold several (- is standard input)")
+                   "files with dumps, in any number and order; a file may hold several dumps (- is standard input)")
       ->required();
   command->add_option("--rate", arguments->rate, "rate of the long haul (100Gbps is assumed)");
-  command->add_option("--distance", arguments->distance, "length of fibre, for instance 380km: 5 us per km, twice");
-  command->add_option("--rtt", arguments->rtt, "the RTT itself, as ping shows it: 3.81ms (instead of --distance)");
-  command->add_option("--operation", arguments->operation, "what the application posts (default write)")
+  command->add_option("--distance", arguments->distance,
+                      "length of fibre one way, such as 380km (5 us per km each way)");
+  command->add_option("--rtt", arguments->rtt, "round trip as ping shows it, such as 3.81ms (instead of --distance)");
+  command->add_option("--operation", arguments->operation, "operation that the application posts (default write)")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Operation>{{"write", Operation::write},
                                                                            {"send", Operation::send},
                                                                            {"read", Operation::read}})
                       .description("{write,send,read}"));
-  command->add_option("--qps", arguments->qps, "queue pairs it uses (default 1)")->check(CLI::Range(1u, 1u << 24));
+  command->add_option("--qps", arguments->qps, "queue pairs that the application uses (default 1)")
+      ->check(CLI::Range(1u, 1u << 24));
   command
       ->add_option("--depth", arguments->depth,
-                   "work requests it keeps outstanding per QP (default: as many as it gets)")
+                   "work requests that the application keeps outstanding per QP (default: as many as the NIC allows)")
       ->check(CLI::Range(1u, 1u << 30));
-  command->add_option("--message", arguments->message, "size of its messages (default 4KiB)");
-  command->add_option("--device", arguments->device, "only this RDMA device of the dumps, for instance mlx5_0");
+  command->add_option("--message", arguments->message, "size of the application's messages (default 4KiB)");
+  command->add_option("--device", arguments->device, "examine only this RDMA device of the dumps, such as mlx5_0");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->footer(
-      "On the host, into one file (where a tool is missing leave it out; what was not seen is said):\n"
+      "On the host, collect the dumps in one file (leave out missing tools; the report lists what it did not see):\n"
       "  (mlxconfig -d 0000:3b:00.0 -e query; mlxreg -d 0000:3b:00.0 --reg_name ROCE_ACCL --get; ibv_devinfo -v -d "
       "mlx5_0;\n"
       "   rdma link; ip link show enp59s0f0; ethtool -g enp59s0f0; ethtool -a enp59s0f0; rdma statistic show) > "
       "host.txt\n"
-      "Then, anywhere, for 4 QPs that WRITE 64 KiB over 380 km:\n"
+      "Then, on any machine, for 4 QPs that WRITE 64 KiB messages over 380 km:\n"
       "  longhaul plan nic host.txt --rate 100Gbps --distance 380km --qps 4 --message 64KiB\n"
-      "fault: it limits or breaks this haul; advice: it may cost, the dumps cannot tell; fine: good enough. Each says "
-      "what was read and\n"
-      "where, what it means in figures, and the command that mends it; figures are (read), (given), (assumed) or "
-      "(calculated).\n"
-      "Counters count since boot: give two dumps of rdma statistic, before and after a run, and only what rose "
-      "counts.\n"
-      "Exit status: 0 nothing wrong (there may be advice), 1 faults found, 2 wrong usage or no dump in a file.");
+      "fault: it limits or breaks this haul; advice: it may cost throughput, the dumps cannot tell; fine: good "
+      "enough.\n"
+      "Each finding shows what was read and where, what it means in figures, and the command that fixes it; figures\n"
+      "are (read), (given), (assumed) or (calculated).\n"
+      "Counters count since boot: give two dumps of rdma statistic, from before and after a run, and only the\n"
+      "increase counts.\n"
+      "Exit status: 0 no faults (there may be advice), 1 faults found, 2 wrong usage or no dump in a file.");
   command->callback([arguments, &exit_code] {
     try {
       exit_code = run(*arguments);

@@ -18,12 +18,12 @@ constexpr Duration kLongest = seconds(60);
 
 void PlanOutput::add_to(CLI::App& command) {
   CLI::Option* as_json = command.add_flag("--json", json, "print one JSON object");
-  command.add_flag("--csv", csv, "print the table as CSV, with units in the names of columns")->excludes(as_json);
-  command.add_option("--plot", plot, "also draw it: FILE.svg or FILE.png (needs gnuplot)")
+  command.add_flag("--csv", csv, "print the table as CSV, with units in the column names")->excludes(as_json);
+  command.add_option("--plot", plot, "also draw a plot: FILE.svg or FILE.png (needs gnuplot)")
       ->type_name("FILE")
       ->check(CLI::Validator(
           [](std::string& file) {
-            return plan::can_draw(file) ? "" : file + ": expected a name that ends in .svg or .png";
+            return plan::can_draw(file) ? "" : file + ": expected a file name that ends in .svg or .png";
           },
           ""));
 }
@@ -45,13 +45,13 @@ void print_answer(const std::string& text) {
 
 void PlanLink::add_to(CLI::App& command, const std::string& several, const std::string& otherwise) {
   const std::size_t most = several.empty() ? 1 : 1000;
-  command.add_option("--rate", rate, "of the line (default " + rate + ")")->type_name("RATE");
+  command.add_option("--rate", rate, "rate of the line (default " + rate + ")")->type_name("RATE");
   CLI::Option* distance = command.add_option(
       "--distance", distances,
-      "of fibre one way, such as 100km" + several + (otherwise.empty() ? "" : " (" + otherwise + ")"));
+      "length of fibre one way, such as 100km" + several + (otherwise.empty() ? "" : " (" + otherwise + ")"));
   distance->type_name("KM")->expected(1, static_cast<int>(most));
   CLI::Option* rtt =
-      command.add_option("--rtt", round_trips, "instead of it: the round trip, such as 3.81ms" + several);
+      command.add_option("--rtt", round_trips, "round trip instead of a distance, such as 3.81ms" + several);
   rtt->type_name("TIME")->expected(1, static_cast<int>(most))->excludes(distance);
 }
 
@@ -75,13 +75,13 @@ std::vector<Duration> PlanLink::read_round_trips() const {
     add("--distance", text, one_way > kLongest ? one_way : 2 * one_way);
   }
   for (const std::string& text : round_trips) add("--rtt", text, read_option("--rtt", text, config::parse_duration));
-  if (out.empty()) throw config::ConfigError("how far is it? give --distance such as 100km, or --rtt such as 1ms");
+  if (out.empty()) throw config::ConfigError("give a distance: --distance such as 100km, or --rtt such as 1ms");
   return out;
 }
 
 plan::Link PlanLink::read() const {
   const std::vector<Duration> times = read_round_trips();
-  if (times.size() != 1) throw config::ConfigError("one --distance or --rtt is wanted here");
+  if (times.size() != 1) throw config::ConfigError("give exactly one --distance or --rtt");
   return {read_rate(), times.front()};
 }
 
@@ -89,10 +89,11 @@ void PlanLocal::add_to(CLI::App& command) {
   const auto time = [&command](const char* name, std::string& value, const std::string& help) {
     command.add_option(name, value, help)->type_name("TIME");
   };
-  time("--turnaround", turnaround_, "of NICs and application beside the link (default 2us)");
-  time("--local-rtt", local_rtt_, "from a host to its box and back (default 4us)");
-  time("--frame-time", frame_time_, "a worker of a box takes in a frame (default 300ns; docs/performance.md)");
-  add_number(command, "--workers", workers_, 1, "of a box; a connection stays with one (default 1)");
+  time("--turnaround", turnaround_, "time of NICs and application in addition to the link (default 2us)");
+  time("--local-rtt", local_rtt_, "round trip from a host to its box (default 4us)");
+  time("--frame-time", frame_time_,
+       "time that a worker of a box takes for a frame (default 300ns; docs/performance.md)");
+  add_number(command, "--workers", workers_, 1, "workers of a box; a connection stays with one worker (default 1)");
 }
 
 void PlanLocal::read(plan::Hosts& hosts, plan::Pair& pair) const {
@@ -119,7 +120,7 @@ std::vector<std::uint64_t> read_messages(const std::vector<std::string>& texts) 
 }
 
 CLI::Option* add_operation(CLI::App& command, plan::Operation& operation) {
-  return command.add_option("--operation", operation, "what is posted: write (default), send or read")
+  return command.add_option("--operation", operation, "operation that is posted: write (default), send or read")
       ->transform(CLI::CheckedTransformer(std::map<std::string, plan::Operation>{{"write", plan::Operation::write},
                                                                                  {"send", plan::Operation::send},
                                                                                  {"read", plan::Operation::read}})
@@ -128,7 +129,7 @@ CLI::Option* add_operation(CLI::App& command, plan::Operation& operation) {
 
 CLI::Option* add_path_mtu(CLI::App& command, std::uint32_t& mtu, const std::string& name) {
   std::vector<std::uint32_t> known(plan::path_mtus().begin(), plan::path_mtus().end());
-  return command.add_option(name, mtu, "path MTU of the connections, bytes of payload (default 4096)")
+  return command.add_option(name, mtu, "path MTU of the connections in bytes of payload (default 4096)")
       ->type_name("BYTES")
       ->check(CLI::IsMember(known));
 }

@@ -12,18 +12,18 @@ constexpr AddCommand kCommands[] = {add_plan_throughput, add_plan_simulate, add_
                                     add_plan_buffer,     add_plan_workload, add_plan_nic};
 
 constexpr const char* kFooter =
-    "Start with your own link, and look at the picture:\n"
+    "Start with your own link and look at the plot:\n"
     "  longhaul plan throughput --rate 100Gbps --distance 100km --plot link.svg\n"
-    "\"standard\" is RDMA as it is, \"deep queues\" the same hosts with more under way, \"pair\" a pair of longhaul "
-    "boxes.\n"
-    "Every number says what it is: calculated (by a formula), simulated, published (quoted), measured.\n"
-    "docs/plan.md has the formulas and holds them against the published figures.";
+    "\"standard\" is RDMA without changes, \"deep queues\" the same hosts with more under way, \"pair\" a pair of\n"
+    "longhaul boxes.\n"
+    "Every number is marked with its origin: calculated (by a formula), simulated, published (quoted) or measured.\n"
+    "docs/plan.md has the formulas and compares them with the published figures.";
 
 }  // namespace
 
 void add_plan(CLI::App& app, int& exit_code) {
   CLI::App* command =
-      app.add_subcommand("plan", "what to expect of a link: rates, queue depths, buffers, whole workloads");
+      app.add_subcommand("plan", "predict what a link delivers: rates, queue depths, buffers, whole workloads");
   command->require_subcommand(1);
   command->footer(kFooter);
   for (const AddCommand add : kCommands) add(*command, exit_code);

@@ -10,27 +10,31 @@ PlanScenario::PlanScenario() {
 
 void PlanScenario::add_to(CLI::App& command) {
   plan::Hosts& hosts = scenario_.hosts;
-  link_.add_to(command, "; several are rows");
+  link_.add_to(command, "; each value is a row");
   command.add_option("--message", messages_, "message sizes")->type_name("SIZE...");
   add_operation(command, scenario_.operation);
   add_path_mtu(command, hosts.path_mtu);
   add_number(command, "--qps", hosts.qps, 1, "queue pairs (default 1)");
   add_number(command, "--depth", hosts.depth, 1, "work requests posted on a QP (default 128; perftest -t)");
-  add_number(command, "--moderation", hosts.moderation, 1, "a completion of every nth only (default 1; perftest -Q)");
+  add_number(command, "--moderation", hosts.moderation, 1,
+             "only every Nth work request gets a completion (default 1; perftest -Q)");
   command
       .add_option("--nic-depth", hosts.nic_depth,
-                  "work requests of a QP in the NIC, 2^LOG_MAX_OUTSTANDING_WQE (default 0: all that are posted)")
+                  "work requests that the NIC handles at once on a QP, 2^LOG_MAX_OUTSTANDING_WQE (default 0: all that "
+                  "are posted)")
       ->type_name("N");
-  add_number(command, "--read-depth", hosts.read_depth, 1,
-             "READs of a QP without an answer (default 16; max_qp_rd_atom)");
-  add_number(command, "--deep-depth", deep_.depth, 1, "of the deep queues: posted (default 2048)");
+  add_number(command, "--read-depth", hosts.read_depth, 1, "unanswered READs on a QP (default 16; max_qp_rd_atom)");
+  add_number(command, "--deep-depth", deep_.depth, 1, "deep queues: work requests posted on a QP (default 2048)");
   command
-      .add_option("--deep-nic-depth", deep_.nic_depth,
-                  "of the deep queues: in the NIC (default 16384; 0: all that are posted)")
+      .add_option(
+          "--deep-nic-depth", deep_.nic_depth,
+          "deep queues: work requests that the NIC handles at once on a QP (default 16384; 0: all that are posted)")
       ->type_name("N");
-  command.add_option("--message-time", message_time_, "a NIC begins a message of a QP so often (default 0)")
+  command
+      .add_option("--message-time", message_time_,
+                  "shortest time between two messages that a NIC begins on a QP (default 0)")
       ->type_name("TIME");
-  command.add_option("--cap", cap_, "payload that the line carries (default: computed from the headers)")
+  command.add_option("--cap", cap_, "rate of payload that the line carries (default: computed from the headers)")
       ->type_name("RATE");
   local_.add_to(command);
 }

@@ -38,8 +38,8 @@ void check_memory(std::uint64_t wanted) {
   const std::uint64_t there = drivers::SystemMemory::read().available_bytes;
   if (there == 0 || wanted + kWorldReserve <= there) return;
   throw std::runtime_error(fmt::format(
-      "the frames under way need {} of memory, and {} are free: ask for a shorter distance, larger messages or fewer "
-      "of them (--messages)",
+      "the frames under way need {} of memory, but {} are free: choose a shorter distance, larger messages or fewer "
+      "messages (--messages)",
       plan::amount_text(static_cast<double>(wanted + kWorldReserve)), plan::amount_text(static_cast<double>(there))));
 }
 
@@ -75,9 +75,10 @@ int run(const Arguments& arguments) {
   const double loss = read_option("--loss", arguments.loss, config::parse_fraction);
   question.loss_ppm = static_cast<std::uint32_t>(loss * 1e6 + 0.5);
   if (loss > 0 && question.loss_ppm == 0)
-    throw config::ConfigError("--loss: less than 1e-6 is counted as none: give 0, or 1e-6 and more");
+    throw config::ConfigError("--loss: the testbed cannot simulate less than 1e-6: give 0, or at least 1e-6");
   if (question.throughput.scenario.cap_bps != 0)
-    throw config::ConfigError("--cap is for formulas: the testbed's lines carry what fits between headers and gaps");
+    throw config::ConfigError(
+        "--cap works only with the formulas: the testbed's lines carry what headers and gaps leave");
 
   std::vector<plan::SimulatedPoint> points;
   engine::PoolPlan buffers;
@@ -110,31 +111,30 @@ int run(const Arguments& arguments) {
 
 void add_plan_simulate(CLI::App& plan, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
-      plan.add_subcommand("simulate", "the same as throughput, by simulation: the real engine in virtual time");
+  CLI::App* command = plan.add_subcommand("simulate", "throughput by simulation: the real engine in virtual time");
   command->footer(
-      "Each row is one run of a transfer tool as perftest is: the hosts exchange a message, then the clock runs from "
-      "the\n"
-      "first post to the last completion. NICs, line and propagation are modelled; the boxes run the engine of\n"
-      "`longhaul run`; all bytes and all answers are checked against docs/design.md. Beside it stands the formula, "
-      "and\n"
-      "where the two differ by more than 5 % the reason. The same command gives the same figures anywhere.\n"
+      "Each row is one run of a transfer tool like perftest: the hosts exchange a message, then the clock runs from\n"
+      "the first post to the last completion. NICs, line and propagation are modelled; the boxes run the engine of\n"
+      "`longhaul run`; all bytes and answers are checked against docs/design.md. Next to the result is that of the\n"
+      "formula, with the reason where the two differ by more than 5 %. The same command gives the same figures on\n"
+      "every machine.\n"
       "Examples:\n"
       "  longhaul plan simulate --distance 100km --message 512B 4KiB --plot three-ways.svg\n"
       "  longhaul plan simulate --distance 1000km --message 4KiB --ways standard pair --loss 1e-4\n"
       "  longhaul plan simulate --rtt 3.81ms --operation read --qps 16 --ways standard --json");
   arguments->scenario.add_to(*command);
-  command->add_option("--ways", arguments->ways, "of standard, deep, pair (default: all)")
+  command->add_option("--ways", arguments->ways, "ways to simulate: standard, deep, pair (default: all)")
       ->type_name("WAY...")
       ->check(CLI::IsMember({"standard", "deep", "pair"}));
   command
-      ->add_option("--messages", arguments->messages,
-                   "of each QP (default: three round trips, at least 5000, as many as take some seconds)")
+      ->add_option(
+          "--messages", arguments->messages,
+          "messages on each QP (default: three round trips' worth, at least 5000, at most some seconds of simulation)")
       ->type_name("N");
-  command->add_option("--loss", arguments->loss, "share of frames lost on the long haul, each way (default 0)")
+  command->add_option("--loss", arguments->loss, "fraction of frames lost on the long haul, each way (default 0)")
       ->type_name("SHARE");
-  command->add_option("--seed", arguments->seed, "of what is lost (default 1)")->type_name("N");
-  command->add_flag("--quiet", arguments->quiet, "no progress on the terminal");
+  command->add_option("--seed", arguments->seed, "seed of the random losses (default 1)")->type_name("N");
+  command->add_flag("--quiet", arguments->quiet, "show no progress on the terminal");
   arguments->output.add_to(*command);
   command->callback([arguments, &exit_code] { exit_code = guarded("plan simulate", [&] { return run(*arguments); }); });
 }

@@ -37,20 +37,20 @@ int run(const Arguments& arguments) {
 void add_plan_throughput(CLI::App& plan, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = plan.add_subcommand(
-      "throughput", "rate by distance and message size: standard, deep queues, with a pair of boxes");
+      "throughput", "rate by distance and message size: standard, with deep queues, with a pair of boxes");
   command->footer(
-      "Payload per second is the least of: the line; QPs x messages under way x size / (RTT + turnaround); the NIC's\n"
-      "message rate; with the pair the loop to the near box instead of the RTT, and the frames that a worker takes "
-      "in.\n"
-      "Under way are what is posted, what the NIC sends before it has an answer, and for READ 16 a QP, whichever is "
-      "least.\n"
+      "Payload per second is the smallest of: the line; QPs x messages under way x size / (RTT + turnaround); the\n"
+      "NIC's message rate. With the pair, the round trip to the near box replaces the RTT, and the frame rate of a\n"
+      "worker is a further limit.\n"
+      "Messages under way on a QP are the smallest of: those posted; those that the NIC sends before it has an\n"
+      "answer; for READ, 16.\n"
       "Examples:\n"
       "  longhaul plan throughput --distance 100km --plot link.svg\n"
       "  longhaul plan throughput --distance 10km 100km 1000km --message 64KiB --plot distance.png\n"
       "  longhaul plan throughput --rtt 3.81ms --operation read --qps 16 --latency --csv\n"
-      "How often a box takes in a frame (--frame-time): docs/performance.md has 163 to 550 ns, by machine and size.");
+      "For --frame-time, docs/performance.md lists 163 to 550 ns as measured, depending on machine and frame size.");
   arguments->scenario.add_to(*command);
-  command->add_flag("--latency", arguments->latency, "also what one message alone takes");
+  command->add_flag("--latency", arguments->latency, "also show the latency of one message alone");
   arguments->output.add_to(*command);
   command->callback(
       [arguments, &exit_code] { exit_code = guarded("plan throughput", [&] { return run(*arguments); }); });

@@ -76,7 +76,8 @@ std::string find(const std::string& what) {
     if (file.stem() == what) return file;
   std::error_code error;
   if (fs::exists(what, error)) return what;
-  throw config::ConfigError(fmt::format("no workload is called \"{}\" and no file: known are {}", what, names()));
+  throw config::ConfigError(
+      fmt::format("\"{}\" is neither a known workload nor a file; known workloads: {}", what, names()));
 }
 
 int list() {
@@ -93,7 +94,8 @@ void apply_migration(const Arguments& arguments, plan::Workload& workload) {
                                                                 {"--downtime", &arguments.downtime}};
   for (const auto& [name, text] : options)
     if (!text->empty() && load == nullptr)
-      throw config::ConfigError(fmt::format("{}: only a migration has one, and \"{}\" is none", name, workload.title));
+      throw config::ConfigError(
+          fmt::format("{}: only a migration has this option, and \"{}\" is not a migration", name, workload.title));
   if (load == nullptr) return;
   if (!arguments.bandwidth.empty()) {
     load->host_rate = read_option("--bandwidth", arguments.bandwidth, config::parse_rate);
@@ -102,7 +104,7 @@ void apply_migration(const Arguments& arguments, plan::Workload& workload) {
   if (!arguments.downtime.empty()) {
     load->downtime = read_option("--downtime", arguments.downtime, config::parse_duration);
     if (load->downtime == 0)
-      throw config::ConfigError("--downtime: expected more than 0: the last part takes some time");
+      throw config::ConfigError("--downtime: expected more than 0, because the last part takes some time");
   }
   if (!arguments.dirty_rate.empty())
     load->dirty_rate = read_option("--dirty-rate", arguments.dirty_rate, config::parse_rate);
@@ -111,7 +113,7 @@ void apply_migration(const Arguments& arguments, plan::Workload& workload) {
 int run(const Arguments& arguments) {
   if (arguments.list) return list();
   if (arguments.what.empty())
-    throw config::ConfigError(fmt::format("which workload? give a FILE, or a NAME of {}", names()));
+    throw config::ConfigError(fmt::format("no workload given: give a FILE, or a NAME of {}", names()));
   plan::Workload workload = plan::read_workload(config::Value::load(find(arguments.what)));
   apply_migration(arguments, workload);
   plan::Circumstances circumstances = arguments.circumstances;
@@ -126,8 +128,7 @@ int run(const Arguments& arguments) {
   if (circumstances.loss > 0 && !std::holds_alternative<plan::StreamLoad>(workload.load))
     throw config::ConfigError(
         fmt::format("--loss: \"{}\" is acknowledged and repaired, for which there is no formula here: `longhaul plan "
-                    "buffer --loss` "
-                    "says what repairs take",
+                    "buffer --loss` shows what repairs take",
                     workload.title));
   try {
     const plan::WorkloadAnswer answer = plan::answer(workload, circumstances);
@@ -146,34 +147,36 @@ void add_plan_workload(CLI::App& plan, int& exit_code) {
   plan::Hosts& deep = arguments->circumstances.deep;
   CLI::App* command = plan.add_subcommand(
       "workload",
-      "what an application gets: NVMe-oF mixes, VM migration, UC streams, databases, files; and what would help");
+      "what an application gets and what would help it: NVMe-oF mixes, VM migration, UC streams, databases, files");
   command->footer(
       "Examples:\n"
       "  longhaul plan workload --list\n"
       "  longhaul plan workload retail-web --distance 380km --plot retail.svg\n"
       "  longhaul plan workload vm-migration --bandwidth 40Gbps --dirty-rate 8Gbps\n"
       "  longhaul plan workload my-own.yaml --rtt 3.81ms --json\n"
-      "Begin your own with a copy of one that is listed: its comments say what each key means. The NIC's default "
-      "depth, 128,\n"
-      "is 2^7 = LOG_MAX_OUTSTANDING_WQE as published for a NIC that nobody had tuned (`longhaul plan nic` finds "
-      "yours).");
-  command->add_option("workload", arguments->what, "a FILE, or the NAME of one that came with longhaul");
-  command->add_flag("--list", arguments->list, "list the names");
-  arguments->link.add_to(*command, "", "default: as the workload says");
+      "To write your own, copy a listed workload: its comments explain each key. The default NIC depth, 128 = 2^7,\n"
+      "is the LOG_MAX_OUTSTANDING_WQE published for a NIC without tuning (`longhaul plan nic` finds yours).");
+  command->add_option("workload", arguments->what, "a FILE, or the NAME of a workload that comes with longhaul");
+  command->add_flag("--list", arguments->list, "list the workloads that come with longhaul");
+  arguments->link.add_to(*command, "", "default: from the workload");
   add_path_mtu(*command, hosts.path_mtu);
   add_number(*command, "--nic-depth", hosts.nic_depth, 0,
-             "work requests of a QP in the NIC (default 128; 0: all that are posted)");
-  add_number(*command, "--read-depth", hosts.read_depth, 1, "READs of a QP without an answer (default 16)");
+             "work requests that the NIC handles at once on a QP (default 128; 0: all that are posted)");
+  add_number(*command, "--read-depth", hosts.read_depth, 1, "unanswered READs on a QP (default 16)");
   add_number(*command, "--deep-depth", deep.depth, 1,
-             "of the deep queues: messages posted (default 2048; I/Os: as the workload says)");
-  add_number(*command, "--deep-nic-depth", deep.nic_depth, 0, "of the deep queues: in the NIC (default 16384)");
+             "deep queues: messages posted (default 2048; I/Os: from the workload)");
+  add_number(*command, "--deep-nic-depth", deep.nic_depth, 0,
+             "deep queues: work requests that the NIC handles at once on a QP (default 16384)");
   arguments->local.add_to(*command);
-  command->add_option("--loss", arguments->loss, "UC streams: share of packets that the path loses (default 0)")
+  command->add_option("--loss", arguments->loss, "UC streams: fraction of packets that the path loses (default 0)")
       ->type_name("FRACTION");
-  command->add_option("--dirty-rate", arguments->dirty_rate, "migration: what the guest writes, such as 4Gbps")
+  command
+      ->add_option("--dirty-rate", arguments->dirty_rate,
+                   "migration: rate at which the guest writes to its memory, such as 4Gbps")
       ->type_name("RATE");
-  command->add_option("--bandwidth", arguments->bandwidth, "migration: what the hosts copy at most")->type_name("RATE");
-  command->add_option("--downtime", arguments->downtime, "migration: how long the guest may stand still")
+  command->add_option("--bandwidth", arguments->bandwidth, "migration: highest rate at which the hosts copy")
+      ->type_name("RATE");
+  command->add_option("--downtime", arguments->downtime, "migration: longest time that the guest may stand still")
       ->type_name("TIME");
   arguments->output.add_to(*command);
   command->callback([arguments, &exit_code] { exit_code = guarded("plan workload", [&] { return run(*arguments); }); });

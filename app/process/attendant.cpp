@@ -33,7 +33,8 @@ void Attendant::start() {
     return nullptr;
   };
   const int error = rte_ctrl_thread_create(&thread_, name_.c_str(), nullptr, body, this);
-  if (error != 0) throw std::runtime_error(fmt::format("no thread beside the workers: {}", std::strerror(-error)));
+  if (error != 0)
+    throw std::runtime_error(fmt::format("cannot start a thread beside the workers: {}", std::strerror(-error)));
   started_ = true;
   begun_.get_future().get();
 }

@@ -18,7 +18,7 @@ void check_arguments(const config::PortConfig& port, unsigned workers) {
     const auto packet = drivers::parse_af_packet(port.vdev);
     // The kernel spreads frames over all queues. Those of a queue without a worker would be lost.
     if (packet && packet->queue_pairs != workers)
-      throw std::runtime_error(fmt::format("\"{}\": {} worker{} (cores) need{} qpairs={}, a pair of queues each",
+      throw std::runtime_error(fmt::format("\"{}\": {} worker{} (cores) need{} qpairs={}, one pair of queues for each",
                                            port.vdev, workers, workers == 1 ? "" : "s", workers == 1 ? "s" : "",
                                            workers));
   } catch (const std::runtime_error& error) {

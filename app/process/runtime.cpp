@@ -58,8 +58,7 @@ Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, co
   options.memory_bytes = process.hugepages ? demand.given : demand.given != 0 ? demand.given : demand.at_start();
   if (!process.hugepages && options.memory_bytes < demand.needed())
     throw config::ConfigError(
-        fmt::format("memory: {} are too little for pools and tables: {} would do, as would no "
-                    "`memory` at all",
+        fmt::format("memory: {} are too little for pools and tables: set at least {}, or leave `memory` out",
                     mib(options.memory_bytes), mib(demand.needed())));
   const std::string missing = drivers::shortage(drivers::SystemMemory::read(), demand.at_start(), process.hugepages);
   if (!missing.empty()) throw std::runtime_error(missing);
@@ -107,8 +106,8 @@ void Runtime::make_pools(const engine::PoolPlan& plan, std::uint64_t others_byte
     anywhere.socket = -1;
     pools_[plan.socket] = engine::Pools::create(anywhere);
     spdlog::warn(
-        "pools of {} do not fit the hugepages of NUMA socket {}: they lie on any, which costs time. Reserve them "
-        "there: {}",
+        "pools of {} do not fit into the hugepages of NUMA socket {}: they may lie on any socket, which slows the "
+        "workers down. Reserve hugepages there: {}",
         mib(bytes), plan.socket, command);
   }
 }
@@ -118,7 +117,7 @@ void Runtime::warn_of_distance() const {
   for (const drivers::EthdevPort* port : {first_.get(), second_.get()})
     for (unsigned worker = 0; worker < workers(); ++worker)
       if (port->socket() >= 0 && socket_of(worker) >= 0 && port->socket() != socket_of(worker))
-        spdlog::warn("{} is on NUMA socket {}, worker {} on socket {}: give it a core of socket {} (lscpu)",
+        spdlog::warn("{} is on NUMA socket {}, worker {} on socket {}: give the worker a core of socket {} (lscpu)",
                      port->describe(), port->socket(), worker, socket_of(worker), port->socket());
 }
 

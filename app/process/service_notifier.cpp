@@ -52,7 +52,7 @@ void ServiceNotifier::send(const std::string& state) {
   const int result = sd_notify(0, state.c_str());
   static std::atomic<bool> told = false;
   if (result < 0 && !told.exchange(true))
-    spdlog::warn("the service manager cannot be told anything: {} (NOTIFY_SOCKET={})", std::strerror(-result),
+    spdlog::warn("cannot notify the service manager: {} (NOTIFY_SOCKET={})", std::strerror(-result),
                  std::getenv("NOTIFY_SOCKET"));
 }
 

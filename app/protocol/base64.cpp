@@ -24,7 +24,7 @@ std::string to_base64(std::span<const std::uint8_t> bytes) {
 }
 
 std::vector<std::uint8_t> from_base64(std::string_view text) {
-  if (text.size() % 4 != 0) throw std::invalid_argument("base64 comes in groups of four");
+  if (text.size() % 4 != 0) throw std::invalid_argument("base64: the length is not a multiple of four");
   std::vector<std::uint8_t> out;
   out.reserve(text.size() / 4 * 3);
   for (std::size_t i = 0; i < text.size(); i += 4) {
@@ -33,7 +33,7 @@ std::vector<std::uint8_t> from_base64(std::string_view text) {
     for (const char c : text.substr(i, 4)) {
       const std::size_t digit = kDigits.find(c);
       const bool pads = c == '=' && i + 4 == text.size() && digits >= 2;
-      if (digit == std::string_view::npos && !pads) throw std::invalid_argument("a character that base64 has not");
+      if (digit == std::string_view::npos && !pads) throw std::invalid_argument("base64: invalid character");
       word = word << 6 | (pads ? 0u : static_cast<std::uint32_t>(digit));
       if (!pads) ++digits;
     }

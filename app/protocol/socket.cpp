@@ -16,7 +16,7 @@ sockaddr_un address_of(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path))
-    throw std::runtime_error(fmt::format("{}: longer than the 107 bytes of a socket's path", path));
+    throw std::runtime_error(fmt::format("{}: the path is longer than 107 bytes, the most a socket can have", path));
   std::copy(path.begin(), path.end(), address.sun_path);
   return address;
 }
@@ -28,7 +28,7 @@ int try_connect(int file, const std::string& path) {
 
 File open_socket(int flags) {
   File file(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
-  if (file.get() < 0) throw std::runtime_error(fmt::format("no socket: {}", std::strerror(errno)));
+  if (file.get() < 0) throw std::runtime_error(fmt::format("cannot create a socket: {}", std::strerror(errno)));
   return file;
 }
 
@@ -40,12 +40,12 @@ int connect_to(const std::string& path) {
       return file.release();
     case ENOENT:
       throw std::runtime_error(
-          fmt::format("{}: no such socket: no box with this `control: {{socket: ...}}` runs", path));
+          fmt::format("{}: no such socket: no box with this `control: {{socket: ...}}` is running", path));
     case ECONNREFUSED:
       throw std::runtime_error(fmt::format("{}: the box that listened there has ended", path));
     case EACCES:
-      throw std::runtime_error(
-          fmt::format("{}: permission denied: be root, or of the group that `control: {{group: ...}}` names", path));
+      throw std::runtime_error(fmt::format(
+          "{}: permission denied: run as root or as a member of the group in `control: {{group: ...}}`", path));
     default:
       throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(error)));
   }

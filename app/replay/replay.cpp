@@ -132,26 +132,28 @@ int run_replay(const Arguments& arguments) {
 void add_replay(CLI::App& app, int& exit_code) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command =
-      app.add_subcommand("replay", "send a capture through a box and judge its answers by the real ones");
+      app.add_subcommand("replay", "send a capture through a box and compare its answers with the real ones");
   command->footer(
-      "Frames of the hosts in --near enter the host port, all others the WAN port, at the capture's own times.\n"
-      "Time ends with the last frame: what waits for a later moment is reported as waiting.\n"
-      "Exit status: 0 no pseudo-ACK differs from the real ACK; 1 one does; 2 wrong usage or unreadable file.");
+      "Frames of the hosts in --near enter the host port, all others the WAN port, at the times of the capture.\n"
+      "Time ends with the last frame: frames held for a later moment are reported as waiting.\n"
+      "Exit status: 0 all pseudo-ACKs agree with the real ACKs; 1 some differ; 2 wrong usage or unreadable file.");
   command->add_option("capture", arguments->input, "pcap or pcapng file")->required();
-  command->add_option("--near", arguments->near, "CIDR of hosts on the host port's side (repeat for more)")->required();
-  command->add_option("--policy", arguments->policy, "what the box does with learned flows (default full)")
+  command
+      ->add_option("--near", arguments->near,
+                   "prefix of the hosts on the host port's side, such as 10.9.0.0/24; may be repeated")
+      ->required();
+  command->add_option("--policy", arguments->policy, "policy of the box for learned flows (default full)")
       ->transform(CLI::CheckedTransformer(std::map<std::string, flow::Policy>{{"off", flow::Policy::off},
                                                                               {"window", flow::Policy::window},
                                                                               {"full", flow::Policy::full}})
                       .description("{off,window,full}"));
   command
       ->add_option("--confirm", arguments->confirm,
-                   "accelerate a flow after one real answer (default), or from RDMA-CM on")
+                   "accelerate a flow after one real answer (default), or from the RDMA-CM exchange on")
       ->transform(CLI::CheckedTransformer(std::map<std::string, engine::Confirm>{{"answer", engine::Confirm::answer},
                                                                                  {"cm", engine::Confirm::cm}})
                       .description("{answer,cm}"));
-  command->add_option("--wan-rate", arguments->wan_rate,
-                      "rate of the WAN port, for instance 100Gbps (default unlimited)");
+  command->add_option("--wan-rate", arguments->wan_rate, "rate of the WAN port, such as 100Gbps (default unlimited)");
   command->add_option("--host-out", arguments->host_out, "write what leaves the host port to this pcap file");
   command->add_option("--wan-out", arguments->wan_out, "write what leaves the WAN port to this pcap file");
   command->add_flag("--json", arguments->json, "print one JSON object");

@@ -43,8 +43,8 @@ struct Options {
 
 void print_summary(const expose::Snapshot& its, const StopRecord& stop) {
   fmt::print(
-      "longhaul run: {}: stopped after {:.1f} s; custody at the signal: {} packets, {} bytes; left: {} packets, {} "
-      "bytes\n{}",
+      "longhaul run: {}: stopped after {:.1f} s; custody at the signal: {} packets, {} bytes; at the end: {} packets, "
+      "{} bytes\n{}",
       its.identity.name, static_cast<double>(stop.ran) / 1e9, stop.at_stop_packets, stop.at_stop_bytes,
       stop.left_packets, stop.left_bytes, expose::statistics_text(its));
   std::fflush(stdout);
@@ -53,7 +53,8 @@ void print_summary(const expose::Snapshot& its, const StopRecord& stop) {
 /// Null when the configuration names none.
 std::unique_ptr<drivers::RecordFile> open_record(const config::BoxConfig& config) {
   if (config.restart_record.empty()) {
-    spdlog::warn("no restart_record: if this process is killed, what it acknowledged and did not deliver goes untold");
+    spdlog::warn(
+        "no restart_record: if this process is killed, the loss of acknowledged but undelivered data goes unreported");
     return nullptr;
   }
   try {
@@ -66,10 +67,10 @@ std::unique_ptr<drivers::RecordFile> open_record(const config::BoxConfig& config
 
 void tell_of_record(const Counters& counters, const std::string& path) {
   if (const std::uint64_t flows = counters[Counter::flows_failed_by_restart]; flows > 0)
-    spdlog::error("{}: {} connections have failed: an earlier process had acknowledged {} bytes and not delivered them",
+    spdlog::error("{}: {} connections have failed: an earlier process had acknowledged {} bytes but not delivered them",
                   path, flows, counters[Counter::failed_by_restart_bytes]);
   if (const std::uint64_t slots = counters[Counter::record_slots_damaged]; slots > 0)
-    spdlog::error("{}: {} slots are damaged: what their connections lost cannot be told", path, slots);
+    spdlog::error("{}: {} slots are damaged: what their connections lost is unknown", path, slots);
 }
 
 drivers::EthdevSpec spec_of(const char* name, const config::PortConfig& port) { return {name, port.pci, port.vdev}; }
@@ -215,7 +216,7 @@ int Run::finish(const StopRecord& stop) {
   // First what must not be missed: writing the rest may fail.
   const std::uint64_t lost = workers_.unconfirmed_bytes();
   if (lost > 0)
-    spdlog::error("stopped with {} bytes acknowledged to requesters and not delivered: their connections are broken",
+    spdlog::error("stopped with {} bytes acknowledged to requesters but not delivered: their connections are broken",
                   lost);
   const expose::Snapshot its = gatherer_.at_end();
   print_summary(its, stop);
@@ -244,11 +245,10 @@ void add_run(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("run", "run a box: accelerate RoCEv2 between a host port and a WAN port");
   command->add_option("--config", options->config, "configuration of the box (YAML)")->required();
-  command->add_option("--stats", options->stats,
-                      "write what was counted to this file (JSON) at the end and at SIGUSR1");
-  CLI::Option* check = command->add_flag("--check", options->check,
-                                         "check the configuration, show what memory it needs, and do nothing else");
-  command->add_flag("--json", options->json, "with --check: what memory it needs as JSON")->needs(check);
+  command->add_option("--stats", options->stats, "write the counters to this file (JSON) at the end and on SIGUSR1");
+  CLI::Option* check =
+      command->add_flag("--check", options->check, "check the configuration, show the memory it needs, and exit");
+  command->add_flag("--json", options->json, "with --check: show the memory as JSON")->needs(check);
   command->callback([options, &exit_code] { exit_code = guarded("run", [&] { return run(*options); }); });
 }
 

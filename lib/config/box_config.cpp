@@ -52,7 +52,7 @@ std::optional<Promised> read_promise(const Map& map, const std::optional<Value>&
   const auto round_trip = map.find("round_trip");
   const auto rate = map.find("rate");
   const auto least_frame = map.find("least_frame");
-  if (rate && !round_trip) rate->fail("says nothing without custody.round_trip: custody is rate times round trip");
+  if (rate && !round_trip) rate->fail("has no effect without custody.round_trip: the promise is rate times round trip");
   if (least_frame) out.promise.least_frame = static_cast<std::uint32_t>(least_frame->size(64, 9216));
   if (round_trip) {
     const Duration time = round_trip->duration(microseconds(1), seconds(60));
@@ -64,9 +64,10 @@ std::optional<Promised> read_promise(const Map& map, const std::optional<Value>&
     const unsigned workers = out.process.workers();
     const std::uint64_t shares = out.promise.share(workers) * workers;
     if (out.promise.bytes < kLeastCustody * workers || shares > kMostCustody)
-      round_trip->fail(fmt::format("{} are promised; expected {} to {}", words, kLeastCustody * workers, kMostCustody));
+      round_trip->fail(
+          fmt::format("this promises {}; expected {} to {} bytes", words, kLeastCustody * workers, kMostCustody));
     if (box_limit && out.engine.custody_box_bytes < shares)
-      box_limit->fail(fmt::format("{} bytes cannot hold what custody.round_trip promises, {}: {}B would do",
+      box_limit->fail(fmt::format("{} bytes are less than custody.round_trip promises, {}: set {}B or more",
                                   out.engine.custody_box_bytes, words, shares));
     if (!box_limit) out.engine.custody_box_bytes = shares;
     return Promised{std::move(words), *round_trip, least_frame.value_or(*round_trip)};
@@ -85,13 +86,13 @@ void size_buffers(const Promised& promised, const std::optional<Value>& mbufs, c
   const auto check = [&](std::uint64_t there, std::uint64_t wanted, const std::optional<Value>& key, const char* name) {
     if (wanted > kMostBuffers)
       promised.value.fail(
-          fmt::format("{} in frames of {} bytes or more need {} {}, more than the {} there can be: promise "
-                      "less, or a larger custody.least_frame",
+          fmt::format("{} in frames of {} bytes or more need {} {}, more than the {} allowed: promise less or set a "
+                      "larger custody.least_frame",
                       promised.words, out.promise.least_frame, wanted, name, kMostBuffers));
     if (key && there < wanted)
       key->fail(
-          fmt::format("{} buffers cannot hold what is promised, {} in frames of {} bytes or more: {} would do (or no "
-                      "{} at all, or a larger custody.least_frame)",
+          fmt::format("{} buffers cannot hold the promised {} in frames of {} bytes or more: set {} or more (or leave "
+                      "{} out, or set a larger custody.least_frame)",
                       there, promised.words, out.promise.least_frame, wanted, name));
   };
   for (std::size_t i = 0; i + 1 < needs.size(); ++i) {
@@ -122,10 +123,10 @@ void read_custody(const Value& value, BoxConfig& out) {
   if (engine.custody_flow_bytes > share) {
     if (flow_limit && workers > 1)
       flow_limit->fail(
-          fmt::format("{} bytes for one flow exceed a worker's share of box_limit, {} bytes for each of {}",
+          fmt::format("{} bytes for one flow exceed a worker's share of box_limit, {} bytes for each of {} workers",
                       engine.custody_flow_bytes, share, workers));
     if (flow_limit)
-      flow_limit->fail(fmt::format("{} bytes for one flow exceed box_limit, {} bytes for all",
+      flow_limit->fail(fmt::format("{} bytes for one flow exceed box_limit, {} bytes for all flows",
                                    engine.custody_flow_bytes, engine.custody_box_bytes));
     engine.custody_flow_bytes = share;
   }
@@ -133,9 +134,9 @@ void read_custody(const Value& value, BoxConfig& out) {
   if (window) engine.initial_window_bytes = window->size(4 << 10, kMostCustody);
   if (engine.initial_window_bytes > engine.custody_flow_bytes) {
     const char* limit = flow_limit                           ? "flow_limit"
-                        : engine.custody_flow_bytes != share ? "what a flow may have without flow_limit"
-                        : workers > 1 ? "what a flow may have, a worker's share of the box's custody"
-                                      : "what a flow may have, all of box_limit";
+                        : engine.custody_flow_bytes != share ? "the limit of a flow without flow_limit"
+                        : workers > 1                        ? "the limit of a flow, a worker's share of box_limit"
+                                                             : "the limit of a flow, all of box_limit";
     if (window)
       window->fail(
           fmt::format("{} bytes exceed {}, {} bytes", engine.initial_window_bytes, limit, engine.custody_flow_bytes));
@@ -165,7 +166,7 @@ void read_timers(const Value& value, BoxConfig& out) {
   if (engine.rto_initial > engine.rto_max) (initial ? *initial : *most).fail("rto_initial exceeds rto_max");
   const auto give_up = read("give_up", engine.give_up, milliseconds(1));
   if (engine.give_up < engine.rto_max)
-    (give_up ? *give_up : *most).fail("give_up is shorter than rto_max: nothing would be sent twice");
+    (give_up ? *give_up : *most).fail("give_up is shorter than rto_max: a flow could fail before its first resend");
   read("confirm_again", engine.confirm_again, milliseconds(1));
   read("dreq_hold", engine.dreq_hold, 0);
   read("drain", out.drain, 0);
@@ -179,8 +180,8 @@ void check_frames_arrive(const BoxConfig& config, std::uint32_t mtu) {
   const std::uint32_t least = config.promise.least_frame;
   if (config.promise.bytes == 0 || least <= mtu + kEthernet + kTwoTags) return;
   throw ConfigError(fmt::format(
-      "{}: {} bytes are promised in frames of {} bytes or more, and with mtu {} none is larger than {}: "
-      "mtu {} would do, or custody.least_frame {}B",
+      "{}: {} bytes are promised in frames of {} bytes or more, but with mtu {} no frame is larger than {}: set mtu to "
+      "{}, or custody.least_frame to {}B",
       config.promise_position, config.promise.bytes, least, mtu, mtu + kEthernet, least - kEthernet, mtu + kEthernet));
 }
 

@@ -122,7 +122,7 @@ flow::Policy policy_of(std::string_view name) {
   for (std::size_t i = 0; i < kPolicies; ++i)
     if (kPolicyNames[i] == name) return static_cast<Policy>(i);
   throw std::invalid_argument(
-      fmt::format("\"{}\" is not a policy: use one of {}", name, fmt::join(kPolicyNames, ", ")));
+      fmt::format("\"{}\" is not a policy: expected one of {}", name, fmt::join(kPolicyNames, ", ")));
 }
 
 }  // namespace longhaul::config

@@ -29,13 +29,13 @@ ControlConfig read_control(const Value& value) {
     const std::string text = v->text();
     const bool octal = std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '7'; });
     if (!octal || text.size() > kModeDigits || std::stoul(text, nullptr, 8) > 0777)
-      v->fail_expected("permissions as chmod has them, \"0600\" to \"0777\"");
+      v->fail_expected("permissions in octal as for chmod, \"0600\" to \"0777\"");
     out.mode = static_cast<std::uint32_t>(std::stoul(text, nullptr, 8));
   }
   if (const auto v = map.find("group")) out.group = v->text();
   if (const auto v = map.find("telemetry")) out.telemetry = v->boolean();
   for (const char* key : {"mode", "group"})
-    if (const auto v = map.find(key); v && out.socket.empty()) v->fail("says nothing without control.socket");
+    if (const auto v = map.find(key); v && out.socket.empty()) v->fail("has no effect without control.socket");
   return out;
 }
 

@@ -137,12 +137,12 @@ Map Value::map(std::initializer_list<std::string_view> keys) const {
     const Value named(entry.first, file_, child_path(key));
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       const std::string_view meant = nearest(key, known);
-      named.fail(meant.empty() ? fmt::format("unknown key (known here: {})", fmt::join(known, ", "))
-                               : fmt::format("unknown key; did you mean \"{}\"? (known here: {})", meant,
+      named.fail(meant.empty() ? fmt::format("unknown key (keys allowed here: {})", fmt::join(known, ", "))
+                               : fmt::format("unknown key; did you mean \"{}\"? (keys allowed here: {})", meant,
                                              fmt::join(known, ", ")));
     }
     if (out.find(key))
-      named.fail(fmt::format("this key is there twice, first in line {}", out.find(key)->node_.Mark().line + 1));
+      named.fail(fmt::format("duplicate key, first used in line {}", out.find(key)->node_.Mark().line + 1));
     out.entries_.emplace_back(key, Value(entry.second, file_, child_path(key)));
   }
   return out;

@@ -12,7 +12,7 @@ void read_direction(const Value& value, link::DirectionSettings& to) {
       value.map({"distance", "delay", "jitter", "rate", "queue", "loss", "duplicate", "reorder", "corrupt"});
   const auto distance = map.find("distance");
   const auto delay = map.find("delay");
-  if (distance && delay) delay->fail("expected either distance or delay");
+  if (distance && delay) delay->fail("give either distance or delay, not both");
   if (distance) to.delay = distance->distance(kLongestDelay);
   if (delay) to.delay = delay->duration(0, kLongestDelay);
   if (const auto v = map.find("jitter")) to.jitter = v->duration(0, kLongestDelay);
@@ -45,7 +45,7 @@ link::Event read_event(const Value& value) {
   if (nth) out.nth = nth->integer(1, UINT64_MAX);
   if (const auto v = map.find("count")) out.count = v->integer(1, UINT64_MAX);
   const auto delay = map.find("delay");
-  if (delay && out.action != link::Action::delay) delay->fail("only `action: delay` has a delay");
+  if (delay && out.action != link::Action::delay) delay->fail("delay is allowed only with `action: delay`");
   if (out.action == link::Action::delay) out.delay = map.at("delay").duration(0, kLongestDelay);
   return out;
 }

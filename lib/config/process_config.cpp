@@ -50,7 +50,7 @@ std::pair<PortConfig, PortConfig> read_ports(const Value& value, std::string_vie
   const Map map = value.map({first, second});
   std::pair<PortConfig, PortConfig> out{read_port(map.at(first)), read_port(map.at(second))};
   if (device_name(out.first) == device_name(out.second)) {
-    map.at(second).fail(fmt::format("the device {} is the {} port already", device_name(out.second), first));
+    map.at(second).fail(fmt::format("the device {} is already the {} port", device_name(out.second), first));
   }
   return out;
 }
@@ -65,14 +65,14 @@ void read_cores(const Value& value, ProcessConfig& out) {
     const auto core = static_cast<unsigned>(item.integer(0, kLastCore));
     const bool again =
         out.core == core || std::find(out.more_cores.begin(), out.more_cores.end(), core) != out.more_cores.end();
-    if (again) item.fail(fmt::format("processor {} is another worker's already", core));
+    if (again) item.fail(fmt::format("processor {} already belongs to another worker", core));
     if (!out.core)
       out.core = core;
     else
       out.more_cores.push_back(core);
-    if (out.workers() > kMostCores) item.fail(fmt::format("more than {} workers", kMostCores));
+    if (out.workers() > kMostCores) item.fail(fmt::format("more than {} workers are not supported", kMostCores));
   }
-  if (!out.core) value.fail("an empty list: expected the processors of the workers such as [2, 4], one each");
+  if (!out.core) value.fail("the list is empty: expected one processor for each worker, such as [2, 4]");
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ ProcessConfig read_process(const Map& top) {
   const auto core = top.find("core");
   if (core) out.core = static_cast<unsigned>(core->integer(0, kLastCore));
   if (const auto v = top.find("cores")) {
-    if (core) v->fail("give either core or cores");
+    if (core) v->fail("give either core or cores, not both");
     read_cores(*v, out);
   }
   if (const auto v = top.find("idle")) out.sleep_when_idle = v->choice<bool>({{"poll", false}, {"sleep", true}});

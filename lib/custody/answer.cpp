@@ -367,7 +367,8 @@ Verdict NearPart::fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now) 
   release_before(flow, psn, now);
   ++counters_[Counter::absorbed_fatal_naks];
   flow.failure.refused = true;
-  fail(flow, static_cast<wire::NakCode>(wire::aeth_value(frame.aeth().syndrome)), "fatal NAK from the responder", now);
+  fail(flow, static_cast<wire::NakCode>(wire::aeth_value(frame.aeth().syndrome)), "the responder sent a fatal NAK",
+       now);
   return Verdict::drop;
 }
 

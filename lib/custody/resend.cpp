@@ -228,7 +228,7 @@ void NearPart::give_up(NearFlow& flow, Time now) {
     return;
   }
   if (flow.owes()) {
-    fail(flow, wire::NakCode::remote_operational_error, "unanswered for too long: given up", now);
+    fail(flow, wire::NakCode::remote_operational_error, "no answer within give_up", now);
     // After so long without an answer, the requester's QPN may have another user. A requester that still waits repeats
     // a request.
     flow.owed.fatal_nak = false;

@@ -55,22 +55,21 @@ class Families {
 };
 
 void add_identity(Families& out, const Identity& its) {
-  out.begin(MetricType::Gauge, "longhaul_build_info", "1, with what this program is as labels");
+  out.begin(MetricType::Gauge, "longhaul_build_info", "always 1; the labels name the version and build of the program");
   out.add(1, {{"version", its.version}, {"dpdk", its.dpdk}, {"icrc", its.icrc}});
-  out.begin(MetricType::Gauge, "longhaul_configuration_info", "1, with what the box is told to do as labels");
+  out.begin(MetricType::Gauge, "longhaul_configuration_info", "always 1; the labels show the configuration of the box");
   std::vector<Label> labels = {{"name", its.name}};
   for (const auto& [key, value] : its.configuration) labels.emplace_back(key, value);
   out.add(1, labels);
-  out.gauge("process_start_time_seconds", "when the process began, in seconds since 1970", its.started);
+  out.gauge("process_start_time_seconds", "start of the process, in seconds since 1970", its.started);
 }
 
 void add_state(Families& out, const Snapshot& its) {
-  out.gauge("longhaul_bypass", "1: frames pass without a look", flag(its.total.bypass));
-  out.gauge("longhaul_draining", "1: nothing new is acknowledged", flag(its.total.draining));
+  out.gauge("longhaul_bypass", "1: bypass is on, frames pass without inspection", flag(its.total.bypass));
+  out.gauge("longhaul_draining", "1: the box drains and acknowledges nothing new", flag(its.total.draining));
   out.gauge("longhaul_snapshot_age_seconds",
-            "age of the values of workers: near 0, but for those of a worker that does not answer",
-            in_seconds(its.age));
-  out.begin(MetricType::Gauge, "longhaul_worker_alive", "1: the worker's loop goes round; 0: it stands still");
+            "age of the workers' values; it stays near 0 unless a worker does not answer", in_seconds(its.age));
+  out.begin(MetricType::Gauge, "longhaul_worker_alive", "1: the worker's loop is running; 0: it stands still");
   for (std::size_t i = 0; i < its.workers.size(); ++i)
     out.add(flag(its.workers[i].alive), {{"worker", std::to_string(i)}});
 }
@@ -86,13 +85,13 @@ struct Column {
 
 void add_workers(Families& out, const std::vector<WorkerState>& workers) {
   static constexpr Column<WorkerState> kColumns[] = {
-      {MetricType::Counter, "longhaul_worker_busy_seconds_total", "time that a worker spent on rounds with frames",
+      {MetricType::Counter, "longhaul_worker_busy_seconds_total", "time that a worker spent in rounds with frames",
        [](const WorkerState& w) { return in_seconds(w.report.activity.busy); }},
       {MetricType::Counter, "longhaul_worker_run_seconds_total", "time that a worker's loop has run",
        [](const WorkerState& w) { return in_seconds(w.report.activity.ran); }},
-      {MetricType::Counter, "longhaul_worker_rounds_total", "rounds of a worker's loop",
+      {MetricType::Counter, "longhaul_worker_rounds_total", "rounds of a worker's loop, with or without frames",
        [](const WorkerState& w) { return number(w.report.activity.rounds); }},
-      {MetricType::Counter, "longhaul_worker_received_frames_total", "frames that came to a worker's engine",
+      {MetricType::Counter, "longhaul_worker_received_frames_total", "frames that a worker's engine received",
        [](const WorkerState& w) { return number(w.report.received_frames()); }},
       {MetricType::Gauge, "longhaul_worker_custody_bytes", "frame bytes in a worker's custody",
        [](const WorkerState& w) { return number(w.report.custody_bytes); }},
@@ -104,9 +103,9 @@ void add_workers(Families& out, const std::vector<WorkerState>& workers) {
 }
 
 void add_ports(Families& out, const BySide<PortState>& ports) {
-  out.begin(MetricType::Gauge, "longhaul_port_link_up", "1: the port has its link");
+  out.begin(MetricType::Gauge, "longhaul_port_link_up", "1: the link of the port is up");
   for (const Side side : kSides) out.add(flag(ports[side].link_up), {{"port", name_of(side)}});
-  out.begin(MetricType::Gauge, "longhaul_port_info", "1, with the device that a port is");
+  out.begin(MetricType::Gauge, "longhaul_port_info", "always 1; the label names the device of the port");
   for (const Side side : kSides) out.add(1, {{"port", name_of(side)}, {"device", ports[side].device}});
   struct Shown {
     PortFamily family;
@@ -115,11 +114,11 @@ void add_ports(Families& out, const BySide<PortState>& ports) {
     std::string_view label;
   };
   static constexpr Shown kShown[] = {
-      {PortFamily::frames, "longhaul_port_frames_total", "frames as the port counts them", "direction"},
-      {PortFamily::bytes, "longhaul_port_bytes_total",
-       "bytes of frames as the port counts them; some NICs include the FCS", "direction"},
+      {PortFamily::frames, "longhaul_port_frames_total", "frames counted by the port itself", "direction"},
+      {PortFamily::bytes, "longhaul_port_bytes_total", "bytes counted by the port itself; some NICs include the FCS",
+       "direction"},
       {PortFamily::errors, "longhaul_port_errors_total",
-       "frames that a port lost, or attempts to receive without a buffer", "kind"},
+       "frames lost by a port, and failed attempts to get a receive buffer, by kind", "kind"},
   };
   for (const Shown& shown : kShown) {
     out.begin(MetricType::Counter, shown.name, shown.help);
@@ -147,7 +146,7 @@ void add_counters(Families& out, const Counters& counters) {
       out.add(scaled, {{place.label, place.value}});
   }
   constexpr std::string_view kPrefix = "parse_";
-  out.begin(MetricType::Counter, "longhaul_parsed_frames_total", "frames by what they were taken apart into");
+  out.begin(MetricType::Counter, "longhaul_parsed_frames_total", "received frames by the result of parsing them");
   for (std::size_t i = 0; i < wire::kParseStatusCount; ++i)
     out.add(number(counters.parsed[i]),
             {{"result", wire::name_of(static_cast<wire::ParseStatus>(i)).substr(kPrefix.size())}});
@@ -158,21 +157,21 @@ void add_custody(Families& out, const Snapshot& its) {
   out.gauge("longhaul_custody_packets", "packets in custody", number(its.total.custody_packets));
   out.gauge("longhaul_custody_limit_bytes", "frame bytes that custody may hold",
             number(its.identity.custody_limit_bytes));
-  out.gauge("longhaul_custody_flow_limit_bytes", "frame bytes that custody may hold of one flow",
+  out.gauge("longhaul_custody_flow_limit_bytes", "frame bytes that custody may hold for one flow",
             number(its.identity.custody_flow_limit_bytes));
-  out.gauge("longhaul_wan_rate_bytes_per_second", "wan_rate as configured; 0: it is not",
+  out.gauge("longhaul_wan_rate_bytes_per_second", "configured wan_rate; 0: not configured",
             number(its.identity.wan_rate_bps) / 8);
-  out.gauge("longhaul_wan_pace_bytes_per_second", "rate at which custody leaves for the WAN at most; 0: unlimited",
+  out.gauge("longhaul_wan_pace_bytes_per_second", "highest rate at which custody is sent to the WAN; 0: unlimited",
             number(its.total.link.pace_bps) / 8);
   out.gauge("longhaul_wan_estimated_rate_bytes_per_second",
-            "frame bytes that the WAN carries, by its answers; 0: it was not full in the last 10 s",
+            "rate that the WAN carries, estimated from answers; 0: the WAN was not full in the last 10 s",
             number(its.total.link.rate_bps) / 8);
-  out.gauge("longhaul_wan_least_round_trip_seconds", "least round trip of the last 10 to 20 s; 0: unknown",
+  out.gauge("longhaul_wan_least_round_trip_seconds", "shortest WAN round trip of the last 10 to 20 s; 0: unknown",
             in_seconds(its.total.link.round_trip));
   out.gauge("longhaul_wan_queueing_seconds",
-            "queueing on the WAN: what all answers of a round trip took longer than that",
+            "queueing delay on the WAN: how much longer than the shortest round trip all recent answers took",
             in_seconds(its.total.link.queued));
-  out.gauge("longhaul_waiting_frames", "frames that came in and have neither left nor been dropped yet",
+  out.gauge("longhaul_waiting_frames", "received frames that were neither sent nor dropped yet",
             number(its.total.waiting_frames));
 }
 
@@ -180,10 +179,10 @@ void add_survey(Families& out, const Snapshot& its) {
   const SurveyResult& survey = its.survey;
   out.gauge("longhaul_connection_slots", "connections that can be followed at once",
             number(its.identity.connection_slots));
-  out.gauge("longhaul_survey_age_seconds", "age of the values below, for which all connections were looked at",
-            in_seconds(its.survey_age));
+  out.gauge("longhaul_survey_age_seconds",
+            "age of the last survey of all connections, from which the metrics below come", in_seconds(its.survey_age));
   out.begin(MetricType::Gauge, "longhaul_connections",
-            "connections followed, by how far the box answers for the requests of its host, by what announced them, "
+            "connections followed, by state of the requests from the box's host, by what the box learned them from, "
             "and by policy");
   for (std::size_t phase = 0; phase < kPhases; ++phase)
     for (std::size_t source = 0; source < kSources; ++source)
@@ -191,16 +190,16 @@ void add_survey(Families& out, const Snapshot& its) {
         out.add(
             number(survey.connections[phase][source][policy]),
             {{"state", kPhaseNames[phase]}, {"source", source_name(source != 0)}, {"policy", kPolicyNames[policy]}});
-  out.gauge("longhaul_connections_closing", "connections of which a DREQ has passed or waits for custody",
+  out.gauge("longhaul_connections_closing", "connections that are closing: a DREQ has passed or waits for custody",
             number(survey.closing));
   out.gauge("longhaul_connections_untrusted",
-            "connections that are no longer accelerated: an answer contradicted what was counted",
+            "connections no longer accelerated because an answer contradicted the counts of the box",
             number(survey.untrusted));
-  out.gauge("longhaul_unconfirmed_bytes", "frame bytes acknowledged to requesters, not yet answered by responders",
+  out.gauge("longhaul_unconfirmed_bytes", "frame bytes acknowledged to requesters but not yet confirmed by responders",
             number(survey.unconfirmed_bytes));
-  out.gauge("longhaul_custody_oldest_seconds", "the longest that custody of a connection has made no progress",
+  out.gauge("longhaul_custody_oldest_seconds", "longest time that the custody of a connection has made no progress",
             in_seconds(survey.oldest));
-  out.gauge("longhaul_pairs", "pairs of hosts with connections, with a series of their own or not",
+  out.gauge("longhaul_pairs", "pairs of hosts with connections, including pairs without series of their own",
             number(survey.pairs_seen));
 }
 
@@ -212,11 +211,11 @@ void add_pairs(Families& out, const std::vector<PairState>& pairs) {
       {MetricType::Gauge, "longhaul_pair_custody_bytes", "frame bytes in custody for two hosts",
        [](const PairState& p) { return number(p.sums.custody_bytes); }},
       {MetricType::Gauge, "longhaul_pair_unconfirmed_bytes",
-       "frame bytes between two hosts that were acknowledged and are not yet answered",
+       "frame bytes between two hosts that are acknowledged but not yet confirmed",
        [](const PairState& p) { return number(p.sums.unconfirmed_bytes); }},
       {MetricType::Counter, "longhaul_pair_taken_bytes_total",
-       "frame bytes between two hosts ever taken into custody; what a connection sends between the last look at it and "
-       "its end is missing",
+       "frame bytes between two hosts ever taken into custody, without those that a connection sends between the last "
+       "survey and its end",
        [](const PairState& p) { return number(p.taken_bytes); }},
   };
   for (const auto& column : kColumns) {
@@ -272,10 +271,11 @@ std::vector<MetricFamily> families(const Snapshot& snapshot) {
   add_ports(out, snapshot.ports);
   add_counters(out, snapshot.total.counters);
   add_custody(out, snapshot);
-  out.histogram("longhaul_wan_round_trip_seconds", "from a request's first transmission to its answer",
-                snapshot.total.wan_rtt, kRoundTripEdges);
+  out.histogram("longhaul_wan_round_trip_seconds",
+                "WAN round trip: from the first transmission of a request to its answer", snapshot.total.wan_rtt,
+                kRoundTripEdges);
   out.histogram("longhaul_pseudo_ack_delay_seconds",
-                "from the receipt of a request to the host port's acceptance of its pseudo-ACK",
+                "delay of pseudo-ACKs: from receipt of the request until the host port has taken the pseudo-ACK",
                 snapshot.total.pseudo_ack_delay, kDelayEdges);
   add_workers(out, snapshot.workers);
   add_survey(out, snapshot);
@@ -292,9 +292,8 @@ std::string metrics_text(const Snapshot& snapshot) {
 std::string metrics_page() {
   std::string out =
       "# Metrics\n\n"
-      "What a box shows under `/metrics` ([how to switch it on](monitoring.md)). Made by `longhaul metrics`; a test "
-      "holds "
-      "this page against it.\n\n"
+      "What a box shows under `/metrics` ([how to switch it on](monitoring.md)). `longhaul metrics` makes this page; a "
+      "test compares the two.\n\n"
       "| metric | type | labels | what |\n|---|---|---|---|\n";
   for (const MetricFamily& family : families(example()))
     out += "| `" + family.name + "` | " + std::string(type_name(family.type)) + " | " + label_names(family) + " | " +
@@ -307,7 +306,8 @@ std::string metrics_page() {
     if (place.label.empty()) continue;
     const metrics::CounterInfo& info = metrics::kCounterInfo[static_cast<std::size_t>(place.counter)];
     out += "| `" + series_name(place) + "` | " + cell(std::string(info.help)) +
-           (place.less ? "; those counted beside it left out" : "") + " | `" + std::string(info.name) + "` |\n";
+           (place.less ? ", except those counted under the other source" : "") + " | `" + std::string(info.name) +
+           "` |\n";
   }
   return out;
 }

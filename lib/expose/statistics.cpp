@@ -75,7 +75,7 @@ std::string counters_text(const WorkerReport& report) {
   }
   for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) {
     if (counters.parsed[i] != 0)
-      out += report_line(parse_counter_name(i), counters.parsed[i], "frames that were taken apart with this result");
+      out += report_line(parse_counter_name(i), counters.parsed[i], "frames with this result of parsing");
   }
   out += histogram_table("delay of pseudo-ACKs", report.pseudo_ack_delay);
   out += histogram_table("round trip on the WAN", report.wan_rtt);
@@ -88,7 +88,7 @@ std::string workers_text(const std::vector<WorkerState>& workers) {
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const Counters& counters = workers[i].report.counters;
     out +=
-        fmt::format("  worker {}: {} frames, {} pseudo-ACKs; handed over {} to homes, {} to owners; dropped {}\n", i,
+        fmt::format("  worker {}: {} frames, {} pseudo-ACKs; handed {} to home workers, {} to owners; dropped {}\n", i,
                     workers[i].report.received_frames(), counters[Counter::pseudo_acks], counters[Counter::handed_home],
                     counters[Counter::handed_over], counters[Counter::dropped_ring_full]);
   }

@@ -21,7 +21,7 @@ constexpr std::uint64_t kAround = 3 * RTE_CACHE_LINE_SIZE;
 KeyIndex::Secret KeyIndex::random_secret() {
   Secret secret;
   if (getentropy(secret.data(), sizeof(secret)) != 0)
-    throw std::system_error(errno, std::generic_category(), "random numbers for a hash");
+    throw std::system_error(errno, std::generic_category(), "cannot get random numbers for a hash");
   return secret;
 }
 
@@ -41,7 +41,7 @@ KeyIndex::KeyIndex(std::uint32_t capacity, const std::string& what, const Secret
                                     static_cast<int>(rte_socket_id()));
   if (memory == nullptr)
     throw std::runtime_error(what + ": " + std::to_string(bytes_needed(capacity)) +
-                             " bytes of DPDK's memory are not to be had");
+                             " bytes of DPDK memory are not available");
   entries_ = static_cast<Entry*>(memory);
   buckets_ = reinterpret_cast<Bucket*>(static_cast<char*>(memory) + entry_bytes);
 }

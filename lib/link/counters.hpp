@@ -9,21 +9,21 @@ namespace longhaul::link {
 
 // X(name, "what it means")
 #define LONGHAUL_LINK_COUNTERS(X)                                               \
-  X(received, "frames offered to this direction")                               \
-  X(sent, "frames that arrived at its far end")                                 \
-  X(sent_bytes, "their bytes, FCS not counted")                                 \
+  X(received, "frames received for this direction")                             \
+  X(sent, "frames sent at the far end")                                         \
+  X(sent_bytes, "bytes sent at the far end, FCS not counted")                   \
   X(lost, "frames lost at random")                                              \
   X(duplicated, "copies made at random")                                        \
-  X(reordered, "frames delayed at random so that others overtake them")         \
+  X(reordered, "frames delayed at random so that later frames overtake them")   \
   X(corrupted, "frames with a bit flipped at random")                           \
   X(queue_dropped, "frames dropped: the queue before the transmitter was full") \
-  X(buffer_dropped, "frames dropped: more under way than there are buffers")    \
-  X(copy_failed, "duplicates or corruptions not done: no buffer for a copy")    \
+  X(buffer_dropped, "frames dropped: no buffer left for frames under way")      \
+  X(copy_failed, "duplicates or corruptions skipped: no buffer for a copy")     \
   X(event_drop, "frames dropped by an event")                                   \
   X(event_duplicate, "copies made by an event")                                 \
   X(event_delay, "frames delayed by an event")                                  \
   X(event_corrupt, "frames corrupted by an event")                              \
-  X(event_ecn, "frames marked congestion experienced by an event")
+  X(event_ecn, "frames marked by an event as congestion experienced (ECN)")
 
 struct Counters {
 #define LONGHAUL_LINK_FIELD(name, help) std::uint64_t name = 0;

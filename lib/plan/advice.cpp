@@ -58,18 +58,18 @@ std::string advise(const Ways& ways) {
   const Prediction pair = predict(ways.pair);
   const std::string rate = rate_text(standard.bits_per_second);
   if (standard.limit == Limit::line)
-    return fmt::format("The line is full at {} of payload as it is: neither depth, nor QPs, nor the pair adds to it.",
+    return fmt::format("The line is already full at {} of payload: more depth, more QPs or the pair would add nothing.",
                        rate);
   if (standard.limit == Limit::message_time)
     return fmt::format(
-        "The NIC begins no more messages than this ({}): larger messages or more QPs would help, depth and the pair "
-        "would not.",
+        "The NIC cannot begin more messages ({}): larger messages or more QPs would help, more depth or the pair would "
+        "not.",
         rate);
   const std::string full = rate_text(line_cap(ways.standard));
   if (ways.standard.operation == Operation::read)
     return fmt::format(
-        "READ waits for the far host's data, so the pair does not help it: {} would fill the line ({} of payload "
-        "instead of {}).",
+        "READ waits for the far host's data, so the pair does not help: {} would fill the line ({} of payload instead "
+        "of {}).",
         alternatives(ways.standard, false), full, rate);
   if (pair.bits_per_second < standard.bits_per_second * kWorthwhile)
     return fmt::format("The pair would not help ({} is the limit with it): {} would fill the line ({} instead of {}).",

@@ -124,15 +124,15 @@ std::string configuration(const BufferQuestion& question, const Custody& custody
   std::string out = "# SPDX-License-Identifier: BSD-3-Clause\n";
   out += fmt::format("# Calculated by `{}`.\n", made_by);
   out +=
-      "# The ports are examples: yours are listed by `dpdk-devbind.py --status-dev net`. What it takes: longhaul run "
-      "--check.\n";
+      "# The ports are examples; `dpdk-devbind.py --status-dev net` lists yours. `longhaul run --check` shows the "
+      "memory.\n";
   out += "name: box\nports:\n  host: {pci: \"0000:01:00.0\"}\n  wan: {pci: \"0000:01:00.1\"}\n";
   out += fmt::format("mtu: {:<16} # path MTU {} and its headers must pass\n", question.mtu, question.path_mtu);
   out += fmt::format("wan_rate: {}\n", exact_rate(question.link.rate_bps));
   out += "custody:\n";
-  out += fmt::format("  round_trip: {:<9} # a packet stays so long: {} on the path{}\n", exact(custody.time),
+  out += fmt::format("  round_trip: {:<9} # how long a packet stays: {} on the path{}\n", exact(custody.time),
                      time_text(seconds_of(question.link.round_trip)),
-                     custody.repairs > 0 || custody.after_outage > 0 ? ", and what repairs take" : "");
+                     custody.repairs > 0 || custody.after_outage > 0 ? ", and the time of repairs" : "");
   out += fmt::format("  rate: {}\n", exact_rate(question.link.rate_bps));
   out += fmt::format("  least_frame: {}B\n", question.least_frame);
   out += fmt::format("  flow_limit: {}B # one connection may fill the path\n", custody.bytes);
@@ -185,22 +185,20 @@ Report report(const BufferQuestion& question, const Custody& custody, const BoxM
     table.add({word(std::move(what)), {fmt::format("{:.1f}", static_cast<double>(bytes) / (1 << 20)), bytes}});
   };
   amount("hugepages to reserve", memory.reserve);
-  amount("ordinary memory, with all connections there", memory.ordinary);
-  amount("a far box that reorders would need (not built: none is configured)", custody.reorder_bytes);
+  amount("ordinary memory, with all connections in use", memory.ordinary);
+  amount("needed by a far box that reorders (not implemented, nothing is configured)", custody.reorder_bytes);
   out.tables.push_back(std::move(table));
 
   out.notes.push_back(
-      fmt::format("Buffers hold any frames of {} B and more ({} connections, ports of MTU {}); custody for what the "
-                  "hosts behind this "
-                  "box send: the box at the other end needs its own.",
+      fmt::format("Buffers hold frames of {} B and more ({} connections, ports of MTU {}). This is custody for what "
+                  "the hosts behind this box send; the box at the other end needs its own.",
                   question.least_frame, question.connections, question.mtu));
   if (question.loss > 0)
-    out.notes.push_back(
-        fmt::format("{:.3g} of {:.0f} packets under way are lost in a round trip; the responder discards what follows "
-                    "a gap, so one "
-                    "connection alone gets {} of the line at most. More connections share the losses.",
-                    custody.losses, custody.packets_under_way, rate_text(custody.connection_bps)));
-  out.appendix = "\nConfiguration for `longhaul run` (--config prints just this):\n\n" + config;
+    out.notes.push_back(fmt::format(
+        "{:.3g} of {:.0f} packets under way are lost in a round trip; the responder discards what follows a gap, so "
+        "one connection alone gets at most {} of the line. With more connections each has fewer losses.",
+        custody.losses, custody.packets_under_way, rate_text(custody.connection_bps)));
+  out.appendix = "\nConfiguration for `longhaul run` (--config prints only this):\n\n" + config;
 
   Json& facts = out.facts;
   facts["kind"] = name_of(Kind::calculated);

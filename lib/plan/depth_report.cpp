@@ -107,7 +107,7 @@ Report report(const DepthQuestion& question) {
   out.tables.push_back(frame_table(question, computed ? std::vector<std::uint64_t>{frame} : question.frames));
   if (computed) out.tables.push_back(message_table(question));
   out.notes.push_back(
-      "depth = floor(rate x RTT / (8 x bytes on the line)), 1 at least: messages that must be under way on all QPs "
+      "depth = floor(rate x RTT / (8 x bytes on the line)), at least 1: messages that must be under way on all QPs "
       "together. It counts messages, not packets.");
   if (computed && question.operation == Operation::write)
     out.notes.push_back(
@@ -138,7 +138,7 @@ Report report(const DepthQuestion& question) {
 
 Plot plot(const DepthQuestion& question) {
   if (!question.frames.empty())
-    throw std::invalid_argument("a plot is over message sizes, which a given --frame has none of: leave --frame out");
+    throw std::invalid_argument("a plot shows depth by message size, so it cannot be combined with --frame");
   Plot out;
   out.title = fmt::format("Depth that fills {} over {}", rate_text(static_cast<double>(question.link.rate_bps)),
                           distance_text(question.link.round_trip));

@@ -144,8 +144,9 @@ std::string run_gnuplot(const std::string& commands) {
   pid_t child = 0;
   const int error = ::posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments, environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  if (error == ENOENT) throw PlotError("gnuplot is not installed: plots are drawn by it (apt-get install gnuplot-nox)");
-  if (error != 0) throw PlotError(fmt::format("gnuplot does not start: {}", std::strerror(error)));
+  if (error == ENOENT)
+    throw PlotError("gnuplot is not installed; install it to draw plots (apt-get install gnuplot-nox)");
+  if (error != 0) throw PlotError(fmt::format("cannot start gnuplot: {}", std::strerror(error)));
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -209,7 +210,7 @@ std::string script(const Plot& plot, const std::string& file) {
 }
 
 void draw(const Plot& plot, const std::string& file) {
-  if (!can_draw(file)) throw PlotError(fmt::format("{}: a plot ends in .svg or .png", file));
+  if (!can_draw(file)) throw PlotError(fmt::format("{}: the name of a plot must end in .svg or .png", file));
   if (plot.series.empty()) throw PlotError(fmt::format("{}: nothing to draw", file));
   const std::string picture = run_gnuplot(script(plot, file));
   std::ofstream out(file, std::ios::binary | std::ios::trunc);

@@ -22,10 +22,10 @@ constexpr LimitName kLimits[] = {
     {"line", "the line"},
     {"depth", "work requests posted"},
     {"nic_depth", "work requests in the NIC (LOG_MAX_OUTSTANDING_WQE)"},
-    {"read_depth", "READs without an answer (max_qp_rd_atom)"},
+    {"read_depth", "unanswered READs (max_qp_rd_atom)"},
     {"message_time", "the NIC's message rate"},
-    {"local_loop", "the loop between host and near box"},
-    {"box", "frames that the box takes in"},
+    {"local_loop", "the round trip between host and near box"},
+    {"box", "the frame rate of the box"},
 };
 
 constexpr std::string_view kOperations[] = {"write", "send", "read"};
@@ -37,13 +37,14 @@ void check(const Scenario& scenario) {
   const auto refuse = [](const std::string& why) { throw std::invalid_argument(why); };
   if (scenario.link.rate_bps == 0 || hosts.rate_bps == 0) refuse("a line of 0 bit/s carries nothing");
   if (scenario.message == 0) refuse("a message of 0 bytes carries nothing");
-  if (hosts.qps == 0) refuse("no queue pair, no throughput: at least 1");
-  if (hosts.depth == 0 || hosts.read_depth == 0) refuse("a depth of 0 sends nothing: at least 1");
+  if (hosts.qps == 0) refuse("without a queue pair there is no throughput: give at least 1");
+  if (hosts.depth == 0 || hosts.read_depth == 0) refuse("a depth of 0 sends nothing: give at least 1");
   if (hosts.moderation == 0 || hosts.moderation > hosts.depth)
-    refuse(fmt::format("a completion of every {}th work request never comes when {} are posted at most",
-                       hosts.moderation, hosts.depth));
+    refuse(fmt::format(
+        "only every {}th work request gets a completion, but at most {} are posted: no completion would come",
+        hosts.moderation, hosts.depth));
   if (scenario.pair.present && (scenario.pair.workers == 0 || scenario.pair.frame_time == 0))
-    refuse("a box needs a worker, and a worker needs time for a frame");
+    refuse("a box needs at least one worker, and a worker needs time for each frame");
 }
 
 /// Messages per second that complete when each is under way for `loop`; no bound if `loop` is 0.

@@ -48,7 +48,7 @@ sim::Mix mix_of(Operation operation) {
 sim::Number mbps(std::uint64_t bps, const char* what) {
   if (bps % kMega != 0 || bps == 0 || bps > kMega * kMega)
     throw std::invalid_argument(
-        fmt::format("{} of {} bit/s: the testbed counts in whole Mbit/s, 1 to 1000000", what, bps));
+        fmt::format("{} of {} bit/s: the testbed supports whole Mbit/s, 1 to 1000000", what, bps));
   return bps / kMega;
 }
 
@@ -120,12 +120,11 @@ engine::PoolPlan pools_for(const Run& run) {
   const Scenario& s = run.scenario;
   const std::uint64_t packets = packets_of(s);
   if (run.messages == 0 || run.messages > kMostMessages || run.messages * packets > kMostPackets)
-    throw std::invalid_argument(
-        fmt::format("{} messages of {} packets: the testbed has 1 to {} packets on a QP; at most "
-                    "{} messages of this size",
-                    run.messages, packets, kMostPackets, kMostPackets / packets));
+    throw std::invalid_argument(fmt::format(
+        "{} messages of {} packets: the testbed supports 1 to {} packets on a QP, at most {} messages of this size",
+        run.messages, packets, kMostPackets, kMostPackets / packets));
   if (s.hosts.qps > kMostQps)
-    throw std::invalid_argument(fmt::format("{} queue pairs: the testbed has 1 to {}", s.hosts.qps, kMostQps));
+    throw std::invalid_argument(fmt::format("{} queue pairs: the testbed supports 1 to {}", s.hosts.qps, kMostQps));
   const std::uint64_t on_line = line_bytes(s.operation, s.message, s.hosts.path_mtu);
   const std::uint64_t all = run.messages * packets * s.hosts.qps;
   // A READ's answers leave all at once, up to the number of outstanding READs.

@@ -18,7 +18,7 @@ namespace {
 const Way& way_of(const std::string& key) {
   for (const Way& way : kWays)
     if (way.key == key) return way;
-  throw std::invalid_argument(fmt::format("there is no way \"{}\": standard, deep, pair", key));
+  throw std::invalid_argument(fmt::format("unknown way \"{}\": expected standard, deep or pair", key));
 }
 
 /// The relative deviation of a from b.
@@ -81,12 +81,12 @@ std::string reason_of(const SimulatedPoint& point) {
   std::string why;
   const auto add = [&why](const std::string& text) { why += (why.empty() ? "" : "; ") + text; };
   if (const double turns = deviation(run.steady, formula); std::abs(turns) > kAlike / 2)
-    add(fmt::format(
-        "{}: {}",
-        scenario.hosts.moderation > 1
-            ? fmt::format("completions come for {} at once, the last has to leave first", scenario.hosts.moderation)
-            : "a message must have left before it is answered",
-        percent(turns)));
+    add(fmt::format("{}: {}",
+                    scenario.hosts.moderation > 1
+                        ? fmt::format("a completion covers {} messages, and the last of them has to leave first",
+                                      scenario.hosts.moderation)
+                        : "a message must have left before it is answered",
+                    percent(turns)));
   if (const double start = deviation(run.run, run.steady); std::abs(start) > kAlike / 2)
     add(fmt::format("the run is short, its last answers take a round trip: {}", percent(start)));
   if (const double rest = deviation(simulated, run.run); std::abs(rest) > kAlike)

@@ -28,7 +28,7 @@ std::string hosts_text(std::string_view name, Operation operation, const Hosts& 
   const Outstanding under_way = outstanding(operation, hosts);
   const std::string nic = hosts.nic_depth == 0 ? "all of them in the NIC" : fmt::format("NIC {}", hosts.nic_depth);
   const std::string moderated =
-      hosts.moderation == 1 ? "" : fmt::format(", a completion of every {}th", hosts.moderation);
+      hosts.moderation == 1 ? "" : fmt::format(", a completion for every {}th", hosts.moderation);
   return fmt::format("{:<12} {} posted a QP, {}{}: {} under way", name, hosts.depth, nic, moderated,
                      under_way.messages);
 }
@@ -65,7 +65,7 @@ void check_cap(const ThroughputQuestion& question, std::vector<std::string>& not
   if (cap <= carried) return;
   notes.push_back(fmt::format(
       "Contradiction: the cap, {}, is above what {} carries in packets of {} B payload on {} B of the line, {}: "
-      "the cap, the rate or the packet size is not what it was taken for.",
+      "the cap, the rate or the packet size is wrong.",
       rate_text(cap), rate_text(static_cast<double>(question.scenario.link.rate_bps)), question.scenario.hosts.path_mtu,
       full_frame({question.scenario.hosts.path_mtu, false, 0}), rate_text(carried)));
 }
@@ -145,7 +145,7 @@ Report report(const ThroughputQuestion& question) {
     words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", key_of(limit), name_of(limit));
   out.notes.push_back("Limited by: " + words + ".");
   if (scenario.operation == Operation::read)
-    out.notes.push_back("A pair does not help READ: nobody but the far host has the data.");
+    out.notes.push_back("A pair does not help READ: only the far host has the data.");
   if (question.messages.size() == 1 && single) out.notes.push_back(advise(some));
   check_cap(question, out.notes);
 
@@ -167,7 +167,7 @@ Plot plot(const ThroughputQuestion& question) {
   const bool distances = question.round_trips.size() > 1;
   if (distances && question.messages.size() > 1)
     throw std::invalid_argument(
-        "several distances and several message sizes: a plot is for one of either (give one --message, or one "
+        "several distances and several message sizes: a plot can vary only one of them (give one --message, or one "
         "--distance)");
   const Scenario& scenario = question.scenario;
   const std::string operation = capitals(name_of(scenario.operation));

@@ -51,7 +51,7 @@ StorageLoad read_storage(const Value& value) {
   const double sum = std::accumulate(out.streams.begin(), out.streams.end(), 0.0,
                                      [](double all, const auto& one) { return all + one.share; });
   if (out.streams.empty()) streams.fail("expected at least one stream");
-  if (sum > 1 + 1e-9) streams.fail(fmt::format("the shares sum up to {:.4g} %, more than all", sum * 100));
+  if (sum > 1 + 1e-9) streams.fail(fmt::format("the shares add up to {:.4g} %, more than 100 %", sum * 100));
   return out;
 }
 

@@ -77,7 +77,7 @@ Advice advise(const Stream& stream, const Ways& three) {
   const Outcome pair = outcome(stream, three.pair);
   if (standard.limit == "wanted") return {Remedy::none_needed, fmt::format("{}: keeps up as it is.", stream.name)};
   if (standard.limit == "line")
-    return {Remedy::line, fmt::format("{}: the line is full at {} as it is.", stream.name,
+    return {Remedy::line, fmt::format("{}: the line is already full at {}.", stream.name,
                                       rate_text(standard.messages_per_second * 8 * static_cast<double>(stream.size)))};
   const double full = line_cap(three.standard) / (8 * static_cast<double>(stream.size));
   const double goal = stream.wanted > 0 ? std::min(stream.wanted, full) : full;
@@ -89,8 +89,9 @@ Advice advise(const Stream& stream, const Ways& three) {
   const std::string reach = fmt::format("{:.0f} under way instead of {} would reach {:.0f} messages/s (now {:.0f})",
                                         at_once, now, goal, standard.messages_per_second);
   if (stream.answered)
-    return {Remedy::more_at_once,
-            fmt::format("{}: waits for the far application's answers, which no box can give; {}.", stream.name, reach)};
+    return {
+        Remedy::more_at_once,
+        fmt::format("{}: waits for answers of the far application, which no box can give; {}.", stream.name, reach)};
   if (stream.operation == Operation::read)
     return {
         Remedy::reads,
@@ -113,7 +114,8 @@ std::string sum_up(const MessageLoad& load, const std::vector<Advice>& all) {
   };
   constexpr Words kWords[] = {
       {Remedy::pair, "the pair would help"},
-      {Remedy::more_at_once, "only more at once would help, the far application's answers being the limit,"},
+      {Remedy::more_at_once,
+       "only more messages at once would help, because the far application's answers are the limit,"},
       {Remedy::reads, "more QPs, outstanding READs or larger messages would help, and the pair would not,"},
       {Remedy::messages, "larger messages or more QPs would help"},
       {Remedy::line, "the line is full for"},
@@ -194,7 +196,8 @@ WorkloadAnswer answer(const Workload& workload, const MessageLoad& load, const C
   report.notes.push_back(sentence);
   for (const Advice& one : advices) report.notes.push_back(one.detail);
   report.notes.push_back(
-      "Limited by: wanted: there is no more to send; answers: of the far application; else as in `longhaul plan "
+      "Limited by: wanted: there is no more to send; answers: answers of the far application; otherwise as in "
+      "`longhaul plan "
       "throughput`.");
   report.facts["advice"] = sentence;
   return {std::move(report), std::move(plot)};

@@ -85,8 +85,7 @@ std::string advice(const MigrationLoad& load, const Throughput& standard, const 
                        rate_text(deep.bits_per_second), never);
   if (standard.limit == "hosts")
     return fmt::format(
-        "The hosts are the limit ({}), not the distance: neither depth, nor QPs, nor the pair would help, faster "
-        "copying in "
+        "The hosts are the limit ({}), not the distance: depth, QPs or the pair would not help, but faster copying in "
         "the hosts would{}.",
         rate_text(standard.bits_per_second), never);
   return fmt::format("{} is the limit ({}): the pair would not help{}.",
@@ -209,10 +208,10 @@ WorkloadAnswer answer(const Workload& workload, const MigrationLoad& load, const
   report.facts["advice"] = sentence;
   for (const auto& [key, way] : {std::pair{"standard", standard}, std::pair{"deep", deeper}, std::pair{"pair", pair}})
     report.facts["throughput"][key] = {{"bits_per_second", way.bits_per_second}, {"limit", way.limit}};
-  report.notes.push_back(fmt::format(
-      "Pre-copy: each round sends what was written during the round before; it finishes when the rest goes within the "
-      "downtime, so only below the throughput; given up after {} rounds.",
-      load.rounds));
+  report.notes.push_back(
+      fmt::format("Pre-copy: each round sends what was written during the round before. It finishes when the rest fits "
+                  "into the downtime, which needs a write rate below the throughput; it is given up after {} rounds.",
+                  load.rounds));
   return {std::move(report), std::move(plot)};
 }
 

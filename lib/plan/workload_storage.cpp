@@ -99,14 +99,15 @@ std::string words_for(const StorageResult& result) {
   if (result.limit == "iodepth") return "the I/Os in flight";
   if (result.limit == "nic_depth") return "the NIC's queue at the target";
   if (result.limit == "read_depth") return "the target's READs for large writes";
-  return result.limit == "box" ? "the frames that a box takes in" : "the line";
+  return result.limit == "box" ? "the frame rate of the box" : "the line";
 }
 
 /// One sentence, derived from the limits.
 std::string advice(const StorageLoad& load, const Ways& three) {
   constexpr double kWorthwhile = 1.05;
   const StorageResult standard = predict(load, three.standard);
-  if (standard.limit == "line") return "The line is full as it is: neither depth, nor queues, nor the pair adds to it.";
+  if (standard.limit == "line")
+    return "The line is already full: more depth, more queues or the pair would add nothing.";
   const StorageResult pair = predict(load, three.pair);
   const StorageResult deep = predict(deepened(load), three.deep);
   std::string out = fmt::format("The limit is {} ({:.0f} I/O/s): ", words_for(standard), standard.per_second);
@@ -238,8 +239,8 @@ WorkloadAnswer answer(const Workload& workload, const StorageLoad& load, const C
   const double reads = mean(load, [](const auto& stream) { return stream.write ? 0.0 : 1.0; });
   report.facts["share_of_reads"] = reads;
   if (sum < 1 - 1e-9)
-    report.notes.push_back(fmt::format(
-        "{:.1f} % of the I/Os are published, the rest is not: the given shares are scaled to all of them.", sum * 100));
+    report.notes.push_back(
+        fmt::format("Only {:.1f} % of the I/Os are published: the given shares are scaled to all of them.", sum * 100));
   report.notes.push_back(
       fmt::format("{:.1f} % of these I/Os are reads. I/O/s x mean latency = I/Os in flight (Little); a write above {} "
                   "is fetched by "

@@ -50,20 +50,17 @@ WorkloadAnswer answer(const Workload& workload, const StreamLoad& load, const Ci
                word(limit)});
   report.tables.push_back(std::move(table));
 
-  const std::string sentence = fits ? "Nothing would help, because nothing here waits for an answer: distance limits "
-                                      "UC not at all, and neither depth, nor "
-                                      "QPs, nor the pair changes what arrives."
+  const std::string sentence = fits ? "Nothing would help, because nothing here waits for an answer: distance does not "
+                                      "limit UC, and depth, QPs or the pair do not change what arrives."
                                     : fmt::format(
-                                          "The line is too slow: {} of payload are wanted and {} go through, the rest "
-                                          "is lost; neither depth nor the "
-                                          "pair changes that.",
+                                          "The line is too slow: {} of payload are wanted but {} get through, the rest "
+                                          "is lost; depth or the pair would not change that.",
                                           rate_text(wanted), rate_text(carried));
   report.notes.push_back(sentence);
-  report.notes.push_back(
-      fmt::format("UC is never acknowledged, so a box passes it through untouched. A lost packet spoils its message, "
-                  "and the receiver "
-                  "can tell by the missing immediate: at loss {:g}, {:.4g} messages a second of {:.0f}.",
-                  circumstances.loss, messages * damaged, messages));
+  report.notes.push_back(fmt::format(
+      "UC is never acknowledged, so a box passes it through untouched. A lost packet spoils its message, "
+      "and the receiver notices by the missing immediate: at loss {:g}, {:.4g} messages a second of {:.0f}.",
+      circumstances.loss, messages * damaged, messages));
   const double under_way = carried / efficiency * static_cast<double>(link.round_trip) / 2e9 / 8;
   report.notes.push_back(
       fmt::format("{} B on the line for a message of {} B (RETH in the first packet, immediate in the last): {:.2f} %; "

@@ -73,7 +73,7 @@ rte_mbuf* Runner::to_mbuf(std::span<const std::uint8_t> frame) {
     if (part == nullptr) {
       rte_pktmbuf_free(head);
       throw std::runtime_error("no buffer left for frame " + std::to_string(result_.frames) +
-                               ": too many wait for the WAN rate");
+                               ": too many frames wait for the WAN rate");
     }
     const auto size =
         static_cast<std::uint16_t>(std::min<std::size_t>(frame.size() - done, rte_pktmbuf_tailroom(part)));

@@ -46,7 +46,7 @@ std::string to_text(const Result& result, const Judge& judge) {
   row("  matched", judge.real_acks_matched);
   row("  mismatched", judge.real_acks_mismatched);
   row("  unmatched", judge.real_acks_unmatched);
-  row("  not to be compared", judge.real_acks_forwarded);
+  row("  not comparable", judge.real_acks_forwarded);
   row("custody left, packets", result.custody_left_packets);
   if (!sums_to_input(result)) text += "the frames do not add up: an error in longhaul\n";
 

@@ -64,7 +64,8 @@ rte_mempool* make_shown_pool(int socket) {
   rte_mempool* pool = rte_pktmbuf_pool_create(name.c_str(), kShownFrames, 0, custody::kMbufPrivateSize,
                                               kShownBytes + RTE_PKTMBUF_HEADROOM, socket < 0 ? SOCKET_ID_ANY : socket);
   if (pool == nullptr)
-    throw std::runtime_error("pool for RDMA-CM between workers: " + std::string(rte_strerror(rte_errno)));
+    throw std::runtime_error("cannot create the pool for RDMA-CM between workers: " +
+                             std::string(rte_strerror(rte_errno)));
   return pool;
 }
 

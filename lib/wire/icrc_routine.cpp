@@ -61,7 +61,7 @@ const void* behind_jumps(const void* entry) { return entry; }
 
 [[noreturn]] void fail(const std::string& what) {
   throw std::runtime_error("the CRC-32 of ICRCs, " + icrc_routine_name() + ", is wrong " + what +
-                           ": this build or this ISA-L does not fit the processor");
+                           ": this build or this ISA-L does not match the processor");
 }
 
 }  // namespace

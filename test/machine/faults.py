@@ -59,7 +59,7 @@ def hugepages_of_another_size(tree):
         tree.hugepages(node, 1048576, 4, 4)
 
 
-@fault("none", "somebody holds all", hugepages="warning")
+@fault("none", "processes hold all of them", hugepages="warning")
 def all_hugepages_in_use(tree):
     for node in (0, 1):
         tree.hugepages(node, 2048, 2048, 0)
@@ -261,7 +261,7 @@ def slot_of_an_older_generation(tree):
 # Interfaces of the kernel.
 
 
-@fault("lab", "ip link shows them", interfaces="error")
+@fault("lab", "interfaces that ip link shows", interfaces="error")
 def interface_is_not_there(tree):
     tree.remove("sys/class/net/veth-wan")
 

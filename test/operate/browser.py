@@ -11,7 +11,7 @@ from lab.process import LabError, spawn, stop
 
 # Titles of the plots, and what stands in a page that has got its data.
 SHOWN = ("Host port", "WAN port", "Requests", "Custody", "Round trip on the WAN", "Repair", "Busiest worker",
-         "Busiest pairs of hosts", "Unconfirmed", "link up", "all go round")
+         "Busiest pairs of hosts", "Unconfirmed", "link up", "all running")
 
 
 def program():

@@ -53,7 +53,7 @@ def refuses(bench):
     ctl.refused(1, "no flow 7", "flow", 7)
     ctl.refused(2, "prefix length", "policy", "set", "10.0.0.0/77", "off")
     ctl.refused(2, "--timeout", "drain", "--timeout", "soon")
-    ctl.refused(2, "say --yes", "bypass", "on", "--now")
+    ctl.refused(2, "confirm with --yes", "bypass", "on", "--now")
     ctl.refused(2, "off", "policy", "default", "fast")
     ctl.refused(2, "subcommand", "policy")
     Ctl(bench.program, bench.directory / "none.sock").refused(1, "no such socket", "status")

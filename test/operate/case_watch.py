@@ -29,7 +29,7 @@ def stall_reported(bench):
     hold_worker(box)
     bench.expect_log("near: worker 0 stands still")
     _ptrace(PTRACE_DETACH, box.pid)
-    bench.expect_log("near: worker 0 goes on, after it stood still for")
+    bench.expect_log("near: worker 0 runs again after standing still for")
     expect(bench.end_box(box) == 0, "the box did not stop in order")
 
 

@@ -86,7 +86,7 @@ def outages(plan):
 def says_not_built(plan):
     """reorder memory of a far box is named as something that does not exist"""
     text = plan.text("buffer", "--distance", "100km", "--loss", "1e-4")
-    expect("not built" in text, "the far box's reorder memory is not called hypothetical")
+    expect("not implemented" in text, "the far box's reorder memory is not called hypothetical")
 
 
 def refused(plan):

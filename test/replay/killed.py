@@ -115,7 +115,7 @@ def expect(name, found, wanted):
 
 def killed_box_fails_its_flows(longhaul, directory):
     """kill -9 with acknowledged data in custody: the next process says which connection lost how much, answers its next
-    request by the fatal NAK at h, and lets it close, saying that it closed over lost data."""
+    request by the fatal NAK at h, and lets it close, and reports that it closed with lost data."""
     setup, requests, closing = first_connection()
     lost, following = requests[:3], requests[3]
     lost_bytes = sum(len(frame.data) for frame, _ in lost)
@@ -148,8 +148,8 @@ def killed_box_fails_its_flows(longhaul, directory):
         box.wait_for("DREQ and DREP", lambda: seen() == ["CM_DREQ", "CM_DREP"])
         _, stats = box.stop()
         yield from expect("closed_untold_bytes", stats["closed_untold_bytes"], lost_bytes)
-        if "closed over lost data" not in box.errors():
-            yield f"not told that it closed over lost data: {box.errors()}"
+        if "closed with lost data" not in box.errors():
+            yield f"no report that it closed with lost data: {box.errors()}"
 
     with Box(longhaul, directory, [("host", following[0])]) as box:
         box.wait_for("the request", lambda: box.roce("wan"))
@@ -166,7 +166,7 @@ def record_in_use(longhaul, directory):
         done = subprocess.run([longhaul.path, "run", "--config", pathlib.Path(directory) / "box.yaml"],
                               capture_output=True, text=True, timeout=PATIENCE, check=False)
         yield from expect("exit code", done.returncode, 2)
-        if not re.search(r"box\.yaml:9:17: restart_record: .*box\.record: is in use by another box", done.stderr):
+        if not re.search(r"box\.yaml:9:17: restart_record: .*box\.record: is in use by another running box", done.stderr):
             yield f"message: {done.stderr}"
 
 

@@ -39,7 +39,7 @@ void judge_asked_depth(const Haul& haul, std::vector<Finding>& findings) {
   } else {
     out.severity = Severity::fault;
     out.wanted = fmt::format("{} or more (calculated)", haul.depth_needed());
-    out.message = fmt::format("the application itself asks for too little: {}. Filling the rate takes {}.",
+    out.message = fmt::format("the application itself asks for too little depth: {}. Filling the rate takes {}.",
                               show_ceiling(haul, haul.asked_depth), show_need(haul));
     out.remedy = fmt::format("a deeper queue (perftest: -t {}), more QPs, or larger messages", haul.depth_needed());
   }
@@ -54,9 +54,9 @@ std::vector<Missing> missing(const Survey& survey) {
       out.push_back({std::string(format.command), std::string(format.tells)});
   }
   if (survey.has(Kind::mlxconfig) && survey.all(Kind::mlxconfig, "LOG_MAX_OUTSTANDING_WQE").empty())
-    out.push_back(
-        {std::string(format_of(Kind::mlxconfig).command),
-         "LOG_MAX_OUTSTANDING_WQE, which the mlxconfig dumps given do not have: cut out, or a firmware too old"});
+    out.push_back({std::string(format_of(Kind::mlxconfig).command),
+                   "LOG_MAX_OUTSTANDING_WQE, which is missing in the given mlxconfig dumps: removed, or the firmware "
+                   "is too old"});
   return out;
 }
 

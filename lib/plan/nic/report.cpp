@@ -58,7 +58,7 @@ std::string ceiling(const Diagnosis& diagnosis) {
   const Haul& haul = diagnosis.haul;
   const DepthLimit& limit = diagnosis.limit;
   if (limit.depth == 0)
-    return fmt::format("nothing in these dumps tells the depth of a QP; filling the rate takes {}", show_need(haul));
+    return fmt::format("these dumps do not show the depth of a QP; filling the rate takes {}", show_need(haul));
   const std::string by = limit.place.file.empty() ? fmt::format("{} ({})", limit.setter, name_of(limit.origin))
                                                   : fmt::format("{} ({}:{}, {})", limit.setter, limit.place.file,
                                                                 limit.place.line, name_of(limit.origin));
@@ -78,7 +78,7 @@ std::string in_full(const Finding& finding) {
   out += paragraph("  read", what_was_read(finding));
   if (!finding.wanted.empty()) out += paragraph("  wanted", finding.wanted);
   out += paragraph("  why", finding.message);
-  out += paragraph("  mend", finding.remedy);
+  out += paragraph("  fix", finding.remedy);
   return out;
 }
 

@@ -22,7 +22,7 @@ Finding finding(const Rule& rule, const Fact& fact, std::string_view value) {
 /// A warning when only the column of the next boot was read.
 std::string caveat(const Fact& fact) {
   if (fact.kind != Kind::mlxconfig || !fact.next.empty()) return {};
-  return " Read from the column of the next boot: mlxconfig -e tells what is in effect now.";
+  return "  Read from the column of the next boot: mlxconfig -e shows what is in effect now.";
 }
 
 std::string activate(const Fact& fact) {
@@ -41,13 +41,13 @@ void judge(const Rule& rule, const Case& now, std::vector<Finding>& findings) {
   if (changes && good) {
     out.id = "lost-at-boot";
     out.wanted = rule.wanted(next);
-    out.message =
-        fmt::format("good now, but the next boot sets {} to {}. Then: {}", fact.name, fact.next, rule.message(next));
+    out.message = fmt::format("good now, but the next boot sets {} to {}. From then on: {}", fact.name, fact.next,
+                              rule.message(next));
     out.remedy = rule.remedy(next);
   } else if (changes) {
     out.id = "not-active";
     out.wanted = rule.wanted(now);
-    out.message = fmt::format("{} is configured for the next boot and not in effect yet. Until then: {}", fact.next,
+    out.message = fmt::format("{} is configured for the next boot but not in effect yet. Until then: {}", fact.next,
                               rule.message(now));
     out.remedy = activate(fact);
   } else if (good) {

@@ -31,12 +31,10 @@ struct Counter {
 
 constexpr std::string_view kAdaptiveTrial =
     "try mlxreg -d DEVICE --reg_name ROCE_ACCL --set \"roce_adp_retrans_en=0x0\" on both hosts, and give this command "
-    "dumps of before "
-    "and after a run";
+    "dumps from before and after a run";
 constexpr std::string_view kFindLoss =
-    "find where frames are lost (switch and line counters, ethtool -S, optical power); RDMA_SELECTIVE_REPEAT_EN=1 by "
-    "mlxconfig, or a "
-    "pair of longhaul boxes, which repairs losses without the hosts";
+    "find where frames are lost (switch and line counters, ethtool -S, optical power); set RDMA_SELECTIVE_REPEAT_EN=1 "
+    "with mlxconfig, or use a pair of longhaul boxes, which repairs losses without the hosts";
 
 constexpr Counter kCounters[] = {
     {Kind::rdma_statistic, "out_of_sequence", "out_of_seq_request", Severity::fault, Cost::resend,
@@ -44,35 +42,36 @@ constexpr Counter kCounters[] = {
      "told to go back",
      kFindLoss},
     {Kind::rdma_statistic, "packet_seq_err", "rcvd_seq_err", Severity::fault, Cost::resend,
-     "NAKs for a gap came back: this host's packets were lost or overtaken, and it went back (captured in the "
-     "published 380 km trial: by "
-     "8322 packets)",
+     "NAKs for a gap came back: this host's packets were lost or overtaken, and it went back (by 8322 packets in a "
+     "capture of the published 380 km trial)",
      kFindLoss},
     {Kind::rdma_statistic, "implied_nak_seq_err", "", Severity::fault, Cost::resend,
-     "an ACK came for something behind an unanswered READ or atomic: its response was lost", kFindLoss},
+     "an ACK arrived for a request behind an unanswered READ or atomic, whose response was lost", kFindLoss},
     {Kind::rdma_statistic, "local_ack_timeout_err", "", Severity::fault, Cost::resend,
      "a QP's ACK timer ran out: the last packets or their ACK were lost, or the timeout is shorter than the RTT", ""},
     {Kind::rdma_statistic, "rnr_nak_retry_err", "rcvd_rnr_err", Severity::fault, Cost::wait,
-     "the far host had no receive buffer posted (RNR NAK); on top of the RTT comes the time that it asks to wait",
-     "more receives posted at the far host: as many as messages are under way (ib_send_bw: -r)"},
+     "the far host had no receive buffer posted (RNR NAK); the wait that it asks for adds to the RTT",
+     "post more receives at the far host: as many as messages are under way (ib_send_bw: -r)"},
     {Kind::rdma_statistic, "req_transport_retries_exceeded", "retry_exceeded_err", Severity::fault, Cost::none,
      "connections died because their retries ran out",
-     "find the loss or outage; retry count 7 and a longer ACK timeout (perftest: -u 18 or more)"},
+     "find the loss or outage; use retry count 7 and a longer ACK timeout (perftest: -u 18 or more)"},
     {Kind::rdma_statistic, "req_rnr_retries_exceeded", "retry_rnr_exceeded_err", Severity::fault, Cost::none,
      "connections died because the far host never had a receive buffer",
-     "RNR retry count 7 (without end); more receives at the far host"},
+     "use RNR retry count 7 (no limit); post more receives at the far host"},
     {Kind::rdma_statistic, "rx_icrc_encapsulated", "", Severity::fault, Cost::resend,
-     "RoCE packets came with a wrong ICRC: altered between the hosts behind a valid FCS",
-     "look for a device that rewrites headers (NAT, a tunnel, a faulty switch) or memory errors on the way"},
+     "RoCE packets arrived with a wrong ICRC but a valid FCS: they were altered between the hosts",
+     "look for a device that rewrites headers (NAT, a tunnel, a faulty switch) or for memory errors on the way"},
     {Kind::rdma_statistic, "out_of_buffer", "", Severity::advice, Cost::wait,
-     "packets dropped here for want of a posted receive buffer",
-     "more receives posted on this host: as many as messages are under way (ib_send_bw: -r)"},
+     "packets dropped here because no receive buffer was posted",
+     "post more receives on this host: as many as messages are under way (ib_send_bw: -r)"},
     {Kind::rdma_statistic, "duplicate_request", "", Severity::advice, Cost::none,
-     "requests arrived twice: the far sender resent what had arrived, as with timers shorter than the RTT or after a "
-     "lost ACK",
-     "longer ACK timeouts at the sender, and adaptive retransmission off there (ROCE_ACCL: roce_adp_retrans_en=0)"},
+     "requests arrived twice: the far sender resent what had arrived, because its timers are shorter than the RTT or "
+     "an ACK was lost",
+     "set longer ACK timeouts at the sender, and turn its adaptive retransmission off (ROCE_ACCL: "
+     "roce_adp_retrans_en=0)"},
     {Kind::rdma_statistic, "roce_adp_retrans", "", Severity::advice, Cost::resend,
-     "resends by adaptive retransmission, whose timers are the NIC's own. In the published 380 km trial turning it off "
+     "resends by adaptive retransmission, which uses the NIC's own timers. In the published 380 km trial turning it "
+     "off "
      "helped; the "
      "cause is unresolved",
      kAdaptiveTrial},
@@ -80,14 +79,12 @@ constexpr Counter kCounters[] = {
      "timeouts of adaptive retransmission. In the published 380 km trial turning it off helped; the cause is "
      "unresolved",
      kAdaptiveTrial},
-    {Kind::rdma_statistic, "roce_slow_restart", "", Severity::advice, Cost::none,
-     "QPs were started again at a low rate",
+    {Kind::rdma_statistic, "roce_slow_restart", "", Severity::advice, Cost::none, "QPs were restarted at a low rate",
      "mlxreg -d DEVICE --reg_name ROCE_ACCL --set \"roce_slow_restart_en=0x0\", and compare"},
     {Kind::rdma_statistic, "roce_slow_restart_cnps", "", Severity::advice, Cost::none,
-     "slow restart made congestion notifications of its own, without any congestion on the way",
+     "slow restart generated congestion notifications itself, without any congestion on the way",
      "mlxreg -d DEVICE --reg_name ROCE_ACCL --set \"roce_slow_restart_en=0x0\", and compare"},
-    {Kind::rdma_statistic, "roce_slow_restart_trans", "", Severity::advice, Cost::none,
-     "QPs went over into slow restart",
+    {Kind::rdma_statistic, "roce_slow_restart_trans", "", Severity::advice, Cost::none, "QPs entered slow restart",
      "mlxreg -d DEVICE --reg_name ROCE_ACCL --set \"roce_slow_restart_en=0x0\", and compare"},
     {Kind::rdma_statistic, "rp_cnp_handled", "", Severity::advice, Cost::none,
      "congestion notifications slowed this sender. In the published 380 km trial this counter rose although no ACK "
@@ -96,25 +93,24 @@ constexpr Counter kCounters[] = {
      "compare with the marks that switches count and with np_ecn_marked_roce_packets at the far host; without marks, "
      "try roce_adp_retrans_en=0 and roce_slow_restart_en=0 (mlxreg, ROCE_ACCL)"},
     {Kind::rdma_statistic, "rp_cnp_ignored", "", Severity::advice, Cost::none,
-     "congestion notifications came and were ignored: congestion control is off for their priority here",
-     "ROCE_CC_PRIO_MASK_P1=255 by mlxconfig where the path is shared"},
+     "congestion notifications arrived and were ignored: congestion control is off for their priority here",
+     "set ROCE_CC_PRIO_MASK_P1=255 with mlxconfig where the path is shared"},
     {Kind::rdma_statistic, "np_ecn_marked_roce_packets", "", Severity::advice, Cost::none,
      "packets arrived with a congestion mark: a switch on the way had a long queue",
      "find the switch (its queue and mark counters); pace the senders below the haul's rate (tc, or wan_rate of a "
      "longhaul box)"},
     {Kind::rdma_statistic, "np_cnp_sent", "", Severity::advice, Cost::none,
-     "this host told senders to slow down. With no marked packet beside it (np_ecn_marked_roce_packets) the NIC did so "
-     "of its own "
-     "accord, which is publicly reported and unexplained",
+     "this host told senders to slow down. If np_ecn_marked_roce_packets shows no marked packet, the NIC did so of its "
+     "own accord, which is publicly reported and unexplained",
      "compare with np_ecn_marked_roce_packets here and the marks that switches count"},
     {Kind::nic_statistics, "rx_discards_phy", "", Severity::fault, Cost::resend,
-     "frames dropped at the port for want of buffer",
-     "pause or PFC on this hop (ethtool -a, mlnx_qos), or a slower sender"},
+     "frames dropped at the port because buffers were full",
+     "enable pause or PFC on this hop (ethtool -a, mlnx_qos), or slow the sender down"},
     {Kind::nic_statistics, "tx_discards_phy", "", Severity::fault, Cost::resend,
      "frames dropped at the port instead of sent",
-     "ethtool -S: tx_pause and per-priority counters; the neighbour pauses too long"},
+     "compare rx_pause and the per-priority counters of ethtool -S: the neighbour may pause too long"},
     {Kind::nic_statistics, "rx_crc_errors_phy", "", Severity::fault, Cost::resend,
-     "frames damaged on the last link before this port",
+     "frames were damaged on the last link before this port",
      "clean or replace optics and cable of this link (ethtool -m, mlxlink)"},
 };
 
@@ -145,7 +141,7 @@ std::string cost(const Counter& counter, const Haul& haul, std::uint64_t count) 
 std::string remedy(const Counter& counter, const Haul& haul) {
   if (!counter.remedy.empty()) return std::string(counter.remedy);
   return fmt::format(
-      "an ACK timeout of {0} or more, 4.096 us x 2^{0} (calculated: twice the RTT; perftest: -u {0}), and find the "
+      "set an ACK timeout of {0} or more, 4.096 us x 2^{0} (calculated: twice the RTT; perftest: -u {0}), and find the "
       "loss",
       timeout_needed(haul));
 }
@@ -171,12 +167,12 @@ void judge_counter(const Counter& counter, const Fact& first, const Fact& last, 
   out.value = last.value;
   if (count == 0) {
     out.message = now == 0 ? std::string("never")
-                           : fmt::format("has not risen since line {} of {}", first.place.line, first.place.file);
+                           : fmt::format("has not increased since line {} of {}", first.place.line, first.place.file);
   } else {
     out.wanted.assign(1, '0');  // gcc 12 warns about = "0"
-    const std::string since =
-        twice ? fmt::format("risen by {} since line {} of {} (calculated)", count, first.place.line, first.place.file)
-              : fmt::format("{} since the counters began (read)", count);
+    const std::string since = twice ? fmt::format("increased by {} since line {} of {} (calculated)", count,
+                                                  first.place.line, first.place.file)
+                                    : fmt::format("{} since the counters began (read)", count);
     out.message = fmt::format("{}: {}.{}", since, counter.meaning, cost(counter, haul, count));
     out.remedy = remedy(counter, haul);
   }

@@ -80,7 +80,7 @@ bool wqe_good(const Case& what) { return what.haul.enough(depth_of_log(what.valu
 std::string wqe_wanted(const Case& what) {
   const std::uint64_t log = log_needed(what.haul);
   if (log <= kLargestProvenLog) return fmt::format("{} or more (calculated)", log);
-  return fmt::format("{}; that alone is not enough, {} would be (calculated)", kLargestProvenLog, log);
+  return fmt::format("{}; not enough on its own, {} would be (calculated)", kLargestProvenLog, log);
 }
 
 std::string wqe_fine(const Case& what) {
@@ -90,7 +90,7 @@ std::string wqe_fine(const Case& what) {
 std::string wqe_message(const Case& what) {
   const std::uint64_t depth = depth_of_log(what.value);
   return fmt::format(
-      "caps every RC QP at 2^{} = {} outstanding work requests, whatever queue depth the application asks. {}.",
+      "caps every RC QP at 2^{} = {} outstanding work requests, whatever queue depth the application asks for. {}.",
       number_or(what.value, 0), depth, falls_short(what.haul, depth));
 }
 
@@ -98,8 +98,7 @@ std::string wqe_remedy(const Case& what) {
   constexpr std::uint64_t kMost = 1ull << kLargestProvenLog;
   std::string out = set_firmware(what, kLogMaxOutstanding, std::to_string(kLargestProvenLog));
   out += fmt::format(
-      " (14 is what a published proof of concept ran with); and let the application ask for its depth "
-      "(perftest: -t {})",
+      "  (a published proof of concept used 14); and let the application ask for this depth (perftest: -t {})",
       std::min(what.haul.depth_needed(), kMost));
   if (!what.haul.enough(kMost))
     out += fmt::format(". That is not enough here: it also takes {}, or a pair of longhaul boxes",
@@ -142,7 +141,7 @@ bool is_read(const Case& what) {
 std::string read_message(const Case& what) {
   const std::uint64_t depth = number_or(what.value, 0);
   return fmt::format(
-      "a QP has at most {} READs outstanding, whatever queue depth the application asks; it counts messages, not "
+      "a QP has at most {} READs outstanding, whatever queue depth the application asks for; it counts messages, not "
       "packets. {}. A "
       "pseudo-ACK cannot help READ: its data must come from the far end.",
       depth, falls_short(what.haul, depth));

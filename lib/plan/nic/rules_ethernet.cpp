@@ -22,19 +22,17 @@ bool ring_good(const Case& what) {
   const bool raised = set >= kLargeRing && most != nullptr && number_or(most->value, 0) == set;
   return !raised || !depth_is_short(what.survey, what.haul);
 }
-std::string ring_wanted(const Case& what) { return "any: it does not matter to RDMA"; }
-std::string ring_fine(const Case& what) { return "frames of the kernel; it says nothing of RDMA's queue depth"; }
+std::string ring_wanted(const Case& what) { return "any value: it does not matter to RDMA"; }
+std::string ring_fine(const Case& what) { return "a ring of the kernel; it has nothing to do with RDMA's queue depth"; }
 std::string ring_message(const Case& what) {
   return fmt::format(
       "rings of {} frames are those of the kernel's Ethernet interface. RDMA does not use them: a QP's depth is what "
-      "its application "
-      "asks, up to 2^LOG_MAX_OUTSTANDING_WQE, and that is too small here. A published 380 km trial took 8192 set by "
-      "ethtool -G for its "
-      "queue depth and ran with 128.",
+      "its application asks for, up to 2^LOG_MAX_OUTSTANDING_WQE, and that is too small here. A published 380 km trial "
+      "mistook 8192, set with ethtool -G, for its queue depth and ran with 128.",
       what.value);
 }
 std::string ring_remedy(const Case& what) {
-  return "LOG_MAX_OUTSTANDING_WQE by mlxconfig, not ethtool -G; the rings may stay as they are";
+  return "set LOG_MAX_OUTSTANDING_WQE with mlxconfig, not rings with ethtool -G; the rings may stay as they are";
 }
 
 // MTU. Linux gives RoCE a path MTU of 4096 if the interface MTU is at least 4192: 4096 and 96 bytes of headers
@@ -79,7 +77,7 @@ std::string mtu_message(const Case& what) {
 }
 std::string mtu_remedy(const Case& what) {
   return fmt::format(
-      "ip link set dev {} mtu 4200 on both hosts, and as much on every switch and line system between them",
+      "ip link set dev {} mtu 4200 on both hosts, and at least that on every switch and line system between them",
       device_of(what, "INTERFACE"));
 }
 
@@ -100,11 +98,11 @@ std::string pause_wanted(const Case& what) { return "on, or PFC on the RoCE prio
 std::string pause_fine(const Case& what) { return what.value == "off" ? "PFC is on instead" : "on"; }
 std::string pause_message(const Case& what) {
   return fmt::format(
-      "{}: a queue that fills drops. Over this haul one dropped packet costs an RTT and, with go-back-N, up to {} sent "
+      "{}: a full queue drops frames. Over this haul one dropped packet costs an RTT and, with go-back-N, up to {} "
+      "sent "
       "again "
-      "(calculated). Pause holds on the hop to the switch or box next to the host; over the haul itself it would take "
-      "{} of buffer "
-      "behind it per direction and RTT (calculated).",
+      "(calculated). Pause works on the hop to the switch or box next to the host; over the haul itself it would need "
+      "{} of buffer per direction and RTT (calculated).",
       what.fact.name == "RX" ? "this port does not stop for pause frames"
                              : "this port sends no pause frames when its buffers fill",
       show_volume(what.haul.bytes_in_flight()), show_volume(what.haul.bytes_in_flight()));
@@ -112,7 +110,7 @@ std::string pause_message(const Case& what) {
 std::string pause_remedy(const Case& what) {
   const std::string interface = device_of(what, "INTERFACE");
   return fmt::format(
-      "ethtool -A {0} rx on tx on and the same at the switch port; or mlnx_qos -i {0} --pfc 0,0,0,1,0,0,0,0 for "
+      "ethtool -A {0} rx on tx on, and the same at the switch port; or mlnx_qos -i {0} --pfc 0,0,0,1,0,0,0,0 for "
       "priority 3",
       interface);
 }
@@ -138,7 +136,7 @@ std::string speed_wanted(const Case& what) {
 }
 std::string speed_fine(const Case& what) { return "the rate of the haul or more"; }
 std::string speed_message(const Case& what) {
-  return fmt::format("the link runs at {}, below the {} of the long haul: it, and not the distance, is the limit.",
+  return fmt::format("the link runs at {}, below the {} of the long haul: the link is the limit, not the distance.",
                      what.value, speed_wanted(what));
 }
 std::string speed_remedy(const Case& what) {
@@ -153,7 +151,7 @@ std::string linked_wanted(const Case& what) { return "yes"; }
 std::string linked_fine(const Case& what) { return "the link is up"; }
 std::string linked_message(const Case& what) { return "the interface has no link: nothing is sent at any distance."; }
 std::string linked_remedy(const Case& what) {
-  return fmt::format("look at optics, cable and the other end: ip link set dev {0} up, ethtool -m {0}",
+  return fmt::format("check optics, cable and the other end: ip link set dev {0} up, ethtool -m {0}",
                      device_of(what, "INTERFACE"));
 }
 
@@ -163,7 +161,7 @@ bool some_link_active(const Case& what) {
 }
 std::string active_wanted(const Case& what) { return "ACTIVE"; }
 std::string active_fine(const Case& what) {
-  return what.value == "ACTIVE" ? "the port is up" : "down, beside one that is up: taken for unused";
+  return what.value == "ACTIVE" ? "the port is up" : "down while another port is up: assumed to be unused";
 }
 
 constexpr Rule kRules[] = {

@@ -28,7 +28,7 @@ bool type_good(const Case& what) { return number_or(what.value, 2) != 1; }
 std::string type_wanted(const Case& what) { return "ETH(2)"; }
 std::string type_fine(const Case& what) { return "the port speaks Ethernet, as RoCE needs"; }
 std::string type_message(const Case& what) {
-  return "the port speaks InfiniBand: no RoCEv2 leaves it, and nothing of it crosses an Ethernet long haul.";
+  return "the port speaks InfiniBand: it sends no RoCEv2, and its traffic cannot cross an Ethernet long haul.";
 }
 std::string type_remedy(const Case& what) { return set_firmware(what, what.fact.name, "2"); }
 
@@ -55,7 +55,7 @@ bool repeat_on(const Survey& survey) {
 
 bool repeat_good(const Case& what) { return is_on(what) || repeat_forced(what.survey); }
 std::string repeat_wanted(const Case& what) { return "True(1)"; }
-std::string repeat_fine(const Case& what) { return "after a loss only what is missing is sent again"; }
+std::string repeat_fine(const Case& what) { return "after a loss only the missing packets are sent again"; }
 std::string repeat_message(const Case& what) {
   return fmt::format(
       "go-back-N: after one lost packet everything behind it is sent again, here up to {} per loss and direction "
@@ -66,7 +66,8 @@ std::string repeat_message(const Case& what) {
 }
 std::string repeat_remedy(const Case& what) {
   return set_firmware(what, what.fact.name, "1") +
-         " on both hosts. Measure before and after: a public report has it for WRITE and READ only, not for SEND; and "
+         " on both hosts. Measure before and after: according to a public report it works for WRITE and READ only, not "
+         "for SEND; and "
          "LOG_TX_PSN_WINDOW then limits the packets in flight. Or let a pair of longhaul boxes repair losses";
 }
 
@@ -93,7 +94,7 @@ std::uint64_t window_needed(const Haul& haul) {
 
 bool window_good(const Case& what) { return number_or(what.value, 0) >= window_needed(what.haul); }
 std::string window_wanted(const Case& what) {
-  return fmt::format("{} or more, if the firmware takes it (calculated)", window_needed(what.haul));
+  return fmt::format("{} or more, if the firmware accepts it (calculated)", window_needed(what.haul));
 }
 std::string window_figure(const Case& what) {
   return fmt::format("{} x 2^{} packets x {} / {} = {} (calculated)",
@@ -103,9 +104,8 @@ std::string window_figure(const Case& what) {
 std::string window_fine(const Case& what) { return window_figure(what); }
 std::string window_message(const Case& what) {
   return fmt::format(
-      "selective repeat or roce_tx_window_en is on. Public measurements take this setting for the window of packets "
-      "that a "
-      "QP then has in flight; no document of the vendor that is known here says so. If they are right: {}.",
+      "selective repeat or roce_tx_window_en is on. Public measurements suggest that this setting is then the window "
+      "of packets that a QP has in flight; no known document of the vendor confirms it. If they are right: {}.",
       window_figure(what));
 }
 std::string window_remedy(const Case& what) {
@@ -117,16 +117,15 @@ std::string window_remedy(const Case& what) {
 // ROCE_CC_PRIO_MASK
 
 std::string mask_wanted(const Case& what) { return "255, or the bit of the RoCE priority"; }
-std::string mask_fine(const Case& what) { return "congestion control answers to marks of switches"; }
+std::string mask_fine(const Case& what) { return "congestion control reacts to marks of switches"; }
 std::string mask_message(const Case& what) {
   return fmt::format(
-      "congestion control is off on all priorities: marks of switches slow nobody, and a full queue ends in losses. "
-      "The "
-      "first sign of one comes an RTT late in any case, after {} more (calculated).",
+      "congestion control is off on all priorities: marks of switches slow no sender, and a full queue causes losses. "
+      "In any case the first sign of a full queue arrives one RTT late, after {} more (calculated).",
       show_volume(what.haul.bytes_in_flight()));
 }
 std::string mask_remedy(const Case& what) {
-  return set_firmware(what, what.fact.name, "255") + "; leave it off only where nothing else shares the path";
+  return set_firmware(what, what.fact.name, "255") + "; leave it off only if nothing else shares the path";
 }
 
 // ROCE_ACCL
@@ -136,11 +135,10 @@ std::string off_fine(const Case& what) { return "off"; }
 
 std::string adaptive_message(const Case& what) {
   return fmt::format(
-      "adaptive retransmission chooses resend timers of its own, whatever ACK timeout the connection asked for; this "
-      "RTT is "
-      "{} ({}). Over a real 380 km (RTT 3.81 ms, published) go-back-N was captured and turning this off helped; the "
-      "cause is "
-      "unresolved. Public reports see resends after 2, 4, 8 and 16 ms on a path of 40 ms, and about every 10 ms at an "
+      "adaptive retransmission uses its own resend timers, whatever ACK timeout the connection asked for; this RTT is "
+      "{} ({}). In a published trial over 380 km (RTT 3.81 ms) captures showed go-back-N, and turning this off helped; "
+      "the cause is unresolved. Public reports show resends after 2, 4, 8 and 16 ms on a path of 40 ms, and about "
+      "every 10 ms at an "
       "RTT of "
       "30 ms.",
       show_time(what.haul.rtt_ns), name_of(what.haul.rtt_origin));
@@ -152,9 +150,8 @@ std::string adaptive_remedy(const Case& what) {
 
 std::string restart_message(const Case& what) {
   return fmt::format(
-      "a QP starts again at a low rate after {}, and each step up waits for an answer that takes {} ({}). No figures "
-      "for this "
-      "over a distance are published.",
+      "a QP restarts at a low rate after {}, and each step up waits for an answer that takes {} ({}). No figures over "
+      "a distance are published.",
       what.fact.name == "roce_slow_restart_idle_en" ? "it was idle" : "a loss", show_time(what.haul.rtt_ns),
       name_of(what.haul.rtt_origin));
 }
@@ -168,9 +165,8 @@ bool window_unknown(const Case& what) {
 }
 std::string tx_window_message(const Case& what) {
   return fmt::format(
-      "a QP keeps a window of packets in flight; {:.0f} fill the rate here (calculated), and these dumps do not say "
-      "how "
-      "large the window is.",
+      "a QP keeps a window of packets in flight; {:.0f} packets fill the rate here (calculated), but these dumps do "
+      "not show how large the window is.",
       what.haul.packets_in_flight() / what.haul.qps);
 }
 std::string tx_window_remedy(const Case& what) {

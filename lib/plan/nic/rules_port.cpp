@@ -39,7 +39,7 @@ std::string state_wanted(const Case& what) { return "PORT_ACTIVE (4)"; }
 std::string state_fine(const Case& what) { return "the port is up"; }
 std::string state_message(const Case& what) { return "no port in these dumps is up: nothing is sent at any distance."; }
 std::string state_remedy(const Case& what) {
-  return "look at optics, cable and the other end: rdma link, ip link set dev INTERFACE up, ethtool -m INTERFACE, "
+  return "check optics, cable and the other end: rdma link, ip link set dev INTERFACE up, ethtool -m INTERFACE, "
          "mlxlink -d DEVICE";
 }
 
@@ -49,18 +49,18 @@ bool transport_good(const Case& what) { return what.value.starts_with("InfiniBan
 std::string transport_wanted(const Case& what) { return "InfiniBand (0)"; }
 std::string transport_fine(const Case& what) { return "the RC transport that RoCEv2 carries"; }
 std::string transport_message(const Case& what) {
-  return "not the InfiniBand transport: this is no RoCE, and a pair of longhaul boxes passes its frames through "
+  return "not the InfiniBand transport: this is not RoCE, and a pair of longhaul boxes passes its frames through "
          "unchanged.";
 }
 std::string transport_remedy(const Case& what) {
-  return "a device, or a mode of this one, with RoCEv2 (Intel E810: options irdma roce_ena=1)";
+  return "use a device with RoCEv2, or switch this one to it (Intel E810: options irdma roce_ena=1)";
 }
 
 bool layer_good(const Case& what) { return what.value == "Ethernet"; }
 std::string layer_wanted(const Case& what) { return "Ethernet"; }
 std::string layer_fine(const Case& what) { return "RoCE"; }
 std::string layer_message(const Case& what) {
-  return fmt::format("a link layer {} crosses no Ethernet: the long haul carries RoCEv2.", what.value);
+  return fmt::format("the link layer {} cannot cross an Ethernet long haul, which carries RoCEv2.", what.value);
 }
 std::string layer_remedy(const Case& what) {
   return "mlxconfig -d DEVICE set LINK_TYPE_P1=2 (ETH), then mlxfwreset -d DEVICE -y reset, or reboot the host";
@@ -82,15 +82,15 @@ std::string mtu_message(const Case& what) {
   small.path_mtu = static_cast<std::uint32_t>(std::min<std::uint64_t>(mtu, kFullPathMtu));
   return fmt::format(
       "path MTU {} instead of 4096: {} of the line is payload instead of {}, and {:.0f} packets are under way instead "
-      "of {:.0f}, each "
-      "of which must be numbered, acknowledged and, after a loss, sent again (calculated).",
+      "of {:.0f}, which all must be numbered, acknowledged and, after a loss, sent again (calculated).",
       mtu, show_efficiency(mtu), show_efficiency(kFullPathMtu), small.packets_in_flight(), full.packets_in_flight());
 }
 std::string mtu_remedy(const Case& what) {
   const Fact* most = what.survey.of(Kind::devinfo, what.fact.subject, "max_mtu");
   if (most != nullptr && number_or(most->value, kFullPathMtu) < kFullPathMtu)
     return fmt::format("none on this device: its max_mtu is {}", most->value);
-  return "ip link set dev INTERFACE mtu 4200 on both hosts, and as much on every switch and line system between them";
+  return "ip link set dev INTERFACE mtu 4200 on both hosts, and at least that on every switch and line system between "
+         "them";
 }
 
 // active_width x active_speed
@@ -120,11 +120,11 @@ std::string link_fine(const Case& what) {
                      show_rate(static_cast<double>(link_bps(what))));
 }
 std::string link_message(const Case& what) {
-  return fmt::format("the port runs at {}, below the {} of the long haul: it, and not the distance, is the limit.",
+  return fmt::format("the port runs at {}, below the {} of the long haul: the port is the limit, not the distance.",
                      link_fine(what), link_wanted(what));
 }
 std::string link_remedy(const Case& what) {
-  return "ethtool INTERFACE and mlxlink -d DEVICE (speed that was negotiated, FEC, lanes), optics and cable for the "
+  return "check ethtool INTERFACE and mlxlink -d DEVICE (negotiated speed, FEC, lanes); use optics and cable for the "
          "full rate";
 }
 
@@ -155,17 +155,17 @@ Slot slot_of(std::string_view value) {
 bool slot_known(const Case& what) { return slot_of(what.value).bps() > 0; }
 bool slot_good(const Case& what) { return slot_of(what.value).bps() >= static_cast<double>(what.haul.rate_bps); }
 std::string slot_fine(const Case& what) {
-  return fmt::format("{} before PCIe's own headers (calculated)", show_rate(slot_of(what.value).bps()));
+  return fmt::format("{} before PCIe headers (calculated)", show_rate(slot_of(what.value).bps()));
 }
 std::string slot_message(const Case& what) {
   const Slot slot = slot_of(what.value);
-  return fmt::format("the slot moves {}: less than the {} of the long haul.{}", slot_fine(what), link_wanted(what),
-                     slot.downgraded ? " It could more: the link has been negotiated down." : "");
+  return fmt::format("the slot carries {}: less than the {} of the long haul.{}", slot_fine(what), link_wanted(what),
+                     slot.downgraded ? "  It is capable of more: the link has been negotiated down." : "");
 }
 std::string slot_remedy(const Case& what) {
   return fmt::format(
-      "lspci -s {} -vv (LnkCap beside LnkSta): a slot with all lanes of the card's generation, the slot's "
-      "speed in the firmware, the card seated anew",
+      "compare LnkCap and LnkSta of lspci -s {} -vv: use a slot with all lanes of the card's generation, check the "
+      "slot speed in the firmware, reseat the card",
       device_of(what, "ADDRESS"));
 }
 

@@ -29,7 +29,7 @@ class Collector final : public Sink {
   }
   void fact(std::size_t line, std::string_view name, std::string_view value, std::string_view next) override {
     if (facts_.size() >= kMostFacts)
-      throw DumpError(fmt::format("{}:{}: more than {} values: this is no dump of a NIC", file_, line, kMostFacts));
+      throw DumpError(fmt::format("{}:{}: more than {} values: this is not a dump of a NIC", file_, line, kMostFacts));
     facts_.push_back({dumps_.back().kind,
                       dumps_.back().format,
                       subject_,
@@ -74,10 +74,10 @@ std::string expectation() {
 
 void Survey::read(const std::string& file, std::string_view text) {
   if (text.size() > kLargestFile)
-    throw DumpError(fmt::format("{}: {} MiB are too large for a dump of a NIC (at most {} MiB)", file,
-                                text.size() >> 20, kLargestFile >> 20));
+    throw DumpError(fmt::format("{}: {} MiB is too large for a dump of a NIC (at most {} MiB)", file, text.size() >> 20,
+                                kLargestFile >> 20));
   if (text.find('\0') != std::string_view::npos)
-    throw DumpError(fmt::format("{}: this is no text but binary data", file));
+    throw DumpError(fmt::format("{}: this is binary data, not text", file));
   Collector sink(file, facts_, dumps_);
   Context context;
   std::unique_ptr<Parser> parser;
@@ -107,7 +107,7 @@ void Survey::read(const std::string& file, std::string_view text) {
                dumps_.end());
   if (facts_.size() == before)
     throw DumpError(
-        fmt::format("{}: no dump of a NIC in it. Known is what these commands print:{}", file, expectation()));
+        fmt::format("{}: contains no dump of a NIC. Dumps are the output of these commands:{}", file, expectation()));
 }
 
 void Survey::keep_device(std::string_view device) {

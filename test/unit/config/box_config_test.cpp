@@ -175,7 +175,7 @@ TEST_CASE("errors of a box name place and remedy") {
   };
   const Row rows[] = {
       {"wan_rat: 1Gbps", "box.yaml:4:1: wan_rat: unknown key; did you mean \"wan_rate\"?"},
-      {"zzzzzzzzz: 1", "box.yaml:4:1: zzzzzzzzz: unknown key (known here: name, "},
+      {"zzzzzzzzz: 1", "box.yaml:4:1: zzzzzzzzz: unknown key (keys allowed here: name, "},
       {"wan_rate: 100",
        "box.yaml:4:11: wan_rate: expected a rate such as 100Gbps or 2.5Gbps, got \"100\": the unit is missing"},
       {"wan_rate: [1]", "box.yaml:4:11: wan_rate: expected a rate such as 100Gbps or 2.5Gbps, got a list"},
@@ -188,53 +188,49 @@ TEST_CASE("errors of a box name place and remedy") {
       {"link_loss: maybe", "box.yaml:4:12: link_loss: expected ignore or forward, got \"maybe\""},
       {"watchdog: {stall: 1us}", "box.yaml:4:19: watchdog.stall: "},
       {"idle: rest", "box.yaml:4:7: idle: expected poll or sleep, got \"rest\""},
-      {"name: a\nname: b", "box.yaml:5:1: name: this key is there twice, first in line 4"},
+      {"name: a\nname: b", "box.yaml:5:1: name: duplicate key, first used in line 4"},
       {"timers: {rto_min: 5}", "box.yaml:4:19: timers.rto_min: expected a duration"},
       {"timers: {rto_min: 5s}", "timers.rto_min: rto_min exceeds rto_max"},
       {"core: 1\ncores: [1, 2]", "box.yaml:5:8: cores: give either core or cores"},
-      {"cores: [1, 2, 1]", "processor 1 is another worker's already"},
-      {"cores: []",
-       "box.yaml:4:8: cores: an empty list: expected the processors of the workers such as [2, 4], one each"},
+      {"cores: [1, 2, 1]", "processor 1 already belongs to another worker"},
+      {"cores: []", "box.yaml:4:8: cores: the list is empty: expected one processor for each worker, such as [2, 4]"},
       {"custody: {box_limit: 256MiB, initial_window: 65MiB}",
-       "68157440 bytes exceed what a flow may have without flow_limit, 67108864 bytes"},
+       "68157440 bytes exceed the limit of a flow without flow_limit, 67108864 bytes"},
       {"custody: {flow_limit: 16MiB, initial_window: 17MiB}", "17825792 bytes exceed flow_limit, 16777216 bytes"},
       {"custody: {box_limit: 16MiB, initial_window: 17MiB}",
-       "17825792 bytes exceed what a flow may have, all of box_limit, 16777216 bytes"},
+       "17825792 bytes exceed the limit of a flow, all of box_limit, 16777216 bytes"},
       {"cores: [0, 1, 2, 3, 4, 5, 6, 7]\ncustody: {initial_window: 40MiB}",
-       "box.yaml:5:27: custody.initial_window: 41943040 bytes exceed what a flow may have, a worker's share of the "
-       "box's "
-       "custody, 33554432 bytes"},
+       "box.yaml:5:27: custody.initial_window: 41943040 bytes exceed the limit of a flow, a worker's share of "
+       "box_limit, 33554432 bytes"},
       {"mtu: 1500\ncustody: {round_trip: 30ms, rate: 100Gbps, least_frame: 4KiB}",
-       "box.yaml:5:57: custody.least_frame: 375000000 bytes are promised in frames of 4096 bytes or more, and with mtu "
-       "1500 none is larger than 1514: mtu 4082 would do, or custody.least_frame 1514B"},
+       "box.yaml:5:57: custody.least_frame: 375000000 bytes are promised in frames of 4096 bytes or more, but with mtu "
+       "1500 no frame is larger than 1514: set mtu to 4082, or custody.least_frame to 1514B"},
       {"mtu: 576\ncustody: {round_trip: 30ms, rate: 100Gbps}",
        "box.yaml:5:23: custody.round_trip: 375000000 bytes are promised in frames of 1024 bytes "},
       {"cores: [0, 1, 2]\ncustody: {round_trip: 1ms, rate: 100Gbps, box_limit: 12500000B}",
-       "custody.box_limit: 12500000 bytes cannot hold what custody.round_trip promises, 12500000 bytes (100 Gbit/s for "
-       "1 "
-       "ms): 12500001B would do"},
+       "custody.box_limit: 12500000 bytes are less than custody.round_trip promises, 12500000 bytes (100 Gbit/s for 1 "
+       "ms): set 12500001B or more"},
       {"cores: [0, 2000]", "out of range: expected 0 to 1023"},
       {"spread: evenly", "spread"},
       {"cores: [0, 1]\ncustody: {box_limit: 64MiB, flow_limit: 40MiB}",
-       "41943040 bytes for one flow exceed a worker's share of box_limit, 33554432 bytes for each of 2"},
+       "41943040 bytes for one flow exceed a worker's share of box_limit, 33554432 bytes for each of 2 workers"},
       {"custody: {flow_limit: 1GiB}", "custody.flow_limit: 1073741824 bytes for one flow exceed box_limit"},
-      {"custody: {rate: 1Gbps}", "box.yaml:4:17: custody.rate: says nothing without custody.round_trip"},
+      {"custody: {rate: 1Gbps}", "box.yaml:4:17: custody.rate: has no effect without custody.round_trip"},
       {"custody: {round_trip: 1ms}", "box.yaml:4:23: custody.round_trip: needs a rate: custody.rate, or wan_rate"},
       {"custody: {round_trip: 30ms, rate: 100Gbps, box_limit: 256MiB}",
-       "box.yaml:4:55: custody.box_limit: 268435456 bytes cannot hold what custody.round_trip promises, 375000000 "
-       "bytes "
-       "(100 Gbit/s for 30 ms): 375000000B would do"},
-      {"custody: {round_trip: 1us, rate: 1Gbps}", "custody.round_trip: 125 bytes (1 Gbit/s for 0.001 ms) are promised"},
+       "box.yaml:4:55: custody.box_limit: 268435456 bytes are less than custody.round_trip promises, 375000000 bytes "
+       "(100 Gbit/s for 30 ms): set 375000000B or more"},
+      {"custody: {round_trip: 1us, rate: 1Gbps}",
+       "custody.round_trip: this promises 125 bytes (1 Gbit/s for 0.001 ms)"},
       {"custody: {round_trip: 30ms, rate: 100Gbps, least_frame: 4KiB, mbufs: 16384}",
-       "box.yaml:4:70: custody.mbufs: 16384 buffers cannot hold what is promised, 375000000 bytes (100 Gbit/s for 30 "
-       "ms) in frames of 4096 bytes or more: 91553 would do (or no mbufs at all, or a larger custody.least_frame)"},
+       "box.yaml:4:70: custody.mbufs: 16384 buffers cannot hold the promised 375000000 bytes (100 Gbit/s for 30 ms) in "
+       "frames of 4096 bytes or more: set 91553 or more (or leave mbufs out, or set a larger custody.least_frame)"},
       {"custody: {box_limit: 256MiB, least_frame: 4KiB, mbufs: 16384}",
-       "custody.mbufs: 16384 buffers cannot hold what is promised, 268435456 bytes (box_limit) in frames of 4096 "
-       "bytes or more: "
-       "65536 would do"},
+       "custody.mbufs: 16384 buffers cannot hold the promised 268435456 bytes (box_limit) in frames of 4096 bytes or "
+       "more: set 65536 or more"},
       {"custody: {round_trip: 30ms, rate: 100Gbps, least_frame: 64B, small_mbufs: 65536}",
-       "custody.small_mbufs: 65536 buffers cannot hold what is promised, 375000000 bytes (100 Gbit/s for 30 ms) in "
-       "frames of 64 bytes or more: 5863471 would do"},
+       "custody.small_mbufs: 65536 buffers cannot hold the promised 375000000 bytes (100 Gbit/s for 30 ms) in frames "
+       "of 64 bytes or more: set 5863471 or more"},
       {"custody: {round_trip: 10s, rate: 800Gbps}",
        "custody.round_trip: 1000000000000 bytes (800 Gbit/s for 10000 ms) "
        "in frames of "},

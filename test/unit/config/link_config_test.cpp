@@ -44,6 +44,6 @@ TEST_CASE("events of a link") {
   CHECK_THROWS_WITH(link_of("events: [{direction: a_to_b, nth: 1, action: delay}]"),
                     Catch::Contains("the key \"delay\" is missing"));
   CHECK_THROWS_WITH(link_of("events: [{direction: a_to_b, nth: 1, action: drop, delay: 1ms}]"),
-                    Catch::Contains("only `action: delay`"));
+                    Catch::Contains("only with `action: delay`"));
   CHECK_THROWS_WITH(link_of("both: {delay: 1ms, distance: 1km}"), Catch::Contains("either distance or delay"));
 }

@@ -141,7 +141,7 @@ TEST_CASE("what is no usable record is refused, and left as it is") {
   }
   SECTION("another version") {
     put(path, 8, std::string("\2\0\0\0", 4));
-    refused("format 2, here 1");
+    refused("format 2, this one uses 1");
   }
   SECTION("slots of another size") {
     put(path, 12, std::string("\100\0\0\0", 4));
@@ -149,7 +149,7 @@ TEST_CASE("what is no usable record is refused, and left as it is") {
   }
   SECTION("cut short") {
     fs::resize_file(path, bytes_of(4) - 1);
-    refused("is cut short: 639 bytes, and 4 connections need 640");
+    refused("is truncated: 639 bytes, but 4 connections need 640");
   }
   SECTION("a header alone") {
     fs::resize_file(path, 100);
@@ -157,7 +157,7 @@ TEST_CASE("what is no usable record is refused, and left as it is") {
   }
   SECTION("in use") {
     const RecordFile other(path, 4);
-    refused("is in use by another box that is running");
+    refused("is in use by another running box");
   }
 }
 

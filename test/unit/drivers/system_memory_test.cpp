@@ -79,7 +79,7 @@ TEST_CASE("a shortage is told with what is needed, what there is, and the comman
   CHECK(shortage(with_pages(512, 512), 1024 * kMiB, true).empty());
   CHECK(shortage(with_pages(512, 512), 1024 * kMiB + 1, true) ==
         "1025 MiB of hugepages are needed, 1024 MiB are free. Reserve them: echo 513 > "
-        "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages (for a lab, `hugepages: false` takes ordinary memory)");
+        "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages (for a lab, `hugepages: false` uses ordinary memory)");
   // Another process uses 500 of them.
   CHECK_THAT(shortage(with_pages(512, 12), 1024 * kMiB, true),
              Catch::Contains("24 MiB are free. Reserve them: echo 1012"));
@@ -89,7 +89,7 @@ TEST_CASE("a shortage is told with what is needed, what there is, and the comman
   large.hugepages[1] = {1024 * kMiB, 4, 4};
   CHECK_THAT(shortage(large, 4097 * kMiB, true),
              Catch::Contains("echo 5 > /sys/kernel/mm/hugepages/hugepages-1048576kB/"));
-  CHECK_THAT(shortage({}, 1, true), Catch::Contains("this kernel has none"));
+  CHECK_THAT(shortage({}, 1, true), Catch::Contains("this kernel does not support hugepages"));
   CHECK(shortage(with_pages(0, 0), 8000 * kMiB, false).empty());
   CHECK_THAT(shortage(with_pages(0, 0), 8001 * kMiB, false),
              Catch::Contains("8001 MiB of ordinary memory are needed, 8000 MiB are available"));

@@ -285,7 +285,7 @@ TEST_CASE("what is no dump is refused with what was expected") {
                       Catch::StartsWith("file.txt: no dump of a NIC") && Catch::Contains("ibv_devinfo -v"));
   }
   Survey survey;
-  CHECK_THROWS_WITH(survey.read("file", std::string_view("hca_id:\0", 8)), "file: this is no text but binary data");
+  CHECK_THROWS_WITH(survey.read("file", std::string_view("hca_id:\0", 8)), "file: this is binary data, not text");
   CHECK_THROWS_WITH(survey.read("file", std::string(kLargestFile + 1, 'a')), Catch::Contains("too large"));
 }
 

@@ -303,7 +303,7 @@ TEST_CASE("resume ends a drain that somebody else waits for", "[control]") {
   while (box.box().mode() != State::draining) std::this_thread::yield();
   box.tell("resume");
   waits.join();
-  CHECK_THAT(why, Catch::Contains("ended by another command: the box is running"));
+  CHECK_THAT(why, Catch::Contains("another command ended the drain: the box is running"));
 }
 
 TEST_CASE("bypass drains first; --now fails who has custody, and says how much that is", "[control]") {
@@ -387,8 +387,8 @@ TEST_CASE("a box that has been told to stop changes nothing any more", "[control
   box.connect_confirmed(pair);
   box.from_host(pair.write(101));  // the box drains for this request
   box.requests().stops = 1;
-  CHECK_THROWS_WITH(box.tell("resume"), Catch::Contains("told to stop"));
-  CHECK_THROWS_WITH(box.tell({{"command", "bypass on"}, {"now", true}}), Catch::Contains("told to stop"));
+  CHECK_THROWS_WITH(box.tell("resume"), Catch::Contains("the box is stopping"));
+  CHECK_THROWS_WITH(box.tell({{"command", "bypass on"}, {"now", true}}), Catch::Contains("the box is stopping"));
   CHECK(box.tell("status")["state"] == "stopping");
   box.requests().stops = 2;
   // A worker that has ended costs no patience.
