@@ -114,9 +114,11 @@ void add_plan_buffer(CLI::App& plan, int& exit_code) {
   command->add_option("--mtu", arguments->mtu, "of the box's ports (default 4200 for path MTU 4096, else 9000)")
       ->type_name("BYTES")
       ->check(CLI::Range(576u, 9600u));
-  command->add_option("--connections", arguments->question.connections, "that are followed at once (default 4096)")
+  command
+      ->add_option("--connections", arguments->question.connections,
+                   fmt::format("that are followed at once (default {})", arguments->question.connections))
       ->type_name("N")
-      ->check(CLI::Range(1u, 1u << 20));
+      ->check(CLI::Range(1u, config::kMostConnections));
   CLI::Option* config = command->add_flag("--config", arguments->config, "print the configuration and nothing else");
   arguments->output.add_to(*command);
   for (const char* other : {"--json", "--csv", "--plot"}) config->excludes(command->get_option(other));
