@@ -5,10 +5,12 @@
 #include <stdexcept>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "app/box/memory_report.hpp"
 #include "app/command/guard.hpp"
-#include "app/plan/commands.hpp"
 #include "app/plan/options.hpp"
+#include "app/plan/plan_subcommands.hpp"
 #include "config/box_config.hpp"
 #include "plan/buffer.hpp"
 

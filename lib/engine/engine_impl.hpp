@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The inside of the engine. engine.cpp: frames and time; learn.cpp: how connections begin; teardown.cpp: how they end;
-// follow.cpp: where hosts send; control.cpp: what an operator asks and changes; restart.cpp: what is written down for a
-// later process, and what an earlier one left.
+// follow.cpp: where hosts send; operator_orders.cpp: what an operator asks and changes; restart.cpp: what is written
+// down for a later process, and what an earlier one left.
 #pragma once
 
 #include <array>
@@ -150,7 +150,7 @@ struct Engine::Impl final : custody::Outlet {
   void damaged(flow::ConnectionIndex index);
   void record_connection(flow::ConnectionIndex index);
 
-  // control.cpp
+  // operator_orders.cpp
   void set_bypass(bool on, Time time);
   void fail(flow::ConnectionIndex index, std::string_view why);
   void forget(flow::ConnectionIndex index, std::string_view why);
