@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <string>
 
-#include "app/command/commands.hpp"
 #include "app/command/logging.hpp"
+#include "app/command/subcommands.hpp"
 #include "config/box_config.hpp"
 
 namespace {

@@ -12,7 +12,7 @@ namespace longhaul::app {
 // A frame that the port has accepted is no longer ours, so the tap sees each frame before the port does. The tap takes
 // back a frame that the port refuses.
 std::uint16_t PortSink::transmit_tapped(Side out, rte_mbuf** frames, std::uint16_t count) {
-  drivers::Port& port = *ports_[static_cast<std::size_t>(out)];
+  drivers::Port& port = *ports_[out];
   for (std::uint16_t i = 0; i < count; ++i) {
     const bool kept = tap_->see(out, Tap::Way::out, {&frames[i], 1}) > 0;
     if (port.transmit(&frames[i], 1) == 1) continue;
@@ -35,7 +35,7 @@ void BoxLoop::to_engine(Side side, std::span<rte_mbuf* const> frames, Time recei
 
 std::uint16_t BoxLoop::receive(Side side) {
   std::array<rte_mbuf*, kBurst> frames;
-  const std::uint16_t count = ports_[static_cast<std::size_t>(side)]->receive(frames.data(), kBurst);
+  const std::uint16_t count = ports_[side]->receive(frames.data(), kBurst);
   if (count == 0) return 0;
   const Time received_at = now();
   worker_.take_in(side, {frames.data(), count}, received_at,

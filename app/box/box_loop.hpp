@@ -9,6 +9,7 @@
 #include "app/box/orders.hpp"
 #include "app/process/idle.hpp"
 #include "app/process/stop_signals.hpp"
+#include "base/side.hpp"
 #include "box/worker.hpp"
 #include "drivers/clock.hpp"
 #include "drivers/port.hpp"
@@ -25,7 +26,7 @@ class PortSink final : public engine::Sink {
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override {
     if (tap_ != nullptr) [[unlikely]]
       return transmit_tapped(out, frames, count);
-    return ports_[static_cast<std::size_t>(out)]->transmit(frames, count);
+    return ports_[out]->transmit(frames, count);
   }
 
   /// The tap that sees what leaves, and through BoxLoop what comes in; null: none. Call in the worker's thread.
@@ -35,7 +36,7 @@ class PortSink final : public engine::Sink {
  private:
   std::uint16_t transmit_tapped(Side out, rte_mbuf** frames, std::uint16_t count);
 
-  drivers::Port* ports_[2];
+  BySide<drivers::Port*> ports_;
   Tap* tap_ = nullptr;
 };
 
@@ -102,7 +103,7 @@ class BoxLoop {
 
   box::Worker& worker_;
   engine::Engine& engine_;
-  drivers::Port* ports_[2];
+  BySide<drivers::Port*> ports_;
   const drivers::Clock& clock_;
   BoxLoopOptions options_;
   std::atomic<std::uint64_t> rounds_{0};

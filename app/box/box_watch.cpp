@@ -83,21 +83,21 @@ void BoxWatch::look_at_pauses() {
 }
 
 void BoxWatch::look_at_links() {
-  bool up[2];
+  BySide<bool> up;
   for (const Side side : {Side::host, Side::wan}) {
-    bool& was = was_up_[static_cast<std::size_t>(side)];
-    const bool is = up[static_cast<std::size_t>(side)] = port(side).link_up();
+    bool& was = was_up_[side];
+    const bool is = up[side] = port(side).link_up();
     if (is != was && follow_.held() != side)
       spdlog::warn("{}: {}: the link is {}", config_.name, port(side).describe(), is ? "up" : "down");
     was = is;
   }
   if (config_.link_loss != config::LinkLoss::forward) return;
-  const auto change = follow_.look(up[0], up[1], runtime_.clock().now());
+  const auto change = follow_.look(up[Side::host], up[Side::wan], runtime_.clock().now());
   if (!change) return;
   spdlog::warn("{}: {}: the link is set {} to follow the other port", config_.name, port(change->side).describe(),
                change->up ? "up" : "down");
   port(change->side).set_link(change->up);
-  was_up_[static_cast<std::size_t>(change->side)] = change->up;
+  was_up_[change->side] = change->up;
 }
 
 }  // namespace longhaul::app

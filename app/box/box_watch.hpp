@@ -10,6 +10,7 @@
 #include "app/process/runtime.hpp"
 #include "app/process/service_notifier.hpp"
 #include "app/process/stop_signals.hpp"
+#include "base/side.hpp"
 #include "config/box_config.hpp"
 
 namespace longhaul::app {
@@ -43,7 +44,7 @@ class BoxWatch {
   WorkerWatch watch_;
   PauseWatch pauses_;
   LinkFollow follow_;
-  bool was_up_[2] = {true, true};
+  BySide<bool> was_up_{true, true};
 };
 
 }  // namespace longhaul::app

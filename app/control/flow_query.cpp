@@ -46,7 +46,8 @@ FlowQuery FlowQuery::from(Arguments& arguments) {
 }
 
 bool FlowQuery::matches(const ConnectionState& flow) const {
-  if (host && !host->contains(flow.info.ends[0].ip) && !host->contains(flow.info.ends[1].ip)) return false;
+  if (host && !host->contains(flow.info.end(Side::host).ip) && !host->contains(flow.info.end(Side::wan).ip))
+    return false;
   if (state && *state != name_of(flow.phase)) return false;
   if (policy && *policy != name_of(flow.next_policy)) return false;
   return flow.custody_bytes >= min_custody;

@@ -16,8 +16,8 @@
 
 #include <fmt/format.h>
 
-#include "app/command/commands.hpp"
 #include "app/command/guard.hpp"
+#include "app/command/subcommands.hpp"
 #include "app/ctl/client.hpp"
 #include "app/ctl/render.hpp"
 #include "app/protocol/base64.hpp"

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "app/command/commands.hpp"
 #include "app/command/guard.hpp"
 #include "app/command/json_file.hpp"
+#include "app/command/subcommands.hpp"
 #include "app/doctor/checks.hpp"
 #include "app/process/port_checks.hpp"
 

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "app/command/commands.hpp"
 #include "app/command/guard.hpp"
+#include "app/command/subcommands.hpp"
 #include "app/link/link_loop.hpp"
 #include "app/link/link_report.hpp"
 #include "app/process/port_checks.hpp"

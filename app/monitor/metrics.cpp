@@ -4,9 +4,9 @@
 
 #include <memory>
 
-#include "app/command/commands.hpp"
 #include "app/command/guard.hpp"
 #include "app/command/json_file.hpp"
+#include "app/command/subcommands.hpp"
 #include "expose/counter_places.hpp"
 #include "expose/families.hpp"
 

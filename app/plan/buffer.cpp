@@ -5,10 +5,12 @@
 #include <stdexcept>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "app/box/memory_report.hpp"
 #include "app/command/guard.hpp"
-#include "app/plan/commands.hpp"
 #include "app/plan/options.hpp"
+#include "app/plan/plan_subcommands.hpp"
 #include "config/box_config.hpp"
 #include "plan/buffer.hpp"
 
@@ -114,10 +116,11 @@ void add_plan_buffer(CLI::App& plan, int& exit_code) {
       ->type_name("BYTES")
       ->check(CLI::Range(576u, 9600u));
   command
-      ->add_option("--connections", arguments->question.connections,
-                   "connections that the box follows at once (default 4096)")
+      ->add_option(
+          "--connections", arguments->question.connections,
+          fmt::format("connections that the box follows at once (default {})", arguments->question.connections))
       ->type_name("N")
-      ->check(CLI::Range(1u, 1u << 20));
+      ->check(CLI::Range(1u, config::kMostConnections));
   CLI::Option* config = command->add_flag("--config", arguments->config, "print only the configuration");
   arguments->output.add_to(*command);
   for (const char* other : {"--json", "--csv", "--plot"}) config->excludes(command->get_option(other));

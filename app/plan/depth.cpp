@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "app/command/guard.hpp"
-#include "app/plan/commands.hpp"
 #include "app/plan/options.hpp"
+#include "app/plan/plan_subcommands.hpp"
 #include "plan/depth_report.hpp"
 #include "plan/throughput.hpp"
 

@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
-#include "app/plan/commands.hpp"
 #include "app/plan/options.hpp"
+#include "app/plan/plan_subcommands.hpp"
 #include "config/quantity.hpp"
 #include "plan/nic/examine.hpp"
 
@@ -93,28 +93,28 @@ std::string contents(std::istream& stream, const std::string& name) {
   char block[65536];
   while (stream.read(block, sizeof block) || stream.gcount() > 0) {
     out.append(block, static_cast<std::size_t>(stream.gcount()));
-    if (out.size() > plan::nic::kLargestFile) break;  // Survey::read says so
+    if (out.size() > plan::nic::kLargestFile) break;  // Dumps::read says so
   }
   if (stream.bad()) throw std::runtime_error(fmt::format("{}: cannot be read", name));
   return out;
 }
 
-void read(const std::string& file, plan::nic::Survey& survey) {
+void read(const std::string& file, plan::nic::Dumps& dumps) {
   if (file == "-") {
-    survey.read("(standard input)", contents(std::cin, "standard input"));
+    dumps.read("(standard input)", contents(std::cin, "standard input"));
     return;
   }
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw std::runtime_error(fmt::format("{}: cannot be opened for reading", file));
-  survey.read(file, contents(stream, file));
+  dumps.read(file, contents(stream, file));
 }
 
 int run(const Arguments& arguments) {
   const Haul haul = haul_of(arguments);
-  plan::nic::Survey survey;
-  for (const std::string& file : arguments.files) read(file, survey);
-  if (!arguments.device.empty()) survey.keep_device(arguments.device);
-  const plan::nic::Diagnosis diagnosis = plan::nic::examine(survey, haul);
+  plan::nic::Dumps dumps;
+  for (const std::string& file : arguments.files) read(file, dumps);
+  if (!arguments.device.empty()) dumps.keep_device(arguments.device);
+  const plan::nic::Diagnosis diagnosis = plan::nic::examine(dumps, haul);
   print_answer(arguments.json ? to_json(diagnosis) : to_text(diagnosis));
   return diagnosis.count(plan::nic::Severity::fault) > 0 ? kFaults : kNothingWrong;
 }

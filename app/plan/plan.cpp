@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `longhaul plan`: what to expect of a link. Needs no box, no privileges and no network.
-#include "app/command/commands.hpp"
-#include "app/plan/commands.hpp"
+#include "app/command/subcommands.hpp"
+#include "app/plan/plan_subcommands.hpp"
 
 namespace longhaul::app {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "app/command/guard.hpp"
-#include "app/plan/commands.hpp"
 #include "app/plan/options.hpp"
+#include "app/plan/plan_subcommands.hpp"
 #include "app/plan/scenario.hpp"
 #include "app/process/owned_pools.hpp"
 #include "drivers/eal.hpp"

@@ -12,8 +12,8 @@
 #include <fmt/ranges.h>
 
 #include "app/command/guard.hpp"
-#include "app/plan/commands.hpp"
 #include "app/plan/options.hpp"
+#include "app/plan/plan_subcommands.hpp"
 #include "config/document.hpp"
 #include "plan/workload.hpp"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "app/command/commands.hpp"
+#include "app/command/subcommands.hpp"
 #include "app/process/owned_pools.hpp"
 #include "config/quantity.hpp"
 #include "drivers/capture_reader.hpp"
@@ -118,12 +118,12 @@ int run_replay(const Arguments& arguments) {
   const replay::Result result = runner.finish();
   output.flush();
 
-  const std::string report =
-      arguments.json ? replay::to_json(result, runner.judge()).dump(2) + "\n" : replay::to_text(result, runner.judge());
+  const std::string report = arguments.json ? replay::to_json(result, runner.comparison()).dump(2) + "\n"
+                                            : replay::to_text(result, runner.comparison());
   if (std::fputs(report.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     throw std::runtime_error("cannot write the report to standard output");
   }
-  const bool agreed = runner.judge().real_acks_mismatched == 0 && replay::sums_to_input(result);
+  const bool agreed = runner.comparison().real_acks_mismatched == 0 && replay::sums_to_input(result);
   return agreed ? kAgreed : kDisagreed;
 }
 

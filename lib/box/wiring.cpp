@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "steer/restart.hpp"
+#include "steer/restored_owners.hpp"
 
 namespace longhaul::box {
 

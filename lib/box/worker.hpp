@@ -66,7 +66,7 @@ class Worker {
     for (std::uint16_t i = 0; i < received.shown_count; ++i)
       deliver(received.shown[i].side, std::span<rte_mbuf* const>(&received.shown[i].frame, 1));
     for (const Side side : {Side::host, Side::wan})
-      if (const auto& burst = received.bursts[static_cast<std::size_t>(side)]; burst.count > 0)
+      if (const auto& burst = received.bursts[side]; burst.count > 0)
         deliver(side, std::span<rte_mbuf* const>(burst.frames.data(), burst.count));
     return count;
   }

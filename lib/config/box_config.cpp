@@ -8,7 +8,6 @@
 namespace longhaul::config {
 namespace {
 
-constexpr std::uint64_t kLeastCustody = 64 << 10;
 constexpr std::uint64_t kMostCustody = 1ull << 40;
 constexpr std::uint64_t kMostBuffers = 1u << 24;
 
@@ -131,7 +130,7 @@ void read_custody(const Value& value, BoxConfig& out) {
     engine.custody_flow_bytes = share;
   }
   const auto window = map.find("initial_window");
-  if (window) engine.initial_window_bytes = window->size(4 << 10, kMostCustody);
+  if (window) engine.initial_window_bytes = window->size(kLeastInitialWindow, kMostCustody);
   if (engine.initial_window_bytes > engine.custody_flow_bytes) {
     const char* limit = flow_limit                           ? "flow_limit"
                         : engine.custody_flow_bytes != share ? "the limit of a flow without flow_limit"
@@ -226,7 +225,7 @@ BoxConfig read_box(const Value& top) {
   if (const auto v = map.find("learn_from_traffic")) out.engine.learn_from_traffic = v->boolean();
   if (const auto v = map.find("custody")) read_custody(*v, out);
   if (const auto v = map.find("connections"))
-    out.engine.max_connections = static_cast<std::uint32_t>(v->integer(1, 1u << 20));
+    out.engine.max_connections = static_cast<std::uint32_t>(v->integer(1, kMostConnections));
   if (const auto v = map.find("timers")) read_timers(*v, out);
   if (const auto v = map.find("metrics")) out.metrics = read_metrics(*v);
   if (const auto v = map.find("control")) {

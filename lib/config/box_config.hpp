@@ -2,6 +2,7 @@
 // The configuration of `longhaul run`: a box.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "box/memory_plan.hpp"
@@ -12,6 +13,11 @@
 #include "engine/settings.hpp"
 
 namespace longhaul::config {
+
+// Limits of what a configuration may ask for.
+inline constexpr std::uint64_t kLeastCustody = 64 << 10;       ///< bytes, for each worker
+inline constexpr std::uint64_t kLeastInitialWindow = 4 << 10;  ///< bytes
+inline constexpr std::uint32_t kMostConnections = 1 << 20;
 
 /// What happens to the other port when one port loses its link.
 enum class LinkLoss : std::uint8_t {

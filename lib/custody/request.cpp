@@ -161,6 +161,7 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
     return Verdict::sent;
   }
   try_send(flow, now);
+  if (flow.queue.unsent() != nullptr) ++counters_[Counter::paced];
   return Verdict::taken;
 }
 

@@ -15,6 +15,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "base/side.hpp"
 #include "flow/cm_tracker.hpp"
 #include "flow/connection.hpp"
 
@@ -22,9 +23,9 @@ namespace longhaul::custody {
 
 /// A connection as it is recorded; native byte order. The check value covers all of it, so there is no padding.
 struct RecordedConnection {
-  std::array<std::array<std::uint8_t, 16>, 2> ips{};  ///< these three by Side
-  std::array<std::uint32_t, 2> qpns{};
-  std::array<std::uint32_t, 2> starting_psns{};
+  BySide<std::array<std::uint8_t, 16>> ips{};
+  BySide<std::uint32_t> qpns{};
+  BySide<std::uint32_t> starting_psns{};
   std::uint32_t vlan = 0;
   std::uint32_t path_mtu = 0;     ///< bytes
   std::uint64_t ack_timeout = 0;  ///< nanoseconds

@@ -87,7 +87,7 @@ bool congestion_experienced(const wire::Frame& frame) {
 Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custody::Observer* watcher)
     : settings(given),
       observer(watcher),
-      egress{{Side::host, sink, *this}, {Side::wan, sink, *this}},
+      egress{{{Side::host, sink, *this}, {Side::wan, sink, *this}}},
       pacer(given.wan_rate_bps),
       near(near_settings(given), budget_of(given), small_pools(pools), counters, *this, watcher),
       table(given.max_connections),
@@ -485,7 +485,7 @@ void Engine::Impl::run_timers(Time due) {
 
 Time Engine::Impl::next_deadline() const {
   Time deadline = timers.earliest();
-  if (egress[0].has_refused() || egress[1].has_refused()) deadline = std::min(deadline, now + kRetry);
+  if (egress[Side::host].has_refused() || egress[Side::wan].has_refused()) deadline = std::min(deadline, now + kRetry);
   if (!backlog.empty()) deadline = std::min(deadline, wan_full ? now + kRetry : std::max(pacer.ready_at(), now));
   return deadline;
 }
@@ -534,7 +534,7 @@ void Engine::Impl::dropped(Side, bool made) {
 }
 
 std::uint64_t Engine::Impl::waiting_frames() const {
-  std::uint64_t frames = egress[0].waiting() + egress[1].waiting();
+  std::uint64_t frames = egress[Side::host].waiting() + egress[Side::wan].waiting();
   for (const Connection& connection : connections) {
     frames += connection.dreqs.count();
     for (rte_mbuf* mbuf = connection.near.queue.unsent(); mbuf != nullptr; mbuf = custody::held_in(mbuf).next)

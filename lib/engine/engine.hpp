@@ -78,7 +78,7 @@ class Engine {
   void set_draining(bool draining);
   bool draining() const;
 
-  // What an operator asks and changes while it runs (control.cpp). Connections are numbered from 0 to
+  // What an operator asks and changes while it runs (operator_orders.cpp). Connections are numbered from 0 to
   // connection_slots() - 1. Calls go through them in portions, so that frames need not wait.
 
   /// With bypass all frames pass unexamined, and nothing is learned. Answers pass unseen too, so the caller ends

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The inside of the engine. engine.cpp: frames and time; learn.cpp: how connections begin; teardown.cpp: how they end;
-// follow.cpp: where hosts send; control.cpp: what an operator asks and changes; restart.cpp: what is written down for a
-// later process, and what an earlier one left.
+// follow.cpp: where hosts send; operator_orders.cpp: what an operator asks and changes; restart.cpp: what is written
+// down for a later process, and what an earlier one left.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/side.hpp"
 #include "custody/near_part.hpp"
 #include "engine/egress.hpp"
 #include "engine/engine.hpp"
@@ -150,7 +151,7 @@ struct Engine::Impl final : custody::Outlet {
   void damaged(flow::ConnectionIndex index);
   void record_connection(flow::ConnectionIndex index);
 
-  // control.cpp
+  // operator_orders.cpp
   void set_bypass(bool on, Time time);
   void fail(flow::ConnectionIndex index, std::string_view why);
   void forget(flow::ConnectionIndex index, std::string_view why);
@@ -170,7 +171,7 @@ struct Engine::Impl final : custody::Outlet {
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
   void settle() override { out(Side::wan).flush(); }
   void send_to_requester(custody::NearFlow& flow, rte_mbuf* frame, Time cause) override {
-    egress[0].send_made(flow, frame, cause);
+    out(Side::host).send_made(flow, frame, cause);
   }
   void wait_to_send(custody::NearFlow& flow) override;
   void newest_addresses(const custody::NearFlow& flow, wire::EthernetAddresses& addresses) override;
@@ -182,12 +183,12 @@ struct Engine::Impl final : custody::Outlet {
   void made_sent(Time cause);
   void dropped(Side out, bool made);
 
-  Egress<Impl>& out(Side side) { return egress[static_cast<int>(side)]; }
+  Egress<Impl>& out(Side side) { return egress[side]; }
 
   Settings settings;
   Counters counters;
   custody::Observer* observer;
-  Egress<Impl> egress[2];
+  BySide<Egress<Impl>> egress;
   Pacer pacer;
   custody::NearPart near;
   flow::ConnectionTable table;

@@ -4,8 +4,11 @@
 // several DREQs may have to wait, each for its own time.
 #pragma once
 
+#include <rte_mbuf.h>
+
 #include <cstdint>
 
+#include "base/time.hpp"
 #include "custody/held.hpp"
 
 namespace longhaul::engine {
@@ -18,25 +21,22 @@ class HeldDreqs {
   bool full() const { return count_ == kMost; }
   unsigned count() const { return count_; }
   /// When the oldest goes, custody or not.
-  Time deadline() const { return empty() ? kNever : custody::held_in(first_).sent_at; }
+  Time deadline() const { return empty() ? kNever : waiting_in(first_).deadline; }
 
   /// A DREQ from `sender` (its communication ID) waits, or was the last to be released: CM repeats a DREQ that was not
   /// answered, and the repeat goes after the first.
   bool waits(std::uint32_t sender) const {
-    for (const rte_mbuf* mbuf = first_; mbuf != nullptr; mbuf = custody::held_in(mbuf).next)
-      if (custody::held_in(mbuf).psn == sender) return true;
+    for (rte_mbuf* mbuf = first_; mbuf != nullptr; mbuf = waiting_in(mbuf).next)
+      if (waiting_in(mbuf).sender == sender) return true;
     return false;
   }
   bool was_released(std::uint32_t sender) const { return released_any_ && released_ == sender; }
 
   /// Takes over one reference to `mbuf`. Do not call it when full.
   void add(rte_mbuf* mbuf, std::uint32_t sender, Time deadline) {
-    custody::Held& held = custody::held_in(mbuf);
-    held = custody::Held{};
-    held.psn = sender;
-    held.sent_at = deadline;
+    waiting_in(mbuf) = {.deadline = deadline, .sender = sender};
     rte_mbuf** end = &first_;
-    while (*end != nullptr) end = &custody::held_in(*end).next;
+    while (*end != nullptr) end = &waiting_in(*end).next;
     *end = mbuf;
     ++count_;
   }
@@ -44,9 +44,9 @@ class HeldDreqs {
   /// Removes the oldest; the reference is the caller's.
   rte_mbuf* pop() {
     rte_mbuf* mbuf = first_;
-    first_ = custody::held_in(mbuf).next;
+    first_ = waiting_in(mbuf).next;
     --count_;
-    released_ = custody::held_in(mbuf).psn;
+    released_ = waiting_in(mbuf).sender;
     released_any_ = true;
     return mbuf;
   }
@@ -55,7 +55,7 @@ class HeldDreqs {
   unsigned discard() {
     const unsigned discarded = count_;
     while (first_ != nullptr) {
-      rte_mbuf* next = custody::held_in(first_).next;
+      rte_mbuf* next = waiting_in(first_).next;
       rte_pktmbuf_free(first_);
       first_ = next;
     }
@@ -64,6 +64,15 @@ class HeldDreqs {
   }
 
  private:
+  /// Lives in the mbuf's private area, where a packet in custody has its custody::Held.
+  struct Waiting {
+    rte_mbuf* next = nullptr;
+    Time deadline = 0;
+    std::uint32_t sender = 0;  ///< communication ID
+  };
+  static_assert(sizeof(Waiting) <= custody::kMbufPrivateSize);
+  static Waiting& waiting_in(rte_mbuf* mbuf) { return *static_cast<Waiting*>(rte_mbuf_to_priv(mbuf)); }
+
   rte_mbuf* first_ = nullptr;
   std::uint32_t released_ = 0;
   std::uint8_t count_ = 0;

@@ -17,7 +17,7 @@ std::string port_table(std::string_view prefix, const PortStats& stats) {
   std::string out;
   for (const PortFigure& figure : kPortFigures)
     if (stats.*figure.value != 0)
-      out += report_line(fmt::format("{}{}", prefix, figure.name), stats.*figure.value, "as the port counts");
+      out += report_line(fmt::format("{}{}", prefix, figure.name), stats.*figure.value, "counted by the port");
   return out;
 }
 

@@ -18,14 +18,14 @@ struct End {
 
 /// A connection as RDMA-CM agreed on it. `ends[Side::host]` is the end behind the host port.
 struct ConnectionInfo {
-  End ends[2];
+  BySide<End> ends;
   wire::VlanKey vlan;
   std::uint32_t path_mtu = 0;  ///< bytes
   std::uint8_t retry_count = 0;
   Duration ack_timeout = 0;  ///< local ACK timeout of the primary path; 0 when the host set none
 
-  const End& end(Side side) const { return ends[static_cast<int>(side)]; }
-  End& end(Side side) { return ends[static_cast<int>(side)]; }
+  const End& end(Side side) const { return ends[side]; }
+  End& end(Side side) { return ends[side]; }
 };
 
 }  // namespace longhaul::flow

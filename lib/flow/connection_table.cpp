@@ -40,11 +40,11 @@ bool ConnectionTable::link(ConnectionIndex index, const ConnectionInfo& info) {
   Slot& slot = slots_[index];
   slot.info = info;
   for (const Side side : {Side::host, Side::wan}) {
-    if (!by_side_[static_cast<int>(side)].put(key_of(info, side), index)) {
+    if (!by_side_[side].put(key_of(info, side), index)) {
       unlink(index, Side::host);
       return false;
     }
-    slot.linked[static_cast<int>(side)] = true;
+    slot.linked[side] = true;
   }
   slot.in_use = true;
   return true;
@@ -52,18 +52,18 @@ bool ConnectionTable::link(ConnectionIndex index, const ConnectionInfo& info) {
 
 std::optional<ConnectionIndex> ConnectionTable::find(Side from, const wire::Frame& frame,
                                                      std::uint32_t destination_qpn) const noexcept {
-  return by_side_[static_cast<int>(from)].find(key_of(frame, destination_qpn));
+  return by_side_[from].find(key_of(frame, destination_qpn));
 }
 
 std::optional<ConnectionIndex> ConnectionTable::holder(const ConnectionInfo& info, Side from) const noexcept {
-  return by_side_[static_cast<int>(from)].find(key_of(info, from));
+  return by_side_[from].find(key_of(info, from));
 }
 
 void ConnectionTable::unlink(ConnectionIndex index, Side from) noexcept {
   Slot& slot = slots_[index];
-  if (!slot.linked[static_cast<int>(from)]) return;
-  by_side_[static_cast<int>(from)].erase(key_of(slot.info, from));
-  slot.linked[static_cast<int>(from)] = false;
+  if (!slot.linked[from]) return;
+  by_side_[from].erase(key_of(slot.info, from));
+  slot.linked[from] = false;
 }
 
 void ConnectionTable::release(ConnectionIndex index) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/side.hpp"
 #include "flow/connection.hpp"
 #include "flow/connection_key.hpp"
 #include "flow/key_index.hpp"
@@ -47,7 +48,7 @@ class ConnectionTable {
   /// with kNone where there is none. The results are valid while changes() stays the same.
   template <typename FrameAt, typename Found>
   void find(Side from, std::size_t count, FrameAt&& frame_at, Found&& found) const noexcept {
-    by_side_[static_cast<int>(from)].find(
+    by_side_[from].find(
         count, [&](std::size_t i) { return key_of(frame_at(i)); }, found);
   }
   /// Incremented with each connection that comes or goes.
@@ -64,12 +65,12 @@ class ConnectionTable {
   struct Slot {
     ConnectionInfo info;
     bool in_use = false;
-    bool linked[2] = {false, false};  ///< per side: the key of frames from that side is in the hash
+    BySide<bool> linked{false, false};  ///< per side: the key of frames from that side is in the hash
   };
   bool link(ConnectionIndex index, const ConnectionInfo& info);
   void unlink(ConnectionIndex index, Side from) noexcept;
 
-  KeyIndex by_side_[2];
+  BySide<KeyIndex> by_side_;
   std::vector<Slot> slots_;
   std::vector<ConnectionIndex> free_;
   std::uint64_t changes_ = 0;

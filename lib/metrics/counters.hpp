@@ -102,7 +102,7 @@ namespace longhaul::metrics {
   X(custody_refused_mbufs, "requests passed without custody: no buffers to spare")                                    \
   X(plain_requests, "requests of learned flows passed without custody, for any reason")                               \
   X(duplicates_forwarded, "repeated requests forwarded: not acknowledged yet, or READ or atomic")                     \
-  X(paced, "requests that waited in custody before they were sent: for the WAN rate, a resend or a full port")        \
+  X(paced, "requests that custody held back when they came: for the WAN rate, a resend, losses or a full port")       \
   X(small_buffers_exhausted, "small frames held in large buffers because no small buffer was free")                   \
   /* answers */                                                                                                       \
   X(real_acks, "real ACKs (not NAKs) for learned flows from beyond the box")                                          \

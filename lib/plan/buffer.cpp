@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "box/memory_plan.hpp"
+#include "config/box_config.hpp"
 #include "custody/rtt.hpp"
 #include "engine/settings.hpp"
 #include "plan/depth.hpp"
@@ -17,10 +18,8 @@
 namespace longhaul::plan {
 namespace {
 
-constexpr double kRare = 1e-3;                     // share of the round trips that need more repairs than planned
-constexpr unsigned kMostRepairs = 64;              // after this many, any loss rate below 80 % is repaired
-constexpr std::uint64_t kLeastCustody = 64 << 10;  // minimum in a configuration
-constexpr std::uint64_t kLeastWindow = 4 << 10;
+constexpr double kRare = 1e-3;         // share of the round trips that need more repairs than planned
+constexpr unsigned kMostRepairs = 64;  // after this many, any loss rate below 80 % is repaired
 
 double seconds_of(Duration time) { return static_cast<double>(time) / 1e9; }
 
@@ -106,7 +105,7 @@ Custody custody_for(const BufferQuestion& question) {
   out.time = std::max(out.repaired, out.after_outage);
   // A configuration has a minimum custody. On a short path it takes longer than a round trip to fill.
   const Duration least = static_cast<Duration>(
-      std::ceil(static_cast<double>(kLeastCustody) * 8e9 / static_cast<double>(question.link.rate_bps)));
+      std::ceil(static_cast<double>(config::kLeastCustody) * 8e9 / static_cast<double>(question.link.rate_bps)));
   out.time = std::max({out.time, least, microseconds(1)});
   out.bytes = under_way(question.link, out.time);
   // Each loss costs a round trip until its NAK arrives; everything sent after the loss is sent again.
@@ -120,7 +119,7 @@ std::string configuration(const BufferQuestion& question, const Custody& custody
   const Duration timer = resend_timer(question.link.round_trip);
   const Duration rto_max = std::max(usual.rto_max, 2 * timer);
   const std::uint64_t window =
-      std::clamp(under_way(question.link, question.link.round_trip), kLeastWindow, custody.bytes);
+      std::clamp(under_way(question.link, question.link.round_trip), config::kLeastInitialWindow, custody.bytes);
   std::string out = "# SPDX-License-Identifier: BSD-3-Clause\n";
   out += fmt::format("# Calculated by `{}`.\n", made_by);
   out +=

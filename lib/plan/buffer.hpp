@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/settings.hpp"
 #include "plan/plot.hpp"
 #include "plan/scenario.hpp"
 #include "plan/table.hpp"
@@ -20,7 +21,7 @@ struct BufferQuestion {
   std::uint32_t path_mtu = 4096;     ///< bytes of payload of a full packet
   std::uint32_t least_frame = 4096;  ///< bytes of the smallest frame that custody is promised for
   std::uint32_t mtu = 4200;          ///< of the box's ports
-  std::uint32_t connections = 4096;
+  std::uint32_t connections = engine::Settings{}.max_connections;
 };
 
 /// How often lost packets must be sent again, and how long that takes. The near box works alone: the responder discards

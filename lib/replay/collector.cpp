@@ -15,7 +15,7 @@ std::uint16_t Collector::transmit(Side out, rte_mbuf** frames, std::uint16_t cou
     output_.write(out, scratch_, now_);
     rte_pktmbuf_free(frames[i]);
   }
-  emitted_[static_cast<std::size_t>(out)] += count;
+  emitted_[out] += count;
   return count;
 }
 

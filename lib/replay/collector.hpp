@@ -2,11 +2,11 @@
 // The two ports of a replayed box: each outgoing frame is counted and passed on with the replay's time.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "base/side.hpp"
 #include "engine/engine.hpp"
 
 namespace longhaul::replay {
@@ -25,12 +25,12 @@ class Collector final : public engine::Sink {
 
   void set_time(Time now) { now_ = now; }
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
-  std::uint64_t emitted(Side side) const { return emitted_[static_cast<std::size_t>(side)]; }
+  std::uint64_t emitted(Side side) const { return emitted_[side]; }
 
  private:
   Output& output_;
   Time now_ = 0;
-  std::array<std::uint64_t, 2> emitted_{};
+  BySide<std::uint64_t> emitted_{};
   std::vector<std::uint8_t> scratch_;
 };
 

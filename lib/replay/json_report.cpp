@@ -77,17 +77,17 @@ std::string_view name_of(FlowReport::End end) {
   return "";
 }
 
-Json to_json(const Result& result, const Judge& judge) {
+Json to_json(const Result& result, const AckComparison& comparison) {
   const Counters& counters = result.counters;
   Json json = {
       {"frames", result.frames},
       {"requests", counters[Counter::requests]},
       {"pseudo_acks", counters[Counter::pseudo_acks]},
-      {"real_acks", judge.real_acks},
-      {"real_acks_matched", judge.real_acks_matched},
-      {"real_acks_mismatched", judge.real_acks_mismatched},
-      {"real_acks_unmatched", judge.real_acks_unmatched},
-      {"real_acks_forwarded", judge.real_acks_forwarded},
+      {"real_acks", comparison.real_acks},
+      {"real_acks_matched", comparison.real_acks_matched},
+      {"real_acks_mismatched", comparison.real_acks_mismatched},
+      {"real_acks_unmatched", comparison.real_acks_unmatched},
+      {"real_acks_forwarded", comparison.real_acks_forwarded},
       {"icrc_bad", result.icrc_bad},
       {"flows_learned", counters[Counter::flows_learned]},
       {"custody_left_packets", result.custody_left_packets},
@@ -103,11 +103,11 @@ Json to_json(const Result& result, const Judge& judge) {
       {"clock_steps_back", result.clock_steps_back},
   };
   json["mismatches"] = Json::array();
-  for (const auto& mismatch : judge.mismatches) json["mismatches"].push_back(mismatch_json(mismatch));
+  for (const auto& mismatch : comparison.mismatches) json["mismatches"].push_back(mismatch_json(mismatch));
   json["unmatched"] = Json::array();
-  for (const auto& unmatched : judge.unmatched) json["unmatched"].push_back(unmatched_json(unmatched));
+  for (const auto& unmatched : comparison.unmatched) json["unmatched"].push_back(unmatched_json(unmatched));
   json["flows"] = Json::array();
-  for (const auto& report : judge.flows()) json["flows"].push_back(flow_report_json(report));
+  for (const auto& report : comparison.flows()) json["flows"].push_back(flow_report_json(report));
   json["counters"] = counters_json(counters);
   json["parse"] = parse_json(counters);
   return json;

@@ -2,12 +2,12 @@
 // Why a real ACK has no pseudo-ACK to compare with: only what the capture proves, the strongest proof first.
 #include <fmt/format.h>
 
-#include "replay/judge.hpp"
+#include "replay/ack_comparison.hpp"
 #include "wire/psn.hpp"
 
 namespace longhaul::replay {
 
-std::string Judge::reason_for(const Flow& flow, std::uint32_t psn, std::uint32_t frontier) const {
+std::string AckComparison::reason_for(const Flow& flow, std::uint32_t psn, std::uint32_t frontier) const {
   if (flow.acked_before_confirmation && wire::psn_le(psn, *flow.acked_before_confirmation)) {
     return "repeated ACK of a PSN acknowledged by the responder before confirmation";
   }

@@ -5,15 +5,15 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "replay/judge.hpp"
+#include "replay/ack_comparison.hpp"
 #include "replay/runner.hpp"
 
 namespace longhaul::replay {
 
 /// Keys keep the order in which they are written, because reports are compared as text.
-nlohmann::ordered_json to_json(const Result& result, const Judge& judge);
+nlohmann::ordered_json to_json(const Result& result, const AckComparison& comparison);
 
-std::string to_text(const Result& result, const Judge& judge);
+std::string to_text(const Result& result, const AckComparison& comparison);
 
 std::string_view name_of(FlowReport::End end);
 

@@ -20,9 +20,9 @@ Runner::Runner(const engine::Settings& settings, const engine::Pools& pools, std
                Output& output)
     : pools_(pools),
       near_(std::move(near)),
-      judge_(any_policy_full(settings.policies)),
+      comparison_(any_policy_full(settings.policies)),
       collector_(output),
-      engine_(settings, pools, collector_, &judge_) {}
+      engine_(settings, pools, collector_, &comparison_) {}
 
 void Runner::feed(std::span<const std::uint8_t> bytes, bool truncated, Time at) {
   if (result_.frames > 0 && at < now_) {
@@ -42,11 +42,11 @@ void Runner::feed(std::span<const std::uint8_t> bytes, bool truncated, Time at) 
 
   const Side side = near_.side_of(bytes);
   rte_mbuf* const mbuf = to_mbuf(bytes);
-  judge_.begin_frame(result_.frames);
+  comparison_.begin_frame(result_.frames);
   fates_.begin(engine_.counters());
   engine_.receive(side, {&mbuf, 1}, now_);
   fates_.end(engine_.counters());
-  judge_.end_frame(roce ? &frame : nullptr, side, icrc_ok, fates_);
+  comparison_.end_frame(roce ? &frame : nullptr, side, icrc_ok, fates_);
 }
 
 void Runner::run_timers(Time until) {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "replay/ack_comparison.hpp"
 #include "replay/collector.hpp"
-#include "replay/judge.hpp"
 #include "replay/near_hosts.hpp"
 
 namespace longhaul::replay {
@@ -38,7 +38,7 @@ class Runner {
   void feed(std::span<const std::uint8_t> frame, bool truncated, Time at);
 
   Result finish();
-  const Judge& judge() const { return judge_; }
+  const AckComparison& comparison() const { return comparison_; }
 
  private:
   void run_timers(Time until);
@@ -46,7 +46,7 @@ class Runner {
 
   const engine::Pools& pools_;
   NearHosts near_;
-  Judge judge_;
+  AckComparison comparison_;
   Collector collector_;
   engine::Engine engine_;  // after the members that it refers to
   Fates fates_;

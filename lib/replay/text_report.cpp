@@ -26,7 +26,7 @@ void append_list(std::string& text, const char* title, const List& list, Line li
 
 }  // namespace
 
-std::string to_text(const Result& result, const Judge& judge) {
+std::string to_text(const Result& result, const AckComparison& comparison) {
   const Counters& counters = result.counters;
   std::string text;
   const auto row = [&](const char* name, std::uint64_t value) { text += fmt::format("{:<24}{:>12}\n", name, value); };
@@ -42,24 +42,24 @@ std::string to_text(const Result& result, const Judge& judge) {
   row("flows learned", counters[Counter::flows_learned]);
   row("requests", counters[Counter::requests]);
   row("pseudo-ACKs", counters[Counter::pseudo_acks]);
-  row("real ACKs", judge.real_acks);
-  row("  matched", judge.real_acks_matched);
-  row("  mismatched", judge.real_acks_mismatched);
-  row("  unmatched", judge.real_acks_unmatched);
-  row("  not comparable", judge.real_acks_forwarded);
+  row("real ACKs", comparison.real_acks);
+  row("  matched", comparison.real_acks_matched);
+  row("  mismatched", comparison.real_acks_mismatched);
+  row("  unmatched", comparison.real_acks_unmatched);
+  row("  not comparable", comparison.real_acks_forwarded);
   row("custody left, packets", result.custody_left_packets);
   if (!sums_to_input(result)) text += "the frames do not add up: an error in longhaul\n";
 
-  append_list(text, "flows", judge.flows(), [](const FlowReport& report) {
+  append_list(text, "flows", comparison.flows(), [](const FlowReport& report) {
     return fmt::format("{}: {} requests, {} pseudo-ACKs, {} real ACKs, {}{}", name_flow(report.flow), report.requests,
                        report.pseudo_acks, report.real_acks, report.confirmed ? "" : "not confirmed, ",
                        name_of(report.end));
   });
-  append_list(text, "mismatched", judge.mismatches, [](const Mismatch& mismatch) {
+  append_list(text, "mismatched", comparison.mismatches, [](const Mismatch& mismatch) {
     return fmt::format("frame {}: {} PSN {}: {} is 0x{:x}, the pseudo-ACK said 0x{:x}", mismatch.frame,
                        name_flow(mismatch.flow), mismatch.psn, mismatch.field, mismatch.real, mismatch.pseudo);
   });
-  append_list(text, "unmatched", judge.unmatched, [](const Unmatched& unmatched) {
+  append_list(text, "unmatched", comparison.unmatched, [](const Unmatched& unmatched) {
     return fmt::format("frame {}: {} PSN {}: {}", unmatched.frame, name_flow(unmatched.flow), unmatched.psn,
                        unmatched.reason);
   });

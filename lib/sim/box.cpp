@@ -76,7 +76,7 @@ void Box::resume(Time now) {
 
 // True when there may be more.
 bool Box::take_from_ring(Side side, Time now) {
-  std::deque<rte_mbuf*>& ring = rings_of_ports_[static_cast<std::size_t>(side)];
+  std::deque<rte_mbuf*>& ring = rings_of_ports_[side];
   std::array<rte_mbuf*, steer::Spreader::kBurst> burst;
   const std::size_t count = std::min(ring.size(), burst.size());
   std::copy_n(ring.begin(), count, burst.begin());
@@ -94,7 +94,7 @@ void Box::receive(Side side, std::span<rte_mbuf* const> frames, Time now) {
     take_in(side, frames, now);
     return;
   }
-  std::deque<rte_mbuf*>& ring = rings_of_ports_[static_cast<std::size_t>(side)];
+  std::deque<rte_mbuf*>& ring = rings_of_ports_[side];
   for (rte_mbuf* frame : frames) {
     if (ring.size() < plan_.ring) {
       ring.push_back(frame);

@@ -3,12 +3,12 @@
 // start): then frames are lost, or pass it by. It can stand still: then frames wait in its ports' rings.
 #pragma once
 
-#include <array>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "base/side.hpp"
 #include "box/wiring.hpp"
 #include "engine/engine.hpp"
 #include "sim/case.hpp"
@@ -90,7 +90,7 @@ class Box final : public engine::Sink {
   Time hand_over_ = kNever;       ///< when workers next look for frames handed over
   std::size_t handing_over_ = 0;  ///< frames taken in since all were handed over, at most
   Time paused_until_ = 0;         ///< 0: the box does not stand still
-  std::array<std::deque<rte_mbuf*>, 2> rings_of_ports_;  ///< by side, while the box stands still
+  BySide<std::deque<rte_mbuf*>> rings_of_ports_;  ///< while the box stands still
   std::uint64_t ring_lost_ = 0;
 };
 

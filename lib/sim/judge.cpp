@@ -105,7 +105,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   const View view(frame);
   Ports& ports = ports_[box];
   const std::uint64_t print = fingerprint(view.bytes);
-  Ports::Came& came = ports.came[static_cast<int>(side)][print];
+  Ports::Came& came = ports.came[side][print];
   ++came.count;
   came.last_at = now;
   note_addresses(ports, side, view);
@@ -133,7 +133,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
       ports.dreqs.try_emplace(dreq->local_comm_id, now);
     return;
   }
-  ports.foreign[static_cast<int>(side)][order_class(ports, print, view)].push_back(print);
+  ports.foreign[side][order_class(ports, print, view)].push_back(print);
 }
 
 void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
@@ -191,7 +191,7 @@ bool Judge::answers_near(const Flow* flow, unsigned box, const View& view) const
 // answer that the box makes may have the bytes of one that it kept back in the previous life. A frame that came while
 // the box stood still has only waited.
 bool Judge::is_forwarded(Ports& ports, Side in, std::uint64_t print, const Flow* answered, Time now) {
-  auto& frames = ports.came[static_cast<int>(in)];
+  auto& frames = ports.came[in];
   const auto came = frames.find(print);
   if (came == frames.end()) return false;
   if (answered != nullptr && answered->seen_at != kNever && came->second.last_at < answered->seen_at &&
@@ -302,7 +302,7 @@ bool Judge::to_another_worker(const Ports& ports, const View& view, Time now) co
 
 // Frames that the box does not understand leave unchanged and in order (rule 3).
 void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now) {
-  auto& classes = ports.foreign[static_cast<int>(in)];
+  auto& classes = ports.foreign[in];
   const auto found = classes.find(order_class(ports, print, view));
   if (found != classes.end()) {
     auto& waiting = found->second;

@@ -15,6 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/side.hpp"
 #include "custody/observer.hpp"
 #include "sim/box.hpp"
 #include "sim/requester.hpp"
@@ -167,9 +168,9 @@ class Judge final : public BoxWatch {
       int count = 0;
       Time last_at = 0;
     };
-    std::unordered_map<std::uint64_t, Came> came[2];  ///< by side: frames taken in and not seen to leave
-    /// By side: frames that must leave unchanged, and in order within their class.
-    std::map<std::uint64_t, std::deque<std::uint64_t>> foreign[2];
+    BySide<std::unordered_map<std::uint64_t, Came>> came;  ///< frames taken in and not seen to leave
+    /// Frames that must leave unchanged, and in order within their class.
+    BySide<std::map<std::uint64_t, std::deque<std::uint64_t>>> foreign;
     std::uint64_t dropped = 0;        ///< frames that the box reports as dropped
     std::uint64_t dropped_found = 0;  ///< frames among these that were missed
     bool several_workers = false;

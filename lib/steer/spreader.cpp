@@ -72,7 +72,7 @@ bool Spreader::settle(Side side, rte_mbuf* mbuf, const wire::Frame& frame, Time 
 std::uint16_t Spreader::take(Worker from, Received& out, Time now) {
   std::array<HandedFrame, kBurst> taken;
   const std::uint32_t count = rings_.take(from, self_, taken);
-  out.shown_count = out.bursts[0].count = out.bursts[1].count = 0;
+  out.shown_count = out.bursts[Side::host].count = out.bursts[Side::wan].count = 0;
   if (count == 0) return 0;
   for (std::uint32_t i = 0; i < count; ++i) rte_prefetch0(taken[i].mbuf());  // all are read next
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -82,7 +82,7 @@ std::uint16_t Spreader::take(Worker from, Received& out, Time now) {
     if (handed.shown())
       out.shown[out.shown_count++] = {side, handed.mbuf()};
     else if (!handed.to_home() || !parse(handed.mbuf(), frame) || settle(side, handed.mbuf(), frame, now))
-      out.bursts[static_cast<std::size_t>(side)].add(handed.mbuf());
+      out.bursts[side].add(handed.mbuf());
   }
   flush();
   return static_cast<std::uint16_t>(count);

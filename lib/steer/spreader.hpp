@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/side.hpp"
 #include "steer/hand_over.hpp"
 #include "steer/steering.hpp"
 
@@ -27,7 +28,7 @@ struct Received {
   };
   std::array<Shown, kBurst> shown;  ///< deliver them one by one; they must not leave (is_shown())
   std::uint16_t shown_count = 0;
-  Burst bursts[2];  ///< by side
+  BySide<Burst> bursts;
 };
 
 class Spreader {

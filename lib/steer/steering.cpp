@@ -58,7 +58,7 @@ Target Steering::owner_of(Side from, const wire::Frame& frame, Time now) {
 std::optional<Worker> Steering::find(Side from, const wire::Frame& frame, std::uint32_t destination_qpn, Time now) {
   if (connections() == 0) return std::nullopt;
   const KeyIndex::KeyView key = flow::key_of(frame, destination_qpn);
-  while (const auto found = by_side_[static_cast<int>(from)].find(key)) {
+  while (const auto found = by_side_[from].find(key)) {
     Life& life = lives_[*found >> kOwnerBits];
     if (now >= life.closes) [[unlikely]] {
       forget(*found >> kOwnerBits);  // an older entry may have the key
@@ -150,7 +150,7 @@ std::optional<Steering::Index> Steering::replied(const flow::CmOutcome& outcome,
   Entry& entry = entries_[*index];
   for (const Side side : {Side::host, Side::wan}) {
     const bool announced = side == Side::host && outcome.active_side == Side::host;
-    if (!announced && holder(entry.keys[static_cast<std::size_t>(side)], side))
+    if (!announced && holder(entry.keys[side], side))
       entry.waits = true;
     else if (!link_or_forget(*index, side))
       return std::nullopt;
@@ -171,10 +171,10 @@ std::optional<Steering::Index> Steering::replied(const flow::CmOutcome& outcome,
 // both requests and answers, so none must learn the connection: the REP goes where the REQ was not seen.
 Target Steering::without_place(const flow::ConnectionInfo& info, const wire::Frame& frame,
                                const wire::CmMessage& reply) {
-  const std::optional<Index> former[] = {holder(flow::key_of(info, Side::host), Side::host),
-                                         holder(flow::key_of(info, Side::wan), Side::wan)};
+  const BySide<std::optional<Index>> former{holder(flow::key_of(info, Side::host), Side::host),
+                                            holder(flow::key_of(info, Side::wan), Side::wan)};
   const auto way = [&](Side side) {
-    const auto& old = former[static_cast<std::size_t>(side)];
+    const auto& old = former[side];
     return old ? owner(*old) : settings_.self;
   };
   const Worker host = way(Side::host);
@@ -210,7 +210,7 @@ void Steering::established(Index index) {
 // ---- the table --------------------------------------------------------------------------------
 
 std::optional<Steering::Index> Steering::holder(const KeyIndex::KeyView& key, Side from) const {
-  const auto found = by_side_[static_cast<int>(from)].find(key);
+  const auto found = by_side_[from].find(key);
   if (!found) return std::nullopt;
   return *found >> kOwnerBits;
 }
@@ -240,8 +240,7 @@ std::optional<Steering::Index> Steering::admit(const flow::ConnectionInfo& info,
   Entry entry;
   entry.in_use = true;
   entry.owner = bound ? *bound : least_loaded();
-  for (const Side side : {Side::host, Side::wan})
-    entry.keys[static_cast<std::size_t>(side)] = flow::key_of(info, side).copy();
+  for (const Side side : {Side::host, Side::wan}) entry.keys[side] = flow::key_of(info, side).copy();
   entry.give_up = std::max(settings_.give_up, info.retry_count * info.ack_timeout);  // as in custody
   entries_[index] = entry;
   lives_[index] = {now, kNever};
@@ -250,7 +249,7 @@ std::optional<Steering::Index> Steering::admit(const flow::ConnectionInfo& info,
 }
 
 bool Steering::link_or_forget(Index index, Side from) {
-  if (entries_[index].linked[static_cast<std::size_t>(from)] || link(index, from)) return true;
+  if (entries_[index].linked[from] || link(index, from)) return true;
   forget(index);
   ++counters_[Counter::connections_at_home];
   return false;
@@ -286,16 +285,15 @@ void Steering::make_room(Time now) {
   }
 }
 
-bool Steering::lead_to(Index index, std::size_t side) {
+bool Steering::lead_to(Index index, Side side) {
   const Entry& entry = entries_[index];
   return by_side_[side].put(entry.keys[side], index << kOwnerBits | entry.owner);
 }
 
 // False when there is no room for the key.
-bool Steering::link(Index index, Side from) {
-  const auto side = static_cast<std::size_t>(from);
+bool Steering::link(Index index, Side side) {
   Entry& entry = entries_[index];
-  const auto old = holder(entry.keys[side], from);
+  const auto old = holder(entry.keys[side], side);
   if (!lead_to(index, side)) return false;
   entry.linked[side] = true;
   if (!old) return true;
@@ -303,12 +301,11 @@ bool Steering::link(Index index, Side from) {
   Entry& older = entries_[*old];
   older.newer[side] = index;
   // Both QPNs of the older connection have been announced anew: it has ended, unseen.
-  if (older.newer[0] != kNone && older.newer[1] != kNone) forget(*old);
+  if (older.newer[Side::host] != kNone && older.newer[Side::wan] != kNone) forget(*old);
   return true;
 }
 
-void Steering::unlink(Index index, Side from) {
-  const auto side = static_cast<std::size_t>(from);
+void Steering::unlink(Index index, Side side) {
   Entry& entry = entries_[index];
   if (!entry.linked[side]) return;
   const Index newer = entry.newer[side];
@@ -331,10 +328,9 @@ void Steering::forget(Index index) {
   // A newer entry may hold one of these QPNs, and wait for its RTU because of the other. It takes the other now: its
   // engine has followed the connection since the REP, and must see the answers too.
   for (const Side side : {Side::host, Side::wan}) {
-    const Index heir = entry.newer[static_cast<std::size_t>(other(side))];
-    const auto& key = entry.keys[static_cast<std::size_t>(side)];
-    if (heir != kNone && entries_[heir].keys[static_cast<std::size_t>(side)] == key && !holder(key, side))
-      link(heir, side);
+    const Index heir = entry.newer[other(side)];
+    const auto& key = entry.keys[side];
+    if (heir != kNone && entries_[heir].keys[side] == key && !holder(key, side)) link(heir, side);
   }
   --load_[entry.owner];
   tracker_.forget(index);

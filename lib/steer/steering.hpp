@@ -74,11 +74,11 @@ class Steering {
   using Index = flow::ConnectionIndex;
   static constexpr Index kNone = flow::KeyIndex::kNone;
   struct Entry {
-    flow::KeyIndex::Key keys[2];  ///< of frames from each side
+    BySide<flow::KeyIndex::Key> keys;  ///< of frames from each side
     /// Entries with the same key are a list: the key leads to the newest, and when that ends to the next older one.
-    Index newer[2] = {kNone, kNone};
-    Index older[2] = {kNone, kNone};
-    bool linked[2] = {false, false};  ///< it is in the list
+    BySide<Index> newer{kNone, kNone};
+    BySide<Index> older{kNone, kNone};
+    BySide<bool> linked{false, false};  ///< it is in the list
     bool in_use = false;
     bool waits = false;      ///< for its active end's word: until then an older entry keeps the key
     bool inherited = false;  ///< a newcomer without an entry of its own uses it: it stays while frames pass
@@ -113,10 +113,10 @@ class Steering {
   /// Whether the owner's engine has nothing of the connection any more at `now`.
   bool is_over(Index index, Time now) const;
   void make_room(Time now);
-  bool link(Index index, Side from);
-  void unlink(Index index, Side from);
+  bool link(Index index, Side side);
+  void unlink(Index index, Side side);
   void forget(Index index);
-  bool lead_to(Index index, std::size_t side);
+  bool lead_to(Index index, Side side);
   Worker owner(Index index) const { return entries_[index].owner; }
   std::size_t led_away_slot(const wire::IpAddress& one, const wire::IpAddress& other) const {
     return pair_hash(one, other) % led_away_.size();
@@ -125,7 +125,7 @@ class Steering {
   SteeringSettings settings_;
   Counters& counters_;
   flow::CmTracker tracker_;
-  flow::KeyIndex by_side_[2];
+  BySide<flow::KeyIndex> by_side_;
   std::vector<Entry> entries_;
   std::vector<Life> lives_;
   std::vector<Index> free_;

@@ -1,29 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "wire/icrc_routine.hpp"
 
-#include <dlfcn.h>
 #include <isa-l/crc.h>
 
-#include <algorithm>
-#include <array>
 #include <cstring>
 #include <stdexcept>
-#include <string_view>
 #include <vector>
 
 namespace longhaul::wire {
 namespace {
-
-struct Routine {
-  std::string_view name;
-  std::string_view needs;
-};
-constexpr Routine kRoutines[] = {
-    {"crc32_gzip_refl_by16_10", "AVX-512 and VPCLMULQDQ"},
-    {"crc32_gzip_refl_by8_02", "AVX and PCLMULQDQ"},
-    {"crc32_gzip_refl_by8", "SSE4.1 and PCLMULQDQ"},
-    {"crc32_gzip_refl_base", "scalar"},
-};
 
 struct Published {
   const char* text;
@@ -37,44 +22,30 @@ constexpr Published kPublished[] = {
     {"", 0},
 };
 
-#if defined(__x86_64__)
-// ISA-L's entry is a jump through a pointer that the first call sets. Its target may be another such jump in ISA-L's
-// procedure linkage table.
-const void* behind_jumps(const void* entry) {
-  constexpr std::uint8_t kEndBranch[] = {0xf3, 0x0f, 0x1e, 0xfa};
-  constexpr std::uint8_t kBound = 0xf2;
-  constexpr std::uint8_t kJump[] = {0xff, 0x25};
-  for (int jumps = 0; jumps < 4; ++jumps) {
-    const auto* code = static_cast<const std::uint8_t*>(entry);
-    if (std::memcmp(code, kEndBranch, sizeof(kEndBranch)) == 0) code += sizeof(kEndBranch);
-    if (*code == kBound) ++code;
-    if (std::memcmp(code, kJump, sizeof(kJump)) != 0) return entry;
-    std::int32_t distance = 0;
-    std::memcpy(&distance, code + sizeof(kJump), sizeof(distance));
-    std::memcpy(&entry, code + sizeof(kJump) + sizeof(distance) + distance, sizeof(entry));
-  }
-  return entry;
-}
-#else
-const void* behind_jumps(const void* entry) { return entry; }
-#endif
-
 [[noreturn]] void fail(const std::string& what) {
-  throw std::runtime_error("the CRC-32 of ICRCs, " + icrc_routine_name() + ", is wrong " + what +
+  throw std::runtime_error("the CRC-32 of ICRCs (ISA-L, " + icrc_routine_name() + ") is wrong " + what +
                            ": this build or this ISA-L does not match the processor");
 }
 
 }  // namespace
 
+// The order and conditions are those of ISA-L's mbin_dispatch_init_clmul (multibinary.asm). For AVX-512 it asks for
+// VAES too, which not every compiler can test; processors with the other features have it.
 std::string icrc_routine_name() {
-  const unsigned char none = 0;
-  crc32_gzip_refl(0, &none, 0);  // makes ISA-L choose
-  Dl_info info{};
-  const void* routine = behind_jumps(reinterpret_cast<const void*>(&crc32_gzip_refl));
-  if (dladdr(routine, &info) == 0 || info.dli_sname == nullptr || info.dli_saddr != routine) return "unknown";
-  const auto* known = std::ranges::find(kRoutines, std::string_view(info.dli_sname), &Routine::name);
-  return known == std::end(kRoutines) ? info.dli_sname
-                                      : std::string(known->name) + " (" + std::string(known->needs) + ")";
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("sse4.1") || !__builtin_cpu_supports("pclmul")) return "scalar";
+  if (!__builtin_cpu_supports("avx")) return "SSE4.1 and PCLMULQDQ";
+  const bool avx512 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avx512f") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("gfni") &&
+                      __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512vnni") &&
+                      __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vpopcntdq");
+  return avx512 ? "AVX-512 and VPCLMULQDQ" : "AVX and PCLMULQDQ";
+#else
+  return "unknown";
+#endif
 }
 
 std::uint32_t scalar_crc32(std::uint32_t crc, const unsigned char* data, std::uint64_t bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which of ISA-L's CRC-32 routines computes ICRCs: ISA-L chooses by the processor at the first call, and does not
-// report its choice.
+// The CRC-32 routine that computes ICRCs: ISA-L chooses it by the processor at the first call, and does not report its
+// choice.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,9 @@
 
 namespace longhaul::wire {
 
-/// The routine in use, by its name in ISA-L, and what it needs: "crc32_gzip_refl_by16_10 (AVX-512 and VPCLMULQDQ)".
-/// "unknown" where this cannot be found out, for instance because ISA-L was linked statically and has no names.
+/// What the routine in use needs of the processor: "AVX-512 and VPCLMULQDQ", "AVX and PCLMULQDQ", "SSE4.1 and
+/// PCLMULQDQ" or "scalar". This repeats ISA-L's decision from the same processor features; it does not observe it.
+/// "unknown" where it is not x86-64.
 std::string icrc_routine_name();
 
 /// zlib's CRC-32 of `bytes` bytes at `data` that follow those whose CRC-32 is `crc`.

@@ -43,15 +43,15 @@ std::vector<std::uint64_t> DelayMeter::arrivals(std::size_t count) {
 }
 
 void DelayMeter::before(const Offer& offer) {
-  std::array<std::vector<std::uint64_t>, 2> never;
-  for (std::size_t side = 0; side < 2; ++side) {
+  BySide<std::vector<std::uint64_t>> never;
+  for (const Side side : {Side::host, Side::wan}) {
     due_[side] = arrivals(offer.frames[side].size());
     never[side].assign(due_[side].size(), UINT64_MAX);
   }
-  const auto& requests = offer.frames[static_cast<std::size_t>(Side::host)];
+  const auto& requests = offer.frames[Side::host];
   waiting_.clear();
   for (std::size_t i = 0; i < requests.size(); ++i)
-    if (const auto key = key_of(Side::wan, requests[i])) waiting_.emplace(*key, due_[0][i]);
+    if (const auto key = key_of(Side::wan, requests[i])) waiting_.emplace(*key, due_[Side::host][i]);
   ports_.schedule(std::move(never));
 }
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/side.hpp"
 #include "test/bench/paced_ports.hpp"
 #include "test/bench/roce_stream.hpp"
 #include "test/bench/stream.hpp"
@@ -57,7 +58,7 @@ class DelayMeter final : public ChunkObserver {
   const Side answered_at_;
   double interval_ = 0;
   std::mt19937_64 random_{1};
-  std::array<std::vector<std::uint64_t>, 2> due_;             ///< times of the chunk's frames, from its begin, by side
+  BySide<std::vector<std::uint64_t>> due_;                    ///< times of the chunk's frames, from its begin
   std::unordered_map<std::uint64_t, std::uint64_t> waiting_;  ///< the same times, by flow and PSN
   std::uint64_t begin_ = 0;
   bool late_ = false;  ///< generator or device had no core when the chunk began

@@ -29,7 +29,7 @@ constexpr std::uint8_t kPeerMac[] = {0x02, 0, 0, 0, 0};
 // ---- loops ------------------------------------------------------------------------------------
 
 LoopDevice::LoopDevice(PortPair ports, unsigned lcore, bool share)
-    : metered_{{ports.host, meter_}, {ports.wan, meter_}}, lcore_(lcore), share_(share) {
+    : metered_{{{ports.host, meter_}, {ports.wan, meter_}}}, lcore_(lcore), share_(share) {
   meter_.set_yielding(share);
 }
 

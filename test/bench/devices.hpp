@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/box/box_loop.hpp"
+#include "base/side.hpp"
 #include "drivers/clock.hpp"
 #include "engine/engine.hpp"
 #include "test/bench/device.hpp"
@@ -40,13 +41,13 @@ class LoopDevice : public Device {
   void launch();
   void stop();
 
-  drivers::Port& port(Side side) { return metered_[static_cast<std::size_t>(side)]; }
+  drivers::Port& port(Side side) { return metered_[side]; }
 
  private:
   static int run(void* self);
 
   Meter meter_;
-  MeteredPort metered_[2];
+  BySide<MeteredPort> metered_;
   unsigned lcore_;
   bool share_;
 };

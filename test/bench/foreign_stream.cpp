@@ -86,10 +86,10 @@ void ForeignStream::offer(Part, std::size_t budget, Offer& offer) {
     for (const Side from : {Side::host, Side::wan}) {
       rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_);
       if (mbuf == nullptr) throw std::runtime_error("linerate: no mbuf for traffic");
-      const std::uint32_t number = sent_[static_cast<std::size_t>(from)]++;
+      const std::uint32_t number = sent_[from]++;
       const std::uint16_t size = size_of(number);
       write(from, number, reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(mbuf, size)));
-      offer.frames[static_cast<std::size_t>(from)].push_back(mbuf);
+      offer.frames[from].push_back(mbuf);
       ++offer.packets;
       offer.bytes += size;
     }
@@ -98,7 +98,7 @@ void ForeignStream::offer(Part, std::size_t budget, Offer& offer) {
 // A frame that no other stream claims is compared with the next frame that should come.
 bool ForeignStream::take(Side out, wire::ParseStatus, const wire::Frame&, const rte_mbuf* mbuf) {
   const Side from = other(out);
-  const std::uint32_t number = arrived_[static_cast<std::size_t>(from)]++;
+  const std::uint32_t number = arrived_[from]++;
   write(from, number, scratch_.data());
   treatment_.rewrite(out, scratch_.data());
   if (mbuf->pkt_len != size_of(number) || mbuf->nb_segs != 1 ||
@@ -109,10 +109,9 @@ bool ForeignStream::take(Side out, wire::ParseStatus, const wire::Frame&, const 
 
 void ForeignStream::after_chunk() {
   for (const Side from : {Side::host, Side::wan}) {
-    const auto i = static_cast<std::size_t>(from);
-    if (arrived_[i] == sent_[i]) continue;
-    errors_.add(fmt::format("{} of {} frames from the {} side came out", arrived_[i], sent_[i], name_of(from)));
-    arrived_[i] = sent_[i];
+    if (arrived_[from] == sent_[from]) continue;
+    errors_.add(fmt::format("{} of {} frames from the {} side came out", arrived_[from], sent_[from], name_of(from)));
+    arrived_[from] = sent_[from];
   }
 }
 

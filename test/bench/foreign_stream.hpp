@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/side.hpp"
 #include "test/bench/device.hpp"
 #include "test/bench/frame_template.hpp"
 #include "test/bench/stream.hpp"
@@ -30,8 +31,8 @@ class ForeignStream final : public Stream {
   const Treatment& treatment_;
   const Payloads& payloads_;
   Errors& errors_;
-  std::uint32_t sent_[2] = {0, 0};     ///< by the side where they come from
-  std::uint32_t arrived_[2] = {0, 0};  ///< how many of them arrived
+  BySide<std::uint32_t> sent_{};     ///< by the side where they come from
+  BySide<std::uint32_t> arrived_{};  ///< how many of them arrived
   std::vector<std::uint8_t> scratch_;
 };
 

@@ -24,17 +24,17 @@ void InlineBox::offered(std::uint64_t frames) {
   const long preemptions_before = preemptions();
   std::uint64_t busy = 0;
   std::uint64_t received = 0;
-  std::array<std::array<rte_mbuf*, app::BoxLoop::kBurst>, 2> bursts;
+  BySide<std::array<rte_mbuf*, app::BoxLoop::kBurst>> bursts;
   while (received < frames) {
-    std::array<std::uint16_t, 2> counts{};
+    BySide<std::uint16_t> counts{};
     for (const Side side : {Side::host, Side::wan}) {
-      const auto i = static_cast<std::size_t>(side);
-      counts[i] = ports_[side].receive(bursts[i].data(), app::BoxLoop::kBurst);
-      received += counts[i];
+      counts[side] = ports_[side].receive(bursts[side].data(), app::BoxLoop::kBurst);
+      received += counts[side];
     }
     now_ += kTurn;
     const std::uint64_t begin = rte_rdtsc();
-    turn(std::span(bursts[0]).first(counts[0]), std::span(bursts[1]).first(counts[1]));
+    turn(std::span(bursts[Side::host]).first(counts[Side::host]),
+         std::span(bursts[Side::wan]).first(counts[Side::wan]));
     busy += rte_rdtsc() - begin;
   }
   preempted_ = preemptions() != preemptions_before;

@@ -14,9 +14,9 @@ constexpr unsigned kLooksPerYield = 1024;
 }
 
 PacedPorts::PacedPorts(PortPair beneath, std::size_t longest)
-    : ports_{{*this, Side::host, beneath.host, longest}, {*this, Side::wan, beneath.wan, longest}} {}
+    : ports_{{{*this, Side::host, beneath.host, longest}, {*this, Side::wan, beneath.wan, longest}}} {}
 
-void PacedPorts::schedule(std::array<std::vector<std::uint64_t>, 2> due) {
+void PacedPorts::schedule(BySide<std::vector<std::uint64_t>> due) {
   const std::uint64_t next = chunk_.load(std::memory_order_relaxed) + 1;
   due_[next % 2] = std::move(due);
   chunk_.store(next, std::memory_order_release);
@@ -27,7 +27,7 @@ void PacedPorts::schedule(std::array<std::vector<std::uint64_t>, 2> due) {
 }
 
 std::span<const std::uint64_t> PacedPorts::sent(Side side) const {
-  const PacedPort& port = ports_[static_cast<std::size_t>(side)];
+  const PacedPort& port = ports_[side];
   return {port.sent_.data(), port.sent_count_};
 }
 
@@ -56,7 +56,7 @@ void PacedPorts::watch(std::uint64_t now) {
 
 std::uint16_t PacedPorts::PacedPort::receive(rte_mbuf** frames, std::uint16_t count) {
   all_.look_up();
-  const auto& due = all_.due_[all_.seen_ % 2][static_cast<std::size_t>(side_)];
+  const auto& due = all_.due_[all_.seen_ % 2][side_];
   if (due.empty()) {
     all_.turn_began_ = 0;
     return beneath_.receive(frames, count);

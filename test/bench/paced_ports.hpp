@@ -3,7 +3,6 @@
 // frames.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <span>
@@ -23,13 +22,13 @@ class PacedPorts {
   PacedPorts(const PacedPorts&) = delete;
   PacedPorts& operator=(const PacedPorts&) = delete;
 
-  PortPair pair() { return {ports_[0], ports_[1]}; }
+  PortPair pair() { return {ports_[Side::host], ports_[Side::wan]}; }
 
   // ---- for the thread that hands out chunks, while the device has nothing to do
 
   /// Frame i of the next chunk on a side arrives at due[side][i] (ascending). If empty, all frames arrive at once.
   /// Returns when the device's loop, which must run, has seen it.
-  void schedule(std::array<std::vector<std::uint64_t>, 2> due);
+  void schedule(BySide<std::vector<std::uint64_t>> due);
   /// When the loop saw the last one.
   std::uint64_t seen_at() const { return seen_at_; }
   /// When the port accepted each frame that was sent since the last schedule().
@@ -71,7 +70,7 @@ class PacedPorts {
   static constexpr std::size_t kCacheLine = 64;
 
   /// Two, so that the device never looks at the one that is being written.
-  std::array<std::vector<std::uint64_t>, 2> due_[2];
+  BySide<std::vector<std::uint64_t>> due_[2];
   std::uint64_t pause_ = UINT64_MAX / 2;
   std::uint64_t pause_per_frame_ = 0;
   std::atomic<std::uint64_t> chunk_{0};
@@ -82,7 +81,7 @@ class PacedPorts {
   std::uint64_t turn_began_ = 0;  ///< 0: no turn is judged
   std::uint64_t turn_frames_ = 0;
   Pauses pauses_;
-  PacedPort ports_[2];
+  BySide<PacedPort> ports_;
 };
 
 }  // namespace longhaul::bench

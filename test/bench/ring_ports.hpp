@@ -37,7 +37,7 @@ class RingPorts {
   RingPorts& operator=(const RingPorts&) = delete;
 
   /// The ports for a device under test in this process: the same class as the box's in production.
-  PortPair pair() { return {*ports_[0], *ports_[1]}; }
+  PortPair pair() { return {*ports_[Side::host], *ports_[Side::wan]}; }
 
   /// Makes the device receive all `frames`. Throws std::runtime_error if they do not fit.
   void put(Side side, std::span<rte_mbuf* const> frames);
@@ -54,13 +54,12 @@ class RingPorts {
     rte_ring* in = nullptr;
     rte_ring* out = nullptr;
   };
-  Wire& wire(Side side) { return wires_[static_cast<std::size_t>(side)]; }
 
   std::uint32_t in_frames_;
   std::uint32_t out_frames_;
   rte_mempool* pool_ = nullptr;  ///< devices need one, but ring ports take nothing from it
-  Wire wires_[2];
-  std::unique_ptr<drivers::EthdevPort> ports_[2];
+  BySide<Wire> wires_;
+  BySide<std::unique_ptr<drivers::EthdevPort>> ports_;
   std::vector<rte_mbuf*> taken_;
 };
 

@@ -211,7 +211,7 @@ void RoceStream::advance_answer(std::uint32_t flow, Cursor& at) const {
 void RoceStream::put(const Built& built, Side in, bool counts, Offer& offer) {
   rte_mbuf* mbuf = built.frame->make(pool_, built.stamp);
   if (mbuf == nullptr) throw std::runtime_error("linerate: no mbuf for traffic");
-  offer.frames[static_cast<std::size_t>(in)].push_back(mbuf);
+  offer.frames[in].push_back(mbuf);
   if (!counts) return;
   ++offer.packets;
   offer.bytes += built.frame->size();
@@ -224,7 +224,7 @@ void RoceStream::offer_request(std::uint32_t index, Offer& offer) {
   put(request_at(index, flow.sent), requester_side_, !reads && !point_.workload->answers_only, offer);
   advance_request(index, flow.sent);
   unanswered_ += reads ? kind.packets : 1;
-  ++in_transit_[static_cast<std::size_t>(other(requester_side_))];
+  ++in_transit_[other(requester_side_)];
 }
 
 void RoceStream::offer_first(std::size_t budget, Offer& offer) {
@@ -257,7 +257,7 @@ void RoceStream::offer_answers(std::size_t budget, Offer& offer) {
     const MessageKind& kind = kind_of(answer.flow, answer.at.message);
     const bool reads = kind.operation == Operation::read_request;
     put(answer_at(answer.flow, answer.at), other(requester_side_), reads || point_.workload->answers_only, offer);
-    if (reads || !answered_by_device()) ++in_transit_[static_cast<std::size_t>(requester_side_)];
+    if (reads || !answered_by_device()) ++in_transit_[requester_side_];
     pending_packets_ -= reads ? 1 : kind.packets;
     const std::uint32_t message = answer.at.message;
     advance_answer(answer.flow, answer.at);
@@ -309,7 +309,7 @@ bool RoceStream::matches(const Built& built, std::uint32_t flow, Side out, const
 void RoceStream::at_responder(std::uint32_t index, const wire::Frame& frame) {
   Flow& flow = flows_[index];
   if (!matches(request_at(index, flow.arrived), index, other(requester_side_), frame)) return;
-  --in_transit_[static_cast<std::size_t>(other(requester_side_))];
+  --in_transit_[other(requester_side_)];
   const Cursor before = flow.arrived;
   advance_request(index, flow.arrived);
   if (flow.arrived.message == before.message) return;
@@ -327,14 +327,13 @@ void RoceStream::at_requester(std::uint32_t index, const wire::Frame& frame) {
   if (!matches(answer_at(index, flow.answered), index, requester_side_, frame)) return;
   const MessageKind& kind = kind_of(index, flow.answered.message);
   unanswered_ -= kind.operation == Operation::read_request ? 1 : kind.packets;
-  if (kind.operation == Operation::read_request || !answered_by_device())
-    --in_transit_[static_cast<std::size_t>(requester_side_)];
+  if (kind.operation == Operation::read_request || !answered_by_device()) --in_transit_[requester_side_];
   advance_answer(index, flow.answered);
 }
 
 void RoceStream::after_chunk() {
   for (const Side out : {Side::host, Side::wan})
-    if (std::uint64_t& missing = in_transit_[static_cast<std::size_t>(out)]; missing != 0) {
+    if (std::uint64_t& missing = in_transit_[out]; missing != 0) {
       errors_.add(fmt::format("{} {} did not come out of the {} port", missing,
                               out == requester_side_ ? "answers" : "requests", name_of(out)));
       missing = 0;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/side.hpp"
 #include "test/bench/cm_exchange.hpp"
 #include "test/bench/device.hpp"
 #include "test/bench/frame_template.hpp"
@@ -121,7 +122,7 @@ class RoceStream final : public Stream {
   std::uint64_t pending_packets_ = 0;
   std::uint64_t lag_ = 0;
   std::uint64_t unanswered_ = 0;
-  std::uint64_t in_transit_[2] = {0, 0};  ///< requests, and answers unless absorbed; by the side where they come out
+  BySide<std::uint64_t> in_transit_{};  ///< requests, and answers unless absorbed; by the side where they come out
   std::vector<std::uint8_t> scratch_;
 };
 

@@ -101,7 +101,7 @@ void Session::connect(RoceStream& stream) {
       for (std::uint32_t flow = first; flow < end; ++flow) {
         const CmExchange exchange = stream.exchange(flow);
         std::vector<std::uint8_t> frame = request ? cm_request(exchange) : cm_reply(exchange);
-        offer_.frames[static_cast<std::size_t>(in)].push_back(to_mbuf(pool_, frame));
+        offer_.frames[in].push_back(to_mbuf(pool_, frame));
         device_.rewrite(other(in), frame.data());
         cm_due_.push_back(std::move(frame));
       }
@@ -166,7 +166,7 @@ void Session::step(Part part, Round* round) {
     offer_.packets += offers[i].packets;
     offer_.bytes += offers[i].bytes;
   }
-  for (std::size_t side = 0; side < 2; ++side)
+  for (const Side side : {Side::host, Side::wan})
     for (std::size_t place = 0;; ++place) {
       bool any = false;
       for (const Offer& offer : offers)
@@ -189,8 +189,8 @@ Round::Chunk Session::pass(bool measured) {
   if (observer != nullptr) observer->before(offer_);
   const long preemptions_before = preemptions();
   const std::uint64_t begin = rte_rdtsc();
-  ports_.put(Side::host, offer_.frames[0]);
-  ports_.put(Side::wan, offer_.frames[1]);
+  ports_.put(Side::host, offer_.frames[Side::host]);
+  ports_.put(Side::wan, offer_.frames[Side::wan]);
   device_.offered(offer_.size());
   if (observer != nullptr) observer->put_in();
   std::optional<Device::Work> work;

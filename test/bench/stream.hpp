@@ -33,11 +33,11 @@ class Errors {
 
 /// Frames to be put into a device's ports.
 struct Offer {
-  std::vector<rte_mbuf*> frames[2];  ///< by the side where they go in
-  std::uint64_t packets = 0;         ///< how many of them count as the workload's packets
-  std::uint64_t bytes = 0;           ///< bytes of these packets
+  BySide<std::vector<rte_mbuf*>> frames;  ///< by the side where they go in
+  std::uint64_t packets = 0;              ///< how many of them count as the workload's packets
+  std::uint64_t bytes = 0;                ///< bytes of these packets
   void clear();
-  std::uint64_t size() const { return frames[0].size() + frames[1].size(); }
+  std::uint64_t size() const { return frames[Side::host].size() + frames[Side::wan].size(); }
 };
 
 enum class Part : std::uint8_t { all, requests, answers };

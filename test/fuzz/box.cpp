@@ -139,14 +139,14 @@ rte_mbuf* Box::make(Side side, const Bytes& bytes, bool chained) {
   if (!chained) {
     rte_mbuf* mbuf = one(bytes);
     known_[mbuf] = {bytes, side, !read_roce(bytes), received_++};
-    if (known_[mbuf].plain) plain_[static_cast<int>(side)].push_back(mbuf);
+    if (known_[mbuf].plain) plain_[side].push_back(mbuf);
     return mbuf;
   }
   const std::size_t half = bytes.size() / 2;
   rte_mbuf* mbuf = one(std::span(bytes).first(half));
   expect(rte_pktmbuf_chain(mbuf, one(std::span(bytes).subspan(half))) == 0, "chaining");
   known_[mbuf] = {bytes, side, true, received_++};
-  plain_[static_cast<int>(side)].push_back(mbuf);
+  plain_[side].push_back(mbuf);
   return mbuf;
 }
 
@@ -346,7 +346,7 @@ void Box::on_unconfirmed_in_doubt(const custody::FlowIdentity& identity, std::ui
 // ---- out --------------------------------------------------------------------------------------------------------
 
 std::uint16_t Box::transmit(Side out, rte_mbuf** frames, std::uint16_t count) {
-  std::size_t& room = room_[static_cast<int>(out)];
+  std::size_t& room = room_[out];
   const auto accepted = static_cast<std::uint16_t>(std::min<std::size_t>(room, count));
   if (room != kUnlimited) room -= accepted;
   for (std::uint16_t i = 0; i < accepted; ++i) went_out(out, frames[i]);
@@ -380,7 +380,7 @@ void Box::forwarded(Side out, const rte_mbuf* mbuf, const Bytes& bytes) {
   expect(found->second.side == other(out), "a frame went back where it came from");
   expect(found->second.bytes == bytes, "a frame was altered");
   if (!found->second.plain) return;
-  auto& waiting = plain_[static_cast<int>(found->second.side)];
+  auto& waiting = plain_[found->second.side];
   if (engine_->counters()[Counter::dropped_port_full] != 0) return;
   expect(!waiting.empty() && waiting.front() == mbuf, "a frame that is no RoCE was overtaken");
   waiting.pop_front();
@@ -472,7 +472,7 @@ void Box::wait(Duration duration) {
 }
 
 void Box::allow(Side side, std::size_t frames) {
-  room_[static_cast<int>(side)] = frames;
+  room_[side] = frames;
   if (side != Side::wan || frames == kUnlimited) return;
   refuses_ = true;
   for (Flow& flow : flows_) flow.judge.all_may_look_sent();

@@ -16,6 +16,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/side.hpp"
 #include "engine/engine.hpp"
 #include "flow_judge.hpp"
 #include "input.hpp"
@@ -119,14 +120,14 @@ class Box final : public engine::Sink, public custody::Observer {
   std::vector<custody::RecordSlot> record_;
   std::unique_ptr<engine::Engine> engine_;
   Time now_ = seconds(1000);
-  std::size_t room_[2] = {kUnlimited, kUnlimited};
+  BySide<std::size_t> room_{kUnlimited, kUnlimited};
   std::uint64_t received_ = 0;
   bool draining_ = false;
   std::vector<flow::Policy> policies_;  ///< all policies so far
   bool refuses_ = false;                ///< the WAN port has refused frames, or may have
   std::deque<InFlight> in_flight_;
   std::unordered_map<const rte_mbuf*, Known> known_;  ///< what each receive buffer holds
-  std::deque<const rte_mbuf*> plain_[2];              ///< frames that are not RoCE, by the side they came in on
+  BySide<std::deque<const rte_mbuf*>> plain_;         ///< frames that are not RoCE, by the side they came in on
   std::unordered_set<std::uint64_t> requests_;  ///< hashes of frames received on the host side, without MAC addresses
   std::set<Bytes> next_hops_;                   ///< destination MAC addresses of these frames
   bool heard_ = false;                          ///< a frame that is not RoCE came in on the WAN side

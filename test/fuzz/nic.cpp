@@ -59,13 +59,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const nic::Haul haul = haul_of(input.u8());
   const Exact rest(input.rest());
   const std::string_view text(reinterpret_cast<const char*>(rest.bytes().data()), rest.bytes().size());
-  nic::Survey survey;
+  nic::Dumps dumps;
   try {
-    survey.read("dump.txt", text);
+    dumps.read("dump.txt", text);
   } catch (const nic::DumpError& error) {
     expect(std::string_view(error.what()).starts_with("dump.txt:"), "an error without its file");
     return 0;
   }
-  check(nic::examine(survey, haul), 1 + static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
+  check(nic::examine(dumps, haul), 1 + static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
   return 0;
 }

@@ -77,7 +77,8 @@ void LoadedHosts::run(const std::function<void()>& now_and_then) {
 }
 
 bool LoadedHosts::done() const {
-  return foreign_[0].empty() && foreign_[1].empty() && std::ranges::all_of(connections_, [this](const Connection& c) {
+  return foreign_[Side::host].empty() && foreign_[Side::wan].empty() &&
+         std::ranges::all_of(connections_, [this](const Connection& c) {
            return c.acknowledged == load_.messages && c.answered == load_.messages;
          });
 }
@@ -156,7 +157,7 @@ bool LoadedHosts::send() {
     if (connection.sent % kForeignEach != 0) continue;
     const Side side = connection.sent % (2 * kForeignEach) == 0 ? Side::host : Side::wan;
     const Bytes bytes = foreign(foreign_sent_++);
-    if (put_now(side, bytes)) foreign_[static_cast<std::size_t>(other(side))].push_back(bytes);
+    if (put_now(side, bytes)) foreign_[other(side)].push_back(bytes);
   }
   return any;
 }
@@ -181,7 +182,7 @@ bool LoadedHosts::receive() {
       const auto* data = rte_pktmbuf_mtod(frame, const std::uint8_t*);
       const Bytes bytes(data, data + frame->data_len);
       free_taken(frame);
-      auto& foreigners = foreign_[static_cast<std::size_t>(side)];
+      auto& foreigners = foreign_[side];
       if (!foreigners.empty() && foreigners.front() == bytes)
         foreigners.pop_front();
       else if (side == Side::wan)

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/side.hpp"
 #include "support/hosts.hpp"
 #include "wires.hpp"
 
@@ -63,7 +64,7 @@ class LoadedHosts {
   std::vector<Connection> connections_;
   std::map<std::uint32_t, std::size_t> by_responder_qpn_;
   std::map<std::uint32_t, std::size_t> by_requester_qpn_;
-  std::deque<Bytes> foreign_[2];  ///< by the side where they come out
+  BySide<std::deque<Bytes>> foreign_;  ///< by the side where they come out
   std::uint64_t put_ = 0;
   std::uint64_t repeated_ = 0;
   std::uint32_t foreign_sent_ = 0;

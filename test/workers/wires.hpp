@@ -17,9 +17,9 @@ class Wires {
  public:
   explicit Wires(unsigned workers);
 
-  unsigned workers() const { return static_cast<unsigned>(ends_[0].size()); }
+  unsigned workers() const { return static_cast<unsigned>(ends_[Side::host].size()); }
   /// The port that a worker uses.
-  drivers::Port& port(Side side, unsigned worker) { return *ports_[static_cast<std::size_t>(side)][worker]; }
+  drivers::Port& port(Side side, unsigned worker) { return *ports_[side][worker]; }
 
   /// Puts a frame into the receive queue of `worker` at `side`. False if the queue is full; then the frame stays the
   /// caller's.
@@ -29,9 +29,9 @@ class Wires {
 
  private:
   using Ports = std::vector<std::unique_ptr<drivers::MemoryPort>>;
-  Ports ends_[2];   ///< the test's ends, by side and worker
-  Ports ports_[2];  ///< the box's ends
-  std::size_t turn_[2] = {0, 0};
+  BySide<Ports> ends_;   ///< the test's ends, by side and worker
+  BySide<Ports> ports_;  ///< the box's ends
+  BySide<std::size_t> turn_{};
 };
 
 }  // namespace longhaul::test

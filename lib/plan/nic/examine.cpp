@@ -15,9 +15,9 @@ bool is_path_mtu(std::uint64_t value) {
   return value == 256 || value == 512 || value == 1024 || value == 2048 || value == 4096;
 }
 
-void read_path_mtu(const Survey& survey, Haul& haul) {
-  for (const Fact* mtu : survey.all(Kind::devinfo, "active_mtu")) {
-    const Fact* state = survey.of(Kind::devinfo, mtu->subject, "state");
+void read_path_mtu(const Dumps& dumps, Haul& haul) {
+  for (const Fact* mtu : dumps.all(Kind::devinfo, "active_mtu")) {
+    const Fact* state = dumps.of(Kind::devinfo, mtu->subject, "state");
     const std::uint64_t value = number_or(mtu->value, 0);
     if (!is_path_mtu(value) || state == nullptr || state->value.find("ACTIVE") == std::string::npos) continue;
     if (haul.path_mtu_origin == Origin::read && haul.path_mtu <= value) continue;
@@ -46,14 +46,14 @@ void judge_asked_depth(const Haul& haul, std::vector<Finding>& findings) {
   findings.push_back(std::move(out));
 }
 
-std::vector<Missing> missing(const Survey& survey) {
+std::vector<Missing> missing(const Dumps& dumps) {
   std::vector<Missing> out;
   for (const Format& format : formats()) {
-    const bool instead = format.kind == Kind::pause && survey.has(Kind::pfc);
-    if (format.asked_for && !survey.has(format.kind) && !instead)
+    const bool instead = format.kind == Kind::pause && dumps.has(Kind::pfc);
+    if (format.asked_for && !dumps.has(format.kind) && !instead)
       out.push_back({std::string(format.command), std::string(format.tells)});
   }
-  if (survey.has(Kind::mlxconfig) && survey.all(Kind::mlxconfig, "LOG_MAX_OUTSTANDING_WQE").empty())
+  if (dumps.has(Kind::mlxconfig) && dumps.all(Kind::mlxconfig, "LOG_MAX_OUTSTANDING_WQE").empty())
     out.push_back({std::string(format_of(Kind::mlxconfig).command),
                    "LOG_MAX_OUTSTANDING_WQE, which is missing in the given mlxconfig dumps: removed, or the firmware "
                    "is too old"});
@@ -67,19 +67,19 @@ std::size_t Diagnosis::count(Severity severity) const {
       std::count_if(findings.begin(), findings.end(), [&](const Finding& one) { return one.severity == severity; }));
 }
 
-Diagnosis examine(const Survey& survey, Haul haul) {
-  read_path_mtu(survey, haul);
+Diagnosis examine(const Dumps& dumps, Haul haul) {
+  read_path_mtu(dumps, haul);
   Diagnosis out;
   out.haul = haul;
-  out.dumps = survey.dumps();
-  out.limit = depth_limit(survey, haul);
+  out.dumps = dumps.list();
+  out.limit = depth_limit(dumps, haul);
   for (const auto rules : {depth_rules(), port_rules(), firmware_rules(), ethernet_rules()})
-    judge(rules, survey, haul, out.findings);
+    judge(rules, dumps, haul, out.findings);
   judge_asked_depth(haul, out.findings);
-  judge_counters(survey, haul, out.findings);
+  judge_counters(dumps, haul, out.findings);
   std::stable_sort(out.findings.begin(), out.findings.end(),
                    [](const Finding& one, const Finding& other) { return one.severity < other.severity; });
-  out.missing = missing(survey);
+  out.missing = missing(dumps);
   return out;
 }
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "plan/nic/dumps.hpp"
 #include "plan/nic/haul.hpp"
 #include "plan/nic/rule.hpp"
-#include "plan/nic/survey.hpp"
 
 namespace longhaul::plan::nic {
 
@@ -28,7 +28,7 @@ struct Diagnosis {
 };
 
 /// The path MTU of the haul is replaced by the dumps', if they have one.
-Diagnosis examine(const Survey& survey, Haul haul);
+Diagnosis examine(const Dumps& dumps, Haul haul);
 
 std::string to_text(const Diagnosis& diagnosis);
 /// One JSON object, indented.

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "plan/nic/survey.hpp"
+#include "plan/nic/dumps.hpp"
 
 namespace longhaul::plan::nic {
 

@@ -36,7 +36,7 @@ void judge(const Rule& rule, const Case& now, std::vector<Finding>& findings) {
   const Fact& fact = now.fact;
   Finding out = finding(rule, fact, fact.value);
   const bool good = rule.good(now);
-  const Case next{now.survey, now.haul, fact, fact.next};
+  const Case next{now.dumps, now.haul, fact, fact.next};
   const bool changes = !fact.next.empty() && fact.next != fact.value && rule.good(next) != good;
   if (changes && good) {
     out.id = "lost-at-boot";
@@ -75,10 +75,10 @@ const char* name_of(Severity severity) {
   return "";
 }
 
-void judge(std::span<const Rule> rules, const Survey& survey, const Haul& haul, std::vector<Finding>& findings) {
+void judge(std::span<const Rule> rules, const Dumps& dumps, const Haul& haul, std::vector<Finding>& findings) {
   for (const Rule& rule : rules)
-    for (const Fact* fact : survey.all(rule.kind, rule.name))
-      judge(rule, Case{survey, haul, *fact, fact->value}, findings);
+    for (const Fact* fact : dumps.all(rule.kind, rule.name))
+      judge(rule, Case{dumps, haul, *fact, fact->value}, findings);
 }
 
 bool always(const Case& what) { return true; }

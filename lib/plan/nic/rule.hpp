@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/nic/dumps.hpp"
 #include "plan/nic/haul.hpp"
-#include "plan/nic/survey.hpp"
 
 namespace longhaul::plan::nic {
 
@@ -32,7 +32,7 @@ struct Finding {
 
 /// A fact that a rule is applied to.
 struct Case {
-  const Survey& survey;
+  const Dumps& dumps;
   const Haul& haul;
   const Fact& fact;
   std::string_view value;  ///< that is judged: the fact's own, or the one after the next boot
@@ -58,9 +58,9 @@ std::span<const Rule> ethernet_rules();
 
 /// Applies the rules to each fact of their kinds. A setting of mlxconfig that the next boot changes is `not-active` or
 /// `lost-at-boot`.
-void judge(std::span<const Rule> rules, const Survey& survey, const Haul& haul, std::vector<Finding>& findings);
+void judge(std::span<const Rule> rules, const Dumps& dumps, const Haul& haul, std::vector<Finding>& findings);
 /// Counters above zero; if a link was dumped twice, counters that rose in between.
-void judge_counters(const Survey& survey, const Haul& haul, std::vector<Finding>& findings);
+void judge_counters(const Dumps& dumps, const Haul& haul, std::vector<Finding>& findings);
 
 // For the tables of rules.
 bool always(const Case& what);
@@ -72,7 +72,7 @@ std::string device_of(const Case& what, std::string_view otherwise);
 std::string set_firmware(const Case& what, std::string_view setting, std::string_view value);
 std::string set_register(const Case& what, std::string_view field, unsigned value);
 /// Whether the dumps show that the queue depth per QP is too small, whatever the application asks.
-bool depth_is_short(const Survey& survey, const Haul& haul);
+bool depth_is_short(const Dumps& dumps, const Haul& haul);
 
 struct DepthLimit {
   std::uint64_t depth = 0;  ///< 0: nothing limits it
@@ -81,6 +81,6 @@ struct DepthLimit {
   Origin origin = Origin::read;
 };
 /// The least depth per QP that the dumps and the application allow.
-DepthLimit depth_limit(const Survey& survey, const Haul& haul);
+DepthLimit depth_limit(const Dumps& dumps, const Haul& haul);
 
 }  // namespace longhaul::plan::nic

@@ -181,12 +181,12 @@ void judge_counter(const Counter& counter, const Fact& first, const Fact& last, 
 
 }  // namespace
 
-void judge_counters(const Survey& survey, const Haul& haul, std::vector<Finding>& findings) {
+void judge_counters(const Dumps& dumps, const Haul& haul, std::vector<Finding>& findings) {
   for (const Counter& counter : kCounters) {
     // The first and the last fact of each link and format.
     std::map<std::pair<std::string_view, std::string_view>, std::pair<const Fact*, const Fact*>> seen;
     for (const std::string_view name : {counter.name, counter.alias})
-      for (const Fact* fact : name.empty() ? std::vector<const Fact*>{} : survey.all(counter.kind, name)) {
+      for (const Fact* fact : name.empty() ? std::vector<const Fact*>{} : dumps.all(counter.kind, name)) {
         if (!number(fact->value)) continue;
         auto& [first, last] = seen.try_emplace({fact->format, fact->subject}, fact, fact).first->second;
         last = fact;

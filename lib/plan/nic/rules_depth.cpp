@@ -57,10 +57,10 @@ std::string other_ways(const Haul& haul, std::uint64_t depth) {
 bool has_number(const Case& what) { return setting_number(what.fact.value).has_value(); }
 
 /// The fewest outstanding READs that a device in the dumps allows; 0 if no dump tells.
-std::uint64_t read_limit(const Survey& survey) {
+std::uint64_t read_limit(const Dumps& dumps) {
   std::uint64_t least = 0;
   for (const std::string_view name : {kInitiator, kResponder})
-    for (const Fact* fact : survey.all(Kind::devinfo, name)) {
+    for (const Fact* fact : dumps.all(Kind::devinfo, name)) {
       const std::uint64_t limit = number_or(fact->value, 0);
       if (limit > 0 && (least == 0 || limit < least)) least = limit;
     }
@@ -70,7 +70,7 @@ std::uint64_t read_limit(const Survey& survey) {
 /// Whether the queue depth matters: READs have a limit of their own, which is mostly lower.
 bool decides(const Case& what, std::uint64_t depth) {
   if (!has_number(what)) return false;
-  const std::uint64_t reads = what.haul.operation == Operation::read ? read_limit(what.survey) : 0;
+  const std::uint64_t reads = what.haul.operation == Operation::read ? read_limit(what.dumps) : 0;
   return reads == 0 || depth < reads;
 }
 
@@ -131,7 +131,7 @@ std::string max_wr_remedy(const Case& what) {
 bool is_read(const Case& what) {
   if (what.haul.operation != Operation::read || !has_number(what)) return false;
   const bool initiator = what.fact.name == kInitiator;
-  const Fact* other = what.survey.of(Kind::devinfo, what.fact.subject, initiator ? kResponder : kInitiator);
+  const Fact* other = what.dumps.of(Kind::devinfo, what.fact.subject, initiator ? kResponder : kInitiator);
   if (other == nullptr) return true;
   const std::uint64_t own = number_or(what.fact.value, 0);
   const std::uint64_t others = number_or(other->value, UINT64_MAX);
@@ -168,17 +168,17 @@ constexpr Rule kRules[] = {
 
 std::span<const Rule> depth_rules() { return kRules; }
 
-DepthLimit depth_limit(const Survey& survey, const Haul& haul) {
+DepthLimit depth_limit(const Dumps& dumps, const Haul& haul) {
   DepthLimit least;
   const auto consider = [&](std::uint64_t depth, std::string_view setter, const Place& place, Origin origin) {
     if (least.depth != 0 && least.depth <= depth) return;
     least = {depth, std::string(setter), place, origin};
   };
   if (haul.asked_depth != 0) consider(haul.asked_depth, "--depth", {}, Origin::given);
-  for (const Fact* fact : survey.all(Kind::mlxconfig, kLogMaxOutstanding))
+  for (const Fact* fact : dumps.all(Kind::mlxconfig, kLogMaxOutstanding))
     if (setting_number(fact->value)) consider(depth_of_log(fact->value), fact->name, fact->place, Origin::read);
   const auto device = [&](std::string_view name) {
-    for (const Fact* fact : survey.all(Kind::devinfo, name))
+    for (const Fact* fact : dumps.all(Kind::devinfo, name))
       if (const auto depth = setting_number(fact->value); depth && *depth > 0)
         consider(*depth, name, fact->place, Origin::read);
   };
@@ -190,11 +190,11 @@ DepthLimit depth_limit(const Survey& survey, const Haul& haul) {
   return least;
 }
 
-bool depth_is_short(const Survey& survey, const Haul& haul) {
+bool depth_is_short(const Dumps& dumps, const Haul& haul) {
   if (haul.operation == Operation::read) return false;  // READs have a limit of their own
   Haul asks_all = haul;
   asks_all.asked_depth = 0;
-  const DepthLimit limit = depth_limit(survey, asks_all);
+  const DepthLimit limit = depth_limit(dumps, asks_all);
   return limit.depth != 0 && !haul.enough(limit.depth);
 }
 

@@ -17,10 +17,10 @@ bool has_number(const Case& what) { return setting_number(what.fact.value).has_v
 constexpr std::uint64_t kLargeRing = 2048;
 
 bool ring_good(const Case& what) {
-  const Fact* most = what.survey.of(Kind::rings, what.fact.subject, what.fact.name + " maximum");
+  const Fact* most = what.dumps.of(Kind::rings, what.fact.subject, what.fact.name + " maximum");
   const std::uint64_t set = number_or(what.value, 0);
   const bool raised = set >= kLargeRing && most != nullptr && number_or(most->value, 0) == set;
-  return !raised || !depth_is_short(what.survey, what.haul);
+  return !raised || !depth_is_short(what.dumps, what.haul);
 }
 std::string ring_wanted(const Case& what) { return "any value: it does not matter to RDMA"; }
 std::string ring_fine(const Case& what) { return "a ring of the kernel; it has nothing to do with RDMA's queue depth"; }
@@ -43,20 +43,20 @@ constexpr std::uint64_t kMtuForFullPath = 4096 + 96;
 /// The interfaces that carry RDMA: those in rdma link, else those in the other dumps, else the only one.
 bool carries_rdma(const Case& what) {
   if (!has_number(what) || what.fact.subject == "lo") return false;
-  const Survey& survey = what.survey;
-  const std::vector<const Fact*> links = survey.all(Kind::rdma_link, "netdev");
+  const Dumps& dumps = what.dumps;
+  const std::vector<const Fact*> links = dumps.all(Kind::rdma_link, "netdev");
   if (!links.empty())
     return std::any_of(links.begin(), links.end(), [&](const Fact* link) { return link->value == what.fact.subject; });
   bool named = false;
   bool any_named = false;
-  for (const Fact& fact : survey.facts()) {
+  for (const Fact& fact : dumps.facts()) {
     if (fact.kind != Kind::rings && fact.kind != Kind::pause && fact.kind != Kind::speed && fact.kind != Kind::pfc)
       continue;
     any_named = any_named || !fact.subject.empty();
     named = named || fact.subject == what.fact.subject;
   }
   if (any_named) return named;
-  const auto interfaces = survey.all(Kind::interface, "mtu");
+  const auto interfaces = dumps.all(Kind::interface, "mtu");
   return std::all_of(interfaces.begin(), interfaces.end(),
                      [&](const Fact* fact) { return fact->subject == "lo" || fact->subject == what.fact.subject; });
 }
@@ -83,15 +83,15 @@ std::string mtu_remedy(const Case& what) {
 
 // Pause. It is not needed if PFC is on.
 
-bool pfc_on(const Survey& survey) {
-  const auto enabled = survey.all(Kind::pfc, "enabled");
+bool pfc_on(const Dumps& dumps) {
+  const auto enabled = dumps.all(Kind::pfc, "enabled");
   return std::any_of(enabled.begin(), enabled.end(),
                      [](const Fact* fact) { return fact->value.find('1') != std::string::npos; });
 }
-bool pause_good(const Case& what) { return what.value != "off" || pfc_on(what.survey); }
+bool pause_good(const Case& what) { return what.value != "off" || pfc_on(what.dumps); }
 /// When both directions are off, that is one finding.
 bool pause_tx_alone(const Case& what) {
-  const Fact* rx = what.survey.of(Kind::pause, what.fact.subject, "RX");
+  const Fact* rx = what.dumps.of(Kind::pause, what.fact.subject, "RX");
   return rx == nullptr || rx->value != "off";
 }
 std::string pause_wanted(const Case& what) { return "on, or PFC on the RoCE priority"; }
@@ -156,7 +156,7 @@ std::string linked_remedy(const Case& what) {
 }
 
 bool some_link_active(const Case& what) {
-  const auto states = what.survey.all(Kind::rdma_link, "state");
+  const auto states = what.dumps.all(Kind::rdma_link, "state");
   return std::any_of(states.begin(), states.end(), [](const Fact* state) { return state->value == "ACTIVE"; });
 }
 std::string active_wanted(const Case& what) { return "ACTIVE"; }

@@ -42,18 +42,18 @@ std::string roce_remedy(const Case& what) { return set_firmware(what, what.fact.
 
 // RDMA_SELECTIVE_REPEAT_EN, or ROCE_ACCL's selective_repeat_forced_en
 
-bool repeat_forced(const Survey& survey) {
-  const auto forced = survey.all(Kind::roce_accl, "selective_repeat_forced_en");
+bool repeat_forced(const Dumps& dumps) {
+  const auto forced = dumps.all(Kind::roce_accl, "selective_repeat_forced_en");
   return std::any_of(forced.begin(), forced.end(), [](const Fact* fact) { return number_or(fact->value, 0) != 0; });
 }
 
-bool repeat_on(const Survey& survey) {
-  const auto set = survey.all(Kind::mlxconfig, "RDMA_SELECTIVE_REPEAT_EN");
-  return repeat_forced(survey) ||
+bool repeat_on(const Dumps& dumps) {
+  const auto set = dumps.all(Kind::mlxconfig, "RDMA_SELECTIVE_REPEAT_EN");
+  return repeat_forced(dumps) ||
          std::any_of(set.begin(), set.end(), [](const Fact* fact) { return number_or(fact->value, 0) != 0; });
 }
 
-bool repeat_good(const Case& what) { return is_on(what) || repeat_forced(what.survey); }
+bool repeat_good(const Case& what) { return is_on(what) || repeat_forced(what.dumps); }
 std::string repeat_wanted(const Case& what) { return "True(1)"; }
 std::string repeat_fine(const Case& what) { return "after a loss only the missing packets are sent again"; }
 std::string repeat_message(const Case& what) {
@@ -73,13 +73,13 @@ std::string repeat_remedy(const Case& what) {
 
 // LOG_TX_PSN_WINDOW, which matters when a transmit window is kept
 
-bool window_kept(const Survey& survey) {
-  const auto window = survey.all(Kind::roce_accl, "roce_tx_window_en");
-  return repeat_on(survey) ||
+bool window_kept(const Dumps& dumps) {
+  const auto window = dumps.all(Kind::roce_accl, "roce_tx_window_en");
+  return repeat_on(dumps) ||
          std::any_of(window.begin(), window.end(), [](const Fact* fact) { return number_or(fact->value, 0) != 0; });
 }
 
-bool window_counts(const Case& what) { return has_number(what) && window_kept(what.survey); }
+bool window_counts(const Case& what) { return has_number(what) && window_kept(what.dumps); }
 
 double window_bps(const Case& what) {
   const double packets = static_cast<double>(1ull << std::min<std::uint64_t>(number_or(what.value, 0), 40));
@@ -161,7 +161,7 @@ std::string restart_remedy(const Case& what) {
 
 /// LOG_TX_PSN_WINDOW's rule reports it if the setting is known.
 bool window_unknown(const Case& what) {
-  return is_long(what) && what.survey.all(Kind::mlxconfig, "LOG_TX_PSN_WINDOW").empty();
+  return is_long(what) && what.dumps.all(Kind::mlxconfig, "LOG_TX_PSN_WINDOW").empty();
 }
 std::string tx_window_message(const Case& what) {
   return fmt::format(

@@ -14,17 +14,17 @@ constexpr std::uint64_t kFullPathMtu = 4096;
 
 bool is_active(std::string_view state) { return state.find("ACTIVE") != std::string_view::npos; }
 
-bool any_active(const Survey& survey) {
-  const auto states = survey.all(Kind::devinfo, "state");
+bool any_active(const Dumps& dumps) {
+  const auto states = dumps.all(Kind::devinfo, "state");
   return std::any_of(states.begin(), states.end(), [](const Fact* fact) { return is_active(fact->value); });
 }
 
 /// A port that is down beside an active one is unused.
-bool state_counts(const Case& what) { return is_active(what.fact.value) || !any_active(what.survey); }
+bool state_counts(const Case& what) { return is_active(what.fact.value) || !any_active(what.dumps); }
 
 /// The other values mean something only if the port is up.
 bool is_up(const Case& what) {
-  const Fact* state = what.survey.of(Kind::devinfo, what.fact.subject, "state");
+  const Fact* state = what.dumps.of(Kind::devinfo, what.fact.subject, "state");
   return state == nullptr || is_active(state->value);
 }
 
@@ -86,7 +86,7 @@ std::string mtu_message(const Case& what) {
       mtu, show_efficiency(mtu), show_efficiency(kFullPathMtu), small.packets_in_flight(), full.packets_in_flight());
 }
 std::string mtu_remedy(const Case& what) {
-  const Fact* most = what.survey.of(Kind::devinfo, what.fact.subject, "max_mtu");
+  const Fact* most = what.dumps.of(Kind::devinfo, what.fact.subject, "max_mtu");
   if (most != nullptr && number_or(most->value, kFullPathMtu) < kFullPathMtu)
     return fmt::format("none on this device: its max_mtu is {}", most->value);
   return "ip link set dev INTERFACE mtu 4200 on both hosts, and at least that on every switch and line system between "
@@ -96,7 +96,7 @@ std::string mtu_remedy(const Case& what) {
 // active_width x active_speed
 
 std::uint64_t link_bps(const Case& what) {
-  const Fact* width = what.survey.of(Kind::devinfo, what.fact.subject, "active_width");
+  const Fact* width = what.dumps.of(Kind::devinfo, what.fact.subject, "active_width");
   const auto speed = leading_number(what.value);
   const auto lanes = width == nullptr ? std::nullopt : leading_number(width->value);
   if (!speed || !lanes || *speed > 1e4 || *lanes > 64) return 0;
@@ -106,7 +106,7 @@ std::uint64_t link_bps(const Case& what) {
 /// drivers/infiniband/sw/rxe/rxe_param.h.
 bool is_software(const Case& what) {
   const std::string_view port = what.fact.subject;
-  const Fact* vendor = what.survey.of(Kind::devinfo, port.substr(0, port.find('/')), "vendor_id");
+  const Fact* vendor = what.dumps.of(Kind::devinfo, port.substr(0, port.find('/')), "vendor_id");
   return vendor != nullptr && vendor->value == "0xffffff";
 }
 bool link_known(const Case& what) { return is_up(what) && link_bps(what) > 0 && !is_software(what); }
@@ -115,7 +115,7 @@ std::string link_wanted(const Case& what) {
   return fmt::format("{} ({})", show_rate(static_cast<double>(what.haul.rate_bps)), name_of(what.haul.rate_origin));
 }
 std::string link_fine(const Case& what) {
-  const Fact* width = what.survey.of(Kind::devinfo, what.fact.subject, "active_width");
+  const Fact* width = what.dumps.of(Kind::devinfo, what.fact.subject, "active_width");
   return fmt::format("{} x {} = {} (calculated)", width == nullptr ? "" : width->value, what.value,
                      show_rate(static_cast<double>(link_bps(what))));
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "base/side.hpp"
 #include "custody/ack_template.hpp"
 #include "custody/near_part.hpp"
 #include "engine/settings.hpp"
@@ -84,7 +85,7 @@ class Custody final : custody::Outlet, Treatment {
   /// packets are released. Throws otherwise.
   void check() {
     for (const Side out : {Side::host, Side::wan})
-      for (const rte_mbuf* mbuf : sent_[static_cast<std::size_t>(out)]) {
+      for (const rte_mbuf* mbuf : sent_[out]) {
         wire::Frame frame;
         const auto status = wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, frame);
         if (!stream_.take(out, status, frame, mbuf)) errors_.add("a frame came out for nobody");
@@ -114,7 +115,7 @@ class Custody final : custody::Outlet, Treatment {
     Offer offer;
     stream_.offer(part, kPackets, offer);
     std::vector<Packet> packets;
-    for (rte_mbuf* mbuf : offer.frames[static_cast<std::size_t>(in)]) {
+    for (rte_mbuf* mbuf : offer.frames[in]) {
       Packet& packet = packets.emplace_back(Packet{mbuf, {}, nullptr});
       if (wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, packet.frame) !=
           wire::ParseStatus::roce)
@@ -136,12 +137,10 @@ class Custody final : custody::Outlet, Treatment {
   bool may_send() override { return true; }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override {
     staged_.emplace_back(&flow, held);
-    sent_[static_cast<std::size_t>(Side::wan)].push_back(frame);
+    sent_[Side::wan].push_back(frame);
   }
   void settle() override {}
-  void send_to_requester(custody::NearFlow&, rte_mbuf* frame, Time) override {
-    sent_[static_cast<std::size_t>(Side::host)].push_back(frame);
-  }
+  void send_to_requester(custody::NearFlow&, rte_mbuf* frame, Time) override { sent_[Side::host].push_back(frame); }
   void newest_addresses(const custody::NearFlow&, wire::EthernetAddresses&) override {}
   void wait_to_send(custody::NearFlow&) override {}
 
@@ -152,7 +151,7 @@ class Custody final : custody::Outlet, Treatment {
   custody::NearPart near_;
   std::vector<custody::NearFlow> flows_;
   std::vector<std::pair<custody::NearFlow*, rte_mbuf*>> staged_;
-  std::vector<rte_mbuf*> sent_[2];  // by the side where they leave
+  BySide<std::vector<rte_mbuf*>> sent_;  // by the side where they leave
   Time now_ = seconds(1000);
   std::uint64_t taken_ = 0;
   std::uint64_t answered_ = 0;

@@ -183,11 +183,11 @@ TEST_CASE("killed at any instruction as another connection takes the slot: no mi
                          const State state = slot.state();
                          empty = empty || state == State::empty;
                          if (state == State::empty) return;
-                         const std::uint32_t qpn = slot.connection().qpns[0];
+                         const std::uint32_t qpn = slot.connection().qpns[Side::host];
                          const bool old = state == State::owing && qpn == 0x11 && slot.owed_bytes() == 300;
                          const bool fresh = state == State::settled && qpn == 0x33;
                          if (!old && !fresh) FAIL("state " << static_cast<int>(state) << ", QPN " << qpn);
                        });
   CHECK(empty);
-  CHECK(slot.connection().qpns[0] == 0x33);
+  CHECK(slot.connection().qpns[Side::host] == 0x33);
 }

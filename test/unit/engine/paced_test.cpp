@@ -39,6 +39,20 @@ TEST_CASE("until an answer agrees nothing waits for the pace", "[engine][paced]"
   CHECK(rig.at_host().empty());
 }
 
+TEST_CASE("each request that waits is counted once", "[engine][paced]") {
+  Rig rig(slow());
+  const Pair pair;
+  connect_rested(rig, pair);
+  rig.host_sends({pair.write(101, kLarge)});
+  CHECK(rig.count(Counter::paced) == 0);  // it went at once
+  rig.host_sends(pair.writes(102, 2, kLarge));
+  CHECK(rig.count(Counter::paced) == 2);
+  rig.wait(milliseconds(200));
+  CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102!", "write_only 103!"});
+  rig.host_sends({pair.write(104)});
+  CHECK(rig.count(Counter::paced) == 2);
+}
+
 TEST_CASE("a repeat of what waits takes it out, and all that came after it, once", "[engine][paced]") {
   Rig rig(slow());
   const Pair pair;

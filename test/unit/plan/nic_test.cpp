@@ -66,15 +66,15 @@ std::vector<std::pair<std::string, std::string>> wrong(const Diagnosis& diagnosi
   return out;
 }
 
-std::string value(const Survey& survey, Kind kind, std::string_view subject, std::string_view name) {
-  const Fact* fact = survey.of(kind, subject, name);
+std::string value(const Dumps& dumps, Kind kind, std::string_view subject, std::string_view name) {
+  const Fact* fact = dumps.of(kind, subject, name);
   return fact == nullptr ? "(none)" : fact->value;
 }
 
-Survey read(std::string_view text) {
-  Survey survey;
-  survey.read("dump", text);
-  return survey;
+Dumps read(std::string_view text) {
+  Dumps dumps;
+  dumps.read("dump", text);
+  return dumps;
 }
 
 }  // namespace
@@ -147,12 +147,12 @@ TEST_CASE("numbers in values") {
 }
 
 TEST_CASE("mlxconfig: one column, three columns, several devices") {
-  const Survey one = read(contents(kRoot + "connectx5/mlxconfig.txt"));
+  const Dumps one = read(contents(kRoot + "connectx5/mlxconfig.txt"));
   CHECK(value(one, Kind::mlxconfig, "/dev/mst/mt4119_pciconf0", "LOG_MAX_OUTSTANDING_WQE") == "14");
   CHECK(value(one, Kind::mlxconfig, "/dev/mst/mt4119_pciconf0", "HOST_CHAINING_DESCRIPTORS") == "Array[0..7]");
   CHECK(one.of(Kind::mlxconfig, "/dev/mst/mt4119_pciconf0", "LOG_MAX_OUTSTANDING_WQE")->next.empty());
 
-  const Survey three = read(
+  const Dumps three = read(
       "Device #1:\n----------\n\nDevice type:    ConnectX7\nDevice:         0000:03:00.0\n\n"
       "Configurations:          Default         Current         Next Boot\n"
       "*       NUM_OF_VFS       8               5               7\n"
@@ -169,11 +169,11 @@ TEST_CASE("mlxconfig: one column, three columns, several devices") {
 }
 
 TEST_CASE("ibv_devinfo: devices and their ports") {
-  const Survey survey = read(contents(kRoot + "connectx5/ibv_devinfo.txt"));
-  CHECK(value(survey, Kind::devinfo, "mlx5_0", "max_qp_init_rd_atom") == "16");
-  CHECK(value(survey, Kind::devinfo, "mlx5_0/1", "state") == "PORT_ACTIVE (4)");
-  CHECK(value(survey, Kind::devinfo, "mlx5_1/1", "state") == "PORT_DOWN (1)");
-  CHECK(value(survey, Kind::devinfo, "mlx5_1/1", "active_mtu") == "1024 (3)");
+  const Dumps dumps = read(contents(kRoot + "connectx5/ibv_devinfo.txt"));
+  CHECK(value(dumps, Kind::devinfo, "mlx5_0", "max_qp_init_rd_atom") == "16");
+  CHECK(value(dumps, Kind::devinfo, "mlx5_0/1", "state") == "PORT_ACTIVE (4)");
+  CHECK(value(dumps, Kind::devinfo, "mlx5_1/1", "state") == "PORT_DOWN (1)");
+  CHECK(value(dumps, Kind::devinfo, "mlx5_1/1", "active_mtu") == "1024 (3)");
 }
 
 TEST_CASE("rdma statistic: lines, pairs, broken lines, JSON and sysfs say the same") {
@@ -191,33 +191,33 @@ TEST_CASE("rdma statistic: lines, pairs, broken lines, JSON and sysfs say the sa
   const std::size_t lines[] = {1, 3, 2, 1, 6, 2};
   for (std::size_t i = 0; i < std::size(texts); ++i) {
     INFO(texts[i]);
-    const Survey survey = read(texts[i]);
-    CHECK(survey.facts().size() == 3);
-    REQUIRE(value(survey, Kind::rdma_statistic, "mlx5_0/1", "out_of_buffer") == "3");
-    CHECK(survey.of(Kind::rdma_statistic, "mlx5_0/1", "out_of_buffer")->place.line == lines[i]);
+    const Dumps dumps = read(texts[i]);
+    CHECK(dumps.facts().size() == 3);
+    REQUIRE(value(dumps, Kind::rdma_statistic, "mlx5_0/1", "out_of_buffer") == "3");
+    CHECK(dumps.of(Kind::rdma_statistic, "mlx5_0/1", "out_of_buffer")->place.line == lines[i]);
   }
 }
 
 TEST_CASE("counters of other drivers go by their aliases") {
-  const Survey survey = read(
+  const Dumps dumps = read(
       "link rxe0/1 sent_pkts 2099 rcvd_pkts 2101 duplicate_request 0 out_of_seq_request 4 rcvd_rnr_err 0 rcvd_seq_err "
       "0 "
       "retry_exceeded_err 1 \n");
-  CHECK(wrong(examine(survey, haul_of_380_km())) ==
+  CHECK(wrong(examine(dumps, haul_of_380_km())) ==
         std::vector<std::pair<std::string, std::string>>{{"out-of-sequence", "fault"},
                                                          {"req-transport-retries-exceeded", "fault"}});
 }
 
 TEST_CASE("what stands between dumps tells the device") {
-  const Survey survey = read(
+  const Dumps dumps = read(
       "root@a:~# mlxreg -d 5e:00.0 --reg_name ROCE_ACCL --get\nSending access register...\n\nField Name   | "
       "Data\n====\n"
       "roce_adp_retrans_en    | 0x00000001\n====\nroot@a:~# mlnx_qos -i eth2\nPFC configuration:\n\tpriority    0   1  "
       " 2   3\n"
       "\tenabled     0   0   1   0\nroot@a:~# ethtool -S eth3\nNIC statistics:\n     rx_discards_phy: 5\n");
-  CHECK(value(survey, Kind::roce_accl, "5e:00.0", "roce_adp_retrans_en") == "0x00000001");
-  CHECK(value(survey, Kind::pfc, "eth2", "enabled") == "0010");
-  CHECK(value(survey, Kind::nic_statistics, "eth3", "rx_discards_phy") == "5");
+  CHECK(value(dumps, Kind::roce_accl, "5e:00.0", "roce_adp_retrans_en") == "0x00000001");
+  CHECK(value(dumps, Kind::pfc, "eth2", "enabled") == "0010");
+  CHECK(value(dumps, Kind::nic_statistics, "eth3", "rx_discards_phy") == "5");
 }
 
 TEST_CASE("only the interface that carries RDMA needs the MTU") {
@@ -246,7 +246,7 @@ TEST_CASE("what is missing is said") {
 
 TEST_CASE("clean dumps have no fault, planted ones exactly theirs") {
   const auto survey_of = [](const std::string& name, const nlohmann::json& edits) {
-    Survey survey;
+    Dumps dumps;
     for (const auto& file : table()["clean"][name]["files"]) {
       std::string text = contents(kRoot + name + "/" + file.get<std::string>());
       for (const auto& edit : edits) {
@@ -256,9 +256,9 @@ TEST_CASE("clean dumps have no fault, planted ones exactly theirs") {
         REQUIRE(at != std::string::npos);
         text.replace(at, from.size(), edit["to"].get<std::string>());
       }
-      survey.read(file.get<std::string>(), text);
+      dumps.read(file.get<std::string>(), text);
     }
-    return survey;
+    return dumps;
   };
   using Findings = std::vector<std::pair<std::string, std::string>>;
   for (const auto& [name, set] : table()["clean"].items()) {
@@ -279,14 +279,14 @@ TEST_CASE("clean dumps have no fault, planted ones exactly theirs") {
 TEST_CASE("what is no dump is refused with what was expected") {
   for (const char* text : {"", "\n\n", "hello\n", "Device #1:\n", "NIC statistics:\n", "[{\"ifname\":\"mlx5_0\"",
                            "link mlx5_0/1\n", "hca_id:\n"}) {
-    Survey survey;
+    Dumps dumps;
     INFO(text);
-    CHECK_THROWS_WITH(survey.read("file.txt", text),
+    CHECK_THROWS_WITH(dumps.read("file.txt", text),
                       Catch::StartsWith("file.txt: no dump of a NIC") && Catch::Contains("ibv_devinfo -v"));
   }
-  Survey survey;
-  CHECK_THROWS_WITH(survey.read("file", std::string_view("hca_id:\0", 8)), "file: this is binary data, not text");
-  CHECK_THROWS_WITH(survey.read("file", std::string(kLargestFile + 1, 'a')), Catch::Contains("too large"));
+  Dumps dumps;
+  CHECK_THROWS_WITH(dumps.read("file", std::string_view("hca_id:\0", 8)), "file: this is binary data, not text");
+  CHECK_THROWS_WITH(dumps.read("file", std::string(kLargestFile + 1, 'a')), Catch::Contains("too large"));
 }
 
 TEST_CASE("hostile dumps end in an error or a report") {
@@ -318,16 +318,16 @@ TEST_CASE("hostile dumps end in an error or a report") {
             break;
         }
       }
-      Survey survey;
+      Dumps dumps;
       try {
-        survey.read("dump", text);
+        dumps.read("dump", text);
       } catch (const DumpError&) {
         continue;
       }
       for (const Operation operation : {Operation::write, Operation::read}) {
         Haul haul = haul_of_380_km();
         haul.operation = operation;
-        const Diagnosis diagnosis = examine(survey, haul);
+        const Diagnosis diagnosis = examine(dumps, haul);
         const std::string report = to_text(diagnosis);
         REQUIRE(std::all_of(report.begin(), report.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
         REQUIRE(nlohmann::json::parse(to_json(diagnosis))["findings"].size() == diagnosis.findings.size());

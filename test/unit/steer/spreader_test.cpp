@@ -88,7 +88,7 @@ class Team {
     for (std::uint16_t i = 0; i < received.shown_count; ++i)
       give(to, received.shown[i].side, received.shown[i].frame, true);
     for (const Side side : {Side::host, Side::wan}) {
-      const auto& burst = received.bursts[static_cast<std::size_t>(side)];
+      const auto& burst = received.bursts[side];
       for (std::uint16_t i = 0; i < burst.count; ++i) give(to, side, burst.frames[i], false);
     }
     return true;

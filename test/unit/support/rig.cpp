@@ -84,7 +84,7 @@ void Rig::receive(Side side, const std::vector<Bytes>& burst) {
 }
 
 std::uint16_t Rig::transmit(Side out, rte_mbuf** frames, std::uint16_t count) {
-  std::size_t& room = room_[static_cast<int>(out)];
+  std::size_t& room = room_[out];
   const auto accepted = static_cast<std::uint16_t>(std::min<std::size_t>(room, count));
   if (room != kUnlimited) room -= accepted;
   for (std::uint16_t i = 0; i < accepted; ++i) {

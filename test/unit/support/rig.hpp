@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/side.hpp"
 #include "engine/engine.hpp"
 #include "hosts.hpp"
 #include "seen.hpp"
@@ -51,7 +52,7 @@ class Rig : public engine::Sink {
   std::function<void(Side, const Seen&)> on_accepted;
 
   /// How many more frames a port accepts; then it is full.
-  void allow(Side side, std::size_t frames) { room_[static_cast<int>(side)] = frames; }
+  void allow(Side side, std::size_t frames) { room_[side] = frames; }
   static constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
 
   std::uint64_t count(Counter counter) const { return engine->counters()[counter]; }
@@ -72,7 +73,7 @@ class Rig : public engine::Sink {
   };
   void complete(std::size_t left);
 
-  std::size_t room_[2] = {kUnlimited, kUnlimited};
+  BySide<std::size_t> room_{kUnlimited, kUnlimited};
   std::deque<InFlight> in_flight_;
   std::vector<unsigned> in_use_before_;
 };

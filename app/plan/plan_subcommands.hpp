@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The subcommands of `longhaul plan`, in the order of its help. As in app/command/commands.hpp, each adds itself, and
-// does its work in the parser's callback.
+// The subcommands of `longhaul plan`, in the order of its help. As in app/command/subcommands.hpp, each adds itself,
+// and does its work in the parser's callback.
 #pragma once
 
 #include <CLI/CLI.hpp>

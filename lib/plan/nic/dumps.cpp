@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "plan/nic/survey.hpp"
+#include "plan/nic/dumps.hpp"
 
 #include <algorithm>
 
@@ -72,7 +72,7 @@ std::string expectation() {
 
 }  // namespace
 
-void Survey::read(const std::string& file, std::string_view text) {
+void Dumps::read(const std::string& file, std::string_view text) {
   if (text.size() > kLargestFile)
     throw DumpError(fmt::format("{}: {} MiB is too large for a dump of a NIC (at most {} MiB)", file, text.size() >> 20,
                                 kLargestFile >> 20));
@@ -110,7 +110,7 @@ void Survey::read(const std::string& file, std::string_view text) {
         fmt::format("{}: contains no dump of a NIC. Dumps are the output of these commands:{}", file, expectation()));
 }
 
-void Survey::keep_device(std::string_view device) {
+void Dumps::keep_device(std::string_view device) {
   const auto of_device = [&](const std::string& subject) {
     return subject == device ||
            (subject.starts_with(device) && subject.size() > device.size() && subject[device.size()] == '/');
@@ -124,23 +124,23 @@ void Survey::keep_device(std::string_view device) {
   std::erase_if(facts_, [&](const Fact& fact) { return named(fact.kind) && !of_device(fact.subject); });
 }
 
-bool Survey::has(Kind kind) const {
+bool Dumps::has(Kind kind) const {
   return std::any_of(facts_.begin(), facts_.end(), [&](const Fact& fact) { return fact.kind == kind; });
 }
 
-std::vector<const Fact*> Survey::all(Kind kind, std::string_view name) const {
+std::vector<const Fact*> Dumps::all(Kind kind, std::string_view name) const {
   std::vector<const Fact*> out;
   for (const Fact& fact : facts_)
     if (fact.kind == kind && fact.name == name) out.push_back(&fact);
   return out;
 }
 
-const Fact* Survey::first(Kind kind, std::string_view name) const {
+const Fact* Dumps::first(Kind kind, std::string_view name) const {
   const auto found = all(kind, name);
   return found.empty() ? nullptr : found.front();
 }
 
-const Fact* Survey::of(Kind kind, std::string_view subject, std::string_view name) const {
+const Fact* Dumps::of(Kind kind, std::string_view subject, std::string_view name) const {
   const Fact* out = nullptr;
   for (const Fact& fact : facts_)
     if (fact.kind == kind && fact.name == name && fact.subject == subject) out = &fact;

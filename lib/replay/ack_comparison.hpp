@@ -48,10 +48,11 @@ struct FlowReport {
   std::uint64_t custody_left = 0;  ///< packets in custody when the flow ended
 };
 
-class Judge final : public custody::Observer {
+/// What a replay says of its pseudo-ACKs.
+class AckComparison final : public custody::Observer {
  public:
   /// With `comparing` false (no flow has the policy full) every real ACK counts as forwarded.
-  explicit Judge(bool comparing) : comparing_(comparing) {}
+  explicit AckComparison(bool comparing) : comparing_(comparing) {}
 
   /// Brackets the engine's handling of a frame of the capture. `parsed` is null if the frame is not RoCE.
   void begin_frame(std::uint64_t number) {
@@ -91,7 +92,7 @@ class Judge final : public custody::Observer {
   Flow& flow_of(const custody::FlowIdentity& flow);
   Flow* flow_at(const std::map<Ends, std::uint64_t>& index, const wire::Frame& frame);
   /// Compares an ACK that the engine did not report, because its PSN was never forwarded.
-  void judge_untold(Flow& flow, const wire::Frame& frame);
+  void compare_untold(Flow& flow, const wire::Frame& frame);
   void compare(Flow& flow, const custody::AckFields& real, const custody::AckFields& pseudo);
   std::string reason_for(const Flow& flow, std::uint32_t psn, std::uint32_t frontier) const;
 

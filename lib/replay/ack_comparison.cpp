@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "replay/judge.hpp"
+#include "replay/ack_comparison.hpp"
 
 #include "wire/psn.hpp"
 
@@ -19,7 +19,7 @@ Treatment treatment_of(bool icrc_ok, const Fates& fates) {
 
 }  // namespace
 
-Judge::Flow& Judge::flow_of(const custody::FlowIdentity& flow) {
+AckComparison::Flow& AckComparison::flow_of(const custody::FlowIdentity& flow) {
   const auto [found, added] = flows_.try_emplace(flow.serial);
   if (added) {
     found->second.report.flow = flow;
@@ -29,23 +29,23 @@ Judge::Flow& Judge::flow_of(const custody::FlowIdentity& flow) {
   return found->second;
 }
 
-void Judge::on_flow_learned(const custody::FlowIdentity& flow, Time) { flow_of(flow); }
+void AckComparison::on_flow_learned(const custody::FlowIdentity& flow, Time) { flow_of(flow); }
 
-void Judge::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t packets_left, Time) {
+void AckComparison::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t packets_left, Time) {
   FlowReport& report = flow_of(identity).report;
   report.custody_left = packets_left;
   report.end = packets_left == 0 ? FlowReport::End::orderly : FlowReport::End::custody_left;
 }
 
-void Judge::on_pseudo_ack(const custody::FlowIdentity& identity, const custody::AckFields& ack, Time) {
+void AckComparison::on_pseudo_ack(const custody::FlowIdentity& identity, const custody::AckFields& ack, Time) {
   Flow& flow = flow_of(identity);
   ++flow.report.pseudo_acks;
   flow.report.confirmed = true;
   flow.pseudo[ack.psn] = ack;
 }
 
-void Judge::on_real_ack(const custody::FlowIdentity& identity, const custody::AckFields& ack, bool confirmed,
-                        std::uint32_t frontier, Time) {
+void AckComparison::on_real_ack(const custody::FlowIdentity& identity, const custody::AckFields& ack, bool confirmed,
+                                std::uint32_t frontier, Time) {
   Flow& flow = flow_of(identity);
   ++real_acks;
   ++flow.report.real_acks;
@@ -69,7 +69,7 @@ void Judge::on_real_ack(const custody::FlowIdentity& identity, const custody::Ac
   if (wire::psn_le(frontier, ack.psn)) raise(flow.acked_by_responder_first, ack.psn);
 }
 
-void Judge::compare(Flow& flow, const custody::AckFields& real, const custody::AckFields& pseudo) {
+void AckComparison::compare(Flow& flow, const custody::AckFields& real, const custody::AckFields& pseudo) {
   if (real == pseudo) {
     ++real_acks_matched;
     ++flow.report.matched;
@@ -86,19 +86,19 @@ void Judge::compare(Flow& flow, const custody::AckFields& real, const custody::A
   differ("p_key", real.p_key, pseudo.p_key);
 }
 
-Judge::Flow* Judge::flow_at(const std::map<Ends, std::uint64_t>& index, const wire::Frame& frame) {
+AckComparison::Flow* AckComparison::flow_at(const std::map<Ends, std::uint64_t>& index, const wire::Frame& frame) {
   const auto found = index.find({frame.source.bytes, frame.destination.bytes, frame.destination_qpn()});
   return found == index.end() ? nullptr : &flows_.at(found->second);
 }
 
-void Judge::judge_untold(Flow& flow, const wire::Frame& frame) {
+void AckComparison::compare_untold(Flow& flow, const wire::Frame& frame) {
   const wire::Aeth& aeth = frame.aeth();
   if (wire::aeth_kind(aeth.syndrome) != wire::AethKind::ack) return;
   on_real_ack(flow.report.flow, {frame.destination_qpn(), frame.psn(), aeth.msn, aeth.syndrome, frame.bth().p_key},
               flow.report.confirmed, flow.frontier, 0);
 }
 
-void Judge::end_frame(const wire::Frame* parsed, Side side, bool icrc_ok, const Fates& fates) {
+void AckComparison::end_frame(const wire::Frame* parsed, Side side, bool icrc_ok, const Fates& fates) {
   if (parsed == nullptr) return;
   if (parsed->opcode != nullptr && parsed->opcode->is_response()) {
     Flow* const flow = flow_at(by_answer_, *parsed);
@@ -106,7 +106,7 @@ void Judge::end_frame(const wire::Frame* parsed, Side side, bool icrc_ok, const 
     if (flow != nullptr && fates.rose(Counter::flows_confirmed)) flow->report.confirmed = true;
     const bool open = flow != nullptr && flow->report.end == FlowReport::End::open;
     if (open && !told_ && icrc_ok && side == Side::wan && parsed->opcode->operation == wire::Operation::acknowledge) {
-      judge_untold(*flow, *parsed);
+      compare_untold(*flow, *parsed);
     }
     return;
   }
@@ -116,7 +116,7 @@ void Judge::end_frame(const wire::Frame* parsed, Side side, bool icrc_ok, const 
   flow->history.note(*parsed, frame_, treatment_of(icrc_ok, fates));
 }
 
-std::vector<FlowReport> Judge::flows() const {
+std::vector<FlowReport> AckComparison::flows() const {
   std::vector<FlowReport> reports;
   for (const auto& [serial, flow] : flows_) reports.push_back(flow.report);
   return reports;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "steer/restart.hpp"
+#include "steer/restored_owners.hpp"
 
 namespace longhaul::steer {
 

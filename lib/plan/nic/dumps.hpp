@@ -60,7 +60,7 @@ class DumpError : public std::runtime_error {
 /// No dump of a NIC is larger. A larger file is something else.
 constexpr std::size_t kLargestFile = 8u << 20;
 
-class Survey {
+class Dumps {
  public:
   /// Reads all dumps in a text, in any order, with anything in between (prompts, command lines, prose). Throws
   /// DumpError when there is no dump, or when the file is not text.
@@ -70,7 +70,7 @@ class Survey {
   void keep_device(std::string_view device);
 
   const std::vector<Fact>& facts() const { return facts_; }
-  const std::vector<Dump>& dumps() const { return dumps_; }
+  const std::vector<Dump>& list() const { return dumps_; }
   bool has(Kind kind) const;
   std::vector<const Fact*> all(Kind kind, std::string_view name) const;
   const Fact* first(Kind kind, std::string_view name) const;
