@@ -165,7 +165,7 @@ TEST_CASE("mlxconfig: one column, three columns, several devices") {
   CHECK(three.of(Kind::mlxconfig, "0000:03:00.0", "NUM_OF_VFS")->next == "7");
   CHECK(three.of(Kind::mlxconfig, "0000:03:00.0", "NUM_OF_VFS")->place.line == 8);
   CHECK(value(three, Kind::mlxconfig, "0000:23:00.0", "NUM_OF_VFS") == "8");
-  CHECK(three.dumps().size() == 2);
+  CHECK(three.list().size() == 2);
 }
 
 TEST_CASE("ibv_devinfo: devices and their ports") {
