@@ -14,8 +14,12 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "app/command/subcommands.hpp"
 #include "app/process/owned_pools.hpp"
+#include "base/policy.hpp"
 #include "config/quantity.hpp"
 #include "drivers/capture_reader.hpp"
 #include "drivers/capture_writer.hpp"
@@ -142,11 +146,10 @@ void add_replay(CLI::App& app, int& exit_code) {
       ->add_option("--near", arguments->near,
                    "prefix of the hosts on the host port's side, such as 10.9.0.0/24; may be repeated")
       ->required();
+  std::map<std::string, Policy> policies;
+  for (std::size_t i = 0; i < kPolicies; ++i) policies.emplace(kPolicyNames[i], static_cast<Policy>(i));
   command->add_option("--policy", arguments->policy, "policy of the box for learned flows (default full)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, flow::Policy>{{"off", flow::Policy::off},
-                                                                              {"window", flow::Policy::window},
-                                                                              {"full", flow::Policy::full}})
-                      .description("{off,window,full}"));
+      ->transform(CLI::CheckedTransformer(policies).description(fmt::format("{{{}}}", fmt::join(kPolicyNames, ","))));
   command
       ->add_option("--confirm", arguments->confirm,
                    "accelerate a flow after one real answer (default), or from the RDMA-CM exchange on")

@@ -13,15 +13,10 @@ constexpr std::uint64_t kMostBuffers = 1u << 24;
 
 constexpr Duration kLongest = seconds(24 * 3600);
 
-flow::Policy read_policy_name(const Value& value) {
-  return value.choice<flow::Policy>(
-      {{"off", flow::Policy::off}, {"window", flow::Policy::window}, {"full", flow::Policy::full}});
-}
-
 flow::PolicyTable read_policy(const Value& value) {
   const Map map = value.map({"default", "rules"});
   flow::PolicyTable out;
-  if (const auto v = map.find("default")) out.fallback = read_policy_name(*v);
+  if (const auto v = map.find("default")) out.fallback = v->choice<Policy>(kPolicyNames);
   if (const auto rules = map.find("rules")) {
     for (const Value& rule : rules->list()) {
       const Map fields = rule.map({"match", "policy"});
@@ -32,7 +27,7 @@ flow::PolicyTable read_policy(const Value& value) {
       } catch (const std::invalid_argument& error) {
         match.fail(error.what());
       }
-      parsed.policy = read_policy_name(fields.at("policy"));
+      parsed.policy = fields.at("policy").choice<Policy>(kPolicyNames);
       out.rules.push_back(parsed);
     }
   }

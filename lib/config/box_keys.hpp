@@ -33,7 +33,7 @@ std::vector<KeyChange> changes(const BoxConfig& before, const BoxConfig& after);
 /// "10.9.0.0/24" or "fd00:9::/64".
 std::string to_text(const flow::Prefix& prefix);
 
-/// "off", "window" or "full"; throws std::invalid_argument, whose text lists these.
+/// Throws std::invalid_argument, whose text lists kPolicyNames, for any other name.
 flow::Policy policy_of(std::string_view name);
 
 }  // namespace longhaul::config

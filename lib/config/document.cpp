@@ -231,7 +231,7 @@ bool Value::is(std::string_view word) const { return node_.IsScalar() && node_.S
 std::uint64_t Value::rate() const { return quantity(parse_rate); }
 double Value::fraction() const { return quantity(parse_fraction); }
 
-std::size_t Value::index_in(const std::vector<std::string_view>& names) const {
+std::size_t Value::index_in(std::span<const std::string_view> names) const {
   if (node_.IsScalar()) {
     const auto found = std::find(names.begin(), names.end(), node_.Scalar());
     if (found != names.end()) return static_cast<std::size_t>(found - names.begin());

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,6 +53,12 @@ class Value {
     return (choices.begin() + static_cast<std::ptrdiff_t>(index_in(names)))->second;
   }
 
+  /// The enumerator whose name is the scalar, from a list of names in the enumerators' order.
+  template <typename Enum>
+  Enum choice(std::span<const std::string_view> names) const {
+    return static_cast<Enum>(index_in(names));
+  }
+
   /// Throws ConfigError: this value's position and path, then `message`.
   [[noreturn]] void fail(const std::string& message) const;
   /// "FILE:LINE:COL: path": the prefix of fail()'s messages, for checks made later.
@@ -63,7 +70,7 @@ class Value {
   friend class Map;
   Value(YAML::Node node, std::shared_ptr<const std::string> file, std::string path)
       : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)) {}
-  std::size_t index_in(const std::vector<std::string_view>& names) const;
+  std::size_t index_in(std::span<const std::string_view> names) const;
   template <typename Parse>
   auto quantity(Parse read) const;
   void check_range(std::uint64_t value, std::uint64_t least, std::uint64_t most, std::string_view unit) const;
