@@ -113,7 +113,8 @@ TEST_CASE("what differs from the formula has its reason, what is not known is sa
   point.run.scenario.hosts.moderation = 64;
   point.run.scenario.link.round_trip = microseconds(60);
   point.simulation = plan::simulate(point.run, test::sim_pools());
-  CHECK_THAT(plan::reason_of(point), Catch::Contains("a completion covers 64 messages") && !Catch::Contains("not explained"));
+  CHECK_THAT(plan::reason_of(point),
+             Catch::Contains("a completion covers 64 messages") && !Catch::Contains("not explained"));
 }
 
 TEST_CASE("what the testbed has no room for is refused, with what would do") {

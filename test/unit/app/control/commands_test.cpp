@@ -206,7 +206,8 @@ TEST_CASE("status and flows tell what custody holds and of whom", "[control]") {
   }
   CHECK_THROWS_WITH(box.tell({{"command", "flow"}, {"id", 999999}}), Catch::Contains("no flow 999999"));
   CHECK_THROWS_WITH(box.tell({{"command", "flows"}, {"host", "10.0"}}), Catch::Contains("host"));
-  CHECK_THROWS_WITH(box.tell({{"command", "flows"}, {"colour", "red"}}), Catch::Contains("unknown parameter \"colour\""));
+  CHECK_THROWS_WITH(box.tell({{"command", "flows"}, {"colour", "red"}}),
+                    Catch::Contains("unknown parameter \"colour\""));
   CHECK_THROWS_WITH(box.tell("fly"), Catch::Contains("no command \"fly\"") && Catch::Contains("policy set"));
 }
 

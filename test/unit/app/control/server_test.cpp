@@ -155,7 +155,8 @@ TEST_CASE("garbage, endless lines and deep nesting get an error each", "[control
   ServerLimits limits;
   limits.request_bytes = 100'000;
   const Serving serving(path, echo, limits);
-  CHECK_THAT(answer_to(path, "garbage\n"), Catch::Contains("the request is not valid JSON") && Catch::Contains("\"exit\":2"));
+  CHECK_THAT(answer_to(path, "garbage\n"),
+             Catch::Contains("the request is not valid JSON") && Catch::Contains("\"exit\":2"));
   CHECK_THAT(answer_to(path, "\xff\xfe\n"), Catch::Contains("the request is not valid JSON"));
   CHECK_THAT(answer_to(path, std::string("\0\0\n", 3)), Catch::Contains("the request is not valid JSON"));
   CHECK_THAT(answer_to(path, "\n"), Catch::Contains("the request is not valid JSON"));
