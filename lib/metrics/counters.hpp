@@ -34,7 +34,7 @@ namespace longhaul::metrics {
   /* time */                                                                                                          \
   X(pauses,                                                                                                           \
     "pauses of 50 ms or more in which a worker, its process or the machine stood still; timers do not count them")    \
-  X(paused_ns, "total length of these pauses of 50 ms or more, all workers added up")                                 \
+  X(paused_ns, "total length of pauses of 50 ms or more, all workers added up")                                       \
   /* between workers, when a box has several: what its ports received is frames_* of all workers                   */ \
   /* + dropped_ring_full + dropped_unshown - cm_requests_shown */                                                     \
   X(handed_home, "frames received by another worker and handed to the home worker of their two hosts")                \

@@ -156,7 +156,7 @@ def sibling_open_to_everybody(tree):
     tree.write(f"{CPU}/isolated", "2-3,7")
 
 
-@fault("none nics", "cores of node 0: 0-1,4-5", core_node="warning")
+@fault("none nics", "processors of node 0: 0-1,4-5", core_node="warning")
 def nic_on_another_node(tree):
     for address in (HOST, WAN):
         tree.write(f"{PCI}/devices/{address}/numa_node", 0)

@@ -27,7 +27,7 @@ def stall_reported(bench):
     """a worker that stands still is said, and that it goes on, and the box lives"""
     box = bench.start_box("watchdog: {stall: 2s}\n")
     hold_worker(box)
-    bench.expect_log("near: worker 0 stands still")
+    bench.expect_log("near: worker 0 has stood still")
     _ptrace(PTRACE_DETACH, box.pid)
     bench.expect_log("near: worker 0 runs again after standing still for")
     expect(bench.end_box(box) == 0, "the box did not stop in order")

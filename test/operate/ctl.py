@@ -73,10 +73,10 @@ def answer(path, data):
 
 def annoy(path):
     """Garbage, a line without end, 200 silent clients and one that does not read: each gets an error, or nothing."""
-    for data, why in ((b"garbage\n", b"not a line of JSON"), (b"\x00\xff\n", b"not a line of JSON"),
-                      (b"[" * 200000 + b"\n", b"nested more than 16 deep"), (b"x" * (1 << 20), b"bytes"),
+    for data, why in ((b"garbage\n", b"the request is not valid JSON"), (b"\x00\xff\n", b"the request is not valid JSON"),
+                      (b"[" * 200000 + b"\n", b"more than 16 levels deep"), (b"x" * (1 << 20), b"bytes"),
                       (b'{"command": "fly"}\n', b"no command"), (b'{"command": "flows", "limit": -1}\n', b"limit"),
-                      (b'{"command": "status", "more": 1}\n', b"knows no")):
+                      (b'{"command": "status", "more": 1}\n', b"unknown parameter")):
         heard = answer(path, data)
         if b'"error"' not in heard or why not in heard:
             raise LabError(f"{data[:40]!r}: {heard[:200]!r}")

@@ -144,7 +144,7 @@ def advice(plan):
     read = plan.json("throughput", "--distance", "100km", "--message", "64KiB", "--operation", "read")["advice"]
     expect("pair does not help" in read and "work requests a QP" not in read, read)
     full = plan.json("throughput", "--distance", "100km", "--message", "1MiB")["advice"]
-    expect("line is full" in full, full)
+    expect("line is already full" in full, full)
 
 
 def refused(plan):

@@ -260,7 +260,7 @@ TEST_CASE("errors of the ports") {
   CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}, wan: {pci: '01:00.0'}}"),
                     Catch::Contains("ports.wan.pci: expected a PCI address"));
   CHECK_THROWS_WITH(read("ports: {host: {vdev: net_null0}, wan: {vdev: 'net_null0,x=1'}}"),
-                    Catch::Contains("is the host port already"));
+                    Catch::Contains("is already the host port"));
   CHECK_THROWS_WITH(read(""), "f: is empty");
   CHECK_THROWS_WITH(read("a"), Catch::Contains("expected a mapping of name, ports"));
   CHECK_THROWS_WITH(read("a: 1\n---\nb: 2"), Catch::Contains("f:2:1: expected one document, got more"));

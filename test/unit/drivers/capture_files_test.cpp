@@ -111,7 +111,7 @@ TEST_CASE("captures that cannot be used say why") {
   file.put("this is no capture at all, but long enough to look like one");
   CHECK_THROWS_WITH(CaptureReader(file.path), Catch::StartsWith(file.path + ": "));
   file.put(pcap_header(kMicroseconds, 113));
-  CHECK_THROWS_WITH(CaptureReader(file.path), Catch::Contains("link type is LINUX_SLL, expected Ethernet"));
+  CHECK_THROWS_WITH(CaptureReader(file.path), Catch::Contains("expected link type Ethernet, got LINUX_SLL"));
   file.put(pcap_header(kMicroseconds, kEthernet) + pcap_frame(1, 0, std::string(64, 'x'), 64).substr(0, 50));
   CaptureReader reader(file.path);
   CapturedFrame frame;

@@ -156,15 +156,16 @@ TEST_CASE("garbage, endless lines and deep nesting get an error each", "[control
   ServerLimits limits;
   limits.request_bytes = 100'000;
   const Serving serving(path, echo, limits);
-  CHECK_THAT(answer_to(path, "garbage\n"), Catch::Contains("not a line of JSON") && Catch::Contains("\"exit\":2"));
-  CHECK_THAT(answer_to(path, "\xff\xfe\n"), Catch::Contains("not a line of JSON"));
-  CHECK_THAT(answer_to(path, std::string("\0\0\n", 3)), Catch::Contains("not a line of JSON"));
-  CHECK_THAT(answer_to(path, "\n"), Catch::Contains("not a line of JSON"));
-  CHECK_THAT(answer_to(path, std::string(90'000, '[') + "\n"), Catch::Contains("nested more than 16 deep"));
+  CHECK_THAT(answer_to(path, "garbage\n"),
+             Catch::Contains("the request is not valid JSON") && Catch::Contains("\"exit\":2"));
+  CHECK_THAT(answer_to(path, "\xff\xfe\n"), Catch::Contains("the request is not valid JSON"));
+  CHECK_THAT(answer_to(path, std::string("\0\0\n", 3)), Catch::Contains("the request is not valid JSON"));
+  CHECK_THAT(answer_to(path, "\n"), Catch::Contains("the request is not valid JSON"));
+  CHECK_THAT(answer_to(path, std::string(90'000, '[') + "\n"), Catch::Contains("more than 16 levels deep"));
   CHECK_THAT(answer_to(path, std::string(45'000, '[') + std::string(45'000, ']') + "\n"),
-             Catch::Contains("nested more than 16 deep") && Catch::Contains("\"exit\":2"));
+             Catch::Contains("more than 16 levels deep") && Catch::Contains("\"exit\":2"));
   CHECK_THAT(answer_to(path, std::string(16, '[') + std::string(16, ']') + "\n"), Catch::Contains("done"));
-  CHECK_THAT(answer_to(path, std::string(1 << 20, 'x')), Catch::Contains("more than 100000 bytes"));
+  CHECK_THAT(answer_to(path, std::string(1 << 20, 'x')), Catch::Contains("longer than 100000 bytes"));
   // In pieces, and with more bytes after the line.
   const Raw slow(path);
   for (const char c : std::string("{\"command\": \"slow\"}\nrest")) slow.say(std::string(1, c));
@@ -240,7 +241,7 @@ TEST_CASE("so many commands at once, and those under way end when the box does",
     clients.back()->say("{\"command\": \"wait\"}\n");
     std::this_thread::sleep_for(Milliseconds(20));
   }
-  CHECK_THROWS_WITH(ask(path, {{"command", "x"}}), Catch::Contains("2 commands are being carried out"));
+  CHECK_THROWS_WITH(ask(path, {{"command", "x"}}), Catch::Contains("2 commands are already running"));
   serving.server.stop();
   CHECK(waiting == 0);
   int ended = 0;
@@ -273,7 +274,7 @@ TEST_CASE("arguments are of their type, in their range, and none is unknown", "[
   CHECK_FALSE(arguments.text("absent").has_value());
   CHECK(arguments.number("number", 0, 7) == 7);
   CHECK(arguments.choice("kind", kChoices) == "b");
-  CHECK_THROWS_WITH(arguments.must_be_empty(), "c: knows no \"flag\"");
+  CHECK_THROWS_WITH(arguments.must_be_empty(), "c: unknown parameter \"flag\"");
   CHECK(arguments.flag("flag"));
   CHECK_NOTHROW(arguments.must_be_empty());
   const auto wrong = [](const Json& value) { return Arguments({{"command", "c"}, {"a", value}}); };
