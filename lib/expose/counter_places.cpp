@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include <fmt/format.h>
+
 namespace longhaul::expose {
 namespace {
 
@@ -147,9 +149,8 @@ static_assert(std::size(kPlaces) == metrics::kCounterCount, "a counter has no pl
 std::span<const CounterPlace> counter_places() { return kPlaces; }
 
 std::string series_name(const CounterPlace& place) {
-  std::string out(place.family);
-  if (!place.label.empty()) out += "{" + std::string(place.label) + "=\"" + std::string(place.value) + "\"}";
-  return out;
+  if (place.label.empty()) return std::string(place.family);
+  return fmt::format("{}{{{}=\"{}\"}}", place.family, place.label, place.value);
 }
 
 std::string_view family_help(std::string_view family) {
