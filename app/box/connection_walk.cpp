@@ -9,10 +9,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Duration nanoseconds(Clock::duration duration) {
-  return static_cast<Duration>(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
-}
-
 /// The connections that a worker was asked for. They belong to the order, since the worker may be late.
 struct Portion {
   std::vector<engine::ConnectionState> connections;

@@ -14,6 +14,11 @@
 
 namespace longhaul::app {
 
+/// From a clock of the standard library to the box's own.
+inline Duration nanoseconds(std::chrono::steady_clock::duration duration) {
+  return static_cast<Duration>(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
+}
+
 class ConnectionWalk {
  public:
   /// How long frames may have to wait for one portion.

@@ -4,16 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace longhaul::app {
 namespace {
 
 using Clock = Gatherer::Clock;
-
-Duration nanoseconds(Clock::duration duration) {
-  return static_cast<Duration>(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
-}
 
 Time time_of(Clock::time_point point) { return nanoseconds(point.time_since_epoch()); }
 
@@ -43,14 +37,23 @@ std::shared_ptr<const expose::Snapshot> Gatherer::snapshot() {
 }
 
 expose::Snapshot Gatherer::now() {
-  const Flows all = flows();
+  // Not under the lock: a worker that has others' orders to carry out may take its time, and a scrape must not wait for
+  // that.
+  std::vector<expose::WorkerReport> reports;
+  for (unsigned i = 0; i < workers_.count(); ++i) reports.push_back(workers_.ask_report(i));
   const std::lock_guard lock(mutex_);
-  const Clock::time_point began = Clock::now();
   for (unsigned i = 0; i < workers_.count(); ++i) {
-    ask(i, began + Workers::kPatience);
-    if (known_[i].at < began) throw WorkerSilent(fmt::format("worker {} does not answer", i));
+    known_[i].report = std::move(reports[i]);
+    known_[i].at = Clock::now();
+    known_[i].alive = true;
+    known_[i].rounds = workers_.rounds(i);
   }
-  expose::Snapshot out = put_together();
+  return put_together();
+}
+
+expose::Snapshot Gatherer::now_with_connections() {
+  const Flows all = flows();
+  expose::Snapshot out = now();
   static_cast<expose::ConnectionSums&>(out.survey) = {};
   for (const Flow& flow : *all) out.survey.add(flow.state);
   return out;
@@ -98,6 +101,7 @@ expose::Snapshot Gatherer::put_together() const {
   const Clock::time_point now = Clock::now();
   out.identity = identity_;
   out.time = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  out.uptime = nanoseconds(now - began_);
   out.stopping = requests_.stops.load(std::memory_order_relaxed) > 0;
   for (const Known& known : known_) {
     out.workers.push_back({known.alive, known.report});

@@ -43,9 +43,11 @@ class Gatherer {
   /// For those who look again and again. A worker that does not answer costs a moment once in kAskAgain. Its last
   /// answer is used instead.
   std::shared_ptr<const expose::Snapshot> snapshot();
-  /// For somebody who asks once: all values come from the workers now, sums over connections from flows(). Throws
-  /// WorkerSilent if a worker does not answer.
+  /// For somebody who asks once: the workers' values as of now. What is said of connections is the last survey's.
+  /// Throws WorkerSilent if a worker does not answer.
   expose::Snapshot now();
+  /// The same, with sums over flows().
+  expose::Snapshot now_with_connections();
   /// Call when the workers have ended.
   expose::Snapshot at_end() const;
 
@@ -78,6 +80,7 @@ class Gatherer {
   Workers& workers_;
   const Requests& requests_;
   const Ports ports_;
+  const Clock::time_point began_ = Clock::now();
 
   mutable std::mutex mutex_;  ///< guards the members below
   expose::Identity identity_;

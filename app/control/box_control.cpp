@@ -220,6 +220,7 @@ Forgotten BoxControl::bypass(std::string_view why) {
   sum += let_go([reason](WorkerAccess& access, std::uint32_t first) {
     access.engine.forget(first, kForgotten, *reason, access.now);
   });
+  gatherer_.flows_changed();
   spdlog::warn("bypass: everything is forwarded untouched; {} connections forgotten, {} of them failed with {} bytes",
                sum.connections, sum.failed_flows, sum.failed_bytes);
   return sum;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -68,6 +67,7 @@ class BoxControl {
 
   /// What the box shows of itself now.
   expose::Snapshot snapshot() { return gatherer_.now(); }
+  expose::Snapshot snapshot_with_connections() { return gatherer_.now_with_connections(); }
   Gatherer::Flows flows() { return gatherer_.flows(); }
   Custody custody() const;
 

@@ -156,11 +156,12 @@ void Commands::carry_out(const Json& request, Reply& reply) {
 Json Commands::counters() { return expose::counters_json(box_.snapshot()); }
 
 Json Commands::status() {
-  Json out = expose::status_json(box_.snapshot());
+  // Before the snapshot, so that a client's sample is older than the next one's.
+  const std::lock_guard lock(sample_mutex_);
+  Json out = expose::status_json(box_.snapshot_with_connections());
   out["config"] = box_.file();
   const Json& counted = out["counted"];
   const auto now = Clock::now();
-  const std::lock_guard lock(sample_mutex_);
   const bool first = last_.counted.is_null();
   const double apart = first ? out["uptime_seconds"].get<double>() : seconds_of(now - last_.at);
   Json rates;

@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 namespace longhaul::app {
+
 Control::Control(const config::BoxConfig& config, const std::string& file, Workers& workers, Gatherer& gatherer,
                  Requests& requests)
     : requests_(requests),

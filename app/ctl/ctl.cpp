@@ -246,7 +246,8 @@ void add_timeout(CLI::App* command, std::string& to) {
   command
       ->add_option("--timeout", to,
                    "stop waiting after DURATION, such as 30s, with exit code 3; the box goes on draining (default: "
-                   "wait until custody is empty, which takes at most timers.give_up)")
+                   "wait until custody is empty; a connection whose far end answers nothing fails after "
+                   "timers.give_up)")
       ->type_name("DURATION");
 }
 

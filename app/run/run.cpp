@@ -160,7 +160,9 @@ Run::Run(const Options& options, const config::BoxConfig& config, Requests& requ
 
 void Run::use_record() {
   workers_.use_record(record_->slots());
-  tell_of_record(gatherer_.at_end().total.counters, config_.restart_record);
+  Counters counters;
+  for (const expose::WorkerReport& report : workers_.reports()) counters += report.counters;
+  tell_of_record(counters, config_.restart_record);
 }
 
 void Run::write_statistics(const expose::Snapshot& its, const StopRecord& stop) const {
@@ -199,7 +201,7 @@ void Run::attend() {
 }
 
 StopRecord Run::run() {
-  const std::string_view policy = flow::name_of(config_.engine.policies.fallback);
+  const std::string_view policy = name_of(config_.engine.policies.fallback);
   // Scripts wait for this line. Then they use the control socket and rely on the watchdog.
   fmt::print("longhaul run: {}: ready, {}, {}policy {}{}\n", config_.name, runtime_.describe(),
              workers_.count() == 1 ? "" : fmt::format("{} workers, ", workers_.count()), policy, control_.describe());

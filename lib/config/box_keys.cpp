@@ -37,7 +37,7 @@ std::string cores(const BoxConfig& config) {
 std::string rules(const BoxConfig& config) {
   std::vector<std::string> out;
   for (const auto& rule : config.engine.policies.rules)
-    out.push_back(fmt::format("{{match: \"{}\", policy: \"{}\"}}", to_text(rule.match), flow::name_of(rule.policy)));
+    out.push_back(fmt::format("{{match: \"{}\", policy: \"{}\"}}", to_text(rule.match), name_of(rule.policy)));
   return fmt::format("[{}]", fmt::join(out, ", "));
 }
 
@@ -62,8 +62,7 @@ constexpr BoxKey kKeys[] = {
        if (c.engine.wan_rate_bps != 0) return fmt::format("{}bps", c.engine.wan_rate_bps);
        return std::string(c.engine.estimate_wan_rate ? "estimated" : "unlimited");
      }},
-    {"policy.default", kLive,
-     [](const BoxConfig& c) { return std::string(flow::name_of(c.engine.policies.fallback)); }},
+    {"policy.default", kLive, [](const BoxConfig& c) { return std::string(name_of(c.engine.policies.fallback)); }},
     {"policy.rules", kLive, rules},
     {"confirm", kLive,
      [](const BoxConfig& c) { return std::string(c.engine.confirm == engine::Confirm::cm ? "cm" : "answer"); }},

@@ -17,7 +17,7 @@ namespace {
 std::uint16_t room_of(std::uint32_t frame_bytes) {
   const std::uint32_t room = frame_bytes + RTE_PKTMBUF_HEADROOM;
   if (room > 65535)
-    throw std::runtime_error("frames of " + std::to_string(frame_bytes) + "  bytes do not fit into an mbuf");
+    throw std::runtime_error("frames of " + std::to_string(frame_bytes) + " bytes do not fit into an mbuf");
   return static_cast<std::uint16_t>(room);
 }
 
@@ -53,7 +53,7 @@ rte_mempool* make(const PoolPlan& plan, const std::string& what, std::uint32_t c
     throw std::runtime_error("mbuf pool " + name + ": " + std::to_string(count) + " buffers of " +
                              std::to_string(frame_bytes) + " bytes (" +
                              std::to_string((count * buffer_bytes(frame_bytes, plan.page_bytes) + kPoolBytes) >> 20) +
-                             "  MiB) do not fit into the memory given to DPDK: " + rte_strerror(rte_errno));
+                             " MiB) do not fit into the memory given to DPDK: " + rte_strerror(rte_errno));
   return pool;
 }
 

@@ -180,7 +180,9 @@ void add_survey(Families& out, const Snapshot& its) {
   out.gauge("longhaul_connection_slots", "connections that can be followed at once",
             number(its.identity.connection_slots));
   out.gauge("longhaul_survey_age_seconds",
-            "age of the last survey of all connections, from which the metrics below come", in_seconds(its.survey_age));
+            "age of the last survey of all connections, which longhaul_connections*, longhaul_unconfirmed_bytes, "
+            "longhaul_custody_oldest_seconds and longhaul_pair* show",
+            in_seconds(its.survey_age));
   out.begin(MetricType::Gauge, "longhaul_connections",
             "connections followed, by state of the requests from the box's host, by what the box learned them from, "
             "and by policy");

@@ -62,7 +62,8 @@ constexpr std::string_view name_of(State state) {
 
 struct Snapshot {
   Identity identity;
-  double time = 0;  ///< when it was taken, seconds since 1970
+  double time = 0;      ///< when it was taken, seconds since 1970
+  Duration uptime = 0;  ///< of the process
   /// Time since the oldest values came from their worker: nearly 0 unless a worker is silent, whose last values are
   /// shown.
   Duration age = 0;

@@ -88,9 +88,11 @@ Json status_json(const Snapshot& snapshot) {
   out["name"] = snapshot.identity.name;
   out["version"] = snapshot.identity.version;
   out["state"] = name_of(snapshot.state());
+  out["bypass"] = snapshot.total.bypass;
+  out["draining"] = snapshot.total.draining;
   out["time"] = snapshot.time;
   out["started"] = snapshot.identity.started;
-  out["uptime_seconds"] = snapshot.time - snapshot.identity.started;
+  out["uptime_seconds"] = in_seconds(snapshot.uptime);
   out["snapshot_age_seconds"] = in_seconds(snapshot.age);
   out["workers"] = Json::array();
   for (const WorkerState& worker : snapshot.workers)

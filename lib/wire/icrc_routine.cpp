@@ -29,8 +29,9 @@ constexpr Published kPublished[] = {
 
 }  // namespace
 
-// The order and conditions are those of ISA-L's mbin_dispatch_init_clmul (multibinary.asm). For AVX-512 it asks for
-// VAES too, which not every compiler can test; processors with the other features have it.
+// The order and conditions are those of the dispatch of ISA-L 2.30 (multibinary.asm). For AVX-512 it asks for VAES too,
+// which not every compiler can test; processors with the other features have it. A later ISA-L may know a routine
+// between the last two.
 std::string icrc_routine_name() {
 #if defined(__x86_64__)
   __builtin_cpu_init();

@@ -22,7 +22,7 @@ Finding finding(const Rule& rule, const Fact& fact, std::string_view value) {
 /// A warning when only the column of the next boot was read.
 std::string caveat(const Fact& fact) {
   if (fact.kind != Kind::mlxconfig || !fact.next.empty()) return {};
-  return "  Read from the column of the next boot: mlxconfig -e shows what is in effect now.";
+  return " Read from the column of the next boot: mlxconfig -e shows what is in effect now.";
 }
 
 std::string activate(const Fact& fact) {

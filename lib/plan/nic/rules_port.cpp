@@ -160,7 +160,7 @@ std::string slot_fine(const Case& what) {
 std::string slot_message(const Case& what) {
   const Slot slot = slot_of(what.value);
   return fmt::format("the slot carries {}: less than the {} of the long haul.{}", slot_fine(what), link_wanted(what),
-                     slot.downgraded ? "  It is capable of more: the link has been negotiated down." : "");
+                     slot.downgraded ? " It is capable of more: the link has been negotiated down." : "");
 }
 std::string slot_remedy(const Case& what) {
   return fmt::format(

@@ -54,6 +54,7 @@ Snapshot busy_box() {
   out.identity.wan_rate_bps = 9003;
   out.identity.connection_slots = 9004;
   out.time = 1012.5;
+  out.uptime = milliseconds(12250);
   out.age = microseconds(250);
   for (const std::uint64_t base : {10'000, 20'000}) {
     out.workers.push_back({base == 10'000, report(base)});
