@@ -67,11 +67,14 @@ std::string status_text(const Json& status) {
                                 in_uptime(number(status, "uptime_seconds")), status.value("version", ""),
                                 workers == 1 ? "" : fmt::format(", {} workers", workers));
   for (const Json& port : status.at("ports")) {
-    out += fmt::format("  {:<12} link {}, in {} frames, out {} frames", port.value("port", "") + " port",
-                       port.value("link", "?"), count(port, "ipackets"), count(port, "opackets"));
-    for (const PortFigure& figure : kPortFigures)
-      if (figure.family == PortFamily::errors && count(port, figure.name) > 0)
-        out += fmt::format(", {} {}", figure.name, count(port, figure.name));
+    out += fmt::format("  {:<12} link {}", port.value("port", "") + " port", port.value("link", "?"));
+    for (const PortFigure& figure : kPortFigures) {
+      const std::uint64_t value = count(port, figure.name);
+      if (figure.family == PortFamily::frames)
+        out += fmt::format(", {} {} frames", figure.label == "receive" ? "in" : "out", value);
+      else if (figure.family == PortFamily::errors && value > 0)
+        out += fmt::format(", {} {}", figure.name, value);
+    }
     out += fmt::format("  [{}]\n", port.value("device", ""));
   }
   out += fmt::format("  {:<12} {} in {} packets, limit {}; {} of it acknowledged but not delivered yet\n", "custody",

@@ -195,7 +195,7 @@ TEST_CASE("status and flows tell what custody holds and of whom", "[control]") {
   CHECK(status["flows"]["confirmed"] == 1);
   CHECK(status["rates"]["over_seconds"].get<double>() > 0);
   CHECK_THAT(status_text(status), Catch::Contains("near: running") && Catch::Contains("longhaul 1.2.3") &&
-                                      Catch::Contains("host port    link up") && Catch::Contains("imissed 7") &&
+                                      Catch::Contains("host port    link up, in 0 frames, out 0 frames, imissed 7") &&
                                       Catch::Contains("wan port     link down") && Catch::Contains("confirmed"));
 
   CHECK(matched(box, {}) == 2);
