@@ -127,7 +127,6 @@ class Run {
   std::unique_ptr<drivers::RecordFile> record_;
   Runtime runtime_;
   Workers workers_;
-  Time started_;
   Gatherer gatherer_;
   Monitoring monitoring_;
   Control control_;
@@ -146,7 +145,6 @@ Run::Run(const Options& options, const config::BoxConfig& config, Requests& requ
       runtime_(config_.process, config_.pools, spec_of("host", config_.host), spec_of("wan", config_.wan),
                plan_box(config_, config_.pools).dpdk_bytes_of_tables()),
       workers_(options_of(config_), ports_of(runtime_), runtime_.clock()),
-      started_(runtime_.clock().now()),
       gatherer_(
           workers_, requests_, identity_of(config_, LONGHAUL_VERSION),
           [this](Side side) { return state_of(side == Side::host ? runtime_.first() : runtime_.second()); },
@@ -168,7 +166,7 @@ void Run::use_record() {
 void Run::write_statistics(const expose::Snapshot& its, const StopRecord& stop) const {
   if (options_.stats.empty()) return;
   Json json = expose::statistics_json(its);
-  json["seconds"] = static_cast<double>(runtime_.clock().now() - started_) / 1e9;
+  json["seconds"] = expose::in_seconds(its.uptime);
   json["custody_at_stop_packets"] = stop.at_stop_packets;
   json["custody_at_stop_bytes"] = stop.at_stop_bytes;
   json["custody_left_packets"] = stop.left_packets;

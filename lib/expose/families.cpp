@@ -294,8 +294,8 @@ std::string metrics_text(const Snapshot& snapshot) {
 std::string metrics_page() {
   std::string out =
       "# Metrics\n\n"
-      "What a box shows under `/metrics` ([how to switch it on](monitoring.md)). `longhaul metrics` makes this page; a "
-      "test compares the two.\n\n"
+      "What a box shows under `/metrics` ([how to switch it on](monitoring.md)).\n"
+      "`longhaul metrics` makes this page; a test compares the two.\n\n"
       "| metric | type | labels | what |\n|---|---|---|---|\n";
   for (const MetricFamily& family : families(example()))
     out += "| `" + family.name + "` | " + std::string(type_name(family.type)) + " | " + label_names(family) + " | " +
