@@ -17,12 +17,12 @@ BoxWatch::BoxWatch(const config::BoxConfig& config, Workers& workers, Runtime& r
       pauses_(workers.count()),
       follow_(runtime.clock().now()) {
   if (config.link_loss == config::LinkLoss::forward)
-    for (const Side side : {Side::host, Side::wan}) port(side).set_link(true);
+    for (const Side side : kSides) port(side).set_link(true);
 }
 
 BoxWatch::~BoxWatch() {
   if (config_.link_loss != config::LinkLoss::forward) return;
-  for (const Side side : {Side::host, Side::wan}) try {
+  for (const Side side : kSides) try {
       port(side).set_link(false);
     } catch (const std::exception& error) {
       spdlog::error("{}", error.what());
@@ -84,7 +84,7 @@ void BoxWatch::look_at_pauses() {
 
 void BoxWatch::look_at_links() {
   BySide<bool> up;
-  for (const Side side : {Side::host, Side::wan}) {
+  for (const Side side : kSides) {
     bool& was = was_up_[side];
     const bool is = up[side] = port(side).link_up();
     if (is != was && follow_.held() != side)

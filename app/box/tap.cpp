@@ -16,7 +16,7 @@ constexpr std::uint32_t kCmQpn = 1;
 
 bool is_of(const flow::ConnectionInfo& info, const wire::Frame& frame) {
   if (!(frame.vlan == info.vlan)) return false;
-  for (const Side to : {Side::host, Side::wan}) {
+  for (const Side to : kSides) {
     const flow::End& end = info.end(to);
     if (frame.destination == end.ip && frame.source == info.end(other(to)).ip)
       return frame.destination_qpn() == end.qpn || frame.destination_qpn() == kCmQpn;

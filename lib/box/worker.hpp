@@ -65,7 +65,7 @@ class Worker {
     // First: the engine must know a REQ that it is shown before the REP, which may be in a burst.
     for (std::uint16_t i = 0; i < received.shown_count; ++i)
       deliver(received.shown[i].side, std::span<rte_mbuf* const>(&received.shown[i].frame, 1));
-    for (const Side side : {Side::host, Side::wan})
+    for (const Side side : kSides)
       if (const auto& burst = received.bursts[side]; burst.count > 0)
         deliver(side, std::span<rte_mbuf* const>(burst.frames.data(), burst.count));
     return count;

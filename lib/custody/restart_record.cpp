@@ -20,7 +20,7 @@ std::uint32_t check_of(const RecordedConnection& connection) {
 RecordedConnection RecordedConnection::of(const flow::ConnectionInfo& info,
                                           const std::optional<flow::CmExchange>& exchange) {
   RecordedConnection out;
-  for (const Side side : {Side::host, Side::wan}) {
+  for (const Side side : kSides) {
     out.ips[side] = info.ends[side].ip.bytes;
     out.qpns[side] = info.ends[side].qpn;
     out.starting_psns[side] = info.ends[side].starting_psn;
@@ -40,7 +40,7 @@ RecordedConnection RecordedConnection::of(const flow::ConnectionInfo& info,
 
 flow::ConnectionInfo RecordedConnection::info() const {
   flow::ConnectionInfo out;
-  for (const Side side : {Side::host, Side::wan}) {
+  for (const Side side : kSides) {
     out.ends[side].ip.bytes = ips[side];
     out.ends[side].qpn = qpns[side];
     out.ends[side].starting_psn = starting_psns[side];

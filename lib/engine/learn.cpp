@@ -82,7 +82,7 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
   // announces nothing: it must wait until custody of the QPN's former user has ended. When the requester's QPN is in a
   // connection to another QP, what is in custody still has its responder and goes on; the newcomer passes through.
   const auto announced = from_traffic ? std::nullopt : table.holder(info, Side::host);
-  for (const Side key : {Side::host, Side::wan}) {
+  for (const Side key : kSides) {
     const auto old = table.holder(info, key);
     if (!old || old == announced) continue;
     custody::NearFlow& flow = connections[*old].near;
@@ -94,7 +94,7 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
     if (held && key == Side::wan) flow.trust.silent |= custody::kShared;
     return std::nullopt;
   }
-  for (const Side key : {Side::host, Side::wan})
+  for (const Side key : kSides)
     if (const auto old = table.holder(info, key)) close(*old);
   make_room();
   const auto index = table.insert(info);
@@ -144,7 +144,7 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
 // it names IDs that only the far end could read. Everything else waits for the active end's word.
 void Engine::Impl::replied(const flow::CmOutcome& outcome, std::uint32_t host_comm_id) {
   const flow::ConnectionInfo& info = outcome.info;
-  for (const Side key : {Side::host, Side::wan})
+  for (const Side key : kSides)
     if (const auto old = table.holder(info, key); old && connections[*old].dreqs.waits(host_comm_id)) void_dreqs(*old);
   // The connection's REQ had been forgotten, and came again. After a DREQ it would be the next connection's.
   if (outcome.connection && outcome.same_transaction && is_same(table[*outcome.connection], info) &&
@@ -172,7 +172,7 @@ void Engine::Impl::replied(const flow::CmOutcome& outcome, std::uint32_t host_co
 void Engine::Impl::established(const flow::CmOutcome& outcome) {
   if (outcome.connection) return near.established(connections[*outcome.connection].near);
   // A connection learned since the REP is this very one, learned from its traffic, or a later one.
-  for (const Side key : {Side::host, Side::wan})
+  for (const Side key : kSides)
     if (const auto holder = table.holder(outcome.info, key);
         holder && connections[*holder].near.identity.serial > outcome.mark)
       return;

@@ -39,7 +39,7 @@ bool ConnectionTable::link(ConnectionIndex index, const ConnectionInfo& info) {
   ++changes_;
   Slot& slot = slots_[index];
   slot.info = info;
-  for (const Side side : {Side::host, Side::wan}) {
+  for (const Side side : kSides) {
     if (!by_side_[side].put(key_of(info, side), index)) {
       unlink(index, Side::host);
       return false;

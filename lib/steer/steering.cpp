@@ -148,7 +148,7 @@ std::optional<Steering::Index> Steering::replied(const flow::CmOutcome& outcome,
   const auto index = admit(outcome.info, std::nullopt, now);
   if (!index) return std::nullopt;
   Entry& entry = entries_[*index];
-  for (const Side side : {Side::host, Side::wan}) {
+  for (const Side side : kSides) {
     const bool announced = side == Side::host && outcome.active_side == Side::host;
     if (!announced && holder(entry.keys[side], side))
       entry.waits = true;
@@ -219,7 +219,7 @@ std::optional<Steering::Index> Steering::holder(const KeyIndex::KeyView& key, Si
 // the QPN, and decides which of the two connections goes on. If the two QPNs had users with different workers, the QPN
 // beyond the WAN decides, because resends go there.
 std::optional<Worker> Steering::former_owner(const flow::ConnectionInfo& info) const {
-  for (const Side side : {Side::host, Side::wan}) {
+  for (const Side side : kSides) {
     if (const auto old = holder(flow::key_of(info, side), side)) return owner(*old);
     // A connection that nobody spread is in the home's engine alone.
     if (settings_.own_engine_knows && settings_.own_engine_knows(info, side)) return settings_.self;
@@ -240,7 +240,7 @@ std::optional<Steering::Index> Steering::admit(const flow::ConnectionInfo& info,
   Entry entry;
   entry.in_use = true;
   entry.owner = bound ? *bound : least_loaded();
-  for (const Side side : {Side::host, Side::wan}) entry.keys[side] = flow::key_of(info, side).copy();
+  for (const Side side : kSides) entry.keys[side] = flow::key_of(info, side).copy();
   entry.give_up = std::max(settings_.give_up, info.retry_count * info.ack_timeout);  // as in custody
   entries_[index] = entry;
   lives_[index] = {now, kNever};
@@ -324,10 +324,10 @@ void Steering::forget(Index index) {
   Entry& entry = entries_[index];
   if (!entry.in_use) return;
   entry.in_use = false;
-  for (const Side side : {Side::host, Side::wan}) unlink(index, side);
+  for (const Side side : kSides) unlink(index, side);
   // A newer entry may hold one of these QPNs, and wait for its RTU because of the other. It takes the other now: its
   // engine has followed the connection since the REP, and must see the answers too.
-  for (const Side side : {Side::host, Side::wan}) {
+  for (const Side side : kSides) {
     const Index heir = entry.newer[other(side)];
     const auto& key = entry.keys[side];
     if (heir != kNone && entries_[heir].keys[side] == key && !holder(key, side)) link(heir, side);
