@@ -20,7 +20,7 @@ class InlineBox final : public Device, engine::Sink {
   bool accelerates() const override { return true; }
   void resume() override {}
   void pause() override {}
-  void wait(std::chrono::nanoseconds time) override { now_ += time.count(); }
+  void wait(std::chrono::nanoseconds time) override { now_ += static_cast<Time>(time.count()); }
   void prepare(bool measured) override { measured_ = measured; }
   void offered(std::uint64_t frames) override;
   std::optional<Work> done() override { return work_; }

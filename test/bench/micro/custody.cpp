@@ -187,7 +187,7 @@ void custody(benchmark::State& state, Timed timed) {
     append(timed == Timed::append);
     release(timed == Timed::release);
   }
-  per_packet(state, state.iterations() * kPackets);
+  per_packet(state, static_cast<std::uint64_t>(state.iterations()) * kPackets);
 }
 // For small buffers of both sizes, and for the received mbuf itself.
 BENCHMARK_CAPTURE(custody, append, Timed::append)
@@ -237,7 +237,7 @@ void pseudo_ack(benchmark::State& state, bool ipv6) {
     }
     rte_pktmbuf_free_bulk(made.data(), kPackets);
   }
-  per_packet(state, state.iterations() * kPackets);
+  per_packet(state, static_cast<std::uint64_t>(state.iterations()) * kPackets);
 }
 BENCHMARK_CAPTURE(pseudo_ack, ipv4, false)->UseManualTime();
 BENCHMARK_CAPTURE(pseudo_ack, ipv6, true)->UseManualTime();
