@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "custody/budget.hpp"
+#include "custody/packet_index.hpp"
 #include "custody/restart_record.hpp"
 #include "engine/footprint.hpp"
 #include "engine/next_hop.hpp"
@@ -23,10 +24,11 @@ namespace {
 
 __extension__ typedef unsigned __int128 Wide;
 
-// One connection's RDMA-CM exchange: two nodes of std::map, with malloc's own bytes around them.
-constexpr std::uint64_t kExchangeBytes = 112 + 112;
-// The same before the connection stands: a node of a map, one of a list, and one of a map while it waits for its end.
-constexpr std::uint64_t kPendingBytes = 288 + 96 + 112;
+// One connection's RDMA-CM exchange: nodes of two hash tables with malloc's own bytes around them, and their buckets.
+constexpr std::uint64_t kExchangeBytes = 96 + 64 + 24;
+// The same before the connection stands: a node of a table, two of lists, one while it waits for its active end, one of
+// its pair of hosts, and buckets.
+constexpr std::uint64_t kPendingBytes = 288 + 2 * 80 + 80 + 96 + 32;
 
 // Receive buffers that are enough for `bytes` when frames of `small` bytes fill all buffers that may hold such frames,
 // and frames of `large` bytes fill the rest.
@@ -88,8 +90,10 @@ MemoryPlan plan_memory(const engine::Settings& settings, const engine::PoolPlan&
     plan.dpdk.push_back({"buffers " + buffers.name, count, count * buffers.buffer_bytes});
     buffer_bytes += plan.dpdk.back().bytes;
   }
+  plan.dpdk.push_back({"buffers made", sockets * Pools::made_buffers(pools), sockets * Pools::made_bytes(pools)});
+  buffer_bytes += plan.dpdk.back().bytes;
   plan.dpdk.push_back(
-      {"pools themselves", sockets * plan.buffers.size(), sockets * Pools::bytes_needed(pools) - buffer_bytes});
+      {"pools themselves", sockets * (plan.buffers.size() + 1), sockets * Pools::bytes_needed(pools) - buffer_bytes});
   plan.dpdk.push_back(
       {"connections, by frame", connections, workers * 2 * KeyIndex::bytes_needed(settings.max_connections)});
   plan.dpdk.push_back({"pairs of hosts", connections, workers * NextHops::bytes_needed(settings.max_connections)});
@@ -101,9 +105,14 @@ MemoryPlan plan_memory(const engine::Settings& settings, const engine::PoolPlan&
     plan.dpdk.push_back({"owners, by frame", owned, workers * steer::Steering::table_bytes(division.connections)});
 
   plan.ordinary.push_back({"connections", connections, connections * connection_bytes});
+  const std::uint64_t packets = settings.custody_mbufs + Pools::kSmallBytes.size() * std::uint64_t{pools.small_frames};
+  plan.ordinary.push_back(
+      {"packets in custody, by PSN", workers * packets, workers * custody::PacketIndex::bytes_needed(packets)});
   plan.ordinary.push_back({"their RDMA-CM exchanges", connections, connections * kExchangeBytes});
   plan.ordinary.push_back({"exchanges under way", pending, pending * kPendingBytes});
-  plan.ordinary.push_back({"candidates", candidates, candidates * flow::TrafficLearner::kBytesPerCandidate});
+  plan.ordinary.push_back(
+      {"candidates", candidates,
+       candidates * flow::TrafficLearner::kBytesPerCandidate + workers * flow::TrafficLearner::kBytes});
   if (owned > 0) {
     plan.ordinary.push_back(
         {"owners, about", owned, owned * (steer::Steering::bytes_per_connection() + kExchangeBytes)});
@@ -116,7 +125,7 @@ MemoryPlan plan_memory(const engine::Settings& settings, const engine::PoolPlan&
   return plan;
 }
 
-std::uint64_t MemoryPlan::dpdk_bytes_of_tables() const { return sum(std::span(dpdk).subspan(buffers.size() + 1)); }
+std::uint64_t MemoryPlan::dpdk_bytes_of_tables() const { return sum(std::span(dpdk).subspan(buffers.size() + 2)); }
 
 std::uint64_t MemoryPlan::sum(std::span<const Item> items) {
   return std::accumulate(items.begin(), items.end(), std::uint64_t{0},

@@ -20,6 +20,7 @@ engine::Settings share_of(const engine::Settings& box, unsigned workers) {
   share.initial_window_bytes = std::min(box.initial_window_bytes, share.custody_flow_bytes);
   share.custody_mbufs = box.custody_mbufs / workers;
   share.max_connections = divided(box.max_connections, workers);
+  share.max_held_dreqs = divided(box.max_held_dreqs, workers);
   share.max_candidates = divided(box.max_candidates, workers);
   return share;
 }

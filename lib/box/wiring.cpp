@@ -42,7 +42,7 @@ std::unique_ptr<Worker> Wiring::make(unsigned number, Time clock) {
   // One home may have all connections.
   steering.max_connections = settings_.engine.max_connections;
   steering.max_pending_cm = settings_.engine.max_pending_cm;
-  steering.give_up = settings_.engine.give_up;
+  steering.patience = {settings_.engine.give_up, settings_.engine.longest_give_up};
   return std::make_unique<Worker>(share_, place, clock, std::move(steering), Worker::Common{rings_, shown_, shared_});
 }
 

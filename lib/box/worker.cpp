@@ -31,7 +31,7 @@ Counters Worker::counters() const {
 
 void Worker::reconfigure(const engine::Settings& share) {
   engine_.reconfigure(share);
-  if (spreader_) spreader_->steering().set_give_up(share.give_up);
+  if (spreader_) spreader_->steering().set_patience({share.give_up, share.longest_give_up});
 }
 
 }  // namespace longhaul::box

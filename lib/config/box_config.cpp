@@ -146,7 +146,8 @@ void read_custody(const Value& value, BoxConfig& out) {
 }
 
 void read_timers(const Value& value, BoxConfig& out) {
-  const Map map = value.map({"rto_initial", "rto_min", "rto_max", "give_up", "confirm_again", "dreq_hold", "drain"});
+  const Map map = value.map(
+      {"rto_initial", "rto_min", "rto_max", "give_up", "longest_give_up", "confirm_again", "dreq_hold", "drain"});
   engine::Settings& engine = out.engine;
   const auto read = [&map](std::string_view key, Duration& to, Duration least) {
     const auto v = map.find(key);
@@ -161,6 +162,11 @@ void read_timers(const Value& value, BoxConfig& out) {
   const auto give_up = read("give_up", engine.give_up, milliseconds(1));
   if (engine.give_up < engine.rto_max)
     (give_up ? *give_up : *most).fail("give_up is shorter than rto_max: a flow could fail before its first resend");
+  const auto longest = read("longest_give_up", engine.longest_give_up, milliseconds(1));
+  if (engine.longest_give_up < engine.give_up) {
+    if (longest) longest->fail("longest_give_up is shorter than give_up");
+    engine.longest_give_up = engine.give_up;
+  }
   read("confirm_again", engine.confirm_again, milliseconds(1));
   read("dreq_hold", engine.dreq_hold, 0);
   read("drain", out.drain, 0);

@@ -81,6 +81,7 @@ constexpr BoxKey kKeys[] = {
     {"timers.rto_min", kLive, [](const BoxConfig& c) { return duration(c.engine.rto_min); }},
     {"timers.rto_max", kLive, [](const BoxConfig& c) { return duration(c.engine.rto_max); }},
     {"timers.give_up", kLive, [](const BoxConfig& c) { return duration(c.engine.give_up); }},
+    {"timers.longest_give_up", kLive, [](const BoxConfig& c) { return duration(c.engine.longest_give_up); }},
     {"timers.confirm_again", kLive, [](const BoxConfig& c) { return duration(c.engine.confirm_again); }},
     {"timers.dreq_hold", kLive, [](const BoxConfig& c) { return duration(c.engine.dreq_hold); }},
     {"timers.drain", kLive, [](const BoxConfig& c) { return duration(c.drain); }},

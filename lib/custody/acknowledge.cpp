@@ -18,6 +18,9 @@ namespace {
 // Policy window acknowledges within a message after this many packets at the latest.
 constexpr std::int32_t kPacketsUnasked = 64;
 
+// One answer may end what held back the pseudo-ACKs for all of custody. So many packets are looked at in one call.
+constexpr unsigned kExaminedAtOnce = 512;
+
 }  // namespace
 
 std::uint64_t NearPart::window_of(const NearFlow& flow, Time now) const {
@@ -47,6 +50,7 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
         may_ask_for(flow, flow.tail, now))
       nak_gap(flow);
   } else {
+    if (draining_) leave_unpromised(flow);
     flow.late_end = flow.tail;
   }
 
@@ -60,6 +64,14 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
   if (std::exchange(flow.owed.ack_again, false) && flow.trust.silent == 0 &&
       (flow.queue.empty() || !may_have_left(flow, now)))
     send_made(flow, psn_add(flow.h, -1), flow.msn_h, ack_syndrome(flow), Counter::pseudo_acks_repeated);
+}
+
+// Nobody was told that these packets arrived, and they have left: their requester repeats them if need be. So nobody
+// has to wait for their answers before the box stops, and custody that others are promised goes first.
+bool NearPart::leave_unpromised(NearFlow& flow) {
+  if (flow.queue.empty() || flow.owes() || flow.queue.unsent() != nullptr || is_over(flow.phase)) return false;
+  let_go(flow);
+  return true;
 }
 
 bool NearPart::may_acknowledge(const NearFlow& flow) const {
@@ -82,9 +94,14 @@ void NearPart::examine(NearFlow& flow, Time now) {
   if (mbuf == nullptr) return;
   if (held_in(mbuf).received_at != now && !held_in(mbuf).wants_response && may_have_left(flow, now)) [[unlikely]]
     return;
+  const std::uint32_t most = held_in(mbuf).number + kExaminedAtOnce;
   for (; mbuf != nullptr; mbuf = flow.queue.to_acknowledge()) {
     const Held& held = held_in(mbuf);
     if (!held.sent) break;
+    if (held.number == most) [[unlikely]] {
+      flow.deadline = std::min(flow.deadline, now);  // other flows have their turn first
+      break;
+    }
     if (held.wants_response || is_withheld(flow, held, now)) {
       flow.late_end = flow.tail;
       if (held.wants_response) note_read_stall(flow, now);
@@ -92,7 +109,6 @@ void NearPart::examine(NearFlow& flow, Time now) {
     }
     // An ACK for a message's end, or for anything behind it, would complete the message.
     if (flow.policy == flow::Policy::window && held.msn != flow.msn_released) break;
-    flow.queue.mark_examined();
     if (held.takes_receive) ++flow.receives_examined;
     if (flow.policy == flow::Policy::window) {
       flow.examined_end = psn_add(held.last_psn, 1);
@@ -100,8 +116,12 @@ void NearPart::examine(NearFlow& flow, Time now) {
       flow.owed.ack = flow.owed.ack || held.ack_req;
     } else if (held.ack_req) {
       const Time cause = psn_lt(held.psn, flow.late_end) ? kNever : held.received_at;
-      pseudo_ack(flow, held.last_psn, held.msn, held.end_bytes, cause, now);
+      if (!pseudo_ack(flow, held.last_psn, held.msn, held.end_bytes, cause, now)) [[unlikely]] {
+        if (held.takes_receive) --flow.receives_examined;
+        break;
+      }
     }
+    flow.queue.mark_examined();
   }
 }
 
@@ -138,9 +158,14 @@ bool NearPart::is_beyond_window(const NearFlow& flow, std::uint64_t unanswered, 
   return unanswered > window_of(flow, now);
 }
 
-// `msn` and `bytes` count from where custody began, as in Held.
-void NearPart::pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause,
+// `msn` and `bytes` count from where custody began, as in Held. Without a buffer for the ACK nothing is promised
+// either: the responder's own ACK would be absorbed, and the requester would hear of neither. Returns false then.
+bool NearPart::pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause,
                           Time now) {
+  if (!made_.has_frame()) [[unlikely]] {
+    ++counters_[Counter::made_frames_lost];
+    return false;
+  }
   promise(flow, psn_add(psn, 1), psn_add(flow.msn_base, msn), bytes);
   flow.owed.ack_again = false;  // this ACK says more
   const std::uint8_t syndrome = ack_syndrome(flow);
@@ -148,6 +173,7 @@ void NearPart::pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, 
     observer_->on_pseudo_ack(flow.identity, {flow.ack.destination_qpn(), psn, flow.msn_h, syndrome, flow.ack.p_key()},
                              now);
   send_made(flow, psn, flow.msn_h, syndrome, Counter::pseudo_acks, cause);
+  return true;
 }
 
 // Policy window acknowledges without AckReq too: when a message's last packet has come, and after every 64th packet.
@@ -172,6 +198,10 @@ bool NearPart::may_ask_for(const NearFlow& flow, std::uint32_t psn, Time now) co
 
 // A NAK acknowledges what precedes it, so it waits until all of that may be acknowledged.
 void NearPart::nak_gap(NearFlow& flow) {
+  if (!made_.has_frame()) {
+    ++counters_[Counter::made_frames_lost];
+    return;  // it stays owed
+  }
   flow.owed.gap_nak = GapNak::sent;
   flow.examined_end = flow.tail;
   promise(flow, flow.tail, psn_add(flow.msn_base, flow.msn_tail), flow.bytes_taken);
@@ -186,7 +216,7 @@ std::uint8_t NearPart::ack_syndrome(const NearFlow& flow) {
 
 // The box is about to acknowledge everything before `h`: the first `bytes` ever taken into custody. The record has it
 // first.
-void NearPart::promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h, std::uint64_t bytes) {
+inline void NearPart::promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h, std::uint64_t bytes) {
   flow.h = h;
   flow.msn_h = msn_h;
   flow.bytes_promised = bytes;

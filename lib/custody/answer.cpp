@@ -170,7 +170,7 @@ Verdict NearPart::shared_nak(NearFlow& flow, std::uint32_t end, Time now) {
 void NearPart::lives(NearFlow& flow, Time now) { flow.unanswered_since = now; }
 
 // A responder may repeat its last ACK, to announce receives (IBTA vol. 1, 9.7.7.2.4), or send it after a NAK.
-bool NearPart::is_last_ack(const NearFlow& flow, const wire::Frame& frame) {
+bool NearPart::is_last_ack(const NearFlow& flow, const wire::Frame& frame) const {
   return frame.opcode != nullptr && is_ack(frame) && psn_add(frame.psn(), 1) == flow.una &&
          agrees(flow, flow.una, frame.aeth().msn);
 }
@@ -231,7 +231,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
 // So the answer may be another connection's, whose requester has the same QPN.
 bool NearPart::comes_late(NearFlow& flow, std::uint32_t psn, Time now) const {
   if (flow.queue.empty()) return false;
-  const rte_mbuf* answered = flow.queue.find(psn);
+  const rte_mbuf* answered = find(flow, psn);
   return answered != nullptr && held_in(answered).sent && now - held_in(answered).sent_at > patience_of(flow);
 }
 
@@ -317,9 +317,9 @@ Verdict NearPart::nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time n
 Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (psn_lt(psn, flow.una)) return stale();
-  link_.on_loss(now);
+  if (flow.owes() && !agrees(flow, psn, frame.aeth().msn)) return disagreed();
+  link_.on_loss(now);  // all flows feel it, so not before the NAK is known to be this one's
   if (!psn_lt(psn, flow.h)) return nak_forwarded(flow, frame, now);
-  if (!agrees(flow, psn, frame.aeth().msn)) return disagreed();
   if (flow.shared()) return shared_nak(flow, psn, now);
   ++counters_[Counter::absorbed_psn_naks];
   lives(flow, now);
@@ -507,7 +507,7 @@ void NearPart::release_head(NearFlow& flow) {
   }
   if (const rte_mbuf* read = flow.queue.first_read(); read != nullptr && held.wants_response)
     flow.read_next = held_in(read).psn;
-  give_back(mbuf);
+  give_back(flow, mbuf);
 }
 
 void NearPart::release_all(NearFlow& flow) {

@@ -6,6 +6,7 @@
 #include <rte_prefetch.h>
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "custody/held.hpp"
 
@@ -28,6 +29,9 @@ inline rte_mbuf* frame_from(rte_mempool* pool, std::uint16_t size) {
   if (mbuf != nullptr) make_frame(mbuf, size);
   return mbuf;
 }
+
+/// A copy of a frame of one segment, in a buffer of `pool`. Null when the pool is empty or its buffers are too small.
+rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);
 
 /// References to frames that are given back together: to free many costs little more than to free one. The user calls
 /// flush() before a pool can run short of them.
@@ -78,9 +82,11 @@ class BufferStash {
   BufferStash(const BufferStash&) = delete;
   BufferStash& operator=(const BufferStash&) = delete;
 
+  /// frame() will return one.
+  [[gnu::always_inline]] bool has_frame() { return count_ != 0 || refill(); }
   /// As frame_from().
   rte_mbuf* frame(std::uint16_t size) {
-    if (count_ == 0 && !refill()) return nullptr;
+    if (!has_frame()) return nullptr;
     rte_mbuf* mbuf = buffers_[--count_];
     make_frame(mbuf, size);
     return mbuf;
@@ -89,7 +95,7 @@ class BufferStash {
  private:
   static constexpr unsigned kMost = 32;
 
-  bool refill() {
+  [[gnu::noinline]] bool refill() {
     for (unsigned wanted : {kMost, 1u}) {
       if (rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(buffers_), wanted) != 0) continue;
       count_ = wanted;

@@ -12,13 +12,14 @@
 namespace longhaul::custody {
 
 struct Held {
-  rte_mbuf* next = nullptr;     ///< the following packet of the flow
-  Time sent_at = 0;             ///< last time the WAN port accepted it
-  Time received_at = 0;         ///< when the burst that brought it was received
-  std::uint64_t end_bytes = 0;  ///< the flow's frame bytes ever taken into custody, up to and including this packet
-  std::uint32_t psn = 0;        ///< its PSN; for a READ request the PSN of the first response
-  std::uint32_t last_psn = 0;   ///< the same, but for a READ request the PSN of its last response
-  std::uint32_t msn = 0;        ///< messages completed with this packet, counted from where custody of the flow began
+  rte_mbuf* next = nullptr;       ///< the following packet of the flow
+  rte_mbuf* next_read = nullptr;  ///< of a READ or atomic: the following one; of the last: the first
+  Time sent_at = 0;               ///< last time the WAN port accepted it
+  Time received_at = 0;           ///< when the burst that brought it was received
+  std::uint64_t end_bytes = 0;    ///< the flow's frame bytes ever taken into custody, up to and including this packet
+  std::uint32_t psn = 0;          ///< its PSN; for a READ request the PSN of the first response
+  std::uint32_t last_psn = 0;     ///< the same, but for a READ request the PSN of its last response
+  std::uint32_t msn = 0;          ///< messages completed with this packet, counted from where custody of the flow began
   bool ack_req : 1 = false;
   bool wants_response : 1 = false;  ///< READ or atomic: only the responder can answer it
   bool is_atomic : 1 = false;       ///< of those two, atomic
@@ -27,6 +28,9 @@ struct Held {
   bool resent : 1 = false;          ///< it was sent more than once: its answer measures no round trip (Karn)
   bool takes_receive : 1 = false;   ///< ends a message that uses up one of the responder's receives
   bool small : 1 = false;           ///< in a small buffer of custody's own, not in a receive buffer
+  bool indexed : 1 = false;         ///< in the PacketIndex, under `psn`
+  std::uint16_t read_number = 0;    ///< of a READ or atomic: counts them
+  std::uint32_t number = 0;         ///< counts the packets of a stretch of custody
   std::uint32_t vouched = 0;        ///< the doubt (NearFlow::doubt_number) in which its requester sent the same bytes
 };
 static_assert(sizeof(Held) <= RTE_CACHE_LINE_MIN_SIZE, "one packet's bookkeeping stays within a cache line");

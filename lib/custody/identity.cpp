@@ -228,9 +228,7 @@ void NearPart::skip_resends(NearFlow& flow) {
 void NearPart::drop_never_sent(NearFlow& flow) {
   if (flow.queue.empty() || held_in(flow.queue.newest()).sent) return;
   outlet_.settle();  // frames of the burst point at custody
-  const rte_mbuf* last_sent = nullptr;
-  for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr && held_in(mbuf).sent; mbuf = held_in(mbuf).next)
-    last_sent = mbuf;
+  const rte_mbuf* last_sent = flow.queue.newest_sent();
   rte_mbuf* dropped = flow.queue.cut_after(last_sent);
   if (dropped == nullptr) return;
   flow.tail = held_in(dropped).psn;
@@ -241,7 +239,7 @@ void NearPart::drop_never_sent(NearFlow& flow) {
   while (dropped != nullptr) {
     rte_mbuf* next = held_in(dropped).next;
     ++counters_[Counter::dropped_unsent];
-    give_back(dropped);
+    give_back(flow, dropped);
     dropped = next;
   }
   if (flow.queue.unsent() == nullptr) flow.resend.stop();
@@ -261,24 +259,37 @@ void NearPart::let_go(NearFlow& flow) {
 
 // `msn`, of an answer that acknowledges everything before `end`, matches what was counted up to there. Beyond custody
 // each PSN may have ended a message.
-bool NearPart::agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn) {
+bool NearPart::agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn) const {
   std::uint32_t counted = flow.msn_released;
-  std::uint32_t counted_end = flow.una;
-  for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr; mbuf = held_in(mbuf).next) {
-    const Held& held = held_in(mbuf);
-    if (!psn_lt(held.last_psn, end)) {
-      counted_end = end;
-      break;
-    }
-    counted = held.msn;
-    counted_end = psn_add(held.last_psn, 1);
+  std::uint32_t counted_end = flow.queue.empty() ? flow.una : end;
+  if (const std::uint32_t last = psn_add(end, -1); flow.queue.spans(last)) {
+    const auto before_end = messages_before(flow, end);
+    if (!before_end) return false;
+    counted = *before_end;
+  } else if (!flow.queue.empty() && psn_lt(held_in(flow.queue.newest()).last_psn, last)) {
+    counted = held_in(flow.queue.newest()).msn;
+    counted_end = flow.tail;
   }
   const std::int32_t more = psn_diff(msn, psn_add(flow.msn_base, counted));
   return more >= -kMsnSlack && more <= kMsnSlack + std::max(0, psn_diff(end, counted_end));
 }
 
+// Messages that end before `end`; the PSN before `end` is in custody's range. Nothing acknowledges a part of a READ, so
+// within a READ other than the oldest there may be no answer.
+std::optional<std::uint32_t> NearPart::messages_before(const NearFlow& flow, std::uint32_t end) const {
+  const std::uint32_t last = psn_add(end, -1);
+  if (const rte_mbuf* mbuf = find(flow, last))
+    return psn_add(held_in(mbuf).msn, held_in(mbuf).last_psn == last ? 0 : -1);
+  // Before it comes a later READ, which find() does not know by its end.
+  const rte_mbuf* next = end == flow.tail ? nullptr : find(flow, end);
+  if (next == nullptr) return end == flow.tail ? std::optional(held_in(flow.queue.newest()).msn) : std::nullopt;
+  wire::Frame frame;
+  const bool parsed = wire::is_roce(wire::parse({rte_pktmbuf_mtod(next, const std::uint8_t*), next->pkt_len}, frame));
+  return psn_add(held_in(next).msn, parsed && frame.opcode != nullptr && frame.opcode->ends_message() ? -1 : 0);
+}
+
 // No other life that the doubt allows can have acknowledged everything before `end`.
-bool NearPart::proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end) {
+bool NearPart::proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end) const {
   const std::uint32_t msn = frame.aeth().msn;
   if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;
   // Beyond tail nothing of custody's life is known, only requests of the doubt.
@@ -371,14 +382,18 @@ void NearPart::note_unasked(NearFlow& flow, const wire::Frame& frame, Time now) 
   const std::uint32_t psn = frame.psn();
   if (flow.queue.empty() || psn_lt(psn, flow.una) || !psn_lt(psn, flow.tail)) return;
   const rte_mbuf* mbuf = flow.queue.first_read();
-  if (mbuf == nullptr || psn_lt(psn, held_in(mbuf).psn) || psn_lt(held_in(mbuf).last_psn, psn))
-    mbuf = flow.queue.find(psn);
-  if (mbuf == nullptr) return;
-  const Held& held = held_in(mbuf);
+  if (mbuf == nullptr || psn_lt(psn, held_in(mbuf).psn) || psn_lt(held_in(mbuf).last_psn, psn)) mbuf = find(flow, psn);
   const auto position = frame.opcode->position;
   const bool begins = position == wire::Position::first || position == wire::Position::only;
-  if (held.wants_response && (held.shortened || held.is_atomic || begins == (psn == held.psn))) return;
-  const std::uint32_t end = psn_add(held.last_psn, 1);
+  std::uint32_t end = psn_add(psn, 1);
+  if (mbuf == nullptr) {
+    // Within a later READ, where no response begins; or custody does not have this part.
+    if (!begins || !flow.queue.spans(psn)) return;
+  } else {
+    const Held& held = held_in(mbuf);
+    if (held.wants_response && (held.shortened || held.is_atomic || begins == (psn == held.psn))) return;
+    end = psn_add(held.last_psn, 1);
+  }
   if (flow.doubted())
     widen_doubt(flow, psn, end, now);
   else
@@ -435,16 +450,18 @@ void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn,
   flow.deadline = kNever;
 }
 
-// Counts the packets of custody before `end`, which were acknowledged.
+// Counts the packets of custody before `end`, which were acknowledged: so no READ is among them.
 void NearPart::count_unconfirmed(const NearFlow& flow, std::uint32_t end, Time now) {
-  std::uint64_t packets = 0;
-  std::uint64_t bytes = 0;
-  for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr && psn_lt(held_in(mbuf).psn, end);
-       mbuf = held_in(mbuf).next) {
-    ++packets;
-    bytes += mbuf->pkt_len;
+  if (flow.queue.empty() || psn_le(end, held_in(flow.queue.head()).psn)) return;
+  std::uint64_t packets = flow.queue.packets();
+  std::uint64_t bytes = flow.queue.bytes();
+  const rte_mbuf* next = find(flow, end);
+  // A READ that was asked for again from the middle begins later than it did.
+  if (next == nullptr && psn_lt(end, flow.tail)) next = flow.queue.first_read();
+  if (next != nullptr) {
+    packets = flow.queue.packets_before(next);
+    bytes = held_in(next).end_bytes - next->pkt_len - flow.bytes_answered;
   }
-  if (packets == 0) return;
   counters_[Counter::unconfirmed_in_doubt_packets] += packets;
   counters_[Counter::unconfirmed_in_doubt_bytes] += bytes;
   if (observer_ != nullptr) observer_->on_unconfirmed_in_doubt(flow.identity, packets, bytes, now);

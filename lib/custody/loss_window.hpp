@@ -25,7 +25,7 @@ class LossWindow {
 
   /// Three times the packets that come through between two losses: with random losses, 95 % of what an unlimited window
   /// would deliver.
-  std::uint64_t packets() const {
+  [[gnu::always_inline]] std::uint64_t packets() const {
     if (average_ == kNoLoss) return kUnlimited;
     return std::max(kLeast, 3 * std::uint64_t{std::max(average_, run_)});
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "custody/near_part.hpp"
 
+#include <rte_mempool.h>
+
 #include <algorithm>
 
 #include "wire/psn.hpp"
@@ -17,14 +19,20 @@ void place(NearFlow& flow, std::uint32_t una, std::uint32_t sent_top) {
 
 }  // namespace
 
-void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, bool proven, Time now) {
+std::uint64_t NearPart::most_packets(const Budget& limits, const SmallPools& pools) {
+  std::uint64_t packets = limits.large_mbufs_limit;
+  for (const rte_mempool* pool : pools.pools) packets += pool->size;
+  return packets;
+}
+
+void NearPart::begin(NearFlow& flow, std::uint32_t starting_psn, Duration give_up, bool proven, Time now) {
   if (settings_.confirm_by_cm && proven) vouched(flow);
   flow.next_policy = flow.policy;
   // A flow that is only counted must not have its gaps NAKed.
   if (flow.policy == flow::Policy::off) flow.move(PhaseEvent::policy_changed);
   place(flow, starting_psn, starting_psn);
   flow.first_psn = starting_psn;
-  flow.give_up = std::max(settings_.give_up, least_give_up);
+  flow.give_up = give_up;
   flow.confirm_again = settings_.confirm_again;
   flow.unanswered_since = now;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "custody/budget.hpp"
@@ -13,6 +14,7 @@
 #include "custody/held.hpp"
 #include "custody/link_estimate.hpp"
 #include "custody/near_flow.hpp"
+#include "custody/packet_index.hpp"
 #include "custody/restart_record.hpp"
 #include "metrics/counter_set.hpp"
 #include "metrics/histogram.hpp"
@@ -29,6 +31,10 @@ class Outlet {
   virtual ~Outlet() = default;
   /// The WAN's pace allows another frame now, and the WAN port takes it.
   virtual bool may_send() = 0;
+  /// Flows between other hosts wait to send, and have their turns first.
+  virtual bool must_wait(const NearFlow& /*flow*/) { return false; }
+  /// may_send(), and not must_wait().
+  virtual bool may_send_at_once(const NearFlow& flow) { return may_send() && !must_wait(flow); }
   /// The WAN port takes another frame now, whatever the pace says.
   virtual bool takes() { return may_send(); }
   /// Sends `frame` (a reference of its own) for `held` of `flow`; the outcome comes back as on_sent() or on_refused().
@@ -41,6 +47,9 @@ class Outlet {
   /// Before a packet of `flow` is sent again: changes `addresses`, with which it came, to those that its host would use
   /// now.
   virtual void newest_addresses(const NearFlow& flow, wire::EthernetAddresses& addresses) = 0;
+  /// Custody is full for a request of `flow`. Returns true when another flow, of which nothing was acknowledged, has
+  /// let go of its custody.
+  virtual bool make_custody_room(const NearFlow& /*flow*/) { return false; }
   /// `flow` has packets to send and may_send() said no, or a port refused one: call try_send() when it can.
   virtual void wait_to_send(NearFlow& flow) = 0;
   /// An ACK for `psn` that came for `flow` may answer another connection between the same hosts, which is not known
@@ -85,10 +94,11 @@ inline constexpr Duration kConfirmAgainUnannounced = seconds(1);
 /// How long the network may delay a packet, by reordering or in a queue.
 inline constexpr Duration kKeptBack = milliseconds(100);
 
-/// Where copies of small packets and made frames come from, smallest buffers first.
+/// Where copies of small packets, smallest buffers first, and made frames come from.
 struct SmallPools {
   std::span<rte_mempool* const> pools;
   std::span<const std::uint32_t> bytes;
+  rte_mempool* made = nullptr;
   rte_mempool* frames = nullptr;  ///< for altered copies of packets of any size
 };
 
@@ -98,8 +108,9 @@ class NearPart {
            Outlet& outlet, Observer* observer)
       : settings_(settings),
         budget_(limits),
+        index_(most_packets(limits, pools)),
         pools_(pools),
-        made_(pools.pools.front()),
+        made_(pools.made),
         counters_(counters),
         outlet_(outlet),
         observer_(observer),
@@ -108,7 +119,7 @@ class NearPart {
   /// Prepares `flow`, whose identity, connection, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
   /// `proven`: the connection is not forged, and none of its packets can have passed before. Otherwise a real answer
   /// must agree first, whatever the settings say, unless established() comes before its first packet.
-  void begin(NearFlow& flow, std::uint32_t starting_psn, Duration least_give_up, bool proven, Time now);
+  void begin(NearFlow& flow, std::uint32_t starting_psn, Duration give_up, bool proven, Time now);
   void established(NearFlow& flow);
 
   /// Prepares `flow` as failed: an earlier process made `promise`, and `lost_bytes` of it were not delivered.
@@ -131,7 +142,7 @@ class NearPart {
     return flow.phase != Phase::confirmed && now - flow.answered_at > kKeptBack + flow.rtt.smoothed();
   }
   /// The responder's last ACK once more, with the same MSN: not another connection's.
-  static bool is_last_ack(const NearFlow& flow, const wire::Frame& frame);
+  bool is_last_ack(const NearFlow& flow, const wire::Frame& frame) const;
 
   /// A request from the flow's requester, plausible, ICRC verified. `opcode` may be unknown.
   Verdict request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
@@ -164,6 +175,9 @@ class NearPart {
   /// says nothing, and sends nothing again that such a life could take for its own.
   void announced_anew(NearFlow& flow, std::uint32_t psn, Time now);
 
+  /// Lets go of custody of which nothing was acknowledged, once all of it has been sent. Returns whether it did.
+  bool leave_unpromised(NearFlow& flow);
+
   /// Fails the flow if acknowledged data is not delivered: the operator does not wait for it.
   void abandon(NearFlow& flow, std::string_view why, Time now);
 
@@ -178,7 +192,8 @@ class NearPart {
   /// not known.
   void paused(Time now) { rtt_from_ = now; }
 
-  /// Frame bytes acknowledged to the requester and not answered by the responder. Walks custody.
+  /// Frame bytes acknowledged to the requester and not answered by the responder. Walks custody, to check the sums of
+  /// the flow.
   static std::uint64_t owed_bytes(const NearFlow& flow);
 
   /// Drops all custody without counting: the engine is being destroyed.
@@ -190,6 +205,8 @@ class NearPart {
   void set_draining(bool draining) { draining_ = draining; }
   bool draining() const { return draining_; }
   const Budget& budget() const { return budget_; }
+  /// Packets that custody can hold at most: in receive buffers, and in all small buffers of the pools.
+  static std::uint64_t most_packets(const Budget& limits, const SmallPools& pools);
   const metrics::Histogram& wan_rtt() const { return wan_rtt_; }
   const LinkEstimate& link() const { return link_; }
   /// The pace is configured, and does not follow the estimate of the link.
@@ -211,7 +228,8 @@ class NearPart {
   void doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now);
   [[gnu::cold]] void doubt(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   static void reach_sent_top(NearFlow& flow, const Span& span);
-  Verdict in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
+  [[gnu::always_inline]] inline Verdict in_order(NearFlow& flow, const wire::Frame& frame, const Span& span,
+                                                 rte_mbuf* mbuf, Time now);
   Verdict beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   Verdict repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   void read_repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* held, Time now);
@@ -219,14 +237,17 @@ class NearPart {
   void note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   static bool idle_for_long(const NearFlow& flow, Time now);
   Verdict pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span);
+  static bool is_not_held(const NearFlow& flow, std::uint32_t psn);
+  void begin_later(const NearFlow& flow, rte_mbuf* mbuf, std::uint32_t psn);
+  void add_to_index(const NearFlow& flow, rte_mbuf* mbuf);
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
   bool may_nak_gap(const NearFlow& flow) const;
   static bool amid_traffic(const NearFlow& flow, Time now);
+  [[gnu::cold, gnu::noinline]] bool others_make_room(const NearFlow& flow);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   [[gnu::always_inline]] inline bool sends_newest(const NearFlow& flow, Time now) const;
   [[gnu::always_inline]] inline bool sends_at_once(const NearFlow& flow, Time now) const;
   rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
-  static rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);
   bool may_rejoin(const NearFlow& flow, const Span& span) const;
   void start_rejoining(NearFlow& flow, const Span& span, PhaseEvent why);
 
@@ -258,7 +279,9 @@ class NearPart {
   Verdict unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   [[gnu::always_inline]] inline void release_head(NearFlow& flow);
   /// A packet has left custody.
-  [[gnu::always_inline]] void give_back(rte_mbuf* mbuf) {
+  [[gnu::always_inline]] void give_back(const NearFlow& flow, rte_mbuf* mbuf) {
+    if (held_in(mbuf).indexed) [[unlikely]]
+      index_.remove(flow.connection, held_in(mbuf).psn);
     budget_.bytes -= mbuf->pkt_len;
     --budget_.packets;
     if (!held_in(mbuf).small) --budget_.large_mbufs;
@@ -270,9 +293,14 @@ class NearPart {
   /// Drops all custody, and the flow's timer with it. The caller has counted what was owed.
   void end_custody(NearFlow& flow, PhaseEvent why);
 
+  /// The packet in custody whose PSNs contain `psn`: PacketQueue::find().
+  rte_mbuf* find(const NearFlow& flow, std::uint32_t psn) const {
+    return flow.queue.find(psn, index_, flow.connection);
+  }
+
   // identity.cpp
   static bool same_request(const rte_mbuf* held, const wire::Frame& frame);
-  static bool agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn);
+  bool agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn) const;
   static bool is_behind(NearFlow& flow);
   static void fall_behind(NearFlow& flow, Time now);
   bool begin_doubt(NearFlow& flow, Time now);
@@ -291,7 +319,8 @@ class NearPart {
   static void note_newcomer_next(NearFlow& flow, std::uint32_t end, Time now);
   [[gnu::noinline]] void note_unasked(NearFlow& flow, const wire::Frame& frame, Time now);
   bool resolve(NearFlow& flow, const wire::Frame& frame, Time now);
-  static bool proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end);
+  std::optional<std::uint32_t> messages_before(const NearFlow& flow, std::uint32_t end) const;
+  bool proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end) const;
   static bool response_proves(const NearFlow& flow, const wire::Frame& frame);
   void resume(NearFlow& flow, Time now);
   /// Clears these bits of `silent`, and tells the outlet when the flow is no longer contested.
@@ -308,12 +337,13 @@ class NearPart {
   void examine(NearFlow& flow, Time now);
   bool is_withheld(NearFlow& flow, const Held& held, Time now);
   [[gnu::noinline]] bool is_beyond_window(const NearFlow& flow, std::uint64_t unanswered, Time now);
-  void pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause, Time now);
+  bool pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause, Time now);
   void acknowledge_within_message(NearFlow& flow, Time now);
   void nak_gap(NearFlow& flow);
   bool may_ask_for(const NearFlow& flow, std::uint32_t psn, Time now) const;
   static std::uint8_t ack_syndrome(const NearFlow& flow);
-  static void promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h, std::uint64_t bytes);
+  [[gnu::always_inline]] static inline void promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h,
+                                                    std::uint64_t bytes);
   bool send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter,
                  Time cause = kNever);
   std::uint64_t window_of(const NearFlow& flow, Time now) const;
@@ -324,6 +354,7 @@ class NearPart {
   void resend_for_nak(NearFlow& flow, Counter why, Time now);
   void probe(NearFlow& flow, Time now);
   void settle_probe(NearFlow& flow, Time now);
+  void resume_at(NearFlow& flow, std::uint32_t psn) const;
   static Time timeout_starts(const NearFlow& flow, Time now);
   void give_up(NearFlow& flow, Time now);
   void fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now);
@@ -342,6 +373,7 @@ class NearPart {
   NearSettings settings_;
   std::uint64_t least_window_ = 0;  ///< bytes; no flow's window is smaller, once the link's start is over
   Budget budget_;
+  PacketIndex index_;
   SmallPools pools_;
   BufferStash made_;  ///< for frames that the box makes
   BufferReturns freed_;

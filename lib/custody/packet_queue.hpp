@@ -5,7 +5,10 @@
 //   oldest         next to look at for      next to send     newest
 //   unanswered     a pseudo-ACK             (again)
 //
-// A resend puts `unsent` back to head; new packets then queue behind it by themselves.
+// A resend puts `unsent` back to head; new packets then queue behind it by themselves. READs and atomics are linked in
+// a ring of their own, from the last to the first.
+//
+// No call takes longer because more packets are held, except that each packet is walked over once when it goes.
 #pragma once
 
 #include <rte_prefetch.h>
@@ -13,6 +16,8 @@
 #include <cstdint>
 
 #include "custody/held.hpp"
+#include "custody/packet_index.hpp"
+#include "wire/psn.hpp"
 
 namespace longhaul::custody {
 
@@ -29,25 +34,37 @@ class PacketQueue {
   rte_mbuf* unsent() const { return unsent_; }
   rte_mbuf* to_acknowledge() const { return to_acknowledge_; }
   /// The oldest READ or atomic request; nothing behind it may be acknowledged. Null when there is none.
-  rte_mbuf* first_read() const { return first_read_; }
+  rte_mbuf* first_read() const { return last_read_ == nullptr ? nullptr : held_in(last_read_).next_read; }
+  /// How many READs and atomics there are.
+  unsigned reads() const;
+  /// The newest of the packets that ports have accepted without a gap, or null.
+  rte_mbuf* newest_sent() const;
+  /// The packets before `mbuf`, which is in the queue.
+  std::uint32_t packets_before(const rte_mbuf* mbuf) const { return held_in(mbuf).number - held_in(head_).number; }
 
-  /// Takes over one reference to `mbuf`, whose Held is filled in except for `next`.
-  void append(rte_mbuf* mbuf) {
+  /// Takes over one reference to `mbuf`, whose Held is filled in except for what links it to others. Returns true when
+  /// it may be the first packet of its block. Then it belongs into the PacketIndex, if the block has no other there.
+  bool append(rte_mbuf* mbuf) {
     Held& held = held_in(mbuf);
-    held.next = nullptr;
-    if (tail_ != nullptr)
-      held_in(tail_).next = mbuf;
-    else
+    bool begins_block = false;
+    if (tail_ != nullptr) [[likely]] {
+      Held& before = held_in(tail_);
+      before.next = mbuf;
+      held.number = before.number + 1;
+      begins_block = PacketIndex::begins_block(held.psn) || before.wants_response;
+    } else {
       head_ = mbuf;
+    }
     tail_ = mbuf;
     if (unsent_ == nullptr) unsent_ = mbuf;
     if (to_acknowledge_ == nullptr) to_acknowledge_ = mbuf;
-    if (first_read_ == nullptr && held.wants_response) first_read_ = mbuf;
+    if (held.wants_response) append_read(mbuf);
     ++packets_;
     bytes_ += mbuf->pkt_len;
+    return begins_block;
   }
 
-  /// Removes the head and returns it; the caller owns the reference.
+  /// Removes the head and returns it; the caller owns the reference, and removes it from the PacketIndex.
   rte_mbuf* pop() {
     rte_mbuf* mbuf = head_;
     const Held& held = held_in(mbuf);
@@ -58,9 +75,8 @@ class PacketQueue {
     else
       --under_way_;
     if (to_acknowledge_ == mbuf) to_acknowledge_ = held.next;
-    if (found_ == mbuf) found_ = nullptr;
-    // Each packet is passed over once in the life of the queue, so this stays linear.
-    if (first_read_ == mbuf) seek_first_read(held.next);
+    if (newest_sent_ == mbuf) newest_sent_ = nullptr;
+    if (held.wants_response) pop_read(mbuf);
     prefetch_behind(head_);
     --packets_;
     bytes_ -= mbuf->pkt_len;
@@ -68,7 +84,8 @@ class PacketQueue {
   }
 
   /// Removes everything behind `last`, or everything when `last` is null. `last` and all before it were sent. Returns
-  /// the first packet removed, or null when there was none; the caller owns the references.
+  /// the first packet removed, or null when there was none; the caller owns the references, and removes the packets
+  /// from the PacketIndex.
   rte_mbuf* cut_after(const rte_mbuf* last);
 
   /// Fetches what pop() will need after `mbuf` (may be null), which was fetched before. Custody is a round trip old, so
@@ -86,6 +103,11 @@ class PacketQueue {
     unsent_ = held_in(unsent_).next;
     ++under_way_;
   }
+  /// A port has accepted `mbuf` for the first time. A port that refuses one packet may accept the next.
+  void mark_accepted(rte_mbuf* mbuf) {
+    if (unsent_ == nullptr || wire::psn_lt(held_in(mbuf).psn, held_in(unsent_).psn)) [[likely]]
+      newest_sent_ = mbuf;
+  }
   void mark_examined() { to_acknowledge_ = held_in(to_acknowledge_).next; }
 
   /// Sends everything again from the head on.
@@ -93,31 +115,33 @@ class PacketQueue {
     unsent_ = head_;
     under_way_ = 0;
   }
-  /// Undoes a rewind: packets before `psn` count as sent.
-  void skip_to(std::uint32_t psn);
+  /// Undoes a rewind: all before `mbuf` counts as sent. Null: everything does.
+  void skip_to(rte_mbuf* mbuf);
   /// Undoes a rewind up to the first packet that was never sent.
-  void skip_sent() {
-    while (unsent_ != nullptr && held_in(unsent_).sent) mark_sent();
-  }
+  void skip_sent();
   /// The port refused `mbuf`, which had been handed to it: sending goes on from there.
   void rewind_to(rte_mbuf* mbuf);
 
-  /// The packet whose PSN range contains `psn`, or null. Walks from the last one found, from
-  /// to_acknowledge or from the head, so that a run of repeats costs one step each.
-  rte_mbuf* find(std::uint32_t psn);
+  /// The packet whose PSNs contain `psn`, or null. Of READs that begin in an earlier block than `psn`, only the first
+  /// is found: a requester repeats a READ from the middle only when it has had all answers before.
+  rte_mbuf* find(std::uint32_t psn, const PacketIndex& index, std::uint32_t flow) const;
+  /// `psn` lies between head and tail.
+  bool spans(std::uint32_t psn) const;
 
  private:
-  void seek_first_read(rte_mbuf* from);
+  [[gnu::noinline]] void append_read(rte_mbuf* mbuf);
+  [[gnu::noinline]] void pop_read(const rte_mbuf* mbuf);
+  void cut_reads(const rte_mbuf* first_cut);
 
   rte_mbuf* head_ = nullptr;
   rte_mbuf* tail_ = nullptr;
   rte_mbuf* unsent_ = nullptr;
   rte_mbuf* to_acknowledge_ = nullptr;
-  rte_mbuf* first_read_ = nullptr;
+  rte_mbuf* last_read_ = nullptr;
+  rte_mbuf* newest_sent_ = nullptr;
   std::uint64_t bytes_ = 0;
   std::uint32_t packets_ = 0;
   std::uint32_t under_way_ = 0;
-  rte_mbuf* found_ = nullptr;  ///< by the last find(); null when it has been popped since
 };
 
 }  // namespace longhaul::custody

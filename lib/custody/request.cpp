@@ -31,6 +31,10 @@ constexpr std::int32_t kPlausible = 1 << 16;
 // and to ask for them again, would cost more.
 constexpr std::uint64_t kLittle = 1 << 16;  // bytes
 
+// READs and atomics that a flow may have in custody. A requester has no more of them under way than its initiator
+// depth, which has eight bits (IBTA vol. 1, 12.7.29).
+constexpr unsigned kMostReads = 256;
+
 // IBTA vol. 1, 9.7.1 lets half the circle be under way. Together with the plausible PSNs on both sides it must stay
 // below that, or before and after can no longer be told apart.
 constexpr std::int32_t kMaxUnderWay = (1 << 23) - 4 * kPlausible;
@@ -60,7 +64,6 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
   if (flow.path_mtu == 0 && frame.opcode != nullptr) flow.path_mtu = wire::path_mtu_shown_by(frame);
   if (flow.ack.empty()) flow.ack.learn_from_request(frame, flow.identity.requester_qpn);
   const Span span = span_of(flow, frame);
-  const bool is_new = psn_le(flow.sent_top, span.psn) && psn_le(flow.tail, span.psn);
   if (psn_diff(span.psn, flow.una) + psn_diff(span.last_psn, span.psn) > kMaxUnderWay) {
     ++counters_[Counter::requests_implausible];
     return Verdict::forward;
@@ -75,9 +78,9 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
     case Phase::ended:
       return pass_plain(flow, frame, span);
     case Phase::plain:
-      if (is_new && may_rejoin(flow, span)) {
+      if (may_rejoin(flow, span)) {
         start_rejoining(flow, span, PhaseEvent::room_again);
-        return in_order(flow, frame, span, mbuf, now);
+        break;
       }
       if (psn_lt(span.psn, flow.tail)) return repeated(flow, frame, span, now);
       note_leap(flow, frame, span, now);
@@ -118,7 +121,7 @@ bool NearPart::idle_for_long(const NearFlow& flow, Time now) {
 
 bool NearPart::sends_at_once(const NearFlow& flow, Time now) const {
   return !flow.resend.active && !flow.resend.probing() && now >= flow.hold_until &&
-         flow.queue.under_way() < flow.loss_window.packets() && outlet_.may_send();
+         flow.queue.under_way() < flow.loss_window.packets() && outlet_.may_send_at_once(flow);
 }
 
 // Only the newest packet waits to be sent, and nothing holds it back.
@@ -126,7 +129,8 @@ bool NearPart::sends_newest(const NearFlow& flow, Time now) const {
   return flow.queue.unsent() == flow.queue.newest() && sends_at_once(flow, now);
 }
 
-Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {
+inline Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf,
+                                  Time now) {
   flow.owed.gap_nak = GapNak::none;
   if (idle_for_long(flow, now)) [[unlikely]] {
     start_rejoining(flow, span, PhaseEvent::idle_long);
@@ -160,7 +164,10 @@ Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span&
     outlet_.send_held(flow, held, mbuf);
     return Verdict::sent;
   }
-  try_send(flow, now);
+  if (flow.phase != Phase::unconfirmed && outlet_.must_wait(flow))
+    outlet_.wait_to_send(flow);
+  else
+    try_send(flow, now);
   if (flow.queue.unsent() != nullptr) ++counters_[Counter::paced];
   return Verdict::taken;
 }
@@ -220,12 +227,12 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
   // that life's first packet, the same as before, and an ACK for it would confirm the others. Everything passes until
   // an answer comes.
   if (flow.phase == Phase::unconfirmed) let_go(flow);
-  rte_mbuf* held_mbuf = psn_lt(span.psn, flow.una) ? nullptr : flow.queue.find(span.psn);
+  rte_mbuf* held_mbuf = psn_lt(span.psn, flow.una) ? nullptr : find(flow, span.psn);
   const bool told = psn_lt(span.psn, flow.h);
   if (told) fall_behind(flow, now);
   if (read)
     read_repeated(flow, frame, span, held_mbuf, now);
-  else if (held_mbuf == nullptr ? psn_lt(span.psn, flow.una) : !same_request(held_mbuf, frame))
+  else if (held_mbuf == nullptr ? is_not_held(flow, span.psn) : !same_request(held_mbuf, frame))
     doubt(flow, frame, span, now);
   else if (held_mbuf != nullptr && !flow.doubted()) {
     // The same packet, of the same life or of another life that has lost all before it.
@@ -247,7 +254,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
     }
   }
   // A doubt may have dropped custody. The answer to either copy measures no round trip.
-  if (!flow.queue.empty() && !psn_lt(span.psn, flow.una) && (held_mbuf = flow.queue.find(span.psn)) != nullptr) {
+  if (!flow.queue.empty() && !psn_lt(span.psn, flow.una) && (held_mbuf = find(flow, span.psn)) != nullptr) {
     Held& held = held_in(held_mbuf);
     held.resent = true;
     const bool same = !read && same_request(held_mbuf, frame);
@@ -267,7 +274,7 @@ void NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Spa
     const std::uint32_t last = psn_lt(newest, span.last_psn) ? newest : span.last_psn;
     if ((flow.trust.silent & kReadAgain) == 0 || psn_lt(flow.read_again_last, last)) flow.read_again_last = last;
     flow.trust.silent |= kReadAgain;
-    if (psn_lt(span.psn, flow.una)) doubt(flow, frame, span, now);
+    if (is_not_held(flow, span.psn)) doubt(flow, frame, span, now);
     return;
   }
   Held& held = held_in(held_mbuf);
@@ -280,11 +287,36 @@ void NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Spa
   // The repeat may ask only for the tail of the range. The copy is custody's own unless small buffers had run out.
   if (held.small && rte_mbuf_refcnt_read(held_mbuf) == 1 && held_mbuf->pkt_len == frame.size) {
     std::memcpy(rte_pktmbuf_mtod(held_mbuf, void*), frame.data, frame.size);
-    held.psn = span.psn;
+    begin_later(flow, held_mbuf, span.psn);
     held.ack_req = frame.ack_req();
     held.resent = true;
   }
   if (held_mbuf == flow.queue.first_read()) flow.read_next = span.psn;
+}
+
+// No packet of custody begins at `psn`, and custody's life has had its answer or has another packet there.
+bool NearPart::is_not_held(const NearFlow& flow, std::uint32_t psn) {
+  return psn_lt(psn, flow.una) || flow.queue.spans(psn);
+}
+
+// The READ in `mbuf` becomes its own tail, from `psn` on.
+void NearPart::begin_later(const NearFlow& flow, rte_mbuf* mbuf, std::uint32_t psn) {
+  Held& held = held_in(mbuf);
+  const bool same_block = PacketIndex::block_of(held.psn) == PacketIndex::block_of(psn);
+  if (!same_block && held.indexed) {
+    index_.remove(flow.connection, held.psn);
+    held.indexed = false;
+  }
+  held.psn = psn;
+  // Packets behind it in the block may have come before, and then the first of them is in the index.
+  if (!same_block && mbuf != flow.queue.head()) add_to_index(flow, mbuf);
+}
+
+void NearPart::add_to_index(const NearFlow& flow, rte_mbuf* mbuf) {
+  Held& held = held_in(mbuf);
+  if (index_.find(flow.connection, held.psn) != nullptr) return;
+  index_.add(flow.connection, held.psn, mbuf);
+  held.indexed = true;
 }
 
 void NearPart::count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span) {
@@ -313,18 +345,15 @@ rte_mbuf* NearPart::small_copy(const rte_mbuf* mbuf) const {
   return nullptr;
 }
 
-rte_mbuf* NearPart::copy_into(rte_mempool* pool, const rte_mbuf* mbuf) {
-  const auto size = static_cast<std::uint16_t>(mbuf->pkt_len);
-  if (size + RTE_PKTMBUF_HEADROOM > rte_pktmbuf_data_room_size(pool)) return nullptr;
-  rte_mbuf* copy = frame_from(pool, size);
-  if (copy == nullptr) return nullptr;
-  std::memcpy(rte_pktmbuf_mtod(copy, void*), rte_pktmbuf_mtod(mbuf, const void*), size);
-  return copy;
+// What may be acknowledged goes before what nobody was promised. Between flows that may not, who came first stays.
+bool NearPart::others_make_room(const NearFlow& flow) {
+  return flow.phase == Phase::confirmed && !flow.trust.lost && outlet_.make_custody_room(flow);
 }
 
 bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {
   const std::uint64_t bytes = mbuf->pkt_len;
-  if (psn_diff(span.last_psn, flow.una) >= kMaxSpan) {
+  if (psn_diff(span.last_psn, flow.una) >= kMaxSpan ||
+      (frame.opcode->wants_response() && flow.queue.reads() >= kMostReads)) {
     ++counters_[Counter::custody_refused_flow];
     return false;
   }
@@ -332,7 +361,8 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
     ++counters_[Counter::custody_refused_flow];
     return false;
   }
-  if (budget_.bytes + bytes > budget_.box_bytes_limit) {
+  const auto box_is_full = [&] { return budget_.bytes + bytes > budget_.box_bytes_limit; };
+  if (box_is_full() && !(others_make_room(flow) && !box_is_full())) [[unlikely]] {
     ++counters_[Counter::custody_refused_box];
     return false;
   }
@@ -342,7 +372,8 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
   rte_mbuf* held_mbuf = plentiful ? nullptr : small_copy(mbuf);
   const bool small = held_mbuf != nullptr;
   if (!small) {
-    if (budget_.large_mbufs + 1 > budget_.large_mbufs_limit) {
+    const auto none_left = [this] { return budget_.large_mbufs + 1 > budget_.large_mbufs_limit; };
+    if (none_left() && !(others_make_room(flow) && !none_left())) [[unlikely]] {
       ++counters_[Counter::custody_refused_mbufs];
       return false;
     }
@@ -370,15 +401,16 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
                      .vouched = flow.doubted() ? flow.doubt_number : 0};
   held_in(held_mbuf) = held;
   const bool had_read = flow.queue.first_read() != nullptr;
-  flow.queue.append(held_mbuf);
+  if (flow.queue.append(held_mbuf)) [[unlikely]]
+    add_to_index(flow, held_mbuf);
   if (!had_read && held.wants_response) flow.read_next = span.psn;
   flow.tail = psn_add(span.last_psn, 1);
   return true;
 }
 
 bool NearPart::may_rejoin(const NearFlow& flow, const Span& span) const {
-  return flow.queue.empty() && flow.una != flow.first_psn && flow.next_policy != flow::Policy::off &&
-         !flow.trust.lost && !draining_ && span.known && span.psn == flow.sent_top;
+  return span.psn == flow.sent_top && psn_le(flow.tail, span.psn) && span.known && flow.queue.empty() &&
+         flow.una != flow.first_psn && flow.next_policy != flow::Policy::off && !flow.trust.lost && !draining_;
 }
 
 void NearPart::start_rejoining(NearFlow& flow, const Span& span, PhaseEvent why) {

@@ -3,6 +3,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <climits>
 #include <utility>
 
 #include "custody/near_part.hpp"
@@ -15,8 +16,20 @@ using wire::psn_add;
 using wire::psn_le;
 using wire::psn_lt;
 
+namespace {
+
+// Packets of a flow that go in one turn. The others of the backlog have theirs before it goes on.
+constexpr unsigned kPortion = 64;
+
+}  // namespace
+
 void NearPart::try_send(NearFlow& flow, Time now, Pace pace) {
-  while (rte_mbuf* mbuf = flow.queue.unsent()) {
+  // One frame from a host or from its responder may cause a resend of everything.
+  for (unsigned portion = pace == Pace::kept ? kPortion : UINT_MAX; rte_mbuf* mbuf = flow.queue.unsent(); --portion) {
+    if (portion == 0) {
+      outlet_.wait_to_send(flow);
+      break;
+    }
     if (now < flow.hold_until || flow.resend.probe == Probe::out) break;
     if (flow.queue.under_way() >= flow.loss_window.packets()) break;  // goes on with the next answer
     // Until an answer agrees, the box is a wire: the requester has no pseudo-ACK for this packet, and its timer runs.
@@ -73,6 +86,7 @@ void NearPart::on_sent(NearFlow& flow, rte_mbuf* mbuf, Time now) {
     held.resent = true;
   } else {
     ++counters_[Counter::forwarded_wan];
+    flow.queue.mark_accepted(mbuf);
   }
   held.sent = true;
   held.sent_at = now;
@@ -143,8 +157,16 @@ void NearPart::settle_probe(NearFlow& flow, Time now) {
     }
     flow.resend_marks.probe_settled = true;
   }
-  flow.queue.skip_to(flow.resend_marks.resume_psn);
+  resume_at(flow, flow.resend_marks.resume_psn);
   if (psn_le(flow.resend_marks.end, flow.resend_marks.resume_psn)) flow.resend.active = false;
+}
+
+// What lies before `psn` has been sent, and does not go again.
+void NearPart::resume_at(NearFlow& flow, std::uint32_t psn) const {
+  const rte_mbuf* unsent = flow.queue.unsent();
+  if (unsent == nullptr || psn_le(psn, held_in(unsent).psn)) return;
+  rte_mbuf* next = find(flow, psn);
+  if (next != nullptr || psn_le(flow.tail, psn)) flow.queue.skip_to(next);
 }
 
 // The box does not wait longer than this for an answer. The round trips of other flows say nothing about this
@@ -241,7 +263,7 @@ void NearPart::give_up(NearFlow& flow, Time now) {
 }
 
 void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now) {
-  const std::uint64_t bytes = owed_bytes(flow);
+  const std::uint64_t bytes = flow.unconfirmed_bytes();
   ++counters_[Counter::flows_failed];
   counters_[Counter::failed_bytes] += bytes;
   flow.failure.lost_bytes = bytes;

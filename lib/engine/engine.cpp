@@ -2,6 +2,7 @@
 #include "engine/engine.hpp"
 
 #include <rte_mbuf.h>
+#include <rte_mempool.h>
 #include <rte_prefetch.h>
 
 #include <algorithm>
@@ -34,6 +35,15 @@ namespace {
 // A port that refused a frame is asked again after this.
 constexpr Duration kRetry = microseconds(20);
 
+// Frames of the backlog that leave in one call, and turns that send nothing: what came since must not wait for all of
+// them.
+constexpr unsigned kBacklogFrames = 256;
+
+// Connections that are asked, where custody is full, whether they hold what nobody was promised. After a vain search
+// none begins for a while.
+constexpr std::uint32_t kCustodyLooks = 64;
+constexpr Duration kCustodyLooksAgain = milliseconds(1);
+
 // Bursts whose pseudo-ACK delays are recorded together. One call acknowledges fewer.
 constexpr std::size_t kMaxAccepted = 8192;
 
@@ -45,7 +55,9 @@ custody::Budget budget_of(const Settings& settings) {
   return budget;
 }
 
-custody::SmallPools small_pools(const Pools& pools) { return {pools.small, Pools::kSmallBytes, pools.frames}; }
+custody::SmallPools small_pools(const Pools& pools) {
+  return {pools.small, Pools::kSmallBytes, pools.made, pools.frames};
+}
 
 std::uint64_t roce_parsed(const Counters& counters) {
   return counters.parsed[static_cast<std::size_t>(wire::ParseStatus::roce)] +
@@ -91,11 +103,14 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
       pacer(given.wan_rate_bps),
       near(near_settings(given), budget_of(given), small_pools(pools), counters, *this, watcher),
       table(given.max_connections),
-      tracker(given.max_pending_cm),
+      tracker(given.max_pending_cm, given.max_connections),
       learner(given.max_candidates),
       next_hops(given.max_connections),
+      held_dreqs(std::min(given.max_held_dreqs, PoolPlan::dreqs_of(pools.small.back()->size)), given.max_connections),
+      dreq_pool(pools.small.back()),
       connections(given.max_connections),
-      timers(given.max_connections) {
+      timers(given.max_connections),
+      backlog(given.max_connections, given.max_connections) {
   configure_pace();
   touched.resize(given.max_connections);
   accepted.reserve(kMaxAccepted);
@@ -337,7 +352,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
     out(Side::wan).flush();
     const bool others = wire::psn_lt(frame.psn(), connection.near.una) &&
                         !custody::NearPart::answered_lately(connection.near, now) &&
-                        !custody::NearPart::is_last_ack(connection.near, frame);
+                        !near.is_last_ack(connection.near, frame);
     verdict = near.answer(connection.near, frame, now);
     if (others) [[unlikely]]
       show_answer(frame);
@@ -429,9 +444,9 @@ void Engine::Impl::follow_link() {
 }
 
 void Engine::Impl::service_backlog() {
-  for (std::size_t turns = backlog.size(); turns > 0 && may_send(); --turns) {
-    const flow::ConnectionIndex index = backlog.front();
-    backlog.pop_front();
+  const std::uint64_t enough = held_frames + kBacklogFrames;
+  for (std::size_t turns = backlog.size(); turns > 0 && may_send() && held_frames < enough; --turns) {
+    const flow::ConnectionIndex index = backlog.pop();
     Connection& connection = connections[index];
     connection.in_backlog = false;
     near.try_send(connection.near, now);
@@ -497,6 +512,7 @@ void Engine::Impl::send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* 
     pacer.charge(frame->pkt_len);  // it would have passed in any case
   else
     pacer.charge_held(frame->pkt_len);
+  ++held_frames;
   out(Side::wan).send_held(flow, held, frame);
 }
 
@@ -504,7 +520,23 @@ void Engine::Impl::wait_to_send(custody::NearFlow& flow) {
   bool& in_backlog = connections[flow.connection].in_backlog;
   if (in_backlog) return;
   in_backlog = true;
-  backlog.push_back(flow.connection);
+  backlog.push(flow.connection, connections[flow.connection].pair);
+}
+
+// Custody of other hosts first in line: what a pair of hosts holds itself is its own affair.
+bool Engine::Impl::make_custody_room(const custody::NearFlow& flow) {
+  if (now < no_such_custody_until) return false;
+  const NextHops::PairIndex pair = connections[flow.connection].pair;
+  for (unsigned looks = std::min(kCustodyLooks, table.capacity()); looks > 0; --looks) {
+    const flow::ConnectionIndex index = custody_hand;
+    custody_hand = (custody_hand + 1) % table.capacity();
+    Connection& other = connections[index];
+    if (!table.in_use(index) || other.pair == pair || !near.leave_unpromised(other.near)) continue;
+    ++counters[Counter::custody_made_room];
+    return true;
+  }
+  no_such_custody_until = now + kCustodyLooksAgain;
+  return false;
 }
 
 void Engine::Impl::held_sent(custody::NearFlow& flow, rte_mbuf* held) {
@@ -564,7 +596,7 @@ void Engine::poll(Time now, Time read_until) { impl_->poll(now, read_until); }
 void Engine::paused(Duration lasted, Time now) { impl_->paused(lasted, now); }
 Time Engine::next_deadline() const { return impl_->next_deadline(); }
 void Engine::use_record(std::span<custody::RecordSlot> record, Time now) { impl_->use_record(record, now); }
-void Engine::set_draining(bool draining) { impl_->near.set_draining(draining); }
+void Engine::set_draining(bool draining) { impl_->set_draining(draining); }
 bool Engine::draining() const { return impl_->near.draining(); }
 bool Engine::knows(const flow::ConnectionInfo& info, Side from) const {
   return impl_->table.holder(info, from).has_value();

@@ -6,16 +6,17 @@
 
 #include <array>
 #include <cstring>
-#include <deque>
 #include <optional>
 #include <vector>
 
+#include "base/huge_page_allocator.hpp"
 #include "base/side.hpp"
 #include "custody/near_part.hpp"
+#include "engine/backlog.hpp"
 #include "engine/egress.hpp"
 #include "engine/engine.hpp"
+#include "engine/fair_limit.hpp"
 #include "engine/held_dreqs.hpp"
-#include "engine/huge_page_allocator.hpp"
 #include "engine/next_hop.hpp"
 #include "engine/pacer.hpp"
 #include "engine/shared.hpp"
@@ -137,6 +138,7 @@ struct Engine::Impl final : custody::Outlet {
   // teardown.cpp
   custody::Verdict disconnect_requested(Side side, flow::ConnectionIndex index, const wire::CmMessage& message,
                                         rte_mbuf* mbuf);
+  bool hold_dreq(Connection& connection, std::uint32_t sender, const rte_mbuf* mbuf);
   void release_dreqs(flow::ConnectionIndex index, Time due);
   void void_dreqs(flow::ConnectionIndex index);
   std::optional<flow::ConnectionIndex> disconnecting(Side side, const wire::Frame& frame,
@@ -153,6 +155,7 @@ struct Engine::Impl final : custody::Outlet {
 
   // operator_orders.cpp
   void set_bypass(bool on, Time time);
+  void set_draining(bool draining);
   void fail(flow::ConnectionIndex index, std::string_view why);
   void forget(flow::ConnectionIndex index, std::string_view why);
   void reconfigure(const Settings& changed);
@@ -167,8 +170,15 @@ struct Engine::Impl final : custody::Outlet {
   void began_again(const custody::NearFlow& flow) override;
   void rejoins(const custody::NearFlow& flow, const wire::Frame& frame) override { show_request(flow, frame); }
   bool may_send() override { return !wan_full && pacer.may_send(); }
+  bool must_wait(const custody::NearFlow& flow) override {
+    return backlog.others_wait(connections[flow.connection].pair);
+  }
+  bool may_send_at_once(const custody::NearFlow& flow) override {
+    return may_send() && (backlog.empty() || !must_wait(flow));
+  }
   bool takes() override { return !wan_full; }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
+  [[gnu::cold]] bool make_custody_room(const custody::NearFlow& flow) override;
   void settle() override { out(Side::wan).flush(); }
   void send_to_requester(custody::NearFlow& flow, rte_mbuf* frame, Time cause) override {
     out(Side::host).send_made(flow, frame, cause);
@@ -195,6 +205,8 @@ struct Engine::Impl final : custody::Outlet {
   flow::CmTracker tracker;
   flow::TrafficLearner learner;
   NextHops next_hops;
+  FairLimit held_dreqs;
+  rte_mempool* dreq_pool;                                                     ///< for their copies
   std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn;  ///< from traffic; empty: always
   Shared* shared = nullptr;                       ///< with the engines of other workers; null: there are none
   UnknownRequests* contested_requests = nullptr;  ///< this engine's own among the shared ones
@@ -207,12 +219,13 @@ struct Engine::Impl final : custody::Outlet {
   /// The connections that this call has touched: the first `touched_count`.
   std::vector<flow::ConnectionIndex> touched;
   std::size_t touched_count = 0;
-  std::deque<flow::ConnectionIndex> backlog;
+  Backlog backlog;
   metrics::Histogram pseudo_ack_delay;
   Time now = 0;
-  bool bypass = false;    ///< all frames pass unexamined
-  Time looks_since = 0;   ///< when the last bypass ended
-  bool wan_full = false;  ///< the WAN port refused a frame during this call
+  bool bypass = false;            ///< all frames pass unexamined
+  Time looks_since = 0;           ///< when the last bypass ended
+  bool wan_full = false;          ///< the WAN port refused a frame during this call
+  std::uint64_t held_frames = 0;  ///< of custody, handed to the WAN port
   /// Made frames that the host port accepted, not recorded yet; those of one burst have the same cause.
   struct Accepted {
     Time cause;
@@ -221,8 +234,10 @@ struct Engine::Impl final : custody::Outlet {
   std::vector<Accepted> accepted;
   static constexpr std::size_t kBurst = 32;
   std::array<Arrival, kBurst> arrivals;
-  std::uint64_t looked_up_at = 0;        ///< table.changes() when the connections of `arrivals` were looked up
-  flow::ConnectionIndex clock_hand = 0;  ///< where the search for an idle connection goes on
+  std::uint64_t looked_up_at = 0;          ///< table.changes() when the connections of `arrivals` were looked up
+  flow::ConnectionIndex clock_hand = 0;    ///< where the search for an idle connection goes on
+  flow::ConnectionIndex custody_hand = 0;  ///< and that for custody of which nothing was acknowledged
+  Time no_such_custody_until = 0;          ///< it has just been looked for in vain
 };
 
 inline void Engine::Impl::touch(flow::ConnectionIndex index) {

@@ -6,9 +6,11 @@
 namespace longhaul::engine {
 
 std::uint64_t bytes_per_connection() {
-  // Beside the connection: slot in the table, free list, timer, list of the burst, the pair of its hosts.
+  // Beside the connection: slot in the table, free list, timer, lists of the burst and of the backlog, the pair of
+  // its hosts.
   return sizeof(Connection) + sizeof(flow::ConnectionInfo) + 8 + sizeof(flow::ConnectionIndex) +
-         sizeof(flow::ConnectionIndex) + TimerWheel::kBytesPerTimer + NextHops::bytes_per_pair();
+         sizeof(flow::ConnectionIndex) + TimerWheel::kBytesPerTimer + NextHops::bytes_per_pair() +
+         Backlog::kBytesPerConnection + Backlog::bytes_per_pair() + FairLimit::kBytesPerPair;
 }
 
 }  // namespace longhaul::engine

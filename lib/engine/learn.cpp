@@ -134,8 +134,8 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
                                 learner.has_seen(info, now) || elsewhere_seen(info, starting_psn);
   tracker.bind(*index, wants_word && !may_be_under_way);
   if (wants_word) connections[*index].near.trust.silent |= custody::kUnproven;
-  near.begin(connections[*index].near, starting_psn, info.retry_count * info.ack_timeout, proven && !may_be_under_way,
-             now);
+  const flow::Patience patience{settings.give_up, settings.longest_give_up};
+  near.begin(connections[*index].near, starting_psn, patience.give_up(info), proven && !may_be_under_way, now);
   record_connection(*index);
 }
 
@@ -245,7 +245,7 @@ bool Engine::Impl::knows(const flow::ConnectionInfo& info, std::uint32_t psn) co
 // nothing of a contested flow's neighbours: it had no room, or it is told not to learn.
 bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) {
   const flow::ConnectionInfo& info = table[flow.connection];
-  const bool unseen = learner.is_blind(now) || (flow.trust.was_confirmed && !settings.learn_from_traffic);
+  const bool unseen = learner.lacks_room(info, now) || (flow.trust.was_confirmed && !settings.learn_from_traffic);
   if (flow.contested() && unseen) return true;
   return learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);
 }

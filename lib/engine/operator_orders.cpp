@@ -18,6 +18,14 @@ void Engine::Impl::set_bypass(bool on, Time time) {
   bypass = on;
 }
 
+void Engine::Impl::set_draining(bool draining) {
+  near.set_draining(draining);
+  if (!draining) return;
+  // At the end of the next call, each is asked whether it has to wait.
+  for (flow::ConnectionIndex index = 0; index < table.capacity(); ++index)
+    if (table.in_use(index) && !connections[index].near.queue.empty()) touch(index);
+}
+
 void Engine::Impl::fail(flow::ConnectionIndex index, std::string_view why) {
   Connection& connection = connections[index];
   out(Side::wan).flush();  // frames in the burst point at the flow
@@ -45,6 +53,7 @@ void Engine::Impl::reconfigure(const Settings& changed) {
   settings.rto_min = changed.rto_min;
   settings.rto_max = changed.rto_max;
   settings.give_up = changed.give_up;
+  settings.longest_give_up = changed.longest_give_up;
   settings.confirm_again = changed.confirm_again;
   settings.dreq_hold = changed.dreq_hold;
   configure_pace();

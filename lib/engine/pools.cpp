@@ -65,6 +65,7 @@ Pools Pools::create(const PoolPlan& plan) {
     pools.frames = make(plan, "frames", plan.frames, plan.frame_bytes);
     for (std::size_t i = 0; i < kSmallBytes.size(); ++i)
       pools.small[i] = make(plan, std::to_string(kSmallBytes[i]), plan.small_frames, kSmallBytes[i]);
+    pools.made = make(plan, "made", made_buffers(plan), kMadeBytes);
   } catch (...) {
     pools.destroy();
     throw;
@@ -73,16 +74,25 @@ Pools Pools::create(const PoolPlan& plan) {
 }
 
 std::uint64_t Pools::bytes_needed(const PoolPlan& plan) {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = made_bytes(plan) + kPoolBytes;
   for (const BufferClass& buffers : classes(plan)) bytes += buffers.buffers * buffers.buffer_bytes + kPoolBytes;
   return bytes;
 }
 
+std::uint32_t Pools::made_buffers(const PoolPlan& plan) { return plan.made_frames + plan.cache_reserve; }
+
+std::uint64_t Pools::made_bytes(const PoolPlan& plan) {
+  return made_buffers(plan) * buffer_bytes(kMadeBytes, plan.page_bytes);
+}
+
 std::vector<BufferClass> Pools::classes(const PoolPlan& plan) {
   std::vector<BufferClass> all;
-  for (const std::uint32_t size : kSmallBytes)
-    all.push_back({"small_" + std::to_string(size), size, plan.small_frames,
-                   (all.empty() ? plan.small_reserve : 0) + plan.cache_reserve, buffer_bytes(size, plan.page_bytes)});
+  for (const std::uint32_t size : kSmallBytes) {
+    std::uint32_t reserve = plan.cache_reserve;
+    if (size == kSmallBytes.back()) reserve += PoolPlan::dreqs_of(plan.small_frames);
+    all.push_back(
+        {"small_" + std::to_string(size), size, plan.small_frames, reserve, buffer_bytes(size, plan.page_bytes)});
+  }
   all.push_back(
       {"receive", plan.frame_bytes, plan.frames, plan.frames_reserve, buffer_bytes(plan.frame_bytes, plan.page_bytes)});
   return all;
@@ -91,6 +101,7 @@ std::vector<BufferClass> Pools::classes(const PoolPlan& plan) {
 void Pools::destroy() noexcept {
   rte_mempool_free(frames);
   for (rte_mempool* pool : small) rte_mempool_free(pool);
+  rte_mempool_free(made);
   *this = Pools{};
 }
 

@@ -38,11 +38,13 @@ struct Settings {
   bool learn_from_traffic = true;
   std::uint32_t max_candidates = 1024;  ///< connections watched at once in order to learn them this way
   std::uint32_t max_pending_cm = 4096;  ///< RDMA-CM exchanges followed at once
+  std::uint32_t max_held_dreqs = 4096;  ///< DREQs that wait for custody; RDMA-CM repeats those that find no place
 
-  Duration rto_initial = seconds(1);    ///< before a round trip was measured
-  Duration rto_min = milliseconds(10);  ///< a resend by timer never comes earlier
-  Duration rto_max = seconds(2);        ///< doubling stops here
-  Duration give_up = seconds(60);       ///< unanswered for this long: the flow fails, visibly
+  Duration rto_initial = seconds(1);        ///< before a round trip was measured
+  Duration rto_min = milliseconds(10);      ///< a resend by timer never comes earlier
+  Duration rto_max = seconds(2);            ///< doubling stops here
+  Duration give_up = seconds(60);           ///< unanswered for this long: the flow fails, visibly
+  Duration longest_give_up = seconds(600);  ///< for a requester that RDMA-CM says is more patient than give_up
   /// After a longer time without traffic a flow is not acknowledged until an answer has confirmed it again. For a flow
   /// that RDMA-CM did not announce, this time is one second at most.
   Duration confirm_again = seconds(600);

@@ -2,6 +2,7 @@
 // How connections end, and the DREQ that waits for custody (design section 6).
 #include <rte_mbuf.h>
 
+#include "custody/buffers.hpp"
 #include "engine/engine_impl.hpp"
 #include "flow/lifetimes.hpp"
 #include "wire/cm.hpp"
@@ -37,19 +38,28 @@ Verdict Engine::Impl::disconnect_requested(Side side, flow::ConnectionIndex inde
   }
   const std::uint32_t sender = message.local_comm_id;
   const bool at_once = connection.near.queue.empty() || connection.dreqs.was_released(sender);
-  // CM repeats a DREQ that finds no place, and the flood that filled the places has gone by then.
-  if (connection.dreqs.waits(sender) || (!at_once && connection.dreqs.full())) {
+  schedule(index);
+  if (at_once && !connection.dreqs.waits(sender)) return Verdict::forward;
+  // The requester's host has put its QP into error: nothing more comes, and what is in custody must arrive first. CM
+  // repeats a DREQ that finds no place, and the flood that filled the places has gone by then.
+  if (connection.dreqs.waits(sender) || !hold_dreq(connection, sender, mbuf)) {
     ++counters[Counter::absorbed_dreqs];
     return Verdict::drop;
   }
-  schedule(index);
-  if (at_once) return Verdict::forward;
-  // The requester's host has put its QP into error: nothing more comes, and what is in custody must arrive first.
   ++counters[Counter::dreqs_held];
-  rte_mbuf_refcnt_update(mbuf, 1);
-  connection.dreqs.add(mbuf, sender, now + settings.dreq_hold);
   schedule(index);
   return Verdict::taken;
+}
+
+bool Engine::Impl::hold_dreq(Connection& connection, std::uint32_t sender, const rte_mbuf* mbuf) {
+  if (connection.dreqs.full() || !held_dreqs.take(connection.pair)) return false;
+  rte_mbuf* copy = custody::copy_into(dreq_pool, mbuf);
+  if (copy == nullptr) {
+    held_dreqs.give_back(connection.pair);
+    return false;
+  }
+  connection.dreqs.add(copy, sender, now + settings.dreq_hold);
+  return true;
 }
 
 // Forwards the DREQs whose time has come by `due`, whatever is in custody.
@@ -58,14 +68,20 @@ void Engine::Impl::release_dreqs(flow::ConnectionIndex index, Time due) {
   if (connection.dreqs.empty() || connection.dreqs.deadline() > due) return;
   if (!connection.near.queue.empty() || connection.near.phase == custody::Phase::ended)
     ++counters[Counter::dreqs_released_late];
-  while (!connection.dreqs.empty() && connection.dreqs.deadline() <= due) forward(Side::wan, connection.dreqs.pop());
+  while (!connection.dreqs.empty() && connection.dreqs.deadline() <= due) {
+    forward(Side::wan, connection.dreqs.pop());
+    held_dreqs.give_back(connection.pair);
+  }
 }
 
 // A REP of the same exchange, or traffic, has shown that the QPs live another life. A DREQ that waits for custody
 // belongs to the life before, and would end this one at the far end or in the far box. CM repeats a DREQ that is still
 // meant.
 void Engine::Impl::void_dreqs(flow::ConnectionIndex index) {
-  counters[Counter::absorbed_dreqs] += connections[index].dreqs.discard();
+  Connection& connection = connections[index];
+  const unsigned discarded = connection.dreqs.discard();
+  held_dreqs.give_back(connection.pair, discarded);
+  counters[Counter::absorbed_dreqs] += discarded;
 }
 
 // Nobody answered a DREQ for a minute.

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/hash_secret.hpp"
 #include "base/time.hpp"
 #include "flow/traffic_learner.hpp"
 #include "wire/frame.hpp"
@@ -70,16 +71,17 @@ class UnknownRequests {
   static std::uint32_t stretch_of(std::uint32_t psn, std::int32_t ahead) {
     return wire::psn_add(psn, ahead) >> Learner::kStretchBits;
   }
-  static std::size_t slot_of(const Hosts& hosts, std::uint32_t stretch) {
-    std::uint64_t mixed = std::uint64_t{hosts.vlan.value} << 32 | stretch;
+  std::size_t slot_of(const Hosts& hosts, std::uint32_t stretch) const {
+    std::uint64_t mixed = mix_keyed(secret_, std::uint64_t{hosts.vlan.value} << 32 | stretch, secret_);
     for (const wire::IpAddress* address : {&hosts.requester, &hosts.responder}) {
       std::uint64_t halves[2];
       std::memcpy(halves, address->bytes.data(), sizeof(halves));
-      for (const std::uint64_t half : halves) mixed = (mixed ^ half) * 0x9e37'79b9'7f4a'7c15;  // Fibonacci hashing
+      for (const std::uint64_t half : halves) mixed = mix_keyed(mixed, half, secret_);
     }
     return mixed >> (64 - kSlotBits);
   }
 
+  const std::uint64_t secret_ = hash_secret();
   std::atomic<Time> newest_ = 0;  ///< time that any clock has shown
   /// Until when the requests of each slot may be answered.
   std::array<std::atomic<Time>, std::size_t{1} << kSlotBits> slots_{};

@@ -116,6 +116,7 @@ constexpr CounterPlace kPlaces[] = {
     {custody_refused_flow, "longhaul_custody_refused_total", "limit", "flow"},
     {custody_refused_box, "longhaul_custody_refused_total", "limit", "box"},
     {custody_refused_mbufs, "longhaul_custody_refused_total", "limit", "buffers"},
+    {custody_made_room, "longhaul_custody_made_room_total"},
     {small_buffers_exhausted, "longhaul_small_buffers_exhausted_total"},
     {real_acks, "longhaul_real_answers_total", "kind", "ack"},
     {real_naks, "longhaul_real_answers_total", "kind", "nak"},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "flow/cm_tracker.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "wire/psn.hpp"
@@ -13,6 +15,26 @@ namespace {
 Duration ack_timeout_of(std::uint8_t code) { return code == 0 ? 0 : (std::uint64_t{4096} << code); }
 
 }  // namespace
+
+CmTracker::CmTracker(std::uint32_t max_pending, std::uint32_t connections, bool keep_requests)
+    : max_pending_(max_pending), keep_requests_(keep_requests) {
+  // A table that grew would move all of its entries while a frame waits.
+  pending_.reserve(max_pending + 1);
+  by_hosts_.reserve(max_pending + 1);
+  waiting_.reserve(max_pending + 1);
+  live_.reserve(connections);
+  keys_.reserve(connections + max_pending + 1);
+}
+
+std::size_t CmTracker::Hash::of(const void* bytes, std::size_t size) const {
+  std::uint64_t hash = secret;
+  for (std::size_t at = 0; at < size; at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, static_cast<const char*>(bytes) + at, std::min(sizeof(word), size - at));
+    hash = mix_keyed(hash, word, secret);
+  }
+  return hash;
+}
 
 CmTracker::ExchangeKey CmTracker::key_from_active(const wire::Frame& frame, std::uint32_t comm_id) {
   return {frame.vlan.value, frame.source.bytes, frame.destination.bytes, comm_id};
@@ -83,19 +105,39 @@ CmOutcome CmTracker::on_request(const wire::Frame& frame, const wire::CmMessage&
     }
     erase_pending(found);  // the host has restarted, and its IDs begin where they did before
   }
-  while (!by_age_.empty()) {
-    const auto oldest = pending_.find(by_age_.front());
-    const bool expired = now - oldest->second.since > kPendingLife;
-    const bool full = pending_.size() >= max_pending_;
-    if (!expired && !full) break;
-    if (!expired && !oldest->second.answered) outcome.event = CmEvent::table_full;
-    erase_pending(oldest);
-  }
-
+  const HostsKey hosts = hosts_of(key.first);
+  make_room(hosts, outcome, now);
   if (keep_requests_) pending.request.assign(frame.data, frame.data + frame.roce_size());
   pending.age = by_age_.insert(by_age_.end(), key);
+  auto& own = by_hosts_[hosts];
+  pending.among_own = own.insert(own.end(), key);
   pending_.emplace(key, std::move(pending));
   return outcome;
+}
+
+void CmTracker::make_room(const HostsKey& hosts, CmOutcome& outcome, Time now) {
+  // More go than come, until no expired one is left.
+  constexpr unsigned kExpiredAtOnce = 2;
+  for (unsigned i = 0; i < kExpiredAtOnce && !by_age_.empty(); ++i) {
+    const auto oldest = pending_.find(by_age_.front());
+    if (now - oldest->second.since <= kPendingLife) break;
+    erase_pending(oldest);
+  }
+  if (pending_.size() < max_pending_) return;
+  constexpr unsigned kLooks = 8;
+  const auto own = by_hosts_.find(hosts);
+  std::size_t most = own == by_hosts_.end() ? 0 : own->second.size();
+  const PendingKey* goes = most == 0 ? &by_age_.front() : &own->second.front();
+  unsigned looks = 0;
+  for (auto key = by_age_.begin(); key != by_age_.end() && looks < kLooks; ++key, ++looks) {
+    const std::size_t its = by_hosts_.at(hosts_of(key->first)).size();
+    if (its <= most) continue;
+    most = its;
+    goes = &*key;
+  }
+  const auto position = pending_.find(*goes);
+  if (!position->second.answered && now - position->second.since <= kPendingLife) outcome.event = CmEvent::table_full;
+  erase_pending(position);
 }
 
 // The exchange has set up a connection, which still lives.
@@ -327,6 +369,9 @@ void CmTracker::forget(ConnectionIndex connection) {
 void CmTracker::erase_pending(PendingMap::iterator position) {
   stop_waiting(position->first, position->second);
   by_age_.erase(position->second.age);
+  const auto hosts = by_hosts_.find(hosts_of(position->first.first));
+  hosts->second.erase(position->second.among_own);
+  if (hosts->second.empty()) by_hosts_.erase(hosts);
   pending_.erase(position);
 }
 

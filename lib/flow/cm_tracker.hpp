@@ -3,16 +3,20 @@
 // Exchanges are told apart by addresses, communication ID and transaction ID, so that repeats and forged messages
 // change nothing that is established. Anyone can forge a REQ, and a listener answers it by a genuine REP. A REQ is
 // proven genuine by a message from its sender that has the passive end's communication ID, which only the REP contains.
+//
+// Hosts share the room for exchanges: when there is none, the oldest exchange goes between the two hosts that have
+// most, as far as a look at the oldest exchanges of all shows.
 #pragma once
 
 #include <cstdint>
 #include <list>
-#include <map>
 #include <optional>
 #include <span>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
+#include "base/hash_secret.hpp"
 #include "base/side.hpp"
 #include "base/time.hpp"
 #include "flow/connection.hpp"
@@ -52,10 +56,9 @@ struct CmExchange {
 
 class CmTracker {
  public:
-  /// Remembers at most `max_pending` REQs, each for kPendingLife at most. `keep_requests`: keeps their bytes too, for
-  /// request_of().
-  explicit CmTracker(std::uint32_t max_pending, bool keep_requests = false)
-      : max_pending_(max_pending), keep_requests_(keep_requests) {}
+  /// Remembers at most `max_pending` REQs, each for kPendingLife at most, and has room for the exchanges of
+  /// `connections` from the start. `keep_requests`: keeps the bytes of REQs too, for request_of().
+  CmTracker(std::uint32_t max_pending, std::uint32_t connections, bool keep_requests = false);
 
   /// `frame` carries `message` and came in on `from`.
   CmOutcome handle(const wire::Frame& frame, const wire::CmMessage& message, Side from, Time now);
@@ -94,15 +97,39 @@ class CmTracker {
     std::array<std::uint8_t, 16> active_ip;
     std::array<std::uint8_t, 16> passive_ip;
     std::uint32_t active_comm_id;
-    auto operator<=>(const ExchangeKey&) const = default;
+    bool operator==(const ExchangeKey&) const = default;
   };
   using PendingKey = std::pair<ExchangeKey, std::uint64_t>;  // and the transaction ID
   /// An exchange that was answered. It has both IDs: one alone is easily guessed.
   struct AnsweredKey {
     ExchangeKey exchange;
     std::uint32_t passive_comm_id;
-    auto operator<=>(const AnsweredKey&) const = default;
+    bool operator==(const AnsweredKey&) const = default;
   };
+  /// Two hosts, as seen from the active end: an exchange without its communication ID.
+  struct HostsKey {
+    std::uint32_t vlan;
+    std::array<std::uint8_t, 16> active_ip;
+    std::array<std::uint8_t, 16> passive_ip;
+    bool operator==(const HostsKey&) const = default;
+  };
+  static HostsKey hosts_of(const ExchangeKey& key) { return {key.vlan, key.active_ip, key.passive_ip}; }
+  static_assert(sizeof(HostsKey) == 36 && sizeof(ExchangeKey) == 40 && sizeof(AnsweredKey) == 44,
+                "no padding may enter the hash");
+
+  /// The hosts choose the keys.
+  struct Hash {
+    Hash() : secret(hash_secret()) {}
+    std::uint64_t secret;
+    std::size_t operator()(const HostsKey& key) const { return of(&key, sizeof(key)); }
+    std::size_t operator()(const PendingKey& key) const {
+      return mix_keyed(of(&key.first, sizeof(key.first)), key.second, secret);
+    }
+    std::size_t operator()(const AnsweredKey& key) const { return of(&key, sizeof(key)); }
+    std::size_t of(const void* bytes, std::size_t size) const;
+  };
+  template <typename Key, typename Value>
+  using Map = std::unordered_map<Key, Value, Hash>;
 
   struct Pending {
     ConnectionInfo info;  // filled by the REQ, then by the REP
@@ -113,10 +140,11 @@ class CmTracker {
     std::uint32_t passive_comm_id = 0;
     std::uint64_t mark = 0;
     std::optional<ConnectionIndex> connection;  ///< the connection that it set up, or that waits
-    std::list<PendingKey>::iterator age;
-    std::vector<std::uint8_t> request;  // when requests are kept
+    std::list<PendingKey>::iterator age;        ///< in by_age_
+    std::list<PendingKey>::iterator among_own;  ///< in by_hosts_
+    std::vector<std::uint8_t> request;          // when requests are kept
   };
-  using PendingMap = std::map<PendingKey, Pending>;
+  using PendingMap = Map<PendingKey, Pending>;
 
   static ExchangeKey key_from_active(const wire::Frame& frame, std::uint32_t comm_id);
   static ExchangeKey key_from_passive(const wire::Frame& frame, std::uint32_t comm_id);
@@ -132,11 +160,13 @@ class CmTracker {
   void wait(const PendingKey& key, Pending& pending);
   void stop_waiting(const PendingKey& key, Pending& pending);
   void erase_pending(PendingMap::iterator position);
+  void make_room(const HostsKey& hosts, CmOutcome& outcome, Time now);
 
   std::uint32_t max_pending_;
   bool keep_requests_;
   PendingMap pending_;
   std::list<PendingKey> by_age_;  // oldest first
+  Map<HostsKey, std::list<PendingKey>> by_hosts_;
   struct Live {
     ConnectionIndex connection;
     std::uint64_t transaction_id;
@@ -144,10 +174,10 @@ class CmTracker {
   };
   void add_live(const AnsweredKey& key, const Live& live);
 
-  std::map<AnsweredKey, Live> live_;
-  std::map<AnsweredKey, std::uint64_t> waiting_;  // their transaction IDs
-  std::map<ConnectionIndex, AnsweredKey> keys_;   // of live_ or waiting_
-  std::optional<PendingKey> unsettled_;           // the exchange that bind() or postpone() is about
+  Map<AnsweredKey, Live> live_;
+  Map<AnsweredKey, std::uint64_t> waiting_;                // their transaction IDs
+  std::unordered_map<ConnectionIndex, AnsweredKey> keys_;  // of live_ or waiting_
+  std::optional<PendingKey> unsettled_;                    // the exchange that bind() or postpone() is about
 };
 
 }  // namespace longhaul::flow

@@ -3,7 +3,10 @@
 // engine does.
 #pragma once
 
+#include <algorithm>
+
 #include "base/time.hpp"
+#include "flow/connection.hpp"
 
 namespace longhaul::flow {
 
@@ -13,5 +16,16 @@ inline constexpr Duration kIdle = seconds(600);
 inline constexpr unsigned kIdleSearch = 64;
 /// How long an unanswered DREQ is remembered: CM's own retries end long before.
 inline constexpr Duration kCloseWait = seconds(60);
+
+/// How long custody of a connection may stay unanswered. A requester that announces more patience by RDMA-CM has that,
+/// up to a limit: its REQ may announce 17 hours (timeout 31, 7 retries), and may be forged.
+struct Patience {
+  Duration least = seconds(60);
+  Duration most = seconds(600);
+
+  Duration give_up(const ConnectionInfo& info) const {
+    return std::max(least, std::min(most, info.retry_count * info.ack_timeout));
+  }
+};
 
 }  // namespace longhaul::flow

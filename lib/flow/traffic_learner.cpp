@@ -2,6 +2,7 @@
 #include "flow/traffic_learner.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "flow/connection_key.hpp"
 #include "wire/path_mtu.hpp"
@@ -31,7 +32,8 @@ TrafficLearner::TrafficLearner(std::uint32_t capacity)
       pairs_(capacity),
       by_request_(capacity, purpose(capacity)),
       by_answer_(capacity, purpose(capacity)),
-      by_pair_(capacity, purpose(capacity)) {
+      by_pair_(capacity, purpose(capacity)),
+      no_room_until_(std::size_t{1} << kNoRoomBits) {
   static_assert(kMeantTo - kMeantFrom <= 1 << kStretchBits, "two neighbouring stretches have all that may be meant");
   free_pairs_.reserve(capacity);
   for (std::uint32_t i = capacity; i-- > 0;) free_pairs_.push_back(i);
@@ -141,7 +143,7 @@ inline void TrafficLearner::follow(Candidate& candidate, const wire::Frame& fram
 bool TrafficLearner::request(const wire::Frame& frame, Time now) {
   Candidate* candidate = candidate_of(frame, now);
   if (candidate == nullptr) {
-    blind_until_ = now + kBlind;
+    note_no_room({frame.source, frame.destination, frame.vlan, 0u}, now);
     return false;
   }
   follow(*candidate, frame, now);
@@ -192,30 +194,64 @@ TrafficLearner::Candidate* TrafficLearner::candidate_of(const wire::Frame& frame
 }
 
 TrafficLearner::Candidate* TrafficLearner::admit(const wire::Frame& frame, Time now) {
-  Candidate* const end = candidates_.data() + candidates_.size();
-  Candidate* hand = candidates_.data() + clock_hand_;
-  for (unsigned i = 0; i < kIdleSearch; ++i) {
-    Candidate& candidate = *hand;
-    if (++hand == end) hand = candidates_.data();
-    if (candidate.in_use && now - candidate.last_request < kIdle) continue;
-    const std::uint32_t index = index_of(candidate);
-    clock_hand_ = index_of(*hand);
-    if (candidate.in_use) drop(candidate);
-    candidate = Candidate{};
-    candidate.requester = frame.source;
-    candidate.responder = frame.destination;
-    candidate.vlan = frame.vlan;
-    candidate.responder_qpn = frame.destination_qpn();
-    if (!enter_pair(candidate)) return nullptr;
-    if (!by_request_.put(request_key(candidate), index)) {
-      leave_pair(candidate);
-      return nullptr;
-    }
-    candidate.in_use = true;
-    return &candidate;
+  Candidate* place = place_for({frame.source, frame.destination, frame.vlan, 0u}, now);
+  if (place == nullptr) return nullptr;
+  Candidate& candidate = *place;
+  if (candidate.in_use) drop(candidate);
+  candidate = Candidate{};
+  candidate.requester = frame.source;
+  candidate.responder = frame.destination;
+  candidate.vlan = frame.vlan;
+  candidate.responder_qpn = frame.destination_qpn();
+  if (!enter_pair(candidate)) return nullptr;
+  if (!by_request_.put(request_key(candidate), index_of(candidate))) {
+    leave_pair(candidate);
+    return nullptr;
   }
-  clock_hand_ = index_of(*hand);
-  return nullptr;
+  candidate.in_use = true;
+  return &candidate;
+}
+
+// A free place, or that of an idle candidate, or that of a live one whose hosts have more candidates than these.
+TrafficLearner::Candidate* TrafficLearner::place_for(const KeyIndex::KeyView& hosts, Time now) {
+  // In this burst these hosts have looked in vain.
+  if (last_no_room_until_ == now + kBlind && no_room_until_[no_room_slot(hosts)] == now + kBlind) return nullptr;
+  const auto pair = by_pair_.find(hosts);
+  const std::uint32_t own = pair ? pairs_[*pair].candidates : 0;
+  Candidate* of_more = nullptr;
+  for (unsigned i = 0; i < kIdleSearch; ++i) {
+    Candidate& candidate = candidates_[clock_hand_];
+    if (++clock_hand_ == candidates_.size()) clock_hand_ = 0;
+    if (!candidate.in_use || now - candidate.last_request >= kIdle) return &candidate;
+    if (of_more == nullptr && pairs_[candidate.pair].candidates > own + 1) of_more = &candidate;
+  }
+  if (of_more != nullptr) note_no_room(pair_key(*of_more), now);
+  return of_more;
+}
+
+std::size_t TrafficLearner::no_room_slot(const KeyIndex::KeyView& hosts) const {
+  std::uint64_t hash = mix_keyed(secret_, hosts.vlan.value, secret_);
+  for (const wire::IpAddress* address : {&hosts.first, &hosts.second}) {
+    std::uint64_t halves[2];
+    std::memcpy(halves, address->bytes.data(), sizeof(halves));
+    for (const std::uint64_t half : halves) hash = mix_keyed(hash, half, secret_);
+  }
+  return hash >> (64 - kNoRoomBits);
+}
+
+void TrafficLearner::note_no_room(const KeyIndex::KeyView& hosts, Time now) {
+  Time& until = no_room_until_[no_room_slot(hosts)];
+  if (until == now + kBlind) return;
+  until = last_no_room_until_ = now + kBlind;
+  if (const auto pair = by_pair_.find(hosts)) pairs_[*pair].no_room_until = now + kBlind;
+}
+
+bool TrafficLearner::lacks_room(const KeyIndex::KeyView& hosts, Time now) const {
+  return now < blind_until_ || (now < last_no_room_until_ && now < no_room_until_[no_room_slot(hosts)]);
+}
+
+bool TrafficLearner::lacks_room(const ConnectionInfo& info, Time now) const {
+  return lacks_room(KeyIndex::KeyView{info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan, 0u}, now);
 }
 
 void TrafficLearner::start_anew(Time now) {
@@ -241,6 +277,7 @@ bool TrafficLearner::enter_pair(Candidate& candidate) {
     if (!by_pair_.put(key, *index)) return false;
     free_pairs_.pop_back();
     pairs_[*index].first.fill(kNone);
+    pairs_[*index].no_room_until = no_room_until_[no_room_slot(key)];
   }
   candidate.pair = *index;
   ++pairs_[*index].candidates;
@@ -305,6 +342,7 @@ inline TrafficLearner::Fit TrafficLearner::fit_of(const KeyIndex::KeyView& pair_
   Fit fit;
   const auto pair = by_pair_.find(pair_key);
   if (!pair) return fit;
+  fit.no_room = now < pairs_[*pair].no_room_until;
   if (may_be_blind && now < pairs_[*pair].blind_until) {
     fit.count = 2;  // the ACK may be for a candidate's former requests
     return fit;
@@ -343,7 +381,7 @@ bool TrafficLearner::may_be_meant(const ConnectionInfo& info, std::uint32_t psn,
 }
 
 bool TrafficLearner::is_blind(const ConnectionInfo& info, Time now) const {
-  if (is_blind(now)) return true;
+  if (lacks_room(info, now)) return true;
   const auto pair = by_pair_.find({info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan, 0u});
   return pair && now < pairs_[*pair].blind_until;
 }
@@ -363,6 +401,7 @@ TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, Time now) {
   TrafficOutcome outcome;
   const auto any = [](const Candidate&) { return true; };
   const Fit fit = fit_of({frame.destination, frame.source, frame.vlan, 0u}, psn, now, true, any);
+  if (fit.no_room) return outcome;
   if (fit.count > 1) {
     outcome.event = TrafficEvent::ambiguous;
     return outcome;

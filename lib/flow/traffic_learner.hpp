@@ -11,6 +11,9 @@
 // are in lists, one for each stretch of 2^18 PSNs. Those that an ACK may be for are in two neighbouring stretches. At
 // most kLooks of each stretch are examined: where there are more, the ACK counts as ambiguous.
 //
+// Hosts share the places: where none is free, a candidate of two hosts that have more of them makes room. Between hosts
+// whose candidate found no place, or lost it, nothing is learned for a while. Others do not feel it.
+//
 //   host                    box                                                          responder
 //
 //   requests to QPN 22 ---- PSN 100-103, AckReq on 103 --------------------------------->
@@ -28,6 +31,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/hash_secret.hpp"
 #include "base/time.hpp"
 #include "flow/connection.hpp"
 #include "flow/key_index.hpp"
@@ -80,10 +84,11 @@ class TrafficLearner {
   /// candidates that have begun, or begun again, after that time count.
   bool may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now, std::optional<Time> since = std::nullopt);
 
-  /// A candidate found no place lately: an ACK may answer requests that are not known here.
-  bool is_blind(Time now) const { return now < blind_until_; }
-  /// As is_blind(now), or a candidate between the hosts of `info` has just jumped far away: an answer may be for its
-  /// former requests.
+  /// A candidate between the hosts of `info` found no place lately, or lost its place: an ACK may answer requests that
+  /// are not known here.
+  bool lacks_room(const ConnectionInfo& info, Time now) const;
+  /// As lacks_room(), or a candidate between these hosts has just jumped far away: an answer may be for its former
+  /// requests.
   bool is_blind(const ConnectionInfo& info, Time now) const;
 
   /// Forgets all candidates: frames have passed that did not come here.
@@ -92,8 +97,8 @@ class TrafficLearner {
   /// After this long without a request a candidate no longer counts: its requester has given up.
   static constexpr Duration kCandidateLife = seconds(60);
 
-  /// No ACK is used for this long after the learner began, or had no room for a candidate: it may answer requests that
-  /// did not pass here.
+  /// No ACK is used for this long after the learner began, or had no room for a candidate between the same hosts: it
+  /// may answer requests that did not pass here.
   static constexpr Duration kBlind = seconds(1);
 
   /// No requester has more PSNs under way: older requests have been answered, on another path or unseen.
@@ -110,6 +115,7 @@ class TrafficLearner {
   static constexpr std::size_t kSamples = 64;
   static constexpr std::size_t kStretches = std::size_t{1} << (24 - kStretchBits);
   static constexpr unsigned kLooks = 8;  ///< candidates of a stretch that an ACK is compared with
+  static constexpr unsigned kNoRoomBits = 14;
 
   /// A request that asked for an ACK.
   struct Sample {
@@ -155,17 +161,21 @@ class TrafficLearner {
   struct Pair {
     std::array<std::uint32_t, kStretches> first;  ///< of each list
     std::uint32_t candidates = 0;
-    Time blind_until = 0;  ///< a candidate's PSNs have jumped far: answers for the former ones may still come
+    Time blind_until = 0;    ///< a candidate's PSNs have jumped far: answers for the former ones may still come
+    Time no_room_until = 0;  ///< as in no_room_until_
   };
 
  public:
   /// Ordinary memory for each of `capacity`, besides three KeyIndex entries.
   static constexpr std::size_t kBytesPerCandidate = sizeof(Candidate) + sizeof(Pair) + sizeof(std::uint32_t);
+  /// And for the whole learner.
+  static constexpr std::size_t kBytes = (std::size_t{1} << kNoRoomBits) * sizeof(Time);
 
  private:
   struct Fit {
     Candidate* only = nullptr;  ///< the candidate that has the PSN outstanding
     unsigned count = 0;         ///< how many the ACK may be for; counts to 2 at most
+    bool no_room = false;       ///< the ACK is not used: requests have passed that are not known here
   };
 
   static KeyIndex::KeyView request_key(const Candidate& candidate);
@@ -173,6 +183,10 @@ class TrafficLearner {
   static KeyIndex::KeyView pair_key(const Candidate& candidate);
   Candidate* candidate_of(const wire::Frame& request, Time now);
   Candidate* admit(const wire::Frame& request, Time now);
+  Candidate* place_for(const KeyIndex::KeyView& pair_key, Time now);
+  std::size_t no_room_slot(const KeyIndex::KeyView& pair_key) const;
+  bool lacks_room(const KeyIndex::KeyView& pair_key, Time now) const;
+  void note_no_room(const KeyIndex::KeyView& pair_key, Time now);
   bool enter_pair(Candidate& candidate);
   void leave_pair(Candidate& candidate);
   void place(Candidate& candidate);
@@ -203,7 +217,12 @@ class TrafficLearner {
   KeyIndex by_pair_;
   std::uint32_t clock_hand_ = 0;
   Time began_ = kNever;
-  Time blind_until_ = 0;
+  Time blind_until_ = 0;  ///< for all hosts: the learner began anew
+  /// By the hash of two hosts, until when no ACK between them is used, for want of room. Hosts that share a slot share
+  /// its time. Most of the time all of them have passed.
+  std::vector<Time> no_room_until_;
+  Time last_no_room_until_ = 0;  ///< the latest of them
+  std::uint64_t secret_ = hash_secret();
 };
 
 }  // namespace longhaul::flow

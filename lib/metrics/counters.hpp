@@ -100,6 +100,7 @@ namespace longhaul::metrics {
   X(custody_refused_flow, "requests passed without custody: the flow's limit was reached")                             \
   X(custody_refused_box, "requests passed without custody: the box's limit was reached")                               \
   X(custody_refused_mbufs, "requests passed without custody: no buffers to spare")                                     \
+  X(custody_made_room, "flows that let go of custody, of which nothing was acknowledged, for flows of other hosts")    \
   X(plain_requests, "requests of learned flows passed without custody, for any reason")                                \
   X(duplicates_forwarded, "repeated requests forwarded: not acknowledged, READ or atomic, sent long ago, or in doubt") \
   X(paced, "requests that custody held back when they came: for the WAN rate, a resend, losses or a full port")        \

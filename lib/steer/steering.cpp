@@ -5,7 +5,6 @@
 
 #include "flow/connection_key.hpp"
 #include "flow/header_checksums.hpp"
-#include "flow/lifetimes.hpp"
 #include "wire/icrc.hpp"
 
 namespace longhaul::steer {
@@ -28,7 +27,7 @@ constexpr Duration kLearnsFrom = seconds(10);
 Steering::Steering(const SteeringSettings& settings, Counters& counters)
     : settings_(settings),
       counters_(counters),
-      tracker_(settings.max_pending_cm, true),
+      tracker_(settings.max_pending_cm, settings.max_connections, true),
       by_side_{KeyIndex(settings.max_connections, "table of connections' owners"),
                KeyIndex(settings.max_connections, "table of connections' owners")},
       entries_(settings.max_connections),
@@ -241,7 +240,7 @@ std::optional<Steering::Index> Steering::admit(const flow::ConnectionInfo& info,
   entry.in_use = true;
   entry.owner = bound ? *bound : least_loaded();
   for (const Side side : kSides) entry.keys[side] = flow::key_of(info, side).copy();
-  entry.give_up = std::max(settings_.give_up, info.retry_count * info.ack_timeout);  // as in custody
+  entry.give_up = settings_.patience.give_up(info);
   entries_[index] = entry;
   lives_[index] = {now, kNever};
   ++load_[entry.owner];

@@ -15,6 +15,7 @@
 #include "flow/cm_tracker.hpp"
 #include "flow/connection.hpp"
 #include "flow/key_index.hpp"
+#include "flow/lifetimes.hpp"
 #include "metrics/counter_set.hpp"
 #include "steer/pair_hash.hpp"
 #include "wire/cm.hpp"
@@ -28,8 +29,8 @@ struct SteeringSettings {
   std::vector<Worker> owners;
   std::uint32_t max_connections = 4096;  ///< whose owner is remembered; others stay at home
   std::uint32_t max_pending_cm = 4096;   ///< RDMA-CM exchanges followed at once
-  /// How long an engine keeps custody unanswered (engine::Settings::give_up), unless the hosts wait longer.
-  Duration give_up = seconds(60);
+  /// How long an engine keeps custody unanswered (engine::Settings::give_up and longest_give_up).
+  flow::Patience patience{};
   /// The engine of `self` has a connection with this key (engine::Engine::knows()): one that nobody spread, learned
   /// from traffic or left at home. Called in owner_of() only, by its thread. Empty: it has none.
   std::function<bool(const flow::ConnectionInfo& info, Side from)> own_engine_knows = nullptr;
@@ -60,8 +61,8 @@ class Steering {
   /// worker, and maybe not their answers. What is left here could look like a connection that does not exist.
   bool sees_whole(const flow::ConnectionInfo& info, Time now) const;
 
-  /// For connections from now on (SteeringSettings::give_up).
-  void set_give_up(Duration give_up) { settings_.give_up = give_up; }
+  /// For connections from now on.
+  void set_patience(const flow::Patience& patience) { settings_.patience = patience; }
 
   /// Bytes of memory: DPDK's for `connections`, and the heap's for each of them, without its RDMA-CM exchange.
   static std::uint64_t table_bytes(std::uint32_t connections) { return 2 * flow::KeyIndex::bytes_needed(connections); }

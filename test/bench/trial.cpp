@@ -113,7 +113,8 @@ std::vector<std::vector<std::string>> Trial::finish() {
   }
   sessions_.clear();
   devices_.clear();
-  for (const rte_mempool* pool : {pools_.frames, pools_.small[0], pools_.small[1]}) expect_full(pool, errors.back());
+  for (const rte_mempool* pool : {pools_.frames, pools_.small[0], pools_.small[1], pools_.made})
+    expect_full(pool, errors.back());
   take_apart();
   return errors;
 }

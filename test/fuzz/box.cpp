@@ -50,6 +50,7 @@ const Memory& memory() {
 unsigned buffers_in_use(const engine::Pools& pools) {
   unsigned used = rte_mempool_in_use_count(memory().receive) + rte_mempool_in_use_count(pools.frames);
   for (const rte_mempool* pool : pools.small) used += rte_mempool_in_use_count(pool);
+  used += rte_mempool_in_use_count(pools.made);
   return used;
 }
 

@@ -180,7 +180,7 @@ struct Established {
 
 class World {
  public:
-  explicit World(std::uint32_t pending) : tracker_(pending) {}
+  explicit World(std::uint32_t pending) : tracker_(pending, 64) {}
 
   void play(const Step& step) {
     now_ += step.later;

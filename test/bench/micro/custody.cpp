@@ -109,7 +109,9 @@ class Custody final : custody::Outlet, Treatment {
     budget.large_mbufs_limit = box.custody_mbufs;
     return budget;
   }
-  static custody::SmallPools small_pools() { return {pools().small, engine::Pools::kSmallBytes, pools().frames}; }
+  static custody::SmallPools small_pools() {
+    return {pools().small, engine::Pools::kSmallBytes, pools().made, pools().frames};
+  }
 
   std::vector<Packet> packets(Part part, Side in) {
     Offer offer;
@@ -220,7 +222,7 @@ void pseudo_ack(benchmark::State& state, bool ipv6) {
     templates[i].learn_from_answer(frame);
   }
   std::array<rte_mbuf*, kPackets> made;
-  custody::BufferStash buffers(pools().small.front());
+  custody::BufferStash buffers(pools().made);
   std::uint32_t psn = 0;
   Stopwatch watch(state);
   for (auto _ : state) {

@@ -43,6 +43,7 @@ TEST_CASE("the examples in config/ are valid") {
   CHECK(full.engine.rto_min == defaults.rto_min);
   CHECK(full.engine.rto_max == defaults.rto_max);
   CHECK(full.engine.give_up == defaults.give_up);
+  CHECK(full.engine.longest_give_up == defaults.longest_give_up);
   CHECK(full.engine.dreq_hold == defaults.dreq_hold);
   CHECK(full.drain == BoxConfig().drain);
   CHECK(full.stall == BoxConfig().stall);

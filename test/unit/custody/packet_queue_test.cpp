@@ -15,6 +15,7 @@
 using namespace longhaul;
 using custody::Held;
 using custody::held_in;
+using custody::PacketIndex;
 using custody::PacketQueue;
 
 namespace {
@@ -127,19 +128,27 @@ class Both {
     RC_ASSERT(queued == nullptr);
     RC_ASSERT(queue_.bytes() == bytes);
     RC_ASSERT(queue_.first_read() == first_read);
+    std::size_t reads = 0;
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      RC_ASSERT(queue_.packets_before(list_[i].mbuf) == i);
+      if (list_[i].wants_response) ++reads;
+    }
+    RC_ASSERT(queue_.reads() == reads);
+    RC_ASSERT(queue_.newest_sent() == (ever_sent_ == 0 ? nullptr : list_[ever_sent_ - 1].mbuf));
   }
 
  private:
   std::uint32_t on_circle(std::uint64_t psn) const { return static_cast<std::uint32_t>((first_psn_ + psn) % kPsns); }
 
-  // Every third packet wants a response, and a READ has several PSNs. Here and there a PSN is missing.
+  // Every third packet wants a response, and a READ has several PSNs. Here and there a READ begins later than it did.
   void append(unsigned number) {
     Listed packet;
     buffers_.push_back(make_buffer());
     packet.mbuf = buffers_.back().get();
     packet.wants_response = number % 3 == 0;
-    packet.psn = next_psn_ + (number % 7 == 0 ? 2 : 0);
-    packet.last_psn = packet.psn + (packet.wants_response ? number % 5 : 0);
+    const bool later = packet.wants_response && number % 7 == 0;
+    packet.psn = next_psn_ + (later ? 2 : 0);
+    packet.last_psn = packet.psn + (packet.wants_response ? number % 50 : 0);
     packet.bytes = 64 + number;
     next_psn_ = packet.last_psn + 1;
     packet.mbuf->pkt_len = packet.bytes;
@@ -147,37 +156,48 @@ class Both {
     held.psn = on_circle(packet.psn);
     held.last_psn = on_circle(packet.last_psn);
     held.wants_response = packet.wants_response;
-    queue_.append(packet.mbuf);
+    if ((queue_.append(packet.mbuf) || later) && index_.find(kFlow, held.psn) == nullptr) {
+      index_.add(kFlow, held.psn, packet.mbuf);
+      held.indexed = true;
+    }
     list_.push_back(packet);
   }
 
   void pop() {
     RC_ASSERT(queue_.pop() == list_.front().mbuf);
+    forget(list_.front().mbuf);
     list_.pop_front();
     for (std::size_t* place : {&unsent_, &examined_, &ever_sent_})
       if (*place != 0) --*place;
   }
 
   void send() {
-    held_in(queue_.unsent()).sent = true;
+    rte_mbuf* mbuf = queue_.unsent();
     queue_.mark_sent();
+    const bool first = !held_in(mbuf).sent;
+    held_in(mbuf).sent = true;
+    if (first) queue_.mark_accepted(mbuf);
     ever_sent_ = std::max(ever_sent_, ++unsent_);
   }
 
   void skip_to(std::size_t index) {
-    const std::uint64_t psn = index < list_.size() ? list_[index].psn : next_psn_;
-    queue_.skip_to(on_circle(psn));
-    unsent_ = std::max(unsent_, index);
+    queue_.skip_to(index < list_.size() ? list_[index].mbuf : nullptr);
+    unsent_ = index;
   }
 
   void find(unsigned number) {
     if (list_.empty()) return;
     const std::uint64_t from = list_.front().psn;
     const std::uint64_t psn = from + number % (next_psn_ + 3 - from);
-    rte_mbuf* expected = nullptr;
+    const Listed* expected = nullptr;
     for (const Listed& packet : list_)
-      if (packet.psn <= psn && psn <= packet.last_psn) expected = packet.mbuf;
-    RC_ASSERT(queue_.find(on_circle(psn)) == expected);
+      if (packet.psn <= psn && psn <= packet.last_psn) expected = &packet;
+    const rte_mbuf* found = queue_.find(on_circle(psn), index_, kFlow);
+    // A later READ may hide what does not lie in the block where it begins.
+    const bool hidden = expected != nullptr && expected->mbuf != queue_.first_read() &&
+                        PacketIndex::block_of(on_circle(expected->psn)) != PacketIndex::block_of(on_circle(psn));
+    if (found != nullptr || !hidden) RC_ASSERT(found == (expected == nullptr ? nullptr : expected->mbuf));
+    RC_ASSERT(queue_.spans(on_circle(psn)) == (psn <= list_.back().last_psn));
   }
 
   // Removes the packets that were never sent.
@@ -185,6 +205,7 @@ class Both {
     rte_mbuf* cut = queue_.cut_after(ever_sent_ == 0 ? nullptr : list_[ever_sent_ - 1].mbuf);
     for (std::size_t i = ever_sent_; i < list_.size(); ++i) {
       RC_ASSERT(cut == list_[i].mbuf);
+      forget(cut);
       cut = held_in(cut).next;
     }
     RC_ASSERT(cut == nullptr);
@@ -194,7 +215,13 @@ class Both {
     examined_ = std::min(examined_, ever_sent_);
   }
 
+  void forget(const rte_mbuf* mbuf) {
+    if (held_in(mbuf).indexed) index_.remove(kFlow, held_in(mbuf).psn);
+  }
+
+  static constexpr std::uint32_t kFlow = 7;
   PacketQueue queue_;
+  PacketIndex index_{256};
   std::deque<Listed> list_;
   std::size_t unsent_ = 0;     // how many packets of the list stand before the cursor
   std::size_t examined_ = 0;   // how many packets of the list were examined

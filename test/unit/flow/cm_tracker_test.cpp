@@ -21,7 +21,7 @@ flow::CmOutcome feed(flow::CmTracker& tracker, const Bytes& bytes, Side from, Ti
 }  // namespace
 
 TEST_CASE("REQ and REP give both ends, each with the PSN that the other one named", "[flow][cm]") {
-  flow::CmTracker tracker(8);
+  flow::CmTracker tracker(8, 8);
   const Pair pair;
   CHECK(feed(tracker, pair.req(), Side::host).event == CmEvent::none);
   const auto outcome = feed(tracker, pair.rep(), Side::wan);
@@ -36,7 +36,7 @@ TEST_CASE("REQ and REP give both ends, each with the PSN that the other one name
 }
 
 TEST_CASE("exchanges are told apart by transaction ID", "[flow][cm]") {
-  flow::CmTracker tracker(8);
+  flow::CmTracker tracker(8, 8);
   Pair first;
   Pair second;
   second.transaction = 0x78;
@@ -48,7 +48,7 @@ TEST_CASE("exchanges are told apart by transaction ID", "[flow][cm]") {
 }
 
 TEST_CASE("DREQ and DREP belong to a connection from its binding to its end", "[flow][cm]") {
-  flow::CmTracker tracker(8);
+  flow::CmTracker tracker(8, 8);
   const Pair pair;
   CHECK(feed(tracker, pair.dreq(Side::host), Side::host).event == CmEvent::unmatched);
   feed(tracker, pair.req(), Side::host);
@@ -62,7 +62,7 @@ TEST_CASE("DREQ and DREP belong to a connection from its binding to its end", "[
 }
 
 TEST_CASE("a REQ nobody answers is forgotten", "[flow][cm]") {
-  flow::CmTracker tracker(8);
+  flow::CmTracker tracker(8, 8);
   const Pair pair;
   feed(tracker, pair.req(), Side::host, 0);
   Pair later = pair;
@@ -72,7 +72,7 @@ TEST_CASE("a REQ nobody answers is forgotten", "[flow][cm]") {
 }
 
 TEST_CASE("a REJ ends the connection of its own exchange only", "[flow][cm]") {
-  flow::CmTracker tracker(8);
+  flow::CmTracker tracker(8, 8);
   const Pair pair;
   feed(tracker, pair.req(), Side::host);
   feed(tracker, pair.rep(), Side::wan);
@@ -91,7 +91,7 @@ TEST_CASE("a REJ ends the connection of its own exchange only", "[flow][cm]") {
 }
 
 TEST_CASE("a connection that was postponed waits for its active end's word", "[flow][cm]") {
-  flow::CmTracker tracker(8);
+  flow::CmTracker tracker(8, 8);
   Pair pair;
   pair.active = GENERATE(Side::host, Side::wan);
   const Side active = pair.active;
@@ -122,7 +122,7 @@ TEST_CASE("a connection that was postponed waits for its active end's word", "[f
 }
 
 TEST_CASE("while it waits, the exchange of an old connection with the same active end's ID is its own", "[flow][cm]") {
-  flow::CmTracker tracker(8);
+  flow::CmTracker tracker(8, 8);
   const Pair old;
   feed(tracker, old.req(), Side::host);
   feed(tracker, old.rep(), Side::wan);
@@ -145,7 +145,7 @@ TEST_CASE("while it waits, the exchange of an old connection with the same activ
 }
 
 TEST_CASE("an exchange is repeated as long as its connection stands, and new when it has ended", "[flow][cm]") {
-  flow::CmTracker tracker(8);
+  flow::CmTracker tracker(8, 8);
   const Pair pair;
   for (unsigned life = 0; life < 3; ++life) {
     CHECK(feed(tracker, pair.req(), Side::host).event == CmEvent::none);
@@ -162,7 +162,7 @@ TEST_CASE("an exchange is repeated as long as its connection stands, and new whe
 
 TEST_CASE("a REP that differs from the first is of another connection, a REQ that differs of another exchange",
           "[flow][cm]") {
-  flow::CmTracker tracker(8);
+  flow::CmTracker tracker(8, 8);
   const Pair pair;
   feed(tracker, pair.req(), Side::host);
   feed(tracker, pair.rep(), Side::wan);
@@ -182,8 +182,29 @@ TEST_CASE("a REP that differs from the first is of another connection, a REQ tha
   CHECK(feed(tracker, pair.dreq(Side::host), Side::host).connection == 5);
 }
 
+TEST_CASE("a flood of REQs between two hosts pushes out its own, not those of others", "[flow][cm]") {
+  flow::CmTracker tracker(64, 64);
+  Pair victim;
+  victim.a_ip = "10.9.0.1";
+  feed(tracker, victim.req(), Side::host);
+  Pair flood;
+  unsigned pushed_out = 0;
+  for (unsigned i = 0; i < 1000; ++i) {
+    ++flood.transaction;
+    ++flood.a_comm;
+    if (feed(tracker, flood.req(), Side::host).event == CmEvent::table_full) ++pushed_out;
+  }
+  CHECK(pushed_out == 1000 - 63);
+  CHECK(feed(tracker, victim.rep(), Side::wan).event == CmEvent::replied);
+  // And a newcomer finds room.
+  victim.a_ip = "10.9.0.2";
+  feed(tracker, victim.req(), Side::host);
+  CHECK(feed(tracker, victim.rep(), Side::wan).event == CmEvent::replied);
+  CHECK(feed(tracker, flood.rep(), Side::wan).event == CmEvent::replied);
+}
+
 TEST_CASE("what waits is bounded as REQs are, and goes with its REQ or its REJ", "[flow][cm]") {
-  flow::CmTracker tracker(4);
+  flow::CmTracker tracker(4, 4);
   const Pair first;
   feed(tracker, first.req(), Side::host);
   feed(tracker, first.rep(), Side::wan);

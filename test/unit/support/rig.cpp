@@ -46,6 +46,7 @@ const engine::Pools& pools() {
 std::vector<unsigned> in_use() {
   std::vector<unsigned> counts{rte_mempool_in_use_count(pools().frames)};
   for (const rte_mempool* pool : pools().small) counts.push_back(rte_mempool_in_use_count(pool));
+  counts.push_back(rte_mempool_in_use_count(pools().made));
   return counts;
 }
 

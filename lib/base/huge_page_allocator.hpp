@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <new>
 
-namespace longhaul::engine {
+namespace longhaul {
 
 template <typename T>
 struct HugePageAllocator {
@@ -38,4 +38,4 @@ struct HugePageAllocator {
   bool operator==(const HugePageAllocator&) const = default;
 };
 
-}  // namespace longhaul::engine
+}  // namespace longhaul

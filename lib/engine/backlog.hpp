@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The connections that have packets to send when the WAN's pace or port allows. They take turns by pair of hosts, and
+// within a pair by connection: a pair with a thousand connections has no more turns than a pair with one.
+//
+//   first pair --> pair --> last pair        pop() takes the first connection of the first pair, which goes to the end
+//      |             |          |
+//   connection    connection  connection
+//   connection
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "flow/connection_table.hpp"
+
+namespace longhaul::engine {
+
+class Backlog {
+ public:
+  /// Room for all of `connections`, and for pairs that are numbered below `pairs`. Greater numbers share a place.
+  Backlog(std::uint32_t connections, std::uint32_t pairs) : next_(connections, kNone), pairs_(pairs + 1) {}
+
+  bool empty() const { return first_pair_ == kNone; }
+  std::size_t size() const { return size_; }
+  /// Another pair than `pair` has a connection here.
+  bool others_wait(std::uint32_t pair) const {
+    return first_pair_ != kNone && (first_pair_ != last_pair_ || first_pair_ != place_of(pair));
+  }
+
+  /// The connection must not be here yet.
+  void push(flow::ConnectionIndex connection, std::uint32_t its_pair) {
+    const std::uint32_t pair = place_of(its_pair);
+    Pair& of = pairs_[pair];
+    next_[connection] = kNone;
+    if (of.first == kNone) {
+      of.first = connection;
+      append(pair);
+    } else {
+      next_[of.last] = connection;
+    }
+    of.last = connection;
+    ++size_;
+  }
+
+  /// The connection whose turn it is. Do not call it when empty.
+  flow::ConnectionIndex pop() {
+    const std::uint32_t pair = first_pair_;
+    Pair& of = pairs_[pair];
+    const flow::ConnectionIndex connection = of.first;
+    of.first = next_[connection];
+    first_pair_ = of.next;
+    if (first_pair_ == kNone) last_pair_ = kNone;
+    if (of.first != kNone) append(pair);
+    --size_;
+    return connection;
+  }
+
+  /// Ordinary memory for each connection and for each pair.
+  static constexpr std::size_t kBytesPerConnection = sizeof(flow::ConnectionIndex);
+  static constexpr std::size_t bytes_per_pair() { return sizeof(Pair); }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  struct Pair {
+    flow::ConnectionIndex first = kNone;
+    flow::ConnectionIndex last = kNone;
+    std::uint32_t next = kNone;  ///< pair
+  };
+
+  std::uint32_t place_of(std::uint32_t pair) const {
+    return std::min(pair, static_cast<std::uint32_t>(pairs_.size()) - 1);
+  }
+  void append(std::uint32_t pair) {
+    pairs_[pair].next = kNone;
+    (first_pair_ == kNone ? first_pair_ : pairs_[last_pair_].next) = pair;
+    last_pair_ = pair;
+  }
+
+  std::vector<flow::ConnectionIndex> next_;  ///< of each connection, within its pair
+  std::vector<Pair> pairs_;
+  std::uint32_t first_pair_ = kNone;
+  std::uint32_t last_pair_ = kNone;
+  std::size_t size_ = 0;
+};
+
+}  // namespace longhaul::engine

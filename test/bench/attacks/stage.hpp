@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One engine between two sides of which an attacker may be on both. Frames go in one by one; what comes out is gone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/side.hpp"
+#include "engine/engine.hpp"
+#include "support/hosts.hpp"
+
+namespace longhaul::bench {
+
+class Stage final : public engine::Sink {
+ public:
+  /// Room for `held` packets in custody, connections, candidates and RDMA-CM exchanges, and a little more.
+  Stage(const engine::Pools& pools, std::uint32_t held);
+
+  /// Each frame comes `step` after the one before, a microsecond at first.
+  void set_step(Duration step) { step_ = step; }
+  void send(Side from, const test::Bytes& frame);
+  /// Lets time pass, and polls as often as the engine asks for it.
+  void wait(Duration duration);
+  /// REQ, REP and RTU, and one WRITE that the responder acknowledges: the next PSN is a_psn + 1, the MSN is 1.
+  void connect(const test::Pair& pair);
+
+  std::uint64_t count(Counter counter) const { return engine_.counters()[counter]; }
+  /// From here on callgrind counts what the engine does.
+  void begin_to_count() { counting_ = true; }
+
+ private:
+  std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
+
+  const engine::Pools& pools_;
+  engine::Engine engine_;
+  Time now_ = seconds(1000);
+  Duration step_ = microseconds(1);
+  bool counting_ = false;
+};
+
+}  // namespace longhaul::bench
