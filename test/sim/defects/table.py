@@ -355,10 +355,10 @@ DEFECTS = [
            'rte_mbuf* mbuf = in_first_block ? head_ : index.find(flow, psn);', 'rte_mbuf* mbuf = head_;', 9,
            attack='repeat_anywhere'),
     Defect('counts the messages before an answer from the head of custody on', 'lib/custody/identity.cpp',
-           '  if (const rte_mbuf* mbuf = find(flow, last)) return',
+           '  if (const rte_mbuf* mbuf = find(flow, last))\n',
            '  for (const rte_mbuf* mbuf = flow.queue.head(); mbuf != nullptr; mbuf = held_in(mbuf).next)\n'
            '    if (held_in(mbuf).last_psn == last) return held_in(mbuf).msn;\n'
-           '  if (const rte_mbuf* mbuf = find(flow, last)) return', 9, attack='ack_wrong_msn'),
+           '  if (const rte_mbuf* mbuf = find(flow, last))\n', 9, attack='ack_wrong_msn'),
     Defect('one tenant may hold all DREQs', 'lib/engine/teardown.cpp',
            'if (connection.dreqs.full() || !held_dreqs.take(connection.pair)) return false;',
            'if (connection.dreqs.full() || held_dreqs.held() >= settings.max_held_dreqs ||\n'
