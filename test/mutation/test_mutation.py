@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks of mutation testing without a compiler: operators, exclusions, samples, weaving, the table of equivalents."""
+import json
 import pathlib
 import sys
 import unittest
@@ -10,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import equivalent  # noqa: E402
 import exclusions  # noqa: E402
+import judges  # noqa: E402
 import report  # noqa: E402
 import schemata  # noqa: E402
 import syntax  # noqa: E402
@@ -109,6 +111,11 @@ class Exclusions(unittest.TestCase):
             with self.subTest(text):
                 self.assertEqual(syntax.find_in_text(text), [])
 
+    def test_functions_that_only_the_compiler_runs(self):
+        checked = 'constexpr bool sorted() { return 1 < 2; }\nstatic_assert(sorted());\n'
+        self.assertEqual(syntax.find_in_text(checked), [])
+        self.assertNotEqual(syntax.find_in_text(checked + 'bool f() { return sorted(); }'), [])
+
     def test_prefetches(self):
         for body in ('rte_prefetch0(&flow);', 'if (a < b) rte_prefetch0(&flow);',
                      'for (unsigned i = 0; i < a; ++i) rte_prefetch0(&flow + i);'):
@@ -203,6 +210,10 @@ class Trials(unittest.TestCase):
         self.assertEqual([[check.test or check.name for check in group] for group in trial.plan(7, clean)],
                          [['two', 'one'], ['one'], ['soak 1'], ['replay a']])
         self.assertEqual(trial.plan(9, clean), [])
+
+    def test_what_was_found_without_mutants_is_kept(self):
+        clean = {Check(UNITS, 'fast', ('fast', '--now'), 'one'): Clean(2.5, frozenset({7, 9}))}
+        self.assertEqual(judges.read(json.loads(json.dumps(judges.written(clean)))), clean)
 
     def test_what_failed(self):
         self.assertEqual(trial.what_failed('started\na_test.cpp:7: failed: x == 1 for: 2 == 1\nFailed 1 test case\n'),
