@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "custody/budget.hpp"
 #include "custody/buffers.hpp"
@@ -104,10 +105,12 @@ struct SmallPools {
 
 class NearPart {
  public:
-  NearPart(const NearSettings& settings, const Budget& limits, const SmallPools& pools, Counters& counters,
-           Outlet& outlet, Observer* observer)
+  /// For up to `pairs` pairs of hosts, which are numbered from 0.
+  NearPart(const NearSettings& settings, const Budget& limits, std::uint32_t pairs, const SmallPools& pools,
+           Counters& counters, Outlet& outlet, Observer* observer)
       : settings_(settings),
-        budget_(limits),
+        budget_(divided(limits)),
+        holdings_(std::size_t{pairs} + 1),
         index_(most_packets(limits, pools)),
         pools_(pools),
         made_(pools.made),
@@ -115,6 +118,11 @@ class NearPart {
         outlet_(outlet),
         observer_(observer),
         first_timeout_(settings.rto_initial) {}
+
+  /// What the pair of hosts with this number has in custody. Any number from `pairs` on stands for those that have
+  /// found none: they share as one. Each flow has that of its pair before it begins.
+  Holding& holding(std::uint32_t pair) { return holdings_[std::min<std::size_t>(pair, holdings_.size() - 1)]; }
+  const Holding& holding(std::uint32_t pair) const { return const_cast<NearPart*>(this)->holding(pair); }
 
   /// Prepares `flow`, whose identity, connection, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
   /// `proven`: the connection is not forged, and none of its packets can have passed before. Otherwise a real answer
@@ -215,6 +223,7 @@ class NearPart {
   [[gnu::cold]] void follow_link(std::uint64_t sent, std::uint64_t received, Time now);
 
  private:
+  static Budget divided(Budget limits);
   static void vouched(NearFlow& flow);
 
   // request.cpp
@@ -243,7 +252,12 @@ class NearPart {
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
   bool may_nak_gap(const NearFlow& flow) const;
   static bool amid_traffic(const NearFlow& flow, Time now);
-  [[gnu::cold, gnu::noinline]] bool others_make_room(const NearFlow& flow);
+  [[gnu::cold, gnu::noinline]] bool has_bytes(NearFlow& flow, std::uint64_t bytes, Time now);
+  [[gnu::cold, gnu::noinline]] bool has_large_mbuf(NearFlow& flow, Time now);
+  /// Counts it, and returns false.
+  [[gnu::cold, gnu::noinline]] bool refuse(NearFlow& flow, Counter why);
+  bool others_make_room(const NearFlow& flow);
+  void note_contended(std::uint64_t held, std::uint64_t all, Time now);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   [[gnu::always_inline]] inline bool sends_newest(const NearFlow& flow, Time now) const;
   [[gnu::always_inline]] inline bool sends_at_once(const NearFlow& flow, Time now) const;
@@ -282,9 +296,8 @@ class NearPart {
   [[gnu::always_inline]] void give_back(const NearFlow& flow, rte_mbuf* mbuf) {
     if (held_in(mbuf).indexed) [[unlikely]]
       index_.remove(flow.connection, held_in(mbuf).psn);
-    budget_.bytes -= mbuf->pkt_len;
-    --budget_.packets;
-    if (!held_in(mbuf).small) --budget_.large_mbufs;
+    budget_.held.remove(mbuf->pkt_len, held_in(mbuf).small);
+    flow.holding->remove(mbuf->pkt_len, held_in(mbuf).small);
     freed_.add(mbuf);
   }
   void note_read_stall(NearFlow& flow, Time now);
@@ -373,6 +386,8 @@ class NearPart {
   NearSettings settings_;
   std::uint64_t least_window_ = 0;  ///< bytes; no flow's window is smaller, once the link's start is over
   Budget budget_;
+  std::vector<Holding> holdings_;  ///< by pair of hosts
+  Time contended_until_ = 0;       ///< pairs of hosts have asked for their share in vain
   PacketIndex index_;
   SmallPools pools_;
   BufferStash made_;  ///< for frames that the box makes

@@ -270,3 +270,114 @@ TEST_CASE("a NAK that no request of the flow fits is no loss of the link", "[eng
   CHECK(undisturbed > 12 * 20);  // the room has grown
   CHECK(acknowledged(true) == undisturbed);
 }
+
+TEST_CASE("a pair of hosts has no more than its share of custody, however long it keeps it", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.custody_pair_share = 0.5;
+  const bool bytes = GENERATE(true, false);
+  const std::size_t size = bytes ? 64 : 1400;  // larger than a small buffer
+  if (bytes)
+    settings.custody_box_bytes = 20 * Pair{}.write(0).size();
+  else
+    settings.custody_mbufs = 20;
+  Rig rig(settings);
+  // Acknowledged by the box, and by nobody else.
+  for (unsigned i = 0; i < 2; ++i) {
+    rig.connect_confirmed(of_tenant(1, i));
+    rig.at_host();
+    rig.host_sends(of_tenant(1, i).writes(101, 8, {true, size}));
+  }
+  CHECK(rig.engine->custody_packets() == 10);
+  CHECK(rig.count(Counter::custody_refused_pair) == 1);  // its flow is plain from there on
+
+  rig.connect_confirmed(of_tenant(2, 0));
+  rig.at_host();
+  rig.host_sends(of_tenant(2, 0).writes(101, 9, {true, size}));
+  CHECK(rig.at_host().size() == 9);
+  CHECK(rig.engine->custody_packets() == 19);
+
+  // What is answered makes room.
+  rig.wan_sends(of_tenant(1, 0).ack(108, 9));
+  CHECK(rig.engine->custody_packets() == 11);
+  rig.host_sends(of_tenant(1, 0).write(109, {true, size}));
+  CHECK(rig.engine->custody_packets() == 12);
+}
+
+TEST_CASE("two hosts alone may have all of custody, and give it up when others ask", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.custody_box_bytes = 20 * Pair{}.write(0).size();
+  Rig rig(settings);
+  for (unsigned i = 0; i < 4; ++i) rig.connect_confirmed(of_tenant(1, i));
+  rig.connect_confirmed(of_tenant(2, 0));
+  for (unsigned i = 0; i < 4; ++i) rig.host_sends(of_tenant(1, i).writes(101, 5));
+  REQUIRE(rig.engine->custody_packets() == 20);
+  rig.host_sends(of_tenant(2, 0).write(101));
+  CHECK(rig.count(Counter::custody_refused_box) == 1);
+  rig.wan_sends(of_tenant(2, 0).ack(101, 2));
+
+  // From now on the first pair takes no more than its share of what becomes free.
+  rig.wan_sends(of_tenant(1, 0).ack(105, 6));
+  rig.host_sends(of_tenant(2, 0).write(102));
+  rig.wan_sends(of_tenant(2, 0).ack(102, 3));
+  rig.at_host();
+  rig.host_sends(of_tenant(2, 0).writes(103, 4));
+  CHECK(rig.engine->custody_packets() == 19);
+  rig.host_sends(of_tenant(1, 0).write(106));
+  CHECK(rig.count(Counter::custody_refused_pair) == 1);
+  CHECK(rig.engine->custody_packets() == 19);
+}
+
+TEST_CASE("a pair of hosts has no more than its share of the connection table", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.max_connections = 8;
+  settings.connections_pair_share = 0.5;
+  Rig rig(settings);
+  for (unsigned i = 0; i < 8; ++i) rig.connect(of_tenant(1, i));
+  CHECK(rig.count(Counter::connections_learned) == 4);
+  CHECK(rig.count(Counter::connection_pair_full) == 4);
+  for (unsigned i = 0; i < 4; ++i) rig.connect(of_tenant(2, i));
+  CHECK(rig.count(Counter::connections_learned) == 8);
+
+  // With its own idle one it makes room for itself.
+  rig.wait(seconds(601));
+  rig.connect(of_tenant(1, 8));
+  CHECK(rig.count(Counter::connections_learned) == 9);
+  CHECK(rig.count(Counter::connections_closed) == 1);
+  CHECK(rig.count(Counter::connections_made_room) == 0);
+}
+
+TEST_CASE("where the connection table is full, hosts with more connections make room", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.max_connections = 8;
+  Rig rig(settings);
+  for (unsigned i = 0; i < 8; ++i) rig.connect_confirmed(of_tenant(1, i));
+  for (unsigned i = 0; i < 7; ++i) rig.host_sends(of_tenant(1, i).write(101));
+  // One connection of the first pair has nothing in custody.
+  rig.connect(of_tenant(2, 0));
+  CHECK(rig.count(Counter::connections_made_room) == 1);
+  CHECK(rig.count(Counter::connections_learned) == 9);
+  CHECK(rig.engine->custody_packets() == 7);
+  // The others have, and it is promised.
+  rig.connect(of_tenant(3, 0));
+  CHECK(rig.count(Counter::connections_learned) == 9);
+  CHECK(rig.count(Counter::connection_table_full) == 1);
+  // Nobody makes room for hosts that have as many.
+  rig.wan_sends(of_tenant(1, 0).ack(101, 2));
+  rig.connect(of_tenant(2, 1));
+  CHECK(rig.count(Counter::connections_made_room) == 2);
+  rig.connect(of_tenant(1, 9));
+  CHECK(rig.count(Counter::connections_made_room) == 2);
+}
+
+TEST_CASE("a repeat does not send all that waits where others wait too", "[engine][fair]") {
+  Rig rig(slow());
+  rig.connect_confirmed(of_tenant(1, 0));
+  rig.connect_confirmed(of_tenant(2, 0));
+  rig.wait(milliseconds(100));
+  rig.host_sends(of_tenant(1, 0).writes(101, 100, kLarge));
+  rig.host_sends(of_tenant(2, 0).writes(101, 2, kLarge));
+  rig.wan_out.clear();
+  rig.now += milliseconds(1);
+  rig.host_sends(of_tenant(1, 0).write(102, kLarge));
+  CHECK(rig.wan_out.size() <= (1 << 16) / 4000 + 1);
+}
