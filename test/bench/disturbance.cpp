@@ -36,15 +36,23 @@ bool is_measured(const std::uint8_t* address) { return address[0] == 10 && (addr
 
 }  // namespace
 
+Disturbance::Disturbance(Kind kind, std::uint32_t held, const std::string& only, rte_mempool* pool)
+    : kind_(kind), held_(held), pool_(pool) {
+  for (const Attack& attack : attacks())
+    if (only.empty() || attack.name == only) attacks_.push_back(&attack);
+  if (attacks_.empty())
+    throw std::invalid_argument("no attack \"" + only + "\"; test/bench/attacks/run --list shows them");
+}
+
 // All attacks come to stand side by side, so that none is done before another begins.
 AttackFrame Disturbance::next() {
   if (preparation_.empty()) {
-    std::vector<std::vector<AttackFrame>> each(attacks().size());
+    std::vector<std::vector<AttackFrame>> each(attacks_.size());
     std::size_t longest = 0;
     for (std::size_t i = 0; i < each.size(); ++i) {
       attack_from(static_cast<std::uint8_t>(i));
       Kept kept(each[i]);
-      attacks()[i].prepare(kept, held_);
+      attacks_[i]->prepare(kept, held_);
       longest = std::max(longest, each[i].size());
     }
     for (std::size_t place = 0; place < longest; ++place)
@@ -52,9 +60,9 @@ AttackFrame Disturbance::next() {
         if (place < frames.size()) preparation_.push_back(std::move(frames[place]));
   }
   if (prepared_ < preparation_.size()) return preparation_[prepared_++];
-  const std::size_t attack = number_ % attacks().size();
+  const std::size_t attack = number_ % attacks_.size();
   attack_from(static_cast<std::uint8_t>(attack));
-  return attacks()[attack].frame(static_cast<std::uint32_t>(number_++ / attacks().size()), held_);
+  return attacks_[attack]->frame(static_cast<std::uint32_t>(number_++ / attacks_.size()), held_);
 }
 
 void Disturbance::offer(Part, std::size_t frames, Offer& offer) {
@@ -62,8 +70,8 @@ void Disturbance::offer(Part, std::size_t frames, Offer& offer) {
     const AttackFrame frame = next();
     rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_);
     if (mbuf == nullptr) throw std::runtime_error("no mbuf for other hosts' frames");
-    auto* bytes = reinterpret_cast<std::uint8_t*>(
-        rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(frame.bytes.size())));
+    auto* bytes =
+        reinterpret_cast<std::uint8_t*>(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(frame.bytes.size())));
     std::ranges::copy(frame.bytes, bytes);
     if (kind_ == Kind::udp) make_udp(bytes);
     offer.frames[frame.from].push_back(mbuf);

@@ -3,6 +3,7 @@
 // places.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "test/bench/attacks/table.hpp"
@@ -10,15 +11,16 @@
 
 namespace longhaul::bench {
 
-/// All attacks of the table in turn, each from hosts of its own (10.66.0.0/16 and further).
+/// Attacks of the table in turn, each from hosts of its own (10.66.0.0/16 and further).
 class Disturbance final : public Stream {
  public:
   enum class Kind : std::uint8_t {
     attacks,
     udp,  ///< to port 9 (discard), with the attacks' addresses, sizes and sides
   };
-  /// Each attack has the box hold `held` of what it is about, before its own frames begin.
-  Disturbance(Kind kind, std::uint32_t held, rte_mempool* pool) : kind_(kind), held_(held), pool_(pool) {}
+  /// Each attack has the box hold `held` of what it is about, before its own frames begin. `only`: the attack of this
+  /// name; empty: all.
+  Disturbance(Kind kind, std::uint32_t held, const std::string& only, rte_mempool* pool);
 
   void offer(Part part, std::size_t frames, Offer& offer) override;
   /// Whatever is between other hosts than those that are measured. A box may absorb it, or answer.
@@ -35,6 +37,7 @@ class Disturbance final : public Stream {
   Kind kind_;
   std::uint32_t held_;
   rte_mempool* pool_;
+  std::vector<const Attack*> attacks_;
   std::vector<AttackFrame> preparation_;  ///< of all attacks, in turn
   std::size_t prepared_ = 0;              ///< of it
   std::uint64_t number_ = 0;              ///< of the next frame after the preparation

@@ -37,12 +37,14 @@ struct Options : ProgramOptions {
   double share = 0.1;
   std::uint32_t held = 1000;
   double load = 0.5;
+  std::string only;
 };
 
 /// What the box counts of other hosts' frames is no error; what it does to the victims' is.
 class SharedBox final : public BoxDevice {
  public:
-  SharedBox(std::string name, PortPair ports, unsigned lcore, bool share, const engine::Settings& settings, const Bench& b)
+  SharedBox(std::string name, PortPair ports, unsigned lcore, bool share, const engine::Settings& settings,
+            const Bench& b)
       : BoxDevice(ports, lcore, share, settings, b.pools, b.clock), name_(std::move(name)) {}
   std::string name() const override { return name_; }
   std::string complaint() const override { return {}; }
@@ -86,7 +88,8 @@ std::vector<Entrant> entrants_of(const Point& point, const Options& options, std
     entrants.push_back({point,
                         [&scene, &options](const Bench& b) {
                           scene.ports = std::make_unique<PacedPorts>(b.ports.pair(), b.ports.out_frames());
-                          scene.others = std::make_unique<Disturbance>(scene.kind, options.held, b.pools.frames);
+                          scene.others =
+                              std::make_unique<Disturbance>(scene.kind, options.held, options.only, b.pools.frames);
                           return std::make_unique<SharedBox>(scene.name, scene.ports->pair(), b.lcore,
                                                              options.share_core(), settings_of(b, options.trial), b);
                         },
@@ -177,7 +180,8 @@ int measure(const Options& options) {
   json["held_by_each_attack"] = options.held;
   json["load"] = options.load;
   json["attacks"] = app::Json::array();
-  for (const Attack& attack : attacks()) json["attacks"].push_back(attack.name);
+  for (const Attack& attack : attacks())
+    if (options.only.empty() || attack.name == options.only) json["attacks"].push_back(attack.name);
   json["errors"] = app::Json::array();
   for (const Scene& scene : each) {
     json["victims"][scene.name] = {{"packets_per_second", summary(scene.packets_per_second)},
@@ -210,21 +214,28 @@ int main(int argc, char** argv) {
       "The box's own loop between ports that are rings in memory. Of all frames, --share are those of attacks "
       "(test/bench/attacks/run --list), all of them in turn, or UDP frames of the same sizes at the same places. The "
       "others are the victims': connections whose requests must be acknowledged in the chunk that brought them. Each "
-      "round measures the box's highest rate of the victims' packets with both, and then the delay of their pseudo-ACKs "
+      "round measures the box's highest rate of the victims' packets with both, and then the delay of their "
+      "pseudo-ACKs "
       "at --load times the rate with UDP.\n\n"
-      "Prints one JSON document, and a summary on standard error. Exit status 1 when what came out was wrong, never for "
+      "Prints one JSON document, and a summary on standard error. Exit status 1 when what came out was wrong, never "
+      "for "
       "being slow."};
   Options options;
   app.add_option("--workload", options.workload, "the victims': of build/test/bench/linerate --list")
       ->capture_default_str();
-  app.add_option("--flows", options.flows, "the victims' connections")->check(CLI::Range(1u, 4096u))->capture_default_str();
+  app.add_option("--flows", options.flows, "the victims' connections")
+      ->check(CLI::Range(1u, 4096u))
+      ->capture_default_str();
   app.add_option("--custody", options.custody_ms, "milliseconds of long haul: what has no answer yet")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  app.add_option("--share", options.share, "of all frames that are others'")->check(CLI::Range(0.01, 0.9))->capture_default_str();
+  app.add_option("--share", options.share, "of all frames that are others'")
+      ->check(CLI::Range(0.01, 0.9))
+      ->capture_default_str();
   app.add_option("--held", options.held, "packets, connections, ... that each attack has the box hold")
       ->check(CLI::Range(100u, 10000u))
       ->capture_default_str();
+  app.add_option("--only", options.only, "the attack of this name alone");
   app.add_option("--load", options.load, "of the highest rate")->check(CLI::Range(0.01, 1.0))->capture_default_str();
   options.add_to(app);
   CLI11_PARSE(app, argc, argv);
