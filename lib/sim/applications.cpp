@@ -32,7 +32,8 @@ Applications::Applications(Scene& scene, Topology& topology) : scene_(scene), to
   const Case& c = scene.plan;
   for (unsigned n = 0; n < c.connections; ++n) {
     newest_.push_back(nullptr);
-    connect(n, 0, scene.at(c.starts_us) + n * microseconds(c.apart_us));
+    const Number later = n + 1 == c.connections ? c.last_later_us : 0;
+    connect(n, 0, scene.at(c.starts_us + later) + n * microseconds(c.apart_us));
   }
   topology.begin_strays({targets_of(0), targets_of(1)});
 }

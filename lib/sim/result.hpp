@@ -13,6 +13,13 @@
 
 namespace longhaul::sim {
 
+/// A frame that an attacker sent.
+struct SentFrame {
+  Duration at = 0;    ///< since the start of the world
+  unsigned host = 0;  ///< on whose side
+  std::uint32_t bytes = 0;
+};
+
 /// The outcome of everything that one requester posted.
 struct Delivery {
   std::string flow;
@@ -21,6 +28,17 @@ struct Delivery {
   bool died = false;      ///< its queue pair went into error
   bool accepted = false;  ///< its responder has accepted all
   Duration took = 0;      ///< from its first packet until its responder has accepted all
+  // In worlds with an attack:
+  std::size_t posted = 0;          ///< messages
+  Duration completed_took = 0;     ///< from its first packet until the last completion; 0: not all was completed
+  std::vector<Duration> delays{};  ///< of each completed message, from its first packet to its completion
+};
+
+/// What a box holds at the end of a world with an attack, when nothing is under way.
+struct BoxHolds {
+  std::uint64_t connections = 0;  ///< entries of the connection table
+  std::uint64_t custody_packets = 0;
+  std::uint64_t waiting_frames = 0;
 };
 
 struct Result {
@@ -29,6 +47,12 @@ struct Result {
   Duration lasted = 0;                        ///< virtual time
   std::vector<Delivery> deliveries;           ///< of all that posted something
   std::array<std::uint64_t, 2> wan_frames{};  ///< that entered the long link, by link::Way
+  // In worlds with an attack:
+  std::vector<SentFrame> attack_frames;
+  std::array<BoxHolds, 2> holds{};  ///< by box
+  std::uint64_t buffers_held = 0;   ///< by both boxes, of all pools
+  std::array<Duration, 2>
+      drained{};  ///< by box: from the first drain until it held nothing that was not promised; 0: none
 };
 
 }  // namespace longhaul::sim
