@@ -137,6 +137,7 @@ void Applications::close_when_done(Connection& connection) {
                                    : connection.ended();
   if (!due) return;
   connection.closing = true;
+  connection.closing_at = scene_.now;
   for (unsigned h = 0; h < 2; ++h)
     if (closes(c, h)) connection.qp[h]->close(scene_.now);
 }
@@ -177,6 +178,7 @@ void Applications::begin_next(Connection& connection) {
     return;
   }
   connection.over = true;
+  connection.over_at = scene_.now;
   const bool closed = is_closed_by_cm(connection) && connection.qp[0]->over() && connection.qp[1]->over();
   if (connection.generation < c.reconnect && closed) {
     // TIMEWAIT: everything under way has arrived or been lost.

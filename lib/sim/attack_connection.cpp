@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/attack_connection.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -19,6 +21,12 @@ constexpr std::uint32_t kFirstId[] = {0xa0000000, 0xb0000000};
 constexpr std::uint8_t kRnrNak = 0x20;  // IBTA vol. 1, 9.7.5.2.8: the timer's code in the low bits
 constexpr std::uint8_t kNak = 0x60;     // the NAK's code in the low bits
 constexpr std::uint8_t kRnrTimer = 10;
+
+// What the ICRC covers, or nearly: neither all that is before the BTH, nor the BTH's reserved byte.
+std::uint64_t print_of(const View& view) {
+  constexpr std::size_t kAfterReserved = offsetof(wire::Bth, destination_qpn);
+  return fingerprint_without_ack_req(view, view.frame.bth_offset + kAfterReserved) ^ view.frame.bth().opcode;
+}
 
 }  // namespace
 
@@ -118,35 +126,66 @@ wire::PacketBuilder AttackConnection::request() const {
   return from(attacker_.near()).qpn(qpn_of(1 - attacker_.near())).psn(next_psn_).ack_req();
 }
 
+void AttackConnection::use_up(std::uint32_t psns) {
+  next_psn_ = wire::psn_add(next_psn_, psns);
+  if (wire::psn_lt(reached_, next_psn_)) reached_ = next_psn_;
+}
+
 void AttackConnection::write(std::size_t bytes, bool ack_req) {
   if (!open_) return;
   const auto length = static_cast<std::uint32_t>(bytes);
-  attacker_.send(attacker_.near(), request()
-                                       .opcode(wire::kRcWriteOnly)
-                                       .ack_req(ack_req)
-                                       .reth(kWriteRegion, kRKey, length)
-                                       .payload_size(bytes, static_cast<std::uint8_t>(next_psn_)));
-  next_psn_ = wire::psn_add(next_psn_, 1);
+  send_request(request()
+                   .opcode(wire::kRcWriteOnly)
+                   .ack_req(ack_req)
+                   .reth(kWriteRegion, kRKey, length)
+                   .payload_size(bytes, static_cast<std::uint8_t>(next_psn_)));
+  use_up(1);
 }
 
 void AttackConnection::write_at(std::uint32_t psn, std::size_t bytes, std::uint8_t first_byte) {
   const auto length = static_cast<std::uint32_t>(bytes);
-  attacker_.send(
-      attacker_.near(),
+  send_request(
       request().psn(psn).opcode(wire::kRcWriteOnly).reth(kWriteRegion, kRKey, length).payload_size(bytes, first_byte));
 }
 
 void AttackConnection::read(std::uint32_t length) {
   if (!open_) return;
-  attacker_.send(attacker_.near(), request().opcode(wire::kRcReadRequest).reth(kReadRegion, kRKey, length));
+  send_request(request().opcode(wire::kRcReadRequest).reth(kReadRegion, kRKey, length));
   const std::uint32_t mtu = wire::path_mtu_bytes(manners_.path_mtu);
-  next_psn_ = wire::psn_add(next_psn_, std::max<std::uint32_t>(1, (length + mtu - 1) / mtu));
+  use_up(std::max<std::uint32_t>(1, (length + mtu - 1) / mtu));
 }
 
 void AttackConnection::fetch_add() {
   if (!open_) return;
-  attacker_.send(attacker_.near(), request().opcode(wire::kRcFetchAdd).atomic_eth(kAtomicRegion, kRKey, 1, 0));
-  next_psn_ = wire::psn_add(next_psn_, 1);
+  send_request(request().opcode(wire::kRcFetchAdd).atomic_eth(kAtomicRegion, kRKey, 1, 0));
+  use_up(1);
+}
+
+void AttackConnection::send_request(const wire::PacketBuilder& builder) {
+  const auto bytes = builder.build();
+  requests_.insert(print_of(View(bytes)));
+  attacker_.send(attacker_.near(), bytes);
+}
+
+void AttackConnection::send_answer(const wire::PacketBuilder& builder) {
+  const auto bytes = builder.build();
+  answers_.insert(print_of(View(bytes)));
+  attacker_.send(1 - attacker_.near(), bytes);
+}
+
+// ---- what boxes make of it --------------------------------------------------------------------
+
+// However it behaves, rules 1 and 2 hold for it too: what arrives is what it sent, and nothing is acknowledged that it
+// did not send. It may have promised more itself.
+void AttackConnection::check_request(const View& view) {
+  if (!requests_.contains(print_of(view)))
+    attacker_.complain(fmt::format("a request that an attacker did not send: {}", describe(view)));
+}
+
+void AttackConnection::check_answer(const View& view) {
+  const bool its_own = answers_.contains(print_of(view));
+  if (!its_own && wire::psn_lt(reached_, view.psn()))
+    attacker_.complain(fmt::format("an answer for what an attacker did not send: {}", describe(view)));
 }
 
 // ---- answers ----------------------------------------------------------------------------------
@@ -159,17 +198,17 @@ void AttackConnection::answer(Answer kind, std::uint32_t psn) {
   if (kind == Answer::fatal_nak) syndrome = kNak | static_cast<std::uint8_t>(wire::NakCode::remote_access_error);
   if (kind == Answer::last_ack) psn = wire::psn_add(expected_, -1);
   const unsigned far = 1 - attacker_.near();
-  attacker_.send(far, from(far).opcode(wire::kRcAcknowledge).qpn(qpn_of(1 - far)).psn(psn).aeth(syndrome, msn_));
+  send_answer(from(far).opcode(wire::kRcAcknowledge).qpn(qpn_of(1 - far)).psn(psn).aeth(syndrome, msn_));
 }
 
 void AttackConnection::acknowledge_ahead(std::uint32_t ahead) {
   const unsigned far = 1 - attacker_.near();
   const std::uint32_t messages = sent() + ahead;
-  attacker_.send(far, from(far)
-                          .opcode(wire::kRcAcknowledge)
-                          .qpn(qpn_of(1 - far))
-                          .psn(wire::psn_add(next_psn_, std::int64_t{ahead} - 1))
-                          .aeth(wire::kAckNoCredits, messages & 0xffffff));
+  send_answer(from(far)
+                  .opcode(wire::kRcAcknowledge)
+                  .qpn(qpn_of(1 - far))
+                  .psn(wire::psn_add(next_psn_, std::int64_t{ahead} - 1))
+                  .aeth(wire::kAckNoCredits, messages & 0xffffff));
 }
 
 void AttackConnection::notify_congestion() {
@@ -182,7 +221,11 @@ bool AttackConnection::is_for(unsigned host, const View& view) const { return vi
 
 void AttackConnection::hear(unsigned host, const View& view) {
   if (view.frame.opcode == nullptr) return;
-  if (host != attacker_.near()) return hear_request(view);
+  if (host != attacker_.near()) {
+    check_request(view);
+    return hear_request(view);
+  }
+  check_answer(view);
   if (view.frame.opcode->has(wire::kHasAeth) && wire::aeth_kind(view.frame.aeth().syndrome) == wire::AethKind::ack &&
       wire::psn_le(acknowledged_, view.psn()))
     acknowledged_ = wire::psn_add(view.psn(), 1);
@@ -211,12 +254,12 @@ void AttackConnection::hear_request(const View& view) {
 // In one response: it asks for no more than the path MTU where it is to be answered.
 void AttackConnection::answer_read(const View& view) {
   const unsigned far = 1 - attacker_.near();
-  attacker_.send(far, from(far)
-                          .opcode(wire::kRcReadResponseOnly)
-                          .qpn(qpn_of(1 - far))
-                          .psn(view.psn())
-                          .aeth(wire::kAckNoCredits, msn_)
-                          .payload_size(view.frame.reth().dma_length));
+  send_answer(from(far)
+                  .opcode(wire::kRcReadResponseOnly)
+                  .qpn(qpn_of(1 - far))
+                  .psn(view.psn())
+                  .aeth(wire::kAckNoCredits, msn_)
+                  .payload_size(view.frame.reth().dma_length));
 }
 
 }  // namespace longhaul::sim

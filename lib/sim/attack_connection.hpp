@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
 
 #include "base/time.hpp"
 #include "sim/frames.hpp"
@@ -85,6 +86,11 @@ class AttackConnection {
   wire::PacketBuilder from(unsigned host) const;
   wire::PacketBuilder request() const;
   void send_cm(unsigned host, wire::CmAttribute attribute);
+  void use_up(std::uint32_t psns);
+  void send_request(const wire::PacketBuilder& builder);
+  void send_answer(const wire::PacketBuilder& builder);
+  void check_request(const View& view);
+  void check_answer(const View& view);
   void hear_request(const View& view);
   void answer_read(const View& view);
 
@@ -95,10 +101,13 @@ class AttackConnection {
   unsigned life_ = 0;
   bool open_ = false;
   std::uint32_t next_psn_ = first_psn();      ///< of the near end's requests
+  std::uint32_t reached_ = first_psn();       ///< PSNs before this were used, in any life
   std::uint32_t acknowledged_ = first_psn();  ///< all before this
   std::uint32_t expected_ = first_psn();
   std::uint32_t msn_ = 0;
   std::uint32_t answered_ = 0;
+  std::unordered_set<std::uint64_t> requests_;  ///< fingerprints of all that it sent
+  std::unordered_set<std::uint64_t> answers_;
 };
 
 }  // namespace longhaul::sim

@@ -29,7 +29,11 @@ enum Need : unsigned {
   kDrain = 8,          ///< an operator drains the boxes meanwhile
   kManyPlaces = 16,    ///< tables have some hundred places
   kFillsCustody = 32,  ///< so many steps that they could fill custody twice
-  kFillsBuffers = 64   ///< the same for buffers of all sizes
+  kFillsBuffers = 64,  ///< the same for buffers of all sizes
+  kOverload = 128,     ///< with kPace: more than the link carries; otherwise half of it
+  kBypass = 256,       ///< an operator bypasses the boxes meanwhile
+  kWorkers = 512,      ///< the boxes have several workers
+  kLoss = 1024         ///< the long link loses some frames
 };
 
 /// Connections that an attack has when its steps begin.

@@ -5,6 +5,8 @@
 
 #include "sim/attack_table.hpp"
 #include "sim/plans.hpp"
+#include "sim/work.hpp"
+#include "wire/psn.hpp"
 
 namespace longhaul::sim {
 
@@ -27,29 +29,38 @@ std::vector<std::uint8_t> harmless(wire::PacketBuilder builder, std::size_t byte
 
 }  // namespace
 
-Attacker::Attacker(const Case& c, Time start, Put put, const std::vector<SentFrame>* imitated)
+Attacker::Attacker(const Case& c, Time start, Put put, Complain complain, const std::vector<SentFrame>* imitated)
     : plan_(c),
       attack_(attack_of(c)),
       start_(start),
       put_(std::move(put)),
+      complain_(std::move(complain)),
       imitated_(imitated),
       random_(c.seed, c.attack.kind, kPurpose),
       now_(start),
       next_step_(imitated == nullptr ? start + microseconds(c.attack.at_us) : kNever),
-      opened_(attack_.opens.connections == 0) {}
+      opened_(attack_.opens.connections == 0) {
+  first_guess_ = static_cast<std::uint32_t>(random_.below(0x1000000));
+  if (attack_.who != AttackBy::forger) return;
+  for (unsigned host = 0; host < 2; ++host)
+    for (unsigned n = 0; n < c.connections; ++n)
+      for (unsigned life = 0; life <= std::max(c.reconnect, c.come_back); ++life) {
+        const Work work(work_plan(c, host, n, life));
+        used_psns_.push_back({work.plan().starting_psn, work.positions() + 1});
+      }
+}
 
 // ---- time -------------------------------------------------------------------------------------
 
 Time Attacker::next_deadline() const {
   if (imitated_ != nullptr)
     return imitated_next_ == imitated_->size() ? kNever : start_ + (*imitated_)[imitated_next_].at;
-  return std::min(next_step_, timeline_.next());
+  return next_step_;
 }
 
 void Attacker::poll(Time now) {
   now_ = now;
   if (imitated_ != nullptr) return imitate(now);
-  timeline_.run(now);
   if (!opened_ && next_step_ <= now) return open();
   while (next_step_ <= now) {
     attack_.step(*this, step_++);
@@ -115,7 +126,16 @@ std::uint32_t Attacker::guessed_qpn(unsigned host) {
 }
 
 std::uint32_t Attacker::guessed_psn(Number step, std::uint32_t apart) {
-  return static_cast<std::uint32_t>(step * apart) & 0xffffff;
+  std::uint32_t psn = wire::psn_add(first_guess_, static_cast<std::int64_t>(step % 0x1000000 * apart));
+  for (bool hit = true; hit;) {
+    hit = false;
+    for (const Range& used : used_psns_)
+      if (wire::psn_add(psn, -static_cast<std::int64_t>(used.first)) < used.count) {
+        psn = wire::psn_add(used.first, used.count);
+        hit = true;
+      }
+  }
+  return psn;
 }
 
 void Attacker::send(unsigned host, const std::vector<std::uint8_t>& frame) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,6 @@
 #include "sim/frames.hpp"
 #include "sim/random.hpp"
 #include "sim/result.hpp"
-#include "sim/timeline.hpp"
 #include "wire/builder.hpp"
 #include "wire/cm.hpp"
 
@@ -34,9 +34,12 @@ class Attacker {
   /// Puts a frame on the way that begins at a host's side.
   using Put = std::function<void(unsigned host, std::span<const std::uint8_t> frame)>;
 
+  /// Hears what a box has done to the attacker's own connections that no box may do to any.
+  using Complain = std::function<void(const std::string&)>;
+
   /// `start`: of the world. `imitated`: sends harmless frames like these and nothing else; null: attacks. The case must
   /// outlive it, and so must `imitated`.
-  Attacker(const Case& c, Time start, Put put, const std::vector<SentFrame>* imitated);
+  Attacker(const Case& c, Time start, Put put, Complain complain, const std::vector<SentFrame>* imitated);
 
   Time next_deadline() const;
   void poll(Time now);
@@ -69,14 +72,14 @@ class Attacker {
   wire::PacketBuilder forged(unsigned host) const;
   /// A guess of a QPN that `host` has: hosts count them up (ReDMArk, 3.1).
   std::uint32_t guessed_qpn(unsigned host);
-  /// Guesses that together cover all PSNs, `apart` from each other.
-  static std::uint32_t guessed_psn(Number step, std::uint32_t apart);
+  /// Guesses that together cover all PSNs, `apart` from each other. None hits a PSN that the victim's connections use:
+  /// no box can tell such a frame from a real one, and the chance for it is small.
+  std::uint32_t guessed_psn(Number step, std::uint32_t apart);
 
   void send(unsigned host, const wire::PacketBuilder& frame) { send(host, frame.build()); }
   void send(unsigned host, const std::vector<std::uint8_t>& frame);
   void send_cm(unsigned host, wire::PacketBuilder frame, const wire::CmMessage& message);
-  /// Does something after a while.
-  void later(Duration time, std::function<void()> what) { timeline_.appoint(now_ + time, std::move(what)); }
+  void complain(const std::string& what) { complain_(what); }
 
  private:
   void open();
@@ -86,6 +89,7 @@ class Attacker {
   const Attack& attack_;
   Time start_;
   Put put_;
+  Complain complain_;
   const std::vector<SentFrame>* imitated_;
   std::size_t imitated_next_ = 0;
   Random random_;
@@ -93,8 +97,13 @@ class Attacker {
   Time next_step_;
   bool opened_;
   Number step_ = 0;
-  Timeline timeline_;
   std::map<unsigned, std::unique_ptr<AttackConnection>> connections_;
+  struct Range {
+    std::uint32_t first;
+    std::uint32_t count;
+  };
+  std::vector<Range> used_psns_;  ///< by the victim
+  std::uint32_t first_guess_ = 0;
   std::vector<SentFrame> sent_;
 };
 

@@ -210,8 +210,8 @@ struct Case {
   Number give_up_ms = 60000;
   Number dreq_hold_ms = 3000;
   Number last_later_us = 0;  ///< the last connection begins this much later than the others' distance makes it
-  /// Places that a box has for connections, for exchanges of RDMA-CM, for candidates of the traffic learner and for
-  /// held DREQs. 0: as many as a world without attacks needs.
+  /// Places that a box has for connections, for exchanges of RDMA-CM, for candidates of the traffic learner, and a
+  /// quarter as many for held DREQs. 0: as many as a world without attacks needs.
   Number places = 0;
   AttackPlan attack;
   HostPlan a;

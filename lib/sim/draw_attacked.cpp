@@ -48,6 +48,13 @@ void draw_victim(Case& c, Random& random) {
   }
 }
 
+constexpr Number kHeaders = 80;
+
+/// Of the victim's frames.
+Number frame_bytes(const Case& c) {
+  return std::min<Number>(c.a.max_bytes, wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu))) + kHeaders;
+}
+
 /// Bytes that the victim's connections have in custody at once, at most, and frames.
 struct Custody {
   Number bytes;
@@ -55,12 +62,21 @@ struct Custody {
 };
 
 Custody custody_of_victim(const Case& c) {
-  constexpr Number kHeaders = 80;
-  const Number mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu));
-  const Number frame = std::min(c.a.max_bytes, mtu) + kHeaders;
   // Two connections, a round trip and a half each, and a little more for what is slow to be answered.
   const Number frames = 2 * (c.a.burst * 3 * c.wan_delay_us / c.a.pace_us + 16);
-  return {frames * frame, frames};
+  return {frames * frame_bytes(c), frames};
+}
+
+// The victim's two connections need 0.4 of the long link: less than an equal share.
+void draw_rate(Case& c, const Attack& attack) {
+  const Number victim = 2 * c.a.burst * frame_bytes(c) * 8 / c.a.pace_us;
+  c.wan_mbps = std::max<Number>(victim * 5 / 2, 50);
+  const Number attacks = (attack.needs & kOverload) != 0 ? c.wan_mbps * 6 / 5 : c.wan_mbps / 2;
+  // The busiest attacks send four frames a step.
+  constexpr Number kFrames = 4;
+  constexpr Number kLastsUs = 30000;
+  c.attack.every_us = std::max<Number>(kFrames * (c.attack.bytes + kHeaders) * 8 / attacks, 1);
+  c.attack.steps = std::max<Number>(kLastsUs / c.attack.every_us, 20);
 }
 
 void draw_boxes(Case& c, const Attack& attack, Random& random) {
@@ -79,6 +95,26 @@ void draw_boxes(Case& c, const Attack& attack, Random& random) {
     // A rate that is not known is found out, and at first nobody is acknowledged much: an honest neighbour feels it.
     constexpr Number kMuch = 100'000;
     box->wan_mbps = (attack.needs & kPace) != 0 ? c.wan_mbps - c.wan_mbps / 20 : kMuch;
+  }
+}
+
+// Each worker has its share of everything, so the box has so many times as much.
+void draw_workers(Case& c, Random& random) {
+  const Number workers = random.between(2, 3);
+  c.places *= workers;
+  for (BoxPlan* box : {&c.box_a, &c.box_b}) {
+    box->workers = workers;
+    box->box_bytes *= workers;
+    box->flow_bytes *= workers;
+    box->mbufs *= workers;
+  }
+}
+
+void draw_bypass(Case& c, Random& random) {
+  const Number at = c.attack.at_us + random.between(5000, 12000);
+  for (BoxPlan* box : {&c.box_a, &c.box_b}) {
+    box->bypass_at_us = at;
+    box->bypass_us = 1'000'000;
   }
 }
 
@@ -111,7 +147,6 @@ Case draw_attacked(std::uint64_t seed, Number kind) {
     c.connected = 1;
     c.close = number_of(Closing::nobody);
   }
-  if ((attack.needs & kPace) != 0) c.wan_mbps = random.pick({200, 400});
   // A box learns nothing from traffic in its first second.
   c.starts_us = c.connected != 0 ? 1'100'000 : 30'000;
   c.places = (attack.needs & kManyPlaces) != 0 ? 512 : random.pick({24, 48, 64});
@@ -119,6 +154,7 @@ Case draw_attacked(std::uint64_t seed, Number kind) {
   c.attack.every_us = attack.every_us;
   c.attack.bytes = attack.bytes;
   c.attack.side = random.chance(1, 4);
+  if ((attack.needs & kPace) != 0) draw_rate(c, attack);
   // Before the victim begins, or when its first connection is well under way.
   c.attack.at_us = random.chance(1, 2) ? c.starts_us - 15000 : c.starts_us + 5000;
   draw_boxes(c, attack, random);
@@ -130,6 +166,10 @@ Case draw_attacked(std::uint64_t seed, Number kind) {
   if ((attack.needs & kFillsBuffers) != 0) c.attack.steps = 2 * (c.box_a.mbufs + 2 * kSmallBuffers);
   c.last_later_us = c.attack.steps * c.attack.every_us + kForgottenUs;
   if ((attack.needs & kDrain) != 0) draw_drain(c, random);
+  if ((attack.needs & kBypass) != 0) draw_bypass(c, random);
+  if ((attack.needs & kLoss) != 0)
+    for (Harm& harm : c.harm[kLongHaul]) harm.loss = 100;
+  if ((attack.needs & kWorkers) != 0 || random.chance(1, 6)) draw_workers(c, random);
   return c;
 }
 
@@ -142,7 +182,7 @@ Case with_random_attack(Case c) {
   c.attack.bytes = attack.bytes;
   c.attack.side = random.below(2);
   c.attack.at_us = c.starts_us + random.below(20000);
-  if (random.chance(2, 3)) c.places = random.pick({16, 64, 512});
+  if (random.chance(2, 3)) c.places = random.pick({16, 64, 512}) * std::max(c.box_a.workers, c.box_b.workers);
   return c;
 }
 

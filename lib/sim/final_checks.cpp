@@ -103,6 +103,8 @@ std::vector<Delivery> deliveries(const Scene& scene, const Applications& applica
       if (is_attacked(scene.plan)) {
         delivery.posted = connection->work[h]->messages().size();
         delivery.delays = requester.delays();
+        if (connection->closing_at != kNever && connection->over_at != kNever)
+          delivery.closed_in = std::max<Duration>(connection->over_at - connection->closing_at, 1);
         if (requester.succeeded() == delivery.posted)
           delivery.completed_took = requester.measured_to() - requester.first_sent();
       }

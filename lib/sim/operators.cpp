@@ -99,6 +99,8 @@ void Operators::bypass(unsigned box, Duration look) {
     scene_.timeline.appoint(scene_.now + look, [this, box, look] { bypass(box, std::min(2 * look, kLastLook)); });
     return;
   }
+  if (is_attacked(scene_.plan))
+    drained_[box] = std::max<Duration>(scene_.now - scene_.at(box_plan(scene_.plan, box).bypass_at_us), 1);
   scene_.judge.box_forgets(box);
   its.set_bypass(true, scene_.now);
   ran_whole_[box] = false;

@@ -19,8 +19,8 @@ class Operators {
 
   /// The box's engines have seen everything from their start to the end.
   bool ran_whole(unsigned box) const { return ran_whole_[box]; }
-  /// In a world with an attack: from the drain until the box held nothing that nobody was promised. 0: it was not
-  /// drained, or never came to that.
+  /// In a world with an attack: from the drain until the box held nothing that nobody was promised, or from the order
+  /// for a bypass until frames passed by. 0: there was neither, or it never came to that.
   Duration drained(unsigned box) const { return drained_[box]; }
 
  private:

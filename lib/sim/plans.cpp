@@ -53,9 +53,13 @@ engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   settings.initial_window_bytes = plan.window_bytes;
   settings.give_up = milliseconds(c.give_up_ms);
   settings.dreq_hold = milliseconds(c.dreq_hold_ms);
-  if (c.places != 0)
-    settings.max_connections = settings.max_pending_cm = settings.max_candidates = settings.max_held_dreqs =
-        static_cast<std::uint32_t>(c.places);
+  if (c.places != 0) {
+    const auto places = static_cast<std::uint32_t>(c.places);
+    settings.max_connections = settings.max_pending_cm = settings.max_candidates = places;
+    // So that not each connection has room for one, as in a real box; but a few of one pair of hosts have.
+    constexpr std::uint32_t kLeastDreqs = 8;
+    settings.max_held_dreqs = std::max(places / 4, kLeastDreqs * static_cast<std::uint32_t>(plan.workers));
+  }
   // As the defaults are to each other.
   constexpr unsigned kLongest = 10;
   if (is_attacked(c)) settings.longest_give_up = std::min(settings.longest_give_up, kLongest * settings.give_up);

@@ -31,6 +31,7 @@ struct Delivery {
   // In worlds with an attack:
   std::size_t posted = 0;          ///< messages
   Duration completed_took = 0;     ///< from its first packet until the last completion; 0: not all was completed
+  Duration closed_in = 0;          ///< from when its application closed it until both ends were closed; 0: never
   std::vector<Duration> delays{};  ///< of each completed message, from its first packet to its completion
 };
 
@@ -49,10 +50,9 @@ struct Result {
   std::array<std::uint64_t, 2> wan_frames{};  ///< that entered the long link, by link::Way
   // In worlds with an attack:
   std::vector<SentFrame> attack_frames;
-  std::array<BoxHolds, 2> holds{};  ///< by box
-  std::uint64_t buffers_held = 0;   ///< by both boxes, of all pools
-  std::array<Duration, 2>
-      drained{};  ///< by box: from the first drain until it held nothing that was not promised; 0: none
+  std::array<BoxHolds, 2> holds{};    ///< by box
+  std::uint64_t buffers_held = 0;     ///< by both boxes, of all pools
+  std::array<Duration, 2> drained{};  ///< by box: Operators::drained()
 };
 
 }  // namespace longhaul::sim

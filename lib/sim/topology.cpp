@@ -82,7 +82,7 @@ Topology::Topology(Scene& scene) : scene_(scene) {
         tell(host == 0 ? "x > " : "y > ", frame);
         offer(segment_of(host), way_from(host), frame);
       },
-      scene.imitated);
+      [this](const std::string& what) { scene_.judge.report(Rule::exact, what, scene_.now); }, scene.imitated);
 }
 
 Topology::~Topology() = default;
@@ -141,10 +141,19 @@ void Topology::deliver(unsigned segment, link::Way way) {
   }
 }
 
+/// In a world with an attack: the frame is for the host, and an attacker has had it sent to another MAC address.
+bool Topology::is_misled(unsigned host, const rte_mbuf* frame) const {
+  if (!attacker_ || scene_.plan.next_hop_dies_at_us != 0) return false;
+  const View view(frame);
+  const HostAddress own = address_of(scene_.plan, host);
+  return view.roce && view.frame.destination == own.ip &&
+         rte_pktmbuf_mtod(frame, const wire::EthernetHeader*)->destination != own.mac;
+}
+
 void Topology::to_host(unsigned host, std::span<rte_mbuf* const> frames) {
   for (rte_mbuf* frame : frames) {
     tell(host == 0 ? "> A " : "> B ", frame);
-    hosts_[host]->receive(frame, scene_.now);
+    if (!is_misled(host, frame)) hosts_[host]->receive(frame, scene_.now);
     if (attacker_) attacker_->hear(host, View(frame), scene_.now);
     rte_pktmbuf_free(frame);
   }
