@@ -99,6 +99,7 @@ inline constexpr Duration kKeptBack = milliseconds(100);
 struct SmallPools {
   std::span<rte_mempool* const> pools;
   std::span<const std::uint32_t> bytes;
+  std::uint32_t last_reserve = 0;  ///< buffers of the last pool that are not for custody
   rte_mempool* made = nullptr;
   rte_mempool* frames = nullptr;  ///< for altered copies of packets of any size
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What comes from the requester: new packets into custody, gaps, repeats.
 #include <rte_mbuf.h>
+#include <rte_mempool.h>
 
 #include <algorithm>
 #include <cstring>
@@ -345,9 +346,14 @@ void NearPart::reach_sent_top(NearFlow& flow, const Span& span) {
 }
 
 rte_mbuf* NearPart::small_copy(const rte_mbuf* mbuf) const {
-  for (std::size_t i = 0; i < pools_.pools.size(); ++i)
-    if (mbuf->pkt_len <= pools_.bytes[i])
-      if (rte_mbuf* copy = copy_into(pools_.pools[i], mbuf)) return copy;
+  for (std::size_t i = 0; i < pools_.pools.size(); ++i) {
+    if (mbuf->pkt_len > pools_.bytes[i]) continue;
+    rte_mempool* pool = pools_.pools[i];
+    // Those in caches are not counted.
+    if (i + 1 == pools_.pools.size() && rte_mempool_get_ops(pool->ops_index)->get_count(pool) <= pools_.last_reserve)
+      break;
+    if (rte_mbuf* copy = copy_into(pool, mbuf)) return copy;
+  }
   return nullptr;
 }
 

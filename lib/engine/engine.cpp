@@ -63,7 +63,7 @@ custody::Budget budget_of(const Settings& settings, const Pools& pools) {
 }
 
 custody::SmallPools small_pools(const Pools& pools) {
-  return {pools.small, Pools::kSmallBytes, pools.made, pools.frames};
+  return {pools.small, Pools::kSmallBytes, PoolPlan::dreqs_of(pools.small.back()->size), pools.made, pools.frames};
 }
 
 std::uint64_t roce_parsed(const Counters& counters) {

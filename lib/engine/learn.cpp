@@ -297,7 +297,8 @@ bool Engine::Impl::fits_presumed(const UnknownRequests::Hosts& hosts, std::uint3
 }
 
 // A place for a connection of these hosts. Where there is none for them, a connection without custody makes room: one
-// that has been idle for long, or one of a pair of hosts that has more of them. Counts it when there is no room.
+// that has been idle for long, one of theirs that was never proven, or one of a pair of hosts that has more of them.
+// Counts it when there is no room.
 bool Engine::Impl::make_room(const flow::ConnectionInfo& info) {
   const NextHops::PairIndex pair = next_hops.find(info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan);
   const std::uint32_t own = next_hops.connections(pair);
@@ -309,6 +310,10 @@ bool Engine::Impl::make_room(const flow::ConnectionInfo& info) {
   const auto may_go = [&](const Connection& connection) {
     if (!connection.near.queue.empty() || (at_limit && connection.pair != pair)) return false;
     if (now - connection.last_seen > flow::kIdle) return true;
+    // Its REQ may be forged: nothing has ever answered it.
+    const bool unproven = (connection.near.trust.silent & custody::kUnproven) != 0 &&
+                          connection.near.phase == custody::Phase::unconfirmed;
+    if (unproven && connection.pair == pair) return true;
     return next_hops.connections(connection.pair) > own + 1 && connection.dreqs.empty() &&
            connection.near.phase != custody::Phase::failed;
   };

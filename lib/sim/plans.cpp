@@ -62,7 +62,11 @@ engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   }
   // As the defaults are to each other.
   constexpr unsigned kLongest = 10;
-  if (is_attacked(c)) settings.longest_give_up = std::min(settings.longest_give_up, kLongest * settings.give_up);
+  constexpr double kPairShare = 0.5;
+  if (is_attacked(c)) {
+    settings.longest_give_up = std::min(settings.longest_give_up, kLongest * settings.give_up);
+    settings.custody_pair_share = settings.connections_pair_share = kPairShare;
+  }
   return settings;
 }
 

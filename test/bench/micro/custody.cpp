@@ -111,7 +111,7 @@ class Custody final : custody::Outlet, Treatment {
     return budget;
   }
   static custody::SmallPools small_pools() {
-    return {pools().small, engine::Pools::kSmallBytes, pools().made, pools().frames};
+    return {pools().small, engine::Pools::kSmallBytes, 0, pools().made, pools().frames};
   }
 
   std::vector<Packet> packets(Part part, Side in) {

@@ -381,3 +381,38 @@ TEST_CASE("a repeat does not send all that waits where others wait too", "[engin
   rig.host_sends(of_tenant(1, 0).write(102, kLarge));
   CHECK(rig.wan_out.size() <= (1 << 16) / 4000 + 1);
 }
+
+TEST_CASE("what custody holds leaves buffers for DREQs", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.custody_mbufs = 4;
+  Rig rig(settings);
+  const Pair pair = of_tenant(1, 0);
+  rig.connect_confirmed(pair);
+  rig.connect_confirmed(of_tenant(2, 0));
+  // As many as there are small buffers that fit.
+  for (std::uint32_t psn = 101; psn < 101 + 20'000 && rig.count(Counter::custody_refused_mbufs) == 0; psn += 20)
+    rig.host_sends(pair.writes(psn, 20, {true, 1000}));
+  REQUIRE(rig.count(Counter::custody_refused_mbufs) == 1);
+  rig.host_sends({of_tenant(2, 0).write(101), of_tenant(2, 0).dreq(Side::host)});
+  CHECK(rig.count(Counter::dreqs_held) == 1);
+}
+
+TEST_CASE("forged REQs do not keep a host's own connections out", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.max_connections = 8;
+  settings.connections_pair_share = 0.5;
+  Rig rig(settings);
+  // Our host's service answers REQs in the far host's name. The far host has sent none, so it confirms none.
+  for (unsigned i = 0; i < 6; ++i) {
+    Pair forged = of_tenant(1, i);
+    forged.active = Side::wan;
+    rig.wan_sends(forged.req());
+    rig.host_sends(forged.rep());
+  }
+  CHECK(rig.count(Counter::connections_learned) == 6);
+  CHECK(rig.count(Counter::connections_made_room) == 2);
+  rig.connect_confirmed(of_tenant(1, 6));
+  rig.at_host();
+  rig.host_sends(of_tenant(1, 6).write(101));
+  CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
+}
