@@ -477,7 +477,7 @@ constexpr Attack kAttacks[] = {
     {"greedy_neighbour", kTenant,
      "posts as fast as it can, and answers as it should: custody holds a round trip of it",
      "design 5.4: who comes first has custody's bytes", write_to_few, kPolite, kFewOpen, kFillsCustody, 600, 5},
-    {"writes_behind_read", kTenant, "a READ that is never answered: what follows it is not promised, in confirmed flows",
+    {"writes_behind_read", kTenant, "a READ that is never answered: nothing behind it is promised, in confirmed flows",
      "rule 5; nics.md 11", write_behind_read, kPromised, kFewOpen, kFillsCustody, 600, 10},
     {"unconfirmed_holds_bypass", kTenant, "custody that nobody was promised, while an operator bypasses the box",
      "issue 15, finding 3", write_to_few, kSilent, kFewOpen, kBypass},
@@ -485,7 +485,7 @@ constexpr Attack kAttacks[] = {
      "design 4.4", write_to_many_pairs, kUnseen, {}, kAnnounced, 1500, 20, kSmall},
     {"unknown_elsewhere", kForger, "requests to QPNs that nobody has: all workers hear of them",
      "engine/unknown_requests.hpp; design 4.9", forge_crowd, {}, {}, kWorkers | kManyPlaces, 600, 50},
-    {"forged_next_hop", kForger, "frames in a host's name to a MAC address that nobody has: what is sent again goes there",
+    {"forged_next_hop", kForger, "frames in a host's name to a MAC address that nobody has: resends go there",
      "design 4.12, 6.4", forge_next_hop, {}, {}, kLoss, 600, 50},
 };
 // clang-format on

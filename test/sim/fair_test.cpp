@@ -20,37 +20,62 @@ namespace {
 
 constexpr std::uint64_t kSeeds = 3;
 
-/// Attacks that are unfair today. Whoever makes one fair takes it off the list: the test insists.
-constexpr std::string_view kNotYet[] = {
-    "hoard_promised",
-    "hoard_one_flow",
-    "hoard_many_flows",
-    "hoard_many_pairs",
-    "hoard_buffers",
-    "endless_patience",
-    "last_ack_heartbeat",
-    "hoard_connections",
-    "hoard_connections_of_pairs",
-    "hoard_by_vlan",
-    "rtu_withheld",
-    "fatal_naks",
-    "half_open_reqs_of_pairs",
-    "dreq_pile_of_pairs",
-    "fast_writer",
-    "fast_pairs",
-    "repeat_to_jump",
-    "forged_reqs",
-    "forged_req_with_qpn",
-    "forged_crowd",
-    "forged_requests",
-    "forged_unknown_opcodes",
-    "greedy_neighbour",
-    "writes_behind_read",
-    "unknown_elsewhere",
-    "forged_next_hop",
+/// Attacks that are unfair today, and the seed of a world that shows it. Whoever makes one fair takes it off the list:
+/// the test insists.
+struct NotYet {
+  std::string_view attack;
+  std::uint64_t seed;
 };
 
-bool is_not_yet(std::string_view name) { return std::ranges::find(kNotYet, name) != std::end(kNotYet); }
+constexpr NotYet kNotYet[] = {
+    {"hoard_custody", 3},
+    {"hoard_promised", 1},
+    {"hoard_one_flow", 3},
+    {"hoard_many_flows", 2},
+    {"hoard_many_pairs", 1},
+    {"hoard_buffers", 1},
+    {"endless_patience", 3},
+    {"last_ack_heartbeat", 1},
+    {"rnr_for_ever", 3},
+    {"hoard_connections", 1},
+    {"hoard_connections_of_pairs", 1},
+    {"hoard_by_vlan", 1},
+    {"rtu_withheld", 1},
+    {"learned_hoard_of_pairs", 10},
+    {"churn", 1},
+    {"fatal_naks", 1},
+    {"half_open_reqs_of_pairs", 5},
+    {"stray_dreqs", 8},
+    {"unknown_qpns_of_pairs", 1},
+    {"fast_pairs", 1},
+    {"own_cnps", 2},
+    {"forged_reqs", 1},
+    {"forged_half_open", 2},
+    {"forged_req_with_qpn", 1},
+    {"forged_unknown_requests", 3},
+    {"forged_crowd", 2},
+    {"forged_requests", 1},
+    {"forged_unknown_opcodes", 1},
+    {"writes_behind_read", 1},
+    {"unconfirmed_holds_bypass", 5},
+    {"unknown_elsewhere", 1},
+    {"forged_next_hop", 10},
+};
+
+const NotYet* not_yet(std::string_view attack) {
+  const auto* found = std::ranges::find(kNotYet, attack, &NotYet::attack);
+  return found == std::end(kNotYet) ? nullptr : found;
+}
+
+/// What the attack takes in the world of this seed, in words; empty: nothing.
+std::string taken_by(const sim::Attack& attack, std::uint64_t seed) {
+  const sim::Case c = sim::draw_attacked(seed, sim::attack_number(attack.name));
+  const sim::Fairness fairness = sim::run_attack(c, test::tight_pools());
+  INFO(sim::to_text(c));
+  CHECK((fairness.attacked.violation ? fairness.attacked.violation->text : "") == "");
+  if (fairness.unfair.empty()) return "";
+  return fmt::format("{}\nsee it: build/test/sim/tenants --attack {} --show {}", fairness.unfair[0], attack.name, seed);
+}
 
 }  // namespace
 
@@ -66,7 +91,7 @@ TEST_CASE("attacks: each has a name of its own, a source, and a place that cases
     CHECK(sim::attack_of(c).name == attack.name);
   }
   CHECK(names.size() >= 31);
-  for (const std::string_view name : kNotYet) CHECK(names.contains(name));
+  for (const NotYet& one : kNotYet) CHECK(names.contains(one.attack));
   CHECK_THROWS_AS(sim::attack_number("no such attack"), std::invalid_argument);
 }
 
@@ -96,17 +121,15 @@ TEST_CASE("fair: an honest neighbour takes nothing") {
 
 TEST_CASE("fair: no attack takes more than a share") {
   for (const sim::Attack& attack : sim::attacks()) {
-    std::string unfair;
-    for (std::uint64_t seed = 1; seed <= kSeeds && unfair.empty(); ++seed) {
-      const sim::Case c = sim::draw_attacked(seed, sim::attack_number(attack.name));
-      const sim::Fairness fairness = sim::run_attack(c, test::tight_pools());
-      INFO(sim::to_text(c));
-      CHECK((fairness.attacked.violation ? fairness.attacked.violation->text : "") == "");
-      if (!fairness.unfair.empty())
-        unfair = fmt::format("seed {}: {}\nsee it: build/test/sim/tenants --attack {} --show {}", seed,
-                             fairness.unfair[0], attack.name, seed);
-    }
-    INFO(attack.name << ": " << unfair);
-    CHECK(unfair.empty() != is_not_yet(attack.name));
+    if (not_yet(attack.name) != nullptr) continue;
+    INFO(attack.name);
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) CHECK(taken_by(attack, seed) == "");
+  }
+}
+
+TEST_CASE("not fair yet: an attack that has become fair leaves the list") {
+  for (const auto& [name, seed] : kNotYet) {
+    INFO(name << " is fair in this world now: is it in `build/test/sim/tenants --cases 50 --attack " << name << "`?");
+    CHECK(taken_by(sim::attacks()[sim::attack_number(name) - 1], seed) != "");
   }
 }

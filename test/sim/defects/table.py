@@ -15,6 +15,7 @@ class Defect(NamedTuple):
     rule: int
     given: str = ''  # what the worlds have that it needs (soak --given), where few have that by chance
     unit: str = ''   # a test of unit_engine that must catch it instead: worlds do not judge how fast anything is
+    tenants: str = ''  # an attack (test/sim/tenants) that becomes unfair by it: it takes from others
     attack: str = ''  # an attack (test/bench/attacks/run) that must catch it instead: it counts instructions
 
 
@@ -420,4 +421,19 @@ DEFECTS = [
     Defect('a repeat sends all that waits where others wait', 'lib/custody/request.cpp',
            'outlet_.must_wait(flow) ? kLittle : UINT64_MAX', 'UINT64_MAX', 9,
            unit='a repeat does not send all that waits*'),
+    # Rule 9, in worlds with attacks.
+    Defect('a drain waits for what nobody was promised, in worlds', 'lib/custody/acknowledge.cpp',
+           '    if (draining_) leave_unpromised(flow);\n', '', 9, tenants='unconfirmed_holds_drain'),
+    Defect('held DREQs are not shared by pair, in worlds', 'lib/engine/fair_limit.hpp',
+           'if (held_by_it >= limit_ - held_) return false;', 'if (held_ >= limit_) return false;', 9,
+           tenants='dreq_pile'),
+    Defect('the oldest exchange goes, whose it may be', 'lib/flow/cm_tracker.cpp',
+           'const PendingKey* goes = most == 0 ? &by_age_.front() : &own->second.front();',
+           'most = ~0u;\n  const PendingKey* goes = &by_age_.front();', 9, tenants='half_open_reqs'),
+    Defect('candidates are not shared by pair, in worlds', 'lib/flow/traffic_learner.cpp',
+           'pairs_[candidate.pair].candidates > own + 1', 'own > 1000', 9, tenants='unknown_qpns'),
+    Defect('custody takes the buffers of DREQs', 'lib/custody/request.cpp',
+           'get_count(pool) <= pools_.last_reserve)', 'get_count(pool) == ~0u)', 9, unit='what custody holds leaves buffers*'),
+    Defect('what was never proven keeps its place from its own hosts', 'lib/engine/learn.cpp',
+           'if (unproven && connection.pair == pair) return true;', '', 9, unit='forged REQs do not keep*'),
 ]
