@@ -29,8 +29,8 @@ constexpr std::int32_t kMaxSpan = 1 << 22;
 // announced.
 constexpr std::int32_t kPlausible = 1 << 16;
 
-// Up to this much of a flow that waits for the pace goes at once: where custody is full, because to drop the packets
-// behind it and to ask for them again would cost more; and for a repeat, even where others wait.
+// Where custody is full, up to this much of a flow that waits for the pace goes at once. To drop the packets behind it,
+// and to ask for them again, would cost more.
 constexpr std::uint64_t kLittle = 1 << 16;  // bytes
 
 // READs and atomics that a flow may have in custody. A requester has no more of them under way than its initiator
@@ -247,8 +247,8 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
     // Without a box this packet, and all that came after it, would be under way. The requester has no pseudo-ACK for
     // them, and has waited long enough.
     const bool waited = !held.sent;
-    // Not all at once where others wait for their turns.
-    if (!told) send_waiting(flow, outlet_.must_wait(flow) ? kLittle : UINT64_MAX, now);
+    // Where others wait too, it has no more than its turns.
+    if (!told && !outlet_.must_wait(flow)) send_waiting(flow, UINT64_MAX, now);
     // An earlier repeat in this burst has made custody send it.
     const bool goes_now = !told && held.sent_at == now && held.received_at != now;
     if (waited || goes_now) {

@@ -113,6 +113,7 @@ void draw_workers(Case& c, Random& random) {
 void draw_bypass(Case& c, Random& random) {
   const Number at = c.attack.at_us + random.between(5000, 12000);
   for (BoxPlan* box : {&c.box_a, &c.box_b}) {
+    box->confirm_cm = 0;  // otherwise all would be promised
     box->bypass_at_us = at;
     box->bypass_us = 1'000'000;
   }

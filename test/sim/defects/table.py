@@ -322,7 +322,7 @@ DEFECTS = [
            'pace == Pace::kept && flow.phase != Phase::unconfirmed;', 'pace == Pace::kept;', 8,
            unit='until an answer agrees nothing waits for the pace'),
     Defect('a repeat leaves what waits where it is', 'lib/custody/request.cpp',
-           'if (!told) send_waiting(flow, outlet_.must_wait(flow) ? kLittle : UINT64_MAX, now);', '', 8, unit='a repeat of what waits takes it out*'),
+           'if (!told && !outlet_.must_wait(flow)) send_waiting(flow, UINT64_MAX, now);', '', 8, unit='a repeat of what waits takes it out*'),
     Defect('what custody refuses never brings a little that waits with it', 'lib/custody/request.cpp',
            'may_ask ? kLittle : UINT64_MAX', 'may_ask ? 0 : UINT64_MAX', 8, unit='a little that waits goes ahead*'),
     Defect('what custody refuses overtakes what waits', 'lib/custody/request.cpp',
@@ -419,7 +419,7 @@ DEFECTS = [
            'next_hops.connections(connection.pair) > own + 1 &&', 'connection.pair != pair &&', 9,
            unit='where the connection table is full*'),
     Defect('a repeat sends all that waits where others wait', 'lib/custody/request.cpp',
-           'outlet_.must_wait(flow) ? kLittle : UINT64_MAX', 'UINT64_MAX', 9,
+           'if (!told && !outlet_.must_wait(flow)) send_waiting', 'if (!told) send_waiting', 9,
            unit='a repeat does not send all that waits*'),
     # Rule 9, in worlds with attacks.
     Defect('a drain waits for what nobody was promised, in worlds', 'lib/custody/acknowledge.cpp',

@@ -379,7 +379,7 @@ TEST_CASE("a repeat does not send all that waits where others wait too", "[engin
   rig.wan_out.clear();
   rig.now += milliseconds(1);
   rig.host_sends(of_tenant(1, 0).write(102, kLarge));
-  CHECK(rig.wan_out.size() <= (1 << 16) / 4000 + 1);
+  CHECK(rig.wan_out.empty());
 }
 
 TEST_CASE("what custody holds leaves buffers for DREQs", "[engine][fair]") {
