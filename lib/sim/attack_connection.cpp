@@ -213,7 +213,7 @@ void AttackConnection::acknowledge_ahead(std::uint32_t ahead) {
 
 void AttackConnection::notify_congestion() {
   const unsigned far = 1 - attacker_.near();
-  constexpr std::uint8_t kReserved[16] = {};  // IBTA Annex A17.9.3
+  constexpr std::uint8_t kReserved[16] = {};  // IBTA Annex A17
   attacker_.send(far, from(far).opcode(wire::kCnp).qpn(qpn_of(1 - far)).payload(kReserved));
 }
 

@@ -70,7 +70,7 @@ class Attacker {
   wire::PacketBuilder own(unsigned host, unsigned pair, bool vlan = false) const;
   /// The same in the name of the victim's hosts.
   wire::PacketBuilder forged(unsigned host) const;
-  /// A guess of a QPN that `host` has: hosts count them up (ReDMArk, 3.1).
+  /// A guess of a QPN that `host` has: hosts count them up (ReDMArk).
   std::uint32_t guessed_qpn(unsigned host);
   /// Guesses that together cover all PSNs, `apart` from each other. None hits a PSN that the victim's connections use:
   /// no box can tell such a frame from a real one, and the chance for it is small.

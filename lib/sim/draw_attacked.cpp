@@ -85,7 +85,8 @@ void draw_boxes(Case& c, const Attack& attack, Random& random) {
   constexpr Number kNeighbour = 128 << 10;
   const Custody need = custody_of_victim(c);
   const bool by_bytes = random.chance(1, 2) && (attack.needs & kFillsBuffers) == 0;
-  const bool confirm_cm = random.chance(1, 3);
+  // Where RDMA-CM's word is enough, what is never answered is promised all the same, and a bypass waits for it.
+  const bool confirm_cm = random.chance(1, 3) && (attack.needs & kBypass) == 0;
   for (BoxPlan* box : {&c.box_a, &c.box_b}) {
     box->box_bytes = by_bytes ? std::max(kTimes * need.bytes, need.bytes + kNeighbour) : 8 << 20;
     box->flow_bytes = box->box_bytes;

@@ -424,9 +424,6 @@ DEFECTS = [
     # Rule 9, in worlds with attacks.
     Defect('a drain waits for what nobody was promised, in worlds', 'lib/custody/acknowledge.cpp',
            '    if (draining_) leave_unpromised(flow);\n', '', 9, tenants='unconfirmed_holds_drain'),
-    Defect('held DREQs are not shared by pair, in worlds', 'lib/engine/fair_limit.hpp',
-           'if (held_by_it >= limit_ - held_) return false;', 'if (held_ >= limit_) return false;', 9,
-           tenants='dreq_pile'),
     Defect('the oldest exchange goes, whose it may be', 'lib/flow/cm_tracker.cpp',
            'const PendingKey* goes = most == 0 ? &by_age_.front() : &own->second.front();',
            'most = ~0u;\n  const PendingKey* goes = &by_age_.front();', 9, tenants='half_open_reqs'),
