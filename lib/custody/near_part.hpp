@@ -36,6 +36,8 @@ class Outlet {
   virtual bool must_wait(const NearFlow& /*flow*/) { return false; }
   /// may_send(), and not must_wait().
   virtual bool may_send_at_once(const NearFlow& flow) { return may_send() && !must_wait(flow); }
+  /// How much a flow may send at a time, in frame bytes; the last frame may go beyond. More than 0.
+  virtual std::int64_t turn_bytes() const { return 1 << 16; }
   /// The WAN port takes another frame now, whatever the pace says.
   virtual bool takes() { return may_send(); }
   /// Sends `frame` (a reference of its own) for `held` of `flow`; the outcome comes back as on_sent() or on_refused().

@@ -472,13 +472,18 @@ void Engine::Impl::follow_link() {
 
 void Engine::Impl::service_backlog() {
   const std::uint64_t enough = held_frames + kBacklogFrames;
-  for (std::size_t turns = backlog.size(); turns > 0 && may_send() && held_frames < enough; --turns) {
+  serves_backlog = true;
+  for (unsigned vain = 0; !backlog.empty() && may_send() && held_frames < enough && vain < kBacklogFrames;) {
     const flow::ConnectionIndex index = backlog.pop();
     Connection& connection = connections[index];
     connection.in_backlog = false;
+    const std::uint64_t before = held_bytes;
     near.try_send(connection.near, now);
+    if (held_bytes == before) ++vain;
+    backlog.sent(held_bytes - before);
     touch(index);
   }
+  serves_backlog = false;
 }
 
 void Engine::Impl::schedule(flow::ConnectionIndex index) {
@@ -540,6 +545,7 @@ void Engine::Impl::send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* 
   else
     pacer.charge_held(frame->pkt_len);
   ++held_frames;
+  held_bytes += frame->pkt_len;
   out(Side::wan).send_held(flow, held, frame);
 }
 

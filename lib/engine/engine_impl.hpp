@@ -178,6 +178,7 @@ struct Engine::Impl final : custody::Outlet {
   bool may_send_at_once(const custody::NearFlow& flow) override {
     return may_send() && (backlog.empty() || !must_wait(flow));
   }
+  std::int64_t turn_bytes() const override { return serves_backlog ? backlog.turn_bytes() : Backlog::kTurnBytes; }
   bool takes() override { return !wan_full; }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
   [[gnu::cold]] bool make_custody_room(const custody::NearFlow& flow) override;
@@ -229,6 +230,8 @@ struct Engine::Impl final : custody::Outlet {
   Time looks_since = 0;           ///< when the last bypass ended
   bool wan_full = false;          ///< the WAN port refused a frame during this call
   std::uint64_t held_frames = 0;  ///< of custody, handed to the WAN port
+  std::uint64_t held_bytes = 0;   ///< of these frames
+  bool serves_backlog = false;
   /// Made frames that the host port accepted, not recorded yet; those of one burst have the same cause.
   struct Accepted {
     Time cause;

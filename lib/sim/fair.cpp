@@ -29,10 +29,11 @@ double milli(Duration time) { return static_cast<double>(time) / 1e6; }
 /// Where a connection settles within a round trip or two, either of these may be lost.
 Duration margin(const Case& c) { return 2 * round_trip(c) + kDelayMargin; }
 
-/// Where a rate is shared, who comes waits for the turn of another pair of hosts: 64 packets (design 5.5).
+/// Where a rate is shared, who comes waits for the turn of another pair of hosts: 9.5 KiB and a part of a frame (design
+/// 5.5).
 Duration turn_of_another(const Case& c) {
-  constexpr Number kPackets = 64, kHeaders = 80;
-  return c.wan_mbps == 0 ? 0 : kPackets * (c.attack.bytes + kHeaders) * 8 * 1000 / c.wan_mbps;
+  constexpr Number kTurn = 9728;
+  return c.wan_mbps == 0 ? 0 : (kTurn + c.attack.bytes) * 8 * 1000 / c.wan_mbps;
 }
 
 bool is_slower(const Case& c, Duration attacked, Duration harmless) {

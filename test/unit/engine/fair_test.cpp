@@ -61,7 +61,10 @@ TEST_CASE("the backlog goes round by pairs of hosts, and within a pair by connec
   engine::Backlog backlog(8, 2);
   const auto rest = [&backlog] {
     std::vector<flow::ConnectionIndex> order;
-    while (!backlog.empty()) order.push_back(backlog.pop());
+    while (!backlog.empty()) {
+      order.push_back(backlog.pop());
+      backlog.sent(engine::Backlog::kTurnBytes);
+    }
     return order;
   };
   CHECK_FALSE(backlog.others_wait(0));
@@ -70,13 +73,30 @@ TEST_CASE("the backlog goes round by pairs of hosts, and within a pair by connec
   CHECK(backlog.others_wait(1));
   for (const flow::ConnectionIndex connection : {4u, 5u}) backlog.push(connection, 1);
   CHECK(backlog.others_wait(0));
-  CHECK(backlog.size() == 5);
   CHECK(rest() == std::vector<flow::ConnectionIndex>{1, 4, 2, 5, 3});
   backlog.push(6, 1);
   backlog.push(7, 77);  // pairs without a number share a place
   backlog.push(0, 99);
   CHECK(rest() == std::vector<flow::ConnectionIndex>{6, 7, 0});
-  CHECK(backlog.size() == 0);
+}
+
+TEST_CASE("a turn is as long in small frames as in large ones, and goes on where the pace interrupted it",
+          "[engine][fair]") {
+  engine::Backlog backlog(8, 2);
+  // One connection for each of two pairs: frames of 100 bytes, and of 9000. The pace allows one frame at a time.
+  constexpr std::uint64_t kSizes[] = {100, 9000};
+  std::uint64_t bytes[2] = {};
+  backlog.push(0, 0);
+  backlog.push(1, 1);
+  while (bytes[0] + bytes[1] < 10'000'000) {
+    const flow::ConnectionIndex connection = backlog.pop();
+    backlog.push(connection, connection);  // it still has frames
+    CHECK(backlog.turn_bytes() > 0);
+    bytes[connection] += kSizes[connection];
+    backlog.sent(kSizes[connection]);
+  }
+  CHECK(bytes[0] > 4'950'000);
+  CHECK(bytes[1] > 4'950'000);
 }
 
 TEST_CASE("a tenant with four connections has no more of the pace than one with a single connection",
@@ -93,6 +113,7 @@ TEST_CASE("a tenant with four connections has no more of the pace than one with 
   rig.wan_out.clear();
   rig.wait(milliseconds(33) * 8);
   REQUIRE(rig.wan_out.size() >= 7);
+  // A turn is less than three frames.
   const auto of_second = std::ranges::count_if(rig.wan_out.begin(), rig.wan_out.begin() + 6,
                                                [](const Seen& seen) { return sender(seen) == 2; });
   CHECK(of_second == 3);
