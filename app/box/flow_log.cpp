@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <string>
 
 namespace longhaul::app {
@@ -17,24 +18,38 @@ std::string described(const custody::FlowIdentity& flow) {
 
 }  // namespace
 
-bool FlowLog::may_log(Time now) {
+bool FlowLog::may_log(const custody::FlowIdentity& flow, Time now) {
   const Time second = now / seconds(1);
   if (second != second_) {
-    if (left_out_ > 0) spdlog::error("{} messages about connections were suppressed", left_out_);
+    say_what_was_left_out();
     second_ = second;
     lines_ = 0;
     left_out_ = 0;
+    pairs_.clear();
   }
-  if (lines_ < kLinesPerSecond) {
-    ++lines_;
-    return true;
+  auto pair = std::ranges::find_if(
+      pairs_, [&](const OfPair& one) { return one.requester == flow.requester && one.responder == flow.responder; });
+  const std::uint32_t own = pair == pairs_.end() ? 0 : pair->lines;
+  if (own >= kLinesPerSecond - lines_) {
+    ++left_out_;
+    if (pair != pairs_.end()) ++pair->left_out;
+    return false;
   }
-  ++left_out_;
-  return false;
+  if (pair == pairs_.end()) pair = pairs_.insert(pair, {flow.requester, flow.responder});
+  ++pair->lines;
+  ++lines_;
+  return true;
+}
+
+void FlowLog::say_what_was_left_out() const {
+  if (left_out_ == 0) return;
+  const auto most = std::ranges::max_element(pairs_, {}, &OfPair::left_out);
+  spdlog::error("{} messages about connections were suppressed, {} of them about {} -> {}", left_out_, most->left_out,
+                most->requester.to_string(), most->responder.to_string());
 }
 
 void FlowLog::on_flow_failed(const custody::FlowIdentity& flow, std::string_view why, std::uint64_t bytes, Time now) {
-  if (may_log(now))
+  if (may_log(flow, now))
     spdlog::error("connection failed: {}: {}; {} bytes were acknowledged to the requester but not delivered",
                   described(flow), why, bytes);
 }
@@ -46,7 +61,7 @@ void FlowLog::on_found_in_record(const custody::FlowIdentity& flow, std::uint64_
 }
 
 void FlowLog::on_closed_untold(const custody::FlowIdentity& flow, std::uint64_t bytes, Time now) {
-  if (may_log(now))
+  if (may_log(flow, now))
     spdlog::error(
         "connection closed with lost data: {}: {} bytes were acknowledged to the requester but not delivered, and it "
         "sent no further request that the box could answer with an error",
@@ -55,7 +70,7 @@ void FlowLog::on_closed_untold(const custody::FlowIdentity& flow, std::uint64_t 
 
 void FlowLog::on_unconfirmed_in_doubt(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes,
                                       Time now) {
-  if (may_log(now))
+  if (may_log(flow, now))
     spdlog::error(
         "connection in doubt: {}: its QPs may have a new connection; {} packets, {} bytes were acknowledged to the "
         "former requester, and no answer confirmed their delivery",
@@ -64,7 +79,7 @@ void FlowLog::on_unconfirmed_in_doubt(const custody::FlowIdentity& flow, std::ui
 
 void FlowLog::on_unconfirmed_at_close(const custody::FlowIdentity& flow, std::uint64_t packets, std::uint64_t bytes,
                                       Time now) {
-  if (may_log(now))
+  if (may_log(flow, now))
     spdlog::warn(
         "connection closed by the responder's side: {}: the delivery of {} packets, {} bytes in custody will never be "
         "confirmed",

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "custody/observer.hpp"
 
 namespace longhaul::app {
 
-/// Logs one line per event, at most kLinesPerSecond. The first line of the next second says how many were left out.
+/// Logs one line per event, at most kLinesPerSecond. A pair of hosts may have as many as are left for others (design
+/// rule 9). The first line of the next second says how many were left out, and whose most of them were.
 class FlowLog final : public custody::Observer {
  public:
   static constexpr std::uint32_t kLinesPerSecond = 20;
@@ -24,11 +26,21 @@ class FlowLog final : public custody::Observer {
                                Time now) override;
 
  private:
-  bool may_log(Time now);
+  /// Of this second. Who has no line has no entry.
+  struct OfPair {
+    wire::IpAddress requester;
+    wire::IpAddress responder;
+    std::uint32_t lines = 0;
+    std::uint64_t left_out = 0;
+  };
+
+  bool may_log(const custody::FlowIdentity& flow, Time now);
+  void say_what_was_left_out() const;
 
   Time second_ = 0;
   std::uint32_t lines_ = 0;
   std::uint64_t left_out_ = 0;
+  std::vector<OfPair> pairs_;
 };
 
 }  // namespace longhaul::app

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "app/box/gatherer.hpp"
 
+#include <rte_cycles.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +12,20 @@ namespace {
 using Clock = Gatherer::Clock;
 
 Time time_of(Clock::time_point point) { return nanoseconds(point.time_since_epoch()); }
+
+/// On which pairs of hosts the worker spent its time since the last call. Throws WorkerSilent.
+std::vector<engine::BusyPair> time_by_pair(Workers& workers, unsigned worker) {
+  // It belongs to the order, since the worker may be late.
+  const auto pairs = std::make_shared<std::vector<engine::BusyPair>>();
+  workers.order(
+      worker,
+      [pairs](WorkerAccess& access) {
+        *pairs = access.engine.take_busy_pairs();
+        return true;
+      },
+      Gatherer::kPatience);
+  return std::move(*pairs);
+}
 
 }  // namespace
 
@@ -138,6 +154,8 @@ void Gatherer::survey() {
   survey_.begin(time_of(began));
   const Duration most = survey_walk_.run(
       [this](unsigned, const std::vector<engine::ConnectionState>& portion) { survey_.add(portion); }, kPatience);
+  for (unsigned worker = 0; worker < workers_.count(); ++worker)
+    survey_.add(time_by_pair(workers_, worker), static_cast<double>(rte_get_tsc_hz()));
   survey_.finish();
   // For a table of 65,536 connections a worker needs tens of milliseconds. Such a table is surveyed less often.
   const auto fair = std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(most) / kSurveyShare));

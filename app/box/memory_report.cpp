@@ -10,6 +10,7 @@
 
 #include "app/process/memory_demand.hpp"
 #include "app/process/runtime.hpp"
+#include "base/fair_share.hpp"
 #include "box/memory_plan.hpp"
 #include "box/share.hpp"
 #include "drivers/mtu.hpp"
@@ -52,6 +53,10 @@ std::string demand_text(const config::ProcessConfig& process, const MemoryDemand
   return out;
 }
 
+std::uint64_t custody_of_pair(const engine::Settings& engine) {
+  return pair_limit_of(engine.custody_box_bytes, engine.custody_pair_share);
+}
+
 std::string workers_text(const config::BoxConfig& config) {
   const unsigned workers = config.process.workers();
   if (workers == 1) return "";
@@ -67,7 +72,8 @@ std::string workers_text(const config::BoxConfig& config) {
 
 std::string custody_text(const config::BoxConfig& config, const MemoryPlan& plan) {
   const engine::Settings& engine = config.engine;
-  std::string out = fmt::format("custody: limit {} bytes, {} bytes a connection; ", engine.custody_box_bytes,
+  std::string out = fmt::format("custody: limit {} bytes, {} bytes a pair of hosts, {} bytes a connection; ",
+                                engine.custody_box_bytes, custody_of_pair(engine),
                                 share_of(engine, config.process.workers()).custody_flow_bytes);
   if (plan.needs.empty())
     out += "nothing promised (set custody.round_trip or custody.least_frame for a promise)\n";
@@ -122,6 +128,7 @@ Json to_json(const config::BoxConfig& config, const MemoryPlan& plan, const Memo
                    {"mbufs", share.custody_mbufs},
                    {"wan_rate_bps", share.wan_rate_bps}};
   out["custody_limit_bytes"] = config.engine.custody_box_bytes;
+  out["custody_pair_bytes"] = custody_of_pair(config.engine);
   out["custody_connection_bytes"] = share.custody_flow_bytes;
   out["promised_bytes"] = config.promise.bytes;
   out["promised_worker_bytes"] = config.promise.share(config.process.workers());

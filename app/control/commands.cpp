@@ -96,6 +96,13 @@ const std::vector<Commands::Command>& Commands::table() {
          json["done"] = true;
          reply.line(json);
        }},
+      {"pairs",
+       [](Commands& its, Arguments& arguments, Reply& reply) {
+         arguments.must_be_empty();
+         Json json = its.pairs();
+         json["done"] = true;
+         reply.line(json);
+       }},
       {"flows", [](Commands& its, Arguments& arguments, Reply& reply) { its.flows(arguments, reply); }},
       {"flow", [](Commands& its, Arguments& arguments, Reply& reply) { its.flow(arguments, reply); }},
       {"policy show", [](Commands& its, Arguments& arguments, Reply& reply) { its.policy_show(arguments, reply); }},
@@ -172,6 +179,15 @@ Json Commands::status() {
   }
   last_ = {counted, now};
   out["rates"] = rates;
+  return out;
+}
+
+Json Commands::pairs() {
+  const expose::Snapshot its = box_.snapshot();
+  if (!its.survey.made) throw CommandError("the box has just begun to look at its connections: try again in a second");
+  Json out = expose::pairs_json(its.survey);
+  out["age_seconds"] = expose::in_seconds(its.survey_age);
+  out["custody_limit_bytes"] = its.identity.custody_limit_bytes;
   return out;
 }
 

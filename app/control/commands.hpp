@@ -26,6 +26,7 @@ class Commands {
   Json status();
   /// All counters by name, 0 included.
   Json counters();
+  Json pairs();
   static std::vector<std::string_view> names();
 
  private:

@@ -86,6 +86,7 @@ Json flow_json(const Flow& flow) {
   out["custody_bytes"] = state.custody_bytes;
   out["unconfirmed_bytes"] = state.unconfirmed_bytes;
   out["taken_bytes"] = state.taken_bytes;
+  out["refused_requests"] = state.refused_requests;
   out["lost_bytes"] = state.lost_bytes;
   out["oldest_ns"] = state.oldest;
   out["idle_ns"] = state.idle;

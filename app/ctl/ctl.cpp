@@ -110,6 +110,17 @@ void add_status(CLI::App& to, const Given& options, int& exit_code) {
   });
 }
 
+void add_pairs(CLI::App& to, const Given& options, int& exit_code) {
+  add_json(
+      add(to, "pairs", "list the pairs of hosts that take most of the workers' time, of custody, or of what is refused",
+          exit_code,
+          [options] {
+            const Json reply = ask(options->at(), {{"command", "pairs"}});
+            options->json ? print_json(reply) : print(pairs_text(reply));
+          }),
+      options);
+}
+
 struct FlowOptions {
   std::string host, state, policy, min_custody, sort = "custody";
   std::uint64_t limit = 50;
@@ -451,6 +462,7 @@ void add_ctl(CLI::App& app, int& exit_code, const CheckBox& check_box) {
   command->add_option("--name", options->name, "name of the box instead: the socket is /run/longhaul/NAME.sock")
       ->excludes(socket);
   add_status(*command, options, exit_code);
+  add_pairs(*command, options, exit_code);
   add_flows(*command, options, exit_code);
   add_flow(*command, options, exit_code);
   add_policy(*command, options, exit_code);

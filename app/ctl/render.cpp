@@ -121,6 +121,22 @@ std::string flows_text(const std::vector<Json>& flows, const Json& last) {
   return out + '\n';
 }
 
+std::string pairs_text(const Json& reply) {
+  std::string out;
+  const std::string line = "{:<28} {:<28} {:<9} {:>11} {:>9} {:>8} {:>10} {:>12}\n";
+  const Json& pairs = reply.at("pairs");
+  if (!pairs.empty())
+    out += fmt::format(fmt::runtime(line), "HOST", "REMOTE", "VLAN", "CONNECTIONS", "PROCESSOR", "CUSTODY", "REFUSED/S",
+                       "TO THE WAN");
+  for (const Json& pair : pairs)
+    out += fmt::format(fmt::runtime(line), pair.value("host", ""), pair.value("remote", ""), pair.value("vlan", ""),
+                       count(pair, "connections"), fmt::format("{:.1f}%", 100 * number(pair, "processors")),
+                       in_bytes(number(pair, "custody_bytes")), figures(number(pair, "refused_per_second")),
+                       scaled(8 * number(pair, "bytes_per_second"), "bit/s"));
+  return out + fmt::format("{} of {} pairs of hosts with connections; processor: of one worker's time\n", pairs.size(),
+                           count(reply, "pairs_seen"));
+}
+
 std::string flow_text(const Json& flow) {
   std::string out;
   for (const auto& [name, value] : flow.items()) {

@@ -17,6 +17,8 @@ std::string in_time(double nanoseconds);
 std::string status_text(const Json& status);
 /// A line for each flow, and how many more there are.
 std::string flows_text(const std::vector<Json>& flows, const Json& last);
+/// The busiest pairs of hosts, a line each.
+std::string pairs_text(const Json& reply);
 std::string flow_text(const Json& flow);
 std::string policy_text(const Json& policy);
 std::string progress_text(const Json& progress);

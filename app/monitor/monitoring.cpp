@@ -24,8 +24,6 @@ void Monitoring::join(Attendant& attendant) {
     }
     spdlog::info("metrics and status page: http://{}/", config_.listen);
   });
-  // The survey comes before the sample, which shows its result.
-  attendant.every(std::chrono::seconds(1), "survey of connections", [this] { gatherer_.survey(); });
   attendant.every(std::chrono::seconds(1), "status page", [this] { sample(); });
   attendant.every(std::chrono::seconds(1), "http", [this] { server_->cut_off_slow(); });
   attendant.at_end([this] { server_.reset(); });

@@ -184,6 +184,9 @@ void Run::write_statistics_when_asked() {
 }
 
 void Run::attend() {
+  // Before the status page's sample, which shows its result.
+  if (!config_.metrics.listen.empty() || !config_.control.socket.empty())
+    attendant_.every(std::chrono::seconds(1), "survey of connections", [this] { gatherer_.survey(); });
   monitoring_.join(attendant_);
   attendant_.at_start([this] { control_.start(); });
   attendant_.every(std::chrono::milliseconds(100), "reload", [this] {

@@ -199,6 +199,7 @@ BoxConfig read_box(const Value& top) {
                            "policy",
                            "confirm",
                            "learn_from_traffic",
+                           "pair_share",
                            "custody",
                            "connections",
                            "timers",
@@ -224,7 +225,15 @@ BoxConfig read_box(const Value& top) {
     out.engine.confirm = v->choice<engine::Confirm>({{"answer", engine::Confirm::answer}, {"cm", engine::Confirm::cm}});
   }
   if (const auto v = map.find("learn_from_traffic")) out.engine.learn_from_traffic = v->boolean();
+  if (const auto v = map.find("pair_share")) {
+    out.pair_share = v->fraction();
+    if (out.pair_share < kLeastPairShare) v->fail_expected("a part from 1% to 100%");
+  }
   if (const auto v = map.find("custody")) read_custody(*v, out);
+  out.engine.connections_pair_share = out.pair_share;
+  // What is promised, one pair of hosts may need alone.
+  out.engine.custody_pair_share = std::max(
+      out.pair_share, static_cast<double>(out.promise.bytes) / static_cast<double>(out.engine.custody_box_bytes));
   if (const auto v = map.find("connections"))
     out.engine.max_connections = static_cast<std::uint32_t>(v->integer(1, kMostConnections));
   if (const auto v = map.find("timers")) read_timers(*v, out);

@@ -18,6 +18,7 @@ namespace longhaul::config {
 inline constexpr std::uint64_t kLeastCustody = 64 << 10;       ///< bytes, for each worker
 inline constexpr std::uint64_t kLeastInitialWindow = 4 << 10;  ///< bytes
 inline constexpr std::uint32_t kMostConnections = 1 << 20;
+inline constexpr double kLeastPairShare = 0.01;
 
 /// What happens to the other port when one port loses its link.
 enum class LinkLoss : std::uint8_t {
@@ -38,10 +39,12 @@ struct BoxConfig {
   ProcessConfig process;
   engine::Settings engine;
   bool spread_connections = true;  ///< over all workers; false: all connections between two hosts share one worker
-  engine::PoolPlan pools;          ///< frame_bytes is set later, when the ports are known
-  box::CustodyPromise promise;     ///< what the pools are sized for; already checked against them
-  std::string promise_position;    ///< "FILE:LINE:COL: custody.least_frame", or the other key that makes the promise
-  std::string restart_record;      ///< absolute path of the restart record; empty: no record
+  /// The part of custody and connections that one pair of hosts may have. Of custody, at least what is promised.
+  double pair_share = 0.5;
+  engine::PoolPlan pools;        ///< frame_bytes is set later, when the ports are known
+  box::CustodyPromise promise;   ///< what the pools are sized for; already checked against them
+  std::string promise_position;  ///< "FILE:LINE:COL: custody.least_frame", or the other key that makes the promise
+  std::string restart_record;    ///< absolute path of the restart record; empty: no record
   std::string restart_record_position;  ///< "FILE:LINE:COL: restart_record", for messages about the file itself
   Duration drain = seconds(10);         ///< how long SIGTERM waits for custody to empty
   LinkLoss link_loss = LinkLoss::ignore;

@@ -68,6 +68,7 @@ constexpr BoxKey kKeys[] = {
      [](const BoxConfig& c) { return std::string(c.engine.confirm == engine::Confirm::cm ? "cm" : "answer"); }},
     {"learn_from_traffic", kLive,
      [](const BoxConfig& c) { return std::string(yes_or_no(c.engine.learn_from_traffic)); }},
+    {"pair_share", kFixed, [](const BoxConfig& c) { return fmt::format("{:g}%", 100 * c.pair_share); }},
     {"custody.round_trip", kFixed, promised},
     {"custody.least_frame", kFixed, [](const BoxConfig& c) { return bytes(c.promise.least_frame); }},
     {"custody.box_limit", kFixed, [](const BoxConfig& c) { return bytes(c.engine.custody_box_bytes); }},

@@ -151,7 +151,7 @@ bool NearPart::is_withheld(NearFlow& flow, const Held& held, Time now) {
 
 // Beyond the flow's window or, at the link's start, beyond the limit of all flows.
 bool NearPart::is_beyond_window(const NearFlow& flow, std::uint64_t unanswered, Time now) {
-  if (link_.starting() && budget_.bytes > link_.room_bytes()) {
+  if (link_.starting() && budget_.held.bytes > link_.room_bytes()) {
     link_.on_limited();
     return true;
   }

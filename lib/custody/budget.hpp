@@ -1,22 +1,58 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What custody may use, for all flows of one worker together.
+// What custody may use: all flows of one worker together, and those of one pair of hosts (base/fair_share.hpp).
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace longhaul::custody {
 
+/// What a pair of hosts, or all together, have in custody.
+struct Holding {
+  std::uint64_t bytes = 0;  ///< of frames
+  std::uint32_t packets = 0;
+  std::uint32_t large_mbufs = 0;  ///< as many of the packets are in receive buffers
+
+  [[gnu::always_inline]] void add(std::uint64_t frame_bytes, bool small) {
+    bytes += frame_bytes;
+    ++packets;
+    if (!small) ++large_mbufs;
+  }
+  [[gnu::always_inline]] void remove(std::uint64_t frame_bytes, bool small) {
+    bytes -= frame_bytes;
+    --packets;
+    if (!small) --large_mbufs;
+  }
+
+  Holding& operator+=(const Holding& more) {
+    bytes += more.bytes;
+    packets += more.packets;
+    large_mbufs += more.large_mbufs;
+    return *this;
+  }
+
+  std::uint32_t small_mbufs() const { return packets - large_mbufs; }
+  bool operator==(const Holding&) const = default;
+};
+
 struct Budget {
+  static constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+
   std::uint64_t box_bytes_limit = 0;
   std::uint64_t flow_bytes_limit = 0;
   std::uint64_t large_mbufs_limit = 0;  ///< the rest of the receive pool is the ports' reserve
+  // Of one pair of hosts.
+  std::uint64_t pair_bytes_limit = kUnlimited;
+  std::uint64_t pair_large_mbufs_limit = kUnlimited;
+  std::uint64_t pair_small_mbufs_limit = kUnlimited;
 
+  // undivided() of both limits.
+  std::uint64_t undivided_bytes = 0;
+  std::uint64_t undivided_large_mbufs = 0;
   /// From this many receive buffers in custody on, small frames are copied and no longer held by reference.
   std::uint64_t plentiful_mbufs() const { return large_mbufs_limit / 2; }
 
-  std::uint64_t bytes = 0;
-  std::uint64_t packets = 0;
-  std::uint64_t large_mbufs = 0;
+  Holding held;  ///< by all
 };
 
 }  // namespace longhaul::custody

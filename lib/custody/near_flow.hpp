@@ -9,6 +9,7 @@
 #include "base/side.hpp"
 #include "base/time.hpp"
 #include "custody/ack_template.hpp"
+#include "custody/budget.hpp"
 #include "custody/loss_window.hpp"
 #include "custody/observer.hpp"
 #include "custody/packet_queue.hpp"
@@ -144,6 +145,7 @@ struct alignas(64) NearFlow {
   LossWindow loss_window;
 
   // ---- lines 3 and 4: what the box says to the requester (with IPv6 or VLAN tags, 5 too)
+  Holding* holding = nullptr;  ///< of the flow's pair of hosts
   AckTemplate ack;
 
   // ---- what only answers change
@@ -181,6 +183,7 @@ struct alignas(64) NearFlow {
   std::optional<std::uint32_t> unseen_end;  ///< first PSN after answered requests that did not pass here
 
   std::uint32_t first_psn = 0;        ///< where the flow began: while una is there, the responder has answered nothing
+  std::uint32_t refused = 0;          ///< requests that custody had no room for
   std::uint32_t read_again_last = 0;  ///< PSN of the last response to the READ that was repeated
   Time repeated_at = 0;               ///< when the requester last repeated what was acknowledged
   std::uint64_t examined_bytes = 0;   ///< bytes_taken up to examined_end
@@ -206,7 +209,7 @@ struct alignas(64) NearFlow {
   static constexpr std::size_t kRequestBytes = 5 * 64;
   static constexpr std::size_t kAnswerBytes = 8 * 64;
 };
-static_assert(offsetof(NearFlow, queue) == 64 && offsetof(NearFlow, ack) == 3 * 64,
+static_assert(offsetof(NearFlow, queue) == 64 && offsetof(NearFlow, holding) == 3 * 64,
               "what requests touch is in as many cache lines as it fits in");
 static_assert(offsetof(NearFlow, rtt) == 6 * 64 && offsetof(NearFlow, identity) <= NearFlow::kAnswerBytes);
 

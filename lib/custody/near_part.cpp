@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/fair_share.hpp"
 #include "wire/psn.hpp"
 
 namespace longhaul::custody {
@@ -18,6 +19,12 @@ void place(NearFlow& flow, std::uint32_t una, std::uint32_t sent_top) {
 }
 
 }  // namespace
+
+Budget NearPart::divided(Budget limits) {
+  limits.undivided_bytes = undivided(limits.pair_bytes_limit, limits.box_bytes_limit);
+  limits.undivided_large_mbufs = undivided(limits.pair_large_mbufs_limit, limits.large_mbufs_limit);
+  return limits;
+}
 
 std::uint64_t NearPart::most_packets(const Budget& limits, const SmallPools& pools) {
   std::uint64_t packets = limits.large_mbufs_limit;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "custody/budget.hpp"
 #include "custody/buffers.hpp"
@@ -35,6 +36,8 @@ class Outlet {
   virtual bool must_wait(const NearFlow& /*flow*/) { return false; }
   /// may_send(), and not must_wait().
   virtual bool may_send_at_once(const NearFlow& flow) { return may_send() && !must_wait(flow); }
+  /// How much a flow may send at a time, in frame bytes; the last frame may go beyond. More than 0.
+  virtual std::int64_t turn_bytes() const { return 1 << 16; }
   /// The WAN port takes another frame now, whatever the pace says.
   virtual bool takes() { return may_send(); }
   /// Sends `frame` (a reference of its own) for `held` of `flow`; the outcome comes back as on_sent() or on_refused().
@@ -98,16 +101,19 @@ inline constexpr Duration kKeptBack = milliseconds(100);
 struct SmallPools {
   std::span<rte_mempool* const> pools;
   std::span<const std::uint32_t> bytes;
+  std::uint32_t last_reserve = 0;  ///< buffers of the last pool that are not for custody
   rte_mempool* made = nullptr;
   rte_mempool* frames = nullptr;  ///< for altered copies of packets of any size
 };
 
 class NearPart {
  public:
-  NearPart(const NearSettings& settings, const Budget& limits, const SmallPools& pools, Counters& counters,
-           Outlet& outlet, Observer* observer)
+  /// For up to `pairs` pairs of hosts, which are numbered from 0.
+  NearPart(const NearSettings& settings, const Budget& limits, std::uint32_t pairs, const SmallPools& pools,
+           Counters& counters, Outlet& outlet, Observer* observer)
       : settings_(settings),
-        budget_(limits),
+        budget_(divided(limits)),
+        holdings_(std::size_t{pairs} + 1),
         index_(most_packets(limits, pools)),
         pools_(pools),
         made_(pools.made),
@@ -115,6 +121,11 @@ class NearPart {
         outlet_(outlet),
         observer_(observer),
         first_timeout_(settings.rto_initial) {}
+
+  /// What the pair of hosts with this number has in custody. Any number from `pairs` on stands for those that have
+  /// found none: they share as one. Each flow has that of its pair before it begins.
+  Holding& holding(std::uint32_t pair) { return holdings_[std::min<std::size_t>(pair, holdings_.size() - 1)]; }
+  const Holding& holding(std::uint32_t pair) const { return const_cast<NearPart*>(this)->holding(pair); }
 
   /// Prepares `flow`, whose identity, connection, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
   /// `proven`: the connection is not forged, and none of its packets can have passed before. Otherwise a real answer
@@ -215,6 +226,7 @@ class NearPart {
   [[gnu::cold]] void follow_link(std::uint64_t sent, std::uint64_t received, Time now);
 
  private:
+  static Budget divided(Budget limits);
   static void vouched(NearFlow& flow);
 
   // request.cpp
@@ -243,7 +255,12 @@ class NearPart {
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
   bool may_nak_gap(const NearFlow& flow) const;
   static bool amid_traffic(const NearFlow& flow, Time now);
-  [[gnu::cold, gnu::noinline]] bool others_make_room(const NearFlow& flow);
+  [[gnu::cold, gnu::noinline]] bool has_bytes(NearFlow& flow, std::uint64_t bytes, Time now);
+  [[gnu::cold, gnu::noinline]] bool has_large_mbuf(NearFlow& flow, Time now);
+  /// Counts it, and returns false.
+  [[gnu::cold, gnu::noinline]] bool refuse(NearFlow& flow, Counter why);
+  bool others_make_room(const NearFlow& flow);
+  void note_contended(std::uint64_t held, std::uint64_t all, Time now);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   [[gnu::always_inline]] inline bool sends_newest(const NearFlow& flow, Time now) const;
   [[gnu::always_inline]] inline bool sends_at_once(const NearFlow& flow, Time now) const;
@@ -282,9 +299,8 @@ class NearPart {
   [[gnu::always_inline]] void give_back(const NearFlow& flow, rte_mbuf* mbuf) {
     if (held_in(mbuf).indexed) [[unlikely]]
       index_.remove(flow.connection, held_in(mbuf).psn);
-    budget_.bytes -= mbuf->pkt_len;
-    --budget_.packets;
-    if (!held_in(mbuf).small) --budget_.large_mbufs;
+    budget_.held.remove(mbuf->pkt_len, held_in(mbuf).small);
+    flow.holding->remove(mbuf->pkt_len, held_in(mbuf).small);
     freed_.add(mbuf);
   }
   void note_read_stall(NearFlow& flow, Time now);
@@ -373,6 +389,8 @@ class NearPart {
   NearSettings settings_;
   std::uint64_t least_window_ = 0;  ///< bytes; no flow's window is smaller, once the link's start is over
   Budget budget_;
+  std::vector<Holding> holdings_;  ///< by pair of hosts
+  Time contended_until_ = 0;       ///< pairs of hosts have asked for their share in vain
   PacketIndex index_;
   SmallPools pools_;
   BufferStash made_;  ///< for frames that the box makes

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What comes from the requester: new packets into custody, gaps, repeats.
 #include <rte_mbuf.h>
+#include <rte_mempool.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "base/fair_share.hpp"
 #include "custody/buffers.hpp"
 #include "custody/near_part.hpp"
 #include "wire/path_mtu.hpp"
@@ -34,6 +36,10 @@ constexpr std::uint64_t kLittle = 1 << 16;  // bytes
 // READs and atomics that a flow may have in custody. A requester has no more of them under way than its initiator
 // depth, which has eight bits (IBTA vol. 1, 12.7.29).
 constexpr unsigned kMostReads = 256;
+
+// Pairs of hosts that asked for their share of custody in vain ask again within this time. It is longer than a round
+// trip: only then has custody of the others come down.
+constexpr Duration kContended = seconds(1);
 
 // IBTA vol. 1, 9.7.1 lets half the circle be under way. Together with the plausible PSNs on both sides it must stay
 // below that, or before and after can no longer be told apart.
@@ -241,7 +247,8 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
     // Without a box this packet, and all that came after it, would be under way. The requester has no pseudo-ACK for
     // them, and has waited long enough.
     const bool waited = !held.sent;
-    if (!told) send_waiting(flow, UINT64_MAX, now);
+    // Where others wait too, it has no more than its turns.
+    if (!told && !outlet_.must_wait(flow)) send_waiting(flow, UINT64_MAX, now);
     // An earlier repeat in this burst has made custody send it.
     const bool goes_now = !told && held.sent_at == now && held.received_at != now;
     if (waited || goes_now) {
@@ -339,9 +346,14 @@ void NearPart::reach_sent_top(NearFlow& flow, const Span& span) {
 }
 
 rte_mbuf* NearPart::small_copy(const rte_mbuf* mbuf) const {
-  for (std::size_t i = 0; i < pools_.pools.size(); ++i)
-    if (mbuf->pkt_len <= pools_.bytes[i])
-      if (rte_mbuf* copy = copy_into(pools_.pools[i], mbuf)) return copy;
+  for (std::size_t i = 0; i < pools_.pools.size(); ++i) {
+    if (mbuf->pkt_len > pools_.bytes[i]) continue;
+    rte_mempool* pool = pools_.pools[i];
+    // Those in caches are not counted.
+    if (i + 1 == pools_.pools.size() && rte_mempool_get_ops(pool->ops_index)->get_count(pool) <= pools_.last_reserve)
+      break;
+    if (rte_mbuf* copy = copy_into(pool, mbuf)) return copy;
+  }
   return nullptr;
 }
 
@@ -350,40 +362,63 @@ bool NearPart::others_make_room(const NearFlow& flow) {
   return flow.phase == Phase::confirmed && !flow.trust.lost && outlet_.make_custody_room(flow);
 }
 
+bool NearPart::refuse(NearFlow& flow, Counter why) {
+  ++counters_[why];
+  ++flow.refused;
+  return false;
+}
+
+// The box is full, and others have more of it than the pair of hosts that asks: they must come down to their share.
+// What is answered makes room for it within a round trip.
+void NearPart::note_contended(std::uint64_t held, std::uint64_t all, Time now) {
+  if (held < all - held) contended_until_ = now + kContended;
+}
+
+bool NearPart::has_bytes(NearFlow& flow, std::uint64_t bytes, Time now) {
+  const std::uint64_t held = flow.holding->bytes;
+  const auto box_is_full = [&] { return budget_.held.bytes + bytes > budget_.box_bytes_limit; };
+  if (!within_share(held + bytes, budget_.pair_bytes_limit, budget_.held.bytes, budget_.box_bytes_limit,
+                    now < contended_until_))
+    return refuse(flow, box_is_full() ? Counter::custody_refused_box : Counter::custody_refused_pair);
+  if (!box_is_full() || (others_make_room(flow) && !box_is_full())) return true;
+  note_contended(held, budget_.held.bytes, now);
+  return refuse(flow, Counter::custody_refused_box);
+}
+
+bool NearPart::has_large_mbuf(NearFlow& flow, Time now) {
+  const std::uint64_t held = flow.holding->large_mbufs;
+  const auto none_left = [this] { return budget_.held.large_mbufs + 1 > budget_.large_mbufs_limit; };
+  if (!within_share(held + 1, budget_.pair_large_mbufs_limit, budget_.held.large_mbufs, budget_.large_mbufs_limit,
+                    now < contended_until_))
+    return refuse(flow, none_left() ? Counter::custody_refused_mbufs : Counter::custody_refused_pair);
+  if (!none_left() || (others_make_room(flow) && !none_left())) return true;
+  note_contended(held, budget_.held.large_mbufs, now);
+  return refuse(flow, Counter::custody_refused_mbufs);
+}
+
 bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {
   const std::uint64_t bytes = mbuf->pkt_len;
   if (psn_diff(span.last_psn, flow.una) >= kMaxSpan ||
-      (frame.opcode->wants_response() && flow.queue.reads() >= kMostReads)) {
-    ++counters_[Counter::custody_refused_flow];
+      (frame.opcode->wants_response() && flow.queue.reads() >= kMostReads))
+    return refuse(flow, Counter::custody_refused_flow);
+  if (flow.queue.bytes() + bytes > budget_.flow_bytes_limit) return refuse(flow, Counter::custody_refused_flow);
+  if (budget_.held.bytes + bytes > budget_.undivided_bytes && !has_bytes(flow, bytes, now)) [[unlikely]]
     return false;
-  }
-  if (flow.queue.bytes() + bytes > budget_.flow_bytes_limit) {
-    ++counters_[Counter::custody_refused_flow];
-    return false;
-  }
-  const auto box_is_full = [&] { return budget_.bytes + bytes > budget_.box_bytes_limit; };
-  if (box_is_full() && !(others_make_room(flow) && !box_is_full())) [[unlikely]] {
-    ++counters_[Counter::custody_refused_box];
-    return false;
-  }
   // A copy goes to memory that left the caches a round trip ago, so a reference is much cheaper. But 64 bytes that pin
   // a receive buffer of 9.5 KB can empty the pool, and a READ request may have to be altered.
-  const bool plentiful = budget_.large_mbufs < budget_.plentiful_mbufs() && !frame.opcode->wants_response();
-  rte_mbuf* held_mbuf = plentiful ? nullptr : small_copy(mbuf);
+  const bool plentiful = budget_.held.large_mbufs < budget_.plentiful_mbufs() && !frame.opcode->wants_response();
+  const auto may_copy = [&] { return flow.holding->small_mbufs() < budget_.pair_small_mbufs_limit; };
+  rte_mbuf* held_mbuf = !plentiful && may_copy() ? small_copy(mbuf) : nullptr;
   const bool small = held_mbuf != nullptr;
   if (!small) {
-    const auto none_left = [this] { return budget_.large_mbufs + 1 > budget_.large_mbufs_limit; };
-    if (none_left() && !(others_make_room(flow) && !none_left())) [[unlikely]] {
-      ++counters_[Counter::custody_refused_mbufs];
+    if (budget_.held.large_mbufs >= budget_.undivided_large_mbufs && !has_large_mbuf(flow, now)) [[unlikely]]
       return false;
-    }
     if (!plentiful && bytes <= pools_.bytes.back()) ++counters_[Counter::small_buffers_exhausted];
     held_mbuf = mbuf;
     rte_mbuf_refcnt_update(mbuf, 1);
-    ++budget_.large_mbufs;
   }
-  budget_.bytes += bytes;
-  ++budget_.packets;
+  budget_.held.add(bytes, small);
+  flow.holding->add(bytes, small);
 
   if (flow.queue.empty()) flow.unanswered_since = now;
   flow.bytes_taken += bytes;

@@ -3,7 +3,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <climits>
+#include <limits>
 #include <utility>
 
 #include "custody/near_part.hpp"
@@ -16,17 +16,11 @@ using wire::psn_add;
 using wire::psn_le;
 using wire::psn_lt;
 
-namespace {
-
-// Packets of a flow that go in one turn. The others of the backlog have theirs before it goes on.
-constexpr unsigned kPortion = 64;
-
-}  // namespace
-
 void NearPart::try_send(NearFlow& flow, Time now, Pace pace) {
-  // One frame from a host or from its responder may cause a resend of everything.
-  for (unsigned portion = pace == Pace::kept ? kPortion : UINT_MAX; rte_mbuf* mbuf = flow.queue.unsent(); --portion) {
-    if (portion == 0) {
+  // One frame from a host or from its responder may cause a resend of everything: others have their turns first.
+  std::int64_t left = pace == Pace::kept ? outlet_.turn_bytes() : std::numeric_limits<std::int64_t>::max();
+  for (; rte_mbuf* mbuf = flow.queue.unsent(); left -= mbuf->pkt_len) {
+    if (left <= 0) {
       outlet_.wait_to_send(flow);
       break;
     }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <map>
+
 #include "custody/consistency.hpp"
 
 #include "engine/engine_impl.hpp"
@@ -7,15 +9,17 @@ namespace longhaul::engine {
 
 std::string_view Engine::inconsistency() const {
   const custody::Budget& budget = impl_->near.budget();
-  custody::Budget sum;
+  custody::Holding sum;
+  std::map<const custody::Holding*, custody::Holding> of_pairs;
   for (flow::ConnectionIndex index = 0; index < impl_->connections.size(); ++index) {
     const Connection& connection = impl_->connections[index];
     const custody::NearFlow& flow = connection.near;
     if (const std::string_view broken = custody::inconsistency(flow); !broken.empty()) return broken;
     if (flow.queue.bytes() > budget.flow_bytes_limit) return "a flow's custody exceeds its limit";
-    sum.packets += flow.queue.packets();
-    sum.bytes += flow.queue.bytes();
-    sum.large_mbufs += custody::large_mbufs_of(flow);
+    const custody::Holding held{flow.queue.bytes(), static_cast<std::uint32_t>(flow.queue.packets()),
+                                static_cast<std::uint32_t>(custody::large_mbufs_of(flow))};
+    sum += held;
+    if (held.packets != 0) of_pairs[flow.holding] += held;
     if (!impl_->table.in_use(index) && (!flow.queue.empty() || !connection.dreqs.empty()))
       return "a closed connection holds packets";
     if (impl_->table.in_use(index) && flow.connection != index) return "a flow has another connection's index";
@@ -23,10 +27,11 @@ std::string_view Engine::inconsistency() const {
     if (impl_->table.in_use(index) && flow.deadline < impl_->timers.deadline(index)) return "a timer comes too late";
     if (connection.scheduled != impl_->timers.deadline(index)) return "a timer is not when its connection believes";
   }
-  if (sum.packets != budget.packets || sum.bytes != budget.bytes || sum.large_mbufs != budget.large_mbufs)
-    return "the box's custody is not the sum of its flows'";
-  if (budget.bytes > budget.box_bytes_limit) return "custody exceeds the box's limit";
-  if (budget.large_mbufs > budget.large_mbufs_limit) return "custody exceeds its share of mbufs";
+  if (sum != budget.held) return "the box's custody is not the sum of its flows'";
+  for (const auto& [holding, held] : of_pairs)
+    if (held != *holding) return "custody of a pair of hosts is not the sum of its flows'";
+  if (budget.held.bytes > budget.box_bytes_limit) return "custody exceeds the box's limit";
+  if (budget.held.large_mbufs > budget.large_mbufs_limit) return "custody exceeds its share of mbufs";
   return {};
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/engine.hpp"
 
+#include <rte_cycles.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 #include <rte_prefetch.h>
 
 #include <algorithm>
 
+#include "base/fair_share.hpp"
 #include "custody/buffers.hpp"
 #include "engine/engine_impl.hpp"
 #include "flow/header_checksums.hpp"
@@ -47,16 +49,21 @@ constexpr Duration kCustodyLooksAgain = milliseconds(1);
 // Bursts whose pseudo-ACK delays are recorded together. One call acknowledges fewer.
 constexpr std::size_t kMaxAccepted = 8192;
 
-custody::Budget budget_of(const Settings& settings) {
+custody::Budget budget_of(const Settings& settings, const Pools& pools) {
   custody::Budget budget;
   budget.box_bytes_limit = settings.custody_box_bytes;
   budget.flow_bytes_limit = settings.custody_flow_bytes;
   budget.large_mbufs_limit = settings.custody_mbufs;
+  std::uint64_t small_mbufs = 0;
+  for (const rte_mempool* pool : pools.small) small_mbufs += pool->size;
+  budget.pair_bytes_limit = pair_limit_of(budget.box_bytes_limit, settings.custody_pair_share);
+  budget.pair_large_mbufs_limit = pair_limit_of(budget.large_mbufs_limit, settings.custody_pair_share);
+  budget.pair_small_mbufs_limit = pair_limit_of(small_mbufs, settings.custody_pair_share);
   return budget;
 }
 
 custody::SmallPools small_pools(const Pools& pools) {
-  return {pools.small, Pools::kSmallBytes, pools.made, pools.frames};
+  return {pools.small, Pools::kSmallBytes, PoolPlan::dreqs_of(pools.small.back()->size), pools.made, pools.frames};
 }
 
 std::uint64_t roce_parsed(const Counters& counters) {
@@ -101,7 +108,8 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
       observer(watcher),
       egress{{{Side::host, sink, *this}, {Side::wan, sink, *this}}},
       pacer(given.wan_rate_bps),
-      near(near_settings(given), budget_of(given), small_pools(pools), counters, *this, watcher),
+      near(near_settings(given), budget_of(given, pools), given.max_connections, small_pools(pools), counters, *this,
+           watcher),
       table(given.max_connections),
       tracker(given.max_pending_cm, given.max_connections),
       learner(given.max_candidates),
@@ -136,9 +144,28 @@ void Engine::Impl::begin_call(Time time) {
 
 void Engine::Impl::receive(Side side, std::span<rte_mbuf* const> frames, Time time) {
   begin_call(time);
-  for (; !frames.empty(); frames = frames.subspan(std::min(frames.size(), kBurst)))
-    burst(side, frames.first(std::min(frames.size(), kBurst)));
+  const bool sampled = busy_pairs.samples_this_call();
+  const std::uint64_t began = sampled ? rte_rdtsc() : 0;
+  std::size_t in_last_burst = 0;
+  for (; !frames.empty(); frames = frames.subspan(in_last_burst)) {
+    in_last_burst = std::min(frames.size(), kBurst);
+    burst(side, frames.first(in_last_burst));
+  }
   end_of_burst();
+  if (sampled) [[unlikely]]
+    note_busy(side, in_last_burst, rte_rdtsc() - began);
+}
+
+// `frames` were in the last burst, and what they said of themselves is still there.
+void Engine::Impl::note_busy(Side side, std::size_t frames, std::uint64_t ticks) {
+  if (bypass || frames == 0) return;
+  const Arrival& arrival = arrivals[busy_pairs.chosen_of(frames)];
+  if (!wire::is_roce(arrival.status)) return;
+  const wire::Frame& frame = arrival.frame;
+  const bool from_host = side == Side::host;
+  busy_pairs.note(
+      {from_host ? frame.source : frame.destination, from_host ? frame.destination : frame.source, frame.vlan, 0},
+      ticks);
 }
 
 // First all frames are parsed, then their connections are looked up together. Then the frames are processed in turn,
@@ -445,13 +472,18 @@ void Engine::Impl::follow_link() {
 
 void Engine::Impl::service_backlog() {
   const std::uint64_t enough = held_frames + kBacklogFrames;
-  for (std::size_t turns = backlog.size(); turns > 0 && may_send() && held_frames < enough; --turns) {
+  serves_backlog = true;
+  for (unsigned vain = 0; !backlog.empty() && may_send() && held_frames < enough && vain < kBacklogFrames;) {
     const flow::ConnectionIndex index = backlog.pop();
     Connection& connection = connections[index];
     connection.in_backlog = false;
+    const std::uint64_t before = held_bytes;
     near.try_send(connection.near, now);
+    if (held_bytes == before) ++vain;
+    backlog.sent(held_bytes - before);
     touch(index);
   }
+  serves_backlog = false;
 }
 
 void Engine::Impl::schedule(flow::ConnectionIndex index) {
@@ -513,6 +545,7 @@ void Engine::Impl::send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* 
   else
     pacer.charge_held(frame->pkt_len);
   ++held_frames;
+  held_bytes += frame->pkt_len;
   out(Side::wan).send_held(flow, held, frame);
 }
 
@@ -605,8 +638,8 @@ LinkState Engine::link_state() const {
   const custody::LinkEstimate& link = impl_->near.link();
   return {link.rate_bps(), impl_->pacer.rate_bps(), link.rtt().minimum(), link.queued()};
 }
-std::uint64_t Engine::custody_packets() const { return impl_->near.budget().packets; }
-std::uint64_t Engine::custody_bytes() const { return impl_->near.budget().bytes; }
+std::uint64_t Engine::custody_packets() const { return impl_->near.budget().held.packets; }
+std::uint64_t Engine::custody_bytes() const { return impl_->near.budget().held.bytes; }
 std::uint64_t Engine::unconfirmed_bytes() const {
   std::uint64_t bytes = 0;
   for (const Connection& connection : impl_->connections) bytes += custody::NearPart::owed_bytes(connection.near);
@@ -616,6 +649,13 @@ std::uint64_t Engine::waiting_frames() const { return impl_->waiting_frames(); }
 const Counters& Engine::counters() const { return impl_->counters; }
 const metrics::Histogram& Engine::pseudo_ack_delay() const { return impl_->pseudo_ack_delay; }
 const metrics::Histogram& Engine::wan_rtt() const { return impl_->near.wan_rtt(); }
+
+std::vector<BusyPair> Engine::take_busy_pairs() {
+  const std::span<const BusyPair> pairs = impl_->busy_pairs.pairs();
+  std::vector<BusyPair> taken(pairs.begin(), pairs.end());
+  impl_->busy_pairs.clear();
+  return taken;
+}
 
 bool Engine::has_accepted_acks() const { return !impl_->accepted.empty(); }
 

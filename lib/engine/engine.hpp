@@ -14,6 +14,7 @@
 #include "base/time.hpp"
 #include "custody/observer.hpp"
 #include "custody/restart_record.hpp"
+#include "engine/busy_pairs.hpp"
 #include "engine/connection_state.hpp"
 #include "engine/link_state.hpp"
 #include "engine/pools.hpp"
@@ -102,6 +103,9 @@ class Engine {
   std::uint32_t apply_policies(std::uint32_t first, std::uint32_t count);
   /// Appends the state of the connections in `count` slots from `first` on.
   void describe(std::uint32_t first, std::uint32_t count, Time now, std::vector<ConnectionState>& out) const;
+
+  /// The pairs of hosts on which time was spent since the last call.
+  std::vector<BusyPair> take_busy_pairs();
 
   /// Whether a known connection has `info`'s key for frames from `from` (flow::ConnectionTable::holder()).
   bool knows(const flow::ConnectionInfo& info, Side from) const;

@@ -13,6 +13,7 @@
 #include "base/side.hpp"
 #include "custody/near_part.hpp"
 #include "engine/backlog.hpp"
+#include "engine/busy_pairs.hpp"
 #include "engine/egress.hpp"
 #include "engine/engine.hpp"
 #include "engine/fair_limit.hpp"
@@ -96,6 +97,7 @@ struct Engine::Impl final : custody::Outlet {
   [[gnu::cold, gnu::noinline]] void show_request(const custody::NearFlow& flow, const wire::Frame& frame);
   [[gnu::cold, gnu::noinline]] void show_answer(const wire::Frame& frame);
   bool intact(const wire::Frame& frame);
+  [[gnu::cold, gnu::noinline]] void note_busy(Side side, std::size_t frames, std::uint64_t ticks);
   void end_of_burst();
   bool follows_link() const { return settings.wan_rate_bps == 0 && settings.estimate_wan_rate; }
   void configure_pace();
@@ -133,7 +135,7 @@ struct Engine::Impl final : custody::Outlet {
                            std::optional<Time> since = std::nullopt) const;
   [[gnu::noinline]] bool fits_presumed(const UnknownRequests::Hosts& hosts, std::uint32_t psn);
   static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);
-  void make_room();
+  [[nodiscard]] bool make_room(const flow::ConnectionInfo& info);
 
   // teardown.cpp
   custody::Verdict disconnect_requested(Side side, flow::ConnectionIndex index, const wire::CmMessage& message,
@@ -176,6 +178,7 @@ struct Engine::Impl final : custody::Outlet {
   bool may_send_at_once(const custody::NearFlow& flow) override {
     return may_send() && (backlog.empty() || !must_wait(flow));
   }
+  std::int64_t turn_bytes() const override { return serves_backlog ? backlog.turn_bytes() : Backlog::kTurnBytes; }
   bool takes() override { return !wan_full; }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
   [[gnu::cold]] bool make_custody_room(const custody::NearFlow& flow) override;
@@ -220,12 +223,15 @@ struct Engine::Impl final : custody::Outlet {
   std::vector<flow::ConnectionIndex> touched;
   std::size_t touched_count = 0;
   Backlog backlog;
+  BusyPairs busy_pairs;
   metrics::Histogram pseudo_ack_delay;
   Time now = 0;
   bool bypass = false;            ///< all frames pass unexamined
   Time looks_since = 0;           ///< when the last bypass ended
   bool wan_full = false;          ///< the WAN port refused a frame during this call
   std::uint64_t held_frames = 0;  ///< of custody, handed to the WAN port
+  std::uint64_t held_bytes = 0;   ///< of these frames
+  bool serves_backlog = false;
   /// Made frames that the host port accepted, not recorded yet; those of one burst have the same cause.
   struct Accepted {
     Time cause;

@@ -10,7 +10,7 @@ std::uint64_t bytes_per_connection() {
   // its hosts.
   return sizeof(Connection) + sizeof(flow::ConnectionInfo) + 8 + sizeof(flow::ConnectionIndex) +
          sizeof(flow::ConnectionIndex) + TimerWheel::kBytesPerTimer + NextHops::bytes_per_pair() +
-         Backlog::kBytesPerConnection + Backlog::bytes_per_pair() + FairLimit::kBytesPerPair;
+         Backlog::kBytesPerConnection + Backlog::bytes_per_pair() + FairLimit::kBytesPerPair + sizeof(custody::Holding);
 }
 
 }  // namespace longhaul::engine

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 
+#include "base/fair_share.hpp"
 #include "engine/engine_impl.hpp"
 #include "flow/lifetimes.hpp"
 #include "wire/cm.hpp"
@@ -96,7 +97,7 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
   }
   for (const Side key : kSides)
     if (const auto old = table.holder(info, key)) close(*old);
-  make_room();
+  if (!make_room(info)) return std::nullopt;
   const auto index = table.insert(info);
   if (!index) {
     ++counters[Counter::connection_table_full];
@@ -116,6 +117,7 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
   custody::NearFlow& flow = connection.near;
   flow.identity = identity_of(info);
   flow.connection = *index;
+  flow.holding = &near.holding(connection.pair);
   flow.policy = settings.policies.lookup(flow.identity.requester, flow.identity.responder);
   flow.path_mtu = info.path_mtu;
   ++counters[Counter::connections_learned];
@@ -294,17 +296,37 @@ bool Engine::Impl::fits_presumed(const UnknownRequests::Hosts& hosts, std::uint3
   return presumed_requests->may_be_meant(hosts, psn, now);
 }
 
-void Engine::Impl::make_room() {
-  if (table.has_room()) return;
+// A place for a connection of these hosts. Where there is none for them, a connection without custody makes room: one
+// that has been idle for long, one of theirs that was never proven, or one of a pair of hosts that has more of them.
+// Counts it when there is no room.
+bool Engine::Impl::make_room(const flow::ConnectionInfo& info) {
+  const NextHops::PairIndex pair = next_hops.find(info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan);
+  const std::uint32_t own = next_hops.connections(pair);
+  const std::uint32_t all = table.capacity() - table.free();
+  const std::uint64_t limit = pair_limit_of(table.capacity(), settings.connections_pair_share);
+  const bool at_limit = own >= limit;
+  if (table.has_room() && within_share(own + 1, limit, all, table.capacity(), own != all)) return true;
+
+  const auto may_go = [&](const Connection& connection) {
+    if (!connection.near.queue.empty() || (at_limit && connection.pair != pair)) return false;
+    if (now - connection.last_seen > flow::kIdle) return true;
+    // Its REQ may be forged: nothing has ever answered it.
+    const bool unproven = (connection.near.trust.silent & custody::kUnproven) != 0 &&
+                          connection.near.phase == custody::Phase::unconfirmed;
+    if (unproven && connection.pair == pair) return true;
+    return next_hops.connections(connection.pair) > own + 1 && connection.dreqs.empty() &&
+           connection.near.phase != custody::Phase::failed;
+  };
   for (unsigned i = 0; i < flow::kIdleSearch; ++i) {
     const flow::ConnectionIndex index = clock_hand;
     clock_hand = (clock_hand + 1) % table.capacity();
-    const Connection& connection = connections[index];
-    if (table.in_use(index) && now - connection.last_seen > flow::kIdle && connection.near.queue.empty()) {
-      close(index);
-      return;
-    }
+    if (!table.in_use(index) || !may_go(connections[index])) continue;
+    if (now - connections[index].last_seen <= flow::kIdle) ++counters[Counter::connections_made_room];
+    close(index);
+    return true;
   }
+  ++counters[table.has_room() ? Counter::connection_pair_full : Counter::connection_table_full];
+  return false;
 }
 
 }  // namespace longhaul::engine

@@ -36,6 +36,8 @@ class NextHops {
   void release(PairIndex pair);
   /// The entry of two hosts; kNone when they have no connection.
   PairIndex find(const wire::IpAddress& host, const wire::IpAddress& far, wire::VlanKey vlan) const noexcept;
+  /// How many connections the pair has; kNone has none.
+  std::uint32_t connections(PairIndex pair) const noexcept { return pair == kNone ? 0 : pairs_[pair].connections; }
   bool any() const noexcept { return in_use_ != 0; }
 
   /// A frame of the pair came from its host at `at`. True when that is news: the addresses are new, or something was

@@ -85,6 +85,7 @@ ConnectionState Engine::Impl::describe(flow::ConnectionIndex index, Time time) c
   state.custody_bytes = flow.queue.bytes();
   state.unconfirmed_bytes = flow.unconfirmed_bytes();
   state.taken_bytes = flow.bytes_taken;
+  state.refused_requests = flow.refused;
   state.lost_bytes = flow.failure.lost_bytes;
   state.oldest = flow.queue.empty() ? 0 : time - std::min(time, flow.unanswered_since);
   state.idle = time - std::min(time, connection.last_seen);

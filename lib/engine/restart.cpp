@@ -50,6 +50,8 @@ void Engine::Impl::restore(flow::ConnectionIndex index) {
   custody::NearFlow& flow = connection.near;
   flow.identity = identity_of(info);
   flow.connection = index;
+  connection.pair = next_hops.acquire(info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan);
+  flow.holding = &near.holding(connection.pair);
   flow.policy = flow::Policy::full;  // frames of a failed flow are always verified, whatever the policy is today
   flow.next_policy = settings.policies.lookup(flow.identity.requester, flow.identity.responder);
   flow.path_mtu = info.path_mtu;

@@ -33,6 +33,11 @@ struct Settings {
   std::uint64_t initial_window_bytes = 1ull
                                        << 20;  ///< unanswered bytes a flow may have before its delivery rate is known
 
+  /// What one pair of hosts may have of custody's bytes and buffers, and of the connections: from 0 to 1. The rest is
+  /// for others.
+  double custody_pair_share = 1;
+  double connections_pair_share = 1;
+
   std::uint32_t max_connections = 4096;  ///< RC connections followed at once; others pass through
   /// Connections that RDMA-CM did not announce to this box are learned from their requests and ACKs.
   bool learn_from_traffic = true;

@@ -219,6 +219,12 @@ void add_pairs(Families& out, const std::vector<PairState>& pairs) {
        "frame bytes between two hosts ever taken into custody, without those that a connection sends between the last "
        "survey and its end",
        [](const PairState& p) { return number(p.taken_bytes); }},
+      {MetricType::Counter, "longhaul_pair_refused_requests_total",
+       "requests between two hosts that custody had no room for; what follows such a request passes plain for a while",
+       [](const PairState& p) { return number(p.refused); }},
+      {MetricType::Counter, "longhaul_pair_processor_seconds_total",
+       "time that workers spent for two hosts, estimated from samples",
+       [](const PairState& p) { return p.processor_seconds; }},
   };
   for (const auto& column : kColumns) {
     out.begin(column.type, column.name, column.help);

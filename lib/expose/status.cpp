@@ -78,7 +78,9 @@ Json pair_json(const PairState& pair) {
           {"connections", pair.sums.connections},
           {"custody_bytes", pair.sums.custody_bytes},
           {"unconfirmed_bytes", pair.sums.unconfirmed_bytes},
-          {"bytes_per_second", rounded(pair.bytes_per_second)}};
+          {"bytes_per_second", rounded(pair.bytes_per_second)},
+          {"refused_per_second", rounded(pair.refused_per_second)},
+          {"processors", rounded(pair.processors)}};
 }
 
 }  // namespace
@@ -112,11 +114,17 @@ Json status_json(const Snapshot& snapshot) {
   return out;
 }
 
+Json pairs_json(const SurveyResult& survey) {
+  Json out;
+  out["pairs_seen"] = survey.pairs_seen;
+  out["pairs"] = Json::array();
+  for (const PairState& pair : survey.busiest) out["pairs"].push_back(pair_json(pair));
+  return out;
+}
+
 std::string status_page_json(const Snapshot& snapshot, const History& history) {
   Json out = status_json(snapshot);
-  out["pairs_seen"] = snapshot.survey.pairs_seen;
-  out["pairs"] = Json::array();
-  for (const PairState& pair : snapshot.survey.busiest) out["pairs"].push_back(pair_json(pair));
+  out.update(pairs_json(snapshot.survey));
   out["history"] = history_of(history);
   return out.dump();
 }

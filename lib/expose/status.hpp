@@ -13,7 +13,10 @@ namespace longhaul::expose {
 /// One object. `counted` has the counters whose rates are of interest, `lost` those that should be zero.
 Json status_json(const Snapshot& snapshot);
 
-/// /status.json: status_json() with the busiest pairs of hosts, and `history`: a list for each column and `time` for
+/// The busiest pairs of hosts, as of the last survey.
+Json pairs_json(const SurveyResult& survey);
+
+/// /status.json: status_json() with pairs_json(), and `history`: a list for each column and `time` for
 /// all of them.
 std::string status_page_json(const Snapshot& snapshot, const History& history);
 

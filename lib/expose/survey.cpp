@@ -48,7 +48,7 @@ void Survey::begin(Time now) {
   for (auto& [key, pair] : pairs_) {
     pair.sums = {};
     // What an unfinished survey has seen still has to be counted.
-    if (finished_) pair.fresh = 0;
+    if (finished_) pair.fresh = {};
   }
   finished_ = false;
 }
@@ -65,10 +65,23 @@ void Survey::add(std::span<const engine::ConnectionState> connections) {
     pair.seen = now_;
     Known& known = known_[connection.serial];
     // A connection's count may begin anew: then all of it is fresh.
-    const std::uint64_t before = std::min(known.taken, connection.taken_bytes);
-    pair.fresh += connection.taken_bytes - before;
-    known = {connection.taken_bytes, survey_};
+    pair.fresh.taken += connection.taken_bytes - std::min(known.taken, connection.taken_bytes);
+    pair.fresh.refused += connection.refused_requests - std::min(known.refused, connection.refused_requests);
+    known = {connection.taken_bytes, connection.refused_requests, survey_};
   }
+}
+
+void Survey::add(std::span<const engine::BusyPair> busy, double hz) {
+  for (const engine::BusyPair& one : busy)
+    pairs_[{one.hosts.first.bytes, one.hosts.second.bytes, one.hosts.vlan.value}].fresh.processor +=
+        static_cast<double>(one.ticks) / hz;
+}
+
+Survey::Counts& Survey::Counts::operator+=(const Counts& more) {
+  taken += more.taken;
+  refused += more.refused;
+  processor += more.processor;
+  return *this;
 }
 
 void Survey::finish() {
@@ -80,40 +93,64 @@ void Survey::finish() {
   for (auto& [key, pair] : pairs_) {
     next_.pairs_seen += pair.sums.connections > 0 ? 1 : 0;
     if (pair.named) {
-      pair.taken += pair.fresh;
+      pair.named_counts += pair.fresh;
       next_.pairs.push_back(state_of(key, pair));
     } else {
-      other_taken_ += pair.fresh;
+      other_ += pair.fresh;
       other.sums.connections += pair.sums.connections;
       other.sums.custody_bytes += pair.sums.custody_bytes;
       other.sums.unconfirmed_bytes += pair.sums.unconfirmed_bytes;
     }
   }
-  other.taken_bytes = other_taken_;
+  other.taken_bytes = other_.taken;
+  other.refused = other_.refused;
+  other.processor_seconds = other_.processor;
   if (pair_limit_ > 0) next_.pairs.push_back(std::move(other));
 
-  std::vector<const std::pair<const Key, Pair>*> order;
-  for (const auto& entry : pairs_)
-    if (entry.second.sums.connections > 0) order.push_back(&entry);
-  const auto busier = [](const auto* a, const auto* b) {
-    return std::pair(a->second.fresh, a->second.sums.custody_bytes) >
-           std::pair(b->second.fresh, b->second.sums.custody_bytes);
-  };
-  const std::size_t shown = std::min(kBusiest, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(), busier);
-  for (std::size_t i = 0; i < shown; ++i) next_.busiest.push_back(state_of(order[i]->first, order[i]->second));
-
+  find_busiest();
   next_.made = true;
   before_ = now_;
   finished_ = true;
   result_ = std::exchange(next_, {});
 }
 
+void Survey::find_busiest() {
+  Counts all;
+  std::uint64_t custody = 0;
+  for (const auto& [key, pair] : pairs_) {
+    all += pair.fresh;
+    custody += pair.sums.custody_bytes;
+  }
+  const auto part = [](auto of, auto whole) {
+    return whole > 0 ? static_cast<double>(of) / static_cast<double>(whole) : 0.0;
+  };
+  struct Ranked {
+    double greatest_share;
+    std::uint64_t taken;
+    const std::pair<const Key, Pair>* pair;
+  };
+  std::vector<Ranked> order;
+  for (const auto& entry : pairs_) {
+    const Pair& pair = entry.second;
+    if (pair.sums.connections == 0 && pair.fresh.processor == 0) continue;
+    order.push_back({std::max({part(pair.fresh.processor, all.processor), part(pair.sums.custody_bytes, custody),
+                               part(pair.fresh.refused, all.refused)}),
+                     pair.fresh.taken, &entry});
+  }
+  const auto shown = order.begin() + static_cast<std::ptrdiff_t>(std::min(kBusiest, order.size()));
+  std::partial_sort(order.begin(), shown, order.end(), [](const Ranked& a, const Ranked& b) {
+    return std::pair(a.greatest_share, a.taken) > std::pair(b.greatest_share, b.taken);
+  });
+  for (auto one = order.begin(); one != shown; ++one)
+    next_.busiest.push_back(state_of(one->pair->first, one->pair->second));
+}
+
 /// The pairs that came first keep their series: series that come and go with the load would be too many.
 void Survey::name_pairs() {
   for (auto& [key, pair] : pairs_) {
     if (named_ >= pair_limit_) return;
-    if (pair.named) continue;
+    // Anybody can send frames from any addresses.
+    if (pair.named || pair.sums.connections == 0) continue;
     pair.named = true;
     ++named_;
   }
@@ -123,7 +160,8 @@ void Survey::forget_gone() {
   std::erase_if(known_, [this](const auto& entry) { return entry.second.survey != survey_; });
   std::erase_if(pairs_, [this](const auto& entry) {
     const Pair& pair = entry.second;
-    if (pair.sums.connections > 0 || (pair.named && now_ - pair.seen < kRemembered)) return false;
+    if (pair.sums.connections > 0 || pair.fresh.processor > 0 || (pair.named && now_ - pair.seen < kRemembered))
+      return false;
     if (pair.named) --named_;
     return true;
   });
@@ -135,9 +173,15 @@ PairState Survey::state_of(const Key& key, const Pair& pair) const {
   state.remote = address(key.remote).to_string();
   state.vlan = vlan_text(key.vlan);
   state.sums = pair.sums;
-  state.taken_bytes = pair.taken;
-  if (before_ > 0 && now_ > before_)
-    state.bytes_per_second = static_cast<double>(pair.fresh) * 1e9 / static_cast<double>(now_ - before_);
+  state.taken_bytes = pair.named_counts.taken;
+  state.refused = pair.named_counts.refused;
+  state.processor_seconds = pair.named_counts.processor;
+  if (before_ > 0 && now_ > before_) {
+    const double seconds = static_cast<double>(now_ - before_) / 1e9;
+    state.bytes_per_second = static_cast<double>(pair.fresh.taken) / seconds;
+    state.refused_per_second = static_cast<double>(pair.fresh.refused) / seconds;
+    state.processors = pair.fresh.processor / seconds;
+  }
   return state;
 }
 

@@ -15,6 +15,7 @@
 #include "base/phase.hpp"
 #include "base/policy.hpp"
 #include "base/time.hpp"
+#include "engine/busy_pairs.hpp"
 #include "engine/connection_state.hpp"
 
 namespace longhaul::expose {
@@ -37,7 +38,12 @@ struct PairState {
   std::string vlan;    ///< "", "100" or "100.200" (outer, inner)
   PairSums sums;
   std::uint64_t taken_bytes = 0;  ///< ever taken into custody, as far as surveys saw
-  double bytes_per_second = 0;    ///< taken into custody between the last two surveys
+  std::uint64_t refused = 0;      ///< requests that custody had no room for, as far as surveys saw
+  double processor_seconds = 0;   ///< that workers spent for them, as far as surveys saw, by samples
+  // Between the last two surveys.
+  double bytes_per_second = 0;  ///< taken into custody
+  double refused_per_second = 0;
+  double processors = 0;  ///< processor_seconds for each second
 };
 
 /// All connections, summed up.
@@ -55,10 +61,12 @@ struct ConnectionSums {
 };
 
 struct SurveyResult : ConnectionSums {
-  bool made = false;               ///< false: there was no survey yet
-  std::vector<PairState> pairs;    ///< those with series, and last "other" if there is a limit above 0
-  std::vector<PairState> busiest;  ///< at most kBusiest of all pairs, most bytes per second first
-  std::uint64_t pairs_seen = 0;    ///< pairs with connections
+  bool made = false;             ///< false: there was no survey yet
+  std::vector<PairState> pairs;  ///< those with series, and last "other" if there is a limit above 0
+  /// At most kBusiest of all pairs, those first that have the greatest share of the workers' time, of custody or of
+  /// what was refused. Pairs without a known connection too.
+  std::vector<PairState> busiest;
+  std::uint64_t pairs_seen = 0;  ///< pairs with connections
 };
 
 /// Keeps counting from survey to survey, so that bytes add up although connections come and go. Memory is bounded by
@@ -75,6 +83,8 @@ class Survey {
   /// Begins a survey, also after one that was not finished because a worker did not answer.
   void begin(Time now);
   void add(std::span<const engine::ConnectionState> connections);
+  /// The time that a worker spent since the survey before. `hz`: ticks of the TSC in a second.
+  void add(std::span<const engine::BusyPair> busy, double hz);
   /// All connections have been added.
   void finish();
 
@@ -88,20 +98,30 @@ class Survey {
     std::uint32_t vlan;
     auto operator<=>(const Key&) const = default;
   };
+  /// What is counted.
+  struct Counts {
+    std::uint64_t taken = 0;    ///< frame bytes
+    std::uint64_t refused = 0;  ///< requests
+    double processor = 0;       ///< seconds
+
+    Counts& operator+=(const Counts& more);
+  };
   struct Pair {
     PairSums sums;
-    std::uint64_t taken = 0;  ///< while it had a series
-    std::uint64_t fresh = 0;  ///< taken since the survey before
+    Counts named_counts;  ///< while it had a series
+    Counts fresh;         ///< since the survey before
     bool named = false;
     Time seen = 0;
   };
   struct Known {
     std::uint64_t taken = 0;
+    std::uint64_t refused = 0;
     std::uint64_t survey = 0;  ///< the last one that saw it
   };
 
   void name_pairs();
   void forget_gone();
+  void find_busiest();
   PairState state_of(const Key& key, const Pair& pair) const;
 
   std::size_t pair_limit_;
@@ -112,7 +132,7 @@ class Survey {
   bool finished_ = false;
   std::map<Key, Pair> pairs_;
   std::unordered_map<std::uint64_t, Known> known_;  ///< by serial
-  std::uint64_t other_taken_ = 0;
+  Counts other_;
   SurveyResult next_;
   SurveyResult result_;
 };

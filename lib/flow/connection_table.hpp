@@ -59,6 +59,8 @@ class ConnectionTable {
   const ConnectionInfo& operator[](ConnectionIndex index) const noexcept { return slots_[index].info; }
   bool in_use(ConnectionIndex index) const noexcept { return slots_[index].in_use; }
   bool has_room() const noexcept { return !free_.empty(); }
+  /// Slots that are not in use.
+  std::uint32_t free() const noexcept { return static_cast<std::uint32_t>(free_.size()); }
   std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
 
  private:

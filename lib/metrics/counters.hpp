@@ -72,6 +72,9 @@ namespace longhaul::metrics {
   X(confirm_disagreed, "real answers that contradicted an unconfirmed flow: the flow is not accelerated")              \
   X(connections_closed, "connections closed")                                                                          \
   X(connection_table_full, "connections not followed: table full")                                                     \
+  X(connection_pair_full, "connections not followed: their two hosts have their share of the table")                   \
+  X(connections_made_room,                                                                                             \
+    "connections no longer followed: other hosts, with fewer connections, needed a place in the full table")           \
   X(connection_qpn_held,                                                                                               \
     "connections not followed: their QPN belongs to a connection with packets in custody or with a recent answer")     \
   X(dreqs_held, "DREQs held until custody was empty or dreq_hold had passed")                                          \
@@ -99,6 +102,7 @@ namespace longhaul::metrics {
   X(resends_timer, "rewinds of custody by timer: no answer came")                                                      \
   X(custody_refused_flow, "requests passed without custody: the flow's limit was reached")                             \
   X(custody_refused_box, "requests passed without custody: the box's limit was reached")                               \
+  X(custody_refused_pair, "requests passed without custody: their two hosts have their share of it")                   \
   X(custody_refused_mbufs, "requests passed without custody: no buffers to spare")                                     \
   X(custody_made_room, "flows that let go of custody, of which nothing was acknowledged, for flows of other hosts")    \
   X(plain_requests, "requests of learned flows passed without custody, for any reason")                                \

@@ -32,7 +32,8 @@ Applications::Applications(Scene& scene, Topology& topology) : scene_(scene), to
   const Case& c = scene.plan;
   for (unsigned n = 0; n < c.connections; ++n) {
     newest_.push_back(nullptr);
-    connect(n, 0, scene.at(c.starts_us) + n * microseconds(c.apart_us));
+    const Number later = n + 1 == c.connections ? c.last_later_us : 0;
+    connect(n, 0, scene.at(c.starts_us + later) + n * microseconds(c.apart_us));
   }
   topology.begin_strays({targets_of(0), targets_of(1)});
 }
@@ -136,6 +137,7 @@ void Applications::close_when_done(Connection& connection) {
                                    : connection.ended();
   if (!due) return;
   connection.closing = true;
+  connection.closing_at = scene_.now;
   for (unsigned h = 0; h < 2; ++h)
     if (closes(c, h)) connection.qp[h]->close(scene_.now);
 }
@@ -176,6 +178,7 @@ void Applications::begin_next(Connection& connection) {
     return;
   }
   connection.over = true;
+  connection.over_at = scene_.now;
   const bool closed = is_closed_by_cm(connection) && connection.qp[0]->over() && connection.qp[1]->over();
   if (connection.generation < c.reconnect && closed) {
     // TIMEWAIT: everything under way has arrived or been lost.

@@ -29,6 +29,8 @@ struct Connection {
   bool done = false;        ///< its work was done when the hosts ended it
   bool comes_back = false;  ///< the next generation is scheduled, or waits for the other connections
   Time began = 0;
+  Time closing_at = kNever;  ///< its application began to close it
+  Time over_at = kNever;
 
   bool open() const { return qp[0]->open() && qp[1]->open(); }
   /// Both requesters have ended.

@@ -187,6 +187,8 @@ void Box::set_draining(bool draining) {
   for (const auto& worker : workers()) worker->engine().set_draining(draining);
 }
 
+bool Box::draining() const { return running() && workers().front()->engine().draining(); }
+
 // Custody must be empty, so that no connection fails.
 void Box::set_bypass(bool bypass, Time now) {
   if (paused_until_ == 0) go_round(now);

@@ -49,6 +49,7 @@ class Box final : public engine::Sink {
 
   // For all workers.
   void set_draining(bool draining);
+  bool draining() const;
   void set_bypass(bool bypass, Time now);
   void reconfigure(const engine::Settings& settings);
   std::uint64_t custody_packets() const;

@@ -111,6 +111,11 @@ constexpr Field kBox[] = {
     FIELD(BoxPlan, hand_over_us, 0, 1000),
 };
 
+constexpr Field kAttack[] = {
+    FIELD(AttackPlan, kind, 0, 999),        FIELD(AttackPlan, at_us, 0, kMuch), FIELD(AttackPlan, every_us, 1, kMuch),
+    FIELD(AttackPlan, steps, 1, 1'000'000), FIELD(AttackPlan, bytes, 1, 4096),  FIELD(AttackPlan, side, 0, 1),
+};
+
 constexpr Field kCase[] = {
     FIELD(Case, seed, 0, kAny),
     FIELD(Case, luck, 0, kMuch),
@@ -152,6 +157,8 @@ constexpr Field kCase[] = {
     FIELD(Case, next_hop_told, 0, number_of(NextHopNews::gateway)),
     FIELD(Case, give_up_ms, 1, kMuch),
     FIELD(Case, dreq_hold_ms, 1, kMuch),
+    FIELD(Case, last_later_us, 0, kMuch),
+    FIELD(Case, places, 0, 65536),
 };
 
 #undef FIELD
@@ -197,6 +204,7 @@ const std::vector<Knob>& knobs() {
       }
     };
     add("", 0, kCase);
+    add("attack.", offsetof(Case, attack), kAttack);
     add("a.", offsetof(Case, a), kHost);
     add("b.", offsetof(Case, b), kHost);
     add("box_a.", offsetof(Case, box_a), kBox);

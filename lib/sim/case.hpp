@@ -155,6 +155,16 @@ struct ScriptedEvent {
   Number delay_us = 0;
 };
 
+/// A hostile neighbour of the hosts (sim/attacker.hpp), or none.
+struct AttackPlan {
+  Number kind = 0;       ///< 0: none; otherwise the number of an attack in the table (sim/attack_table.hpp), from 1
+  Number at_us = 0;      ///< when it begins
+  Number every_us = 20;  ///< between two steps
+  Number steps = 500;    ///< what a step sends is the attack's affair
+  Number bytes = 1024;   ///< payload of its requests, where it does not matter to the attack
+  Number side = 0;       ///< where its requests come from: 0 A's side, 1 B's
+};
+
 struct Case {
   Number seed = 1;
   Number luck = 0;       ///< another random draw for frames, ports and timers; 0: the seed's own
@@ -199,6 +209,11 @@ struct Case {
   Number next_hop_told = number_of(NextHopNews::frames_of_host);
   Number give_up_ms = 60000;
   Number dreq_hold_ms = 3000;
+  Number last_later_us = 0;  ///< the last connection begins this much later than the others' distance makes it
+  /// Places that a box has for connections, for exchanges of RDMA-CM, for candidates of the traffic learner, and a
+  /// quarter as many for held DREQs. 0: as many as a world without attacks needs.
+  Number places = 0;
+  AttackPlan attack;
   HostPlan a;
   HostPlan b;
   BoxPlan box_a;
@@ -230,6 +245,13 @@ Case draw_case(std::uint64_t seed);
 
 /// A random case to run with boxes and without; deterministic unless `by_chance`.
 Case draw_pair(std::uint64_t seed, bool by_chance);
+
+/// A random case in which an attack of the table (from 1) meets hosts that have enough of everything without it: sized
+/// so that a few hundred frames can use up what a box has. Everything else of the world is calm.
+Case draw_attacked(std::uint64_t seed, Number attack);
+
+/// `c` with a random attack. The draw is its own: everything else of the case stays as it is.
+Case with_random_attack(Case c);
 
 /// Cases that are simpler than `c` by one step each, the largest steps first.
 std::vector<Case> simpler(const Case& c);

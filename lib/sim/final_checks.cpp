@@ -42,7 +42,8 @@ void check_limits(Scene& scene, const Topology& topology, const Applications& ap
     const Box& box = topology.box(b);
     if (!box.running()) continue;
     const engine::Settings& share = box.share();
-    const std::uint64_t limit = std::min(share.custody_box_bytes, share.custody_flow_bytes * applications.lives());
+    std::uint64_t limit = share.custody_box_bytes;
+    if (!is_attacked(scene.plan)) limit = std::min(limit, share.custody_flow_bytes * applications.lives());
     for (const auto& worker : box.workers()) scene.judge.check_limits(b, worker->engine(), limit, scene.now);
   }
 }
@@ -99,6 +100,14 @@ std::vector<Delivery> deliveries(const Scene& scene, const Applications& applica
       const Time accepted = scene.judge.accepted_all_at(connection->flow[h]);
       delivery.accepted = accepted != kNever;
       if (delivery.accepted) delivery.took = accepted - requester.first_sent();
+      if (is_attacked(scene.plan)) {
+        delivery.posted = connection->work[h]->messages().size();
+        delivery.delays = requester.delays();
+        if (connection->closing_at != kNever && connection->over_at != kNever)
+          delivery.closed_in = std::max<Duration>(connection->over_at - connection->closing_at, 1);
+        if (requester.succeeded() == delivery.posted)
+          delivery.completed_took = requester.measured_to() - requester.first_sent();
+      }
       all.push_back(std::move(delivery));
     }
   }

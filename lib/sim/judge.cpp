@@ -103,6 +103,7 @@ Judge::Flow* Judge::flow_of(const View& view) const {
 
 void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   const View view(frame);
+  if (ignores(view)) return;
   Ports& ports = ports_[box];
   const std::uint64_t print = fingerprint(view.bytes);
   Ports::Came& came = ports.came[side][print];
@@ -138,6 +139,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
 
 void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   const View view(frame);
+  if (ignores(view)) return;
   Ports& ports = ports_[box];
   const Side in = other(side);
   const std::uint64_t print = fingerprint(view.bytes);

@@ -75,6 +75,8 @@ class Judge final : public BoxWatch {
   void box_stands_still(unsigned box, Time until) { ports_[box].stands_until = until; }
   /// An operator makes the box forget all connections.
   void box_forgets(unsigned box);
+  /// Frames for which `foreign` holds are another tenant's, and not judged.
+  void ignore(std::function<bool(const wire::Frame&)> foreign) { is_ignored_ = std::move(foreign); }
   /// The world's time. The engines' time differs: it leaves out the pauses of their boxes.
   void time_is(Time now) { now_ = now; }
   /// Call this after each call of the engine.
@@ -212,6 +214,7 @@ class Judge final : public BoxWatch {
     unsigned box_;
   };
 
+  bool ignores(const View& view) const { return is_ignored_ && view.roce && is_ignored_(view.frame); }
   Flow* flow_of(const View& view) const;
   std::optional<wire::CmMessage> dreq_in(const View& view) const;
   void note_ids(unsigned box, const View& view, Time now);
@@ -264,6 +267,7 @@ class Judge final : public BoxWatch {
   Observer observers_[2];
   std::optional<Violation> violation_;
   std::uint64_t made_frames_ = 0;
+  std::function<bool(const wire::Frame&)> is_ignored_;
 };
 
 }  // namespace longhaul::sim

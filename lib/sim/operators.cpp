@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/box_holds.hpp"
 #include "sim/plans.hpp"
 
 namespace longhaul::sim {
@@ -62,7 +63,19 @@ void Operators::crash(unsigned box) {
 }
 
 void Operators::drain(unsigned box, bool on) {
-  if (topology_.box(box).running()) topology_.box(box).set_draining(on);
+  if (!topology_.box(box).running()) return;
+  topology_.box(box).set_draining(on);
+  if (on && is_attacked(scene_.plan)) await_drained(box, scene_.now, kFirstLook);
+}
+
+void Operators::await_drained(unsigned box, Time since, Duration look) {
+  const Box& its = topology_.box(box);
+  if (!its.running() || !its.draining()) return;
+  if (holds_unpromised(its, scene_.now)) {
+    scene_.timeline.appoint(scene_.now + look, [=, this] { await_drained(box, since, std::min(2 * look, kLastLook)); });
+    return;
+  }
+  drained_[box] = std::max<Duration>(scene_.now - since, 1);
 }
 
 void Operators::change_policy(unsigned box) {
@@ -86,6 +99,8 @@ void Operators::bypass(unsigned box, Duration look) {
     scene_.timeline.appoint(scene_.now + look, [this, box, look] { bypass(box, std::min(2 * look, kLastLook)); });
     return;
   }
+  if (is_attacked(scene_.plan))
+    drained_[box] = std::max<Duration>(scene_.now - scene_.at(box_plan(scene_.plan, box).bypass_at_us), 1);
   scene_.judge.box_forgets(box);
   its.set_bypass(true, scene_.now);
   ran_whole_[box] = false;

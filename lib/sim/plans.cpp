@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/plans.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "sim/attack_table.hpp"
 #include "sim/listener.hpp"
 #include "wire/path_mtu.hpp"
 
@@ -29,6 +32,10 @@ const BoxPlan* box_behind(const Case& c, unsigned segment, link::Way way) {
 
 }  // namespace
 
+bool has_forgers(const Case& c) {
+  return c.a.forged_us != 0 || c.b.forged_us != 0 || (is_attacked(c) && attack_of(c).who == AttackBy::forger);
+}
+
 engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   const BoxPlan& plan = box_plan(c, box);
   engine::Settings settings;
@@ -46,6 +53,20 @@ engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   settings.initial_window_bytes = plan.window_bytes;
   settings.give_up = milliseconds(c.give_up_ms);
   settings.dreq_hold = milliseconds(c.dreq_hold_ms);
+  if (c.places != 0) {
+    const auto places = static_cast<std::uint32_t>(c.places);
+    settings.max_connections = settings.max_pending_cm = settings.max_candidates = places;
+    // So that not each connection has room for one, as in a real box; but a few of one pair of hosts have.
+    constexpr std::uint32_t kLeastDreqs = 8;
+    settings.max_held_dreqs = std::max(places / 4, kLeastDreqs * static_cast<std::uint32_t>(plan.workers));
+  }
+  // As the defaults are to each other.
+  constexpr unsigned kLongest = 10;
+  constexpr double kPairShare = 0.5;
+  if (is_attacked(c)) {
+    settings.longest_give_up = std::min(settings.longest_give_up, kLongest * settings.give_up);
+    settings.custody_pair_share = settings.connections_pair_share = kPairShare;
+  }
   return settings;
 }
 
@@ -111,6 +132,42 @@ wire::PacketBuilder frame_from(const Case& c, unsigned host) {
   if (c.vlans == 2) builder.vlan(300, wire::kEtherTypeQinQ);
   if (c.vlans >= 1) builder.vlan(100);
   return builder;
+}
+
+namespace {
+
+constexpr std::uint8_t kTenants = 7;  // the second octet, or group of sixteen bits, of their addresses
+
+wire::IpAddress tenant_address(const Case& c, unsigned host, unsigned pair) {
+  return wire::IpAddress::parse(c.ipv6 != 0 ? fmt::format("fd00:{}::{:x}:{}", kTenants, pair, host + 1)
+                                            : fmt::format("10.{}.{}.{}", kTenants, pair / 100, pair % 100 * 2 + host));
+}
+
+bool is_tenants(const Case& c, const wire::IpAddress& address) {
+  const auto& bytes = address.bytes;
+  return c.ipv6 != 0 ? bytes[0] == 0xfd && bytes[3] == kTenants : bytes[12] == 10 && bytes[13] == kTenants;
+}
+
+}  // namespace
+
+wire::PacketBuilder tenant_frame_from(const Case& c, unsigned host, unsigned pair, bool vlan) {
+  constexpr std::uint16_t kFirstVlan = 1000;
+  if (vlan) {
+    wire::PacketBuilder builder;
+    const HostAddress from = address_of(c, host), to = address_of(c, 1 - host);
+    builder.ips(from.ip, to.ip).macs(from.mac, to.mac);
+    if (c.vlans == 2) builder.vlan(300, wire::kEtherTypeQinQ);
+    return builder.vlan(static_cast<std::uint16_t>(kFirstVlan + pair % 1000));
+  }
+  constexpr std::uint8_t kMac = 0xd0;
+  const auto mac = [](unsigned end) { return wire::MacAddress{2, 0, 0, 0, 0, static_cast<std::uint8_t>(kMac + end)}; };
+  return frame_from(c, host)
+      .ips(tenant_address(c, host, pair), tenant_address(c, 1 - host, pair))
+      .macs(mac(host), mac(1 - host));
+}
+
+bool is_tenants(const Case& c, wire::VlanKey own, const wire::Frame& frame) {
+  return !(frame.vlan == own) || is_tenants(c, frame.source) || is_tenants(c, frame.destination);
 }
 
 wire::VlanKey vlan_of(const Case& c) {
@@ -186,6 +243,7 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   r.turnaround = plan.turnaround_ns;
   r.message_time = plan.message_ns;
   r.warm_up = static_cast<std::uint32_t>(plan.warm_up);
+  r.keeps_delays = is_attacked(c);
   ResponderPlan& p = qp.responder;
   p.starting_psn = answered.starting_psn;
   p.path_mtu = answered.path_mtu;

@@ -24,8 +24,10 @@ inline unsigned segment_of(unsigned host) { return host == 0 ? 0 : 2; }
 /// The way of the frames that `host` sends.
 inline link::Way way_from(unsigned host) { return host == 0 ? link::Way::a_to_b : link::Way::b_to_a; }
 
+/// There is an attack, by a tenant or by a forger.
+inline bool is_attacked(const Case& c) { return c.attack.kind != 0; }
 /// Someone sends forged frames.
-inline bool has_forgers(const Case& c) { return c.a.forged_us != 0 || c.b.forged_us != 0; }
+bool has_forgers(const Case& c);
 /// How long frames may wait in the rings of boxes that stand still.
 inline Duration pauses(const Case& c) { return microseconds(c.box_a.pause_us + c.box_b.pause_us); }
 
@@ -50,6 +52,12 @@ HostAddress address_of(const Case& c, unsigned host);
 wire::MacAddress new_next_hop();
 /// The address of the router between the hosts.
 wire::IpAddress gateway_of(const Case& c);
+/// What a tenant uses to send frames of its own hosts: the `pair`-th of its pairs, behind the box of `host`. With
+/// `vlan` the addresses are those of the victim's hosts, and a VLAN of its own tells the pair apart.
+wire::PacketBuilder tenant_frame_from(const Case& c, unsigned host, unsigned pair, bool vlan);
+/// The frame is from or to a host of a tenant. `own`: the VLAN of the case's hosts.
+bool is_tenants(const Case& c, wire::VlanKey own, const wire::Frame& frame);
+
 /// Begins a frame of `host` to the other: addresses and VLAN tags.
 wire::PacketBuilder frame_from(const Case& c, unsigned host);
 wire::VlanKey vlan_of(const Case& c);

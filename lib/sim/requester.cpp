@@ -146,6 +146,7 @@ void Requester::send_at(std::uint32_t position, Time now) {
     first_sent_ = std::min(first_sent_, now);
     last_new_sent_ = now;
     if (m.number == plan_.warm_up && position == m.begin) measured_from_ = now;
+    if (plan_.keeps_delays && position == m.begin) begun_.push_back(now);
   }
   if (timer_ == kNever && plan_.ack_timeout != 0) timer_ = timeout_from(now);
   outlet_.put(bytes);
@@ -205,6 +206,8 @@ void Requester::poll(Time now) {
 
 // The application asked for a completion of every nth message, and of the last.
 void Requester::tell_application(Time now) {
+  if (plan_.keeps_delays)
+    while (delays_.size() < first_) delays_.push_back(now - begun_[delays_.size()]);
   const auto all = static_cast<std::uint32_t>(work_.messages().size());
   std::uint32_t told = first_;
   if (first_ != all && first_ > plan_.warm_up)

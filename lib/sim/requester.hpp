@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/time.hpp"
 #include "sim/frames.hpp"
@@ -40,6 +41,7 @@ struct RequesterPlan {
   Duration turnaround = 0;       ///< from the answer until the application can post
   Duration message_time = 0;     ///< minimum time between the starts of two messages
   std::uint32_t warm_up = 0;     ///< number of first messages that must be done before others are posted
+  bool keeps_delays = false;     ///< for Requester::delays()
 };
 
 /// As few AckReq as possible: only where nothing else may be sent before an answer.
@@ -88,6 +90,8 @@ class Requester {
   Time measured_from() const { return measured_from_; }
   Time measured_to() const { return heard_at_; }
   std::uint64_t resent() const { return resent_; }
+  /// From the first packet of each message until it was complete, in order; kept if the plan says so.
+  const std::vector<Duration>& delays() const { return delays_; }
 
  private:
   bool may_send(std::uint32_t position, std::uint32_t assumed_top) const;
@@ -148,6 +152,8 @@ class Requester {
   bool credits_ = false;            ///< the responder gives credits
   std::uint32_t credit_limit_ = 0;  ///< SSN that may be sent (LSN), 9.7.7.2.2
   std::uint64_t resent_ = 0;
+  std::vector<Time> begun_;  ///< when each message's first packet was sent first
+  std::vector<Duration> delays_;
 };
 
 }  // namespace longhaul::sim

@@ -23,10 +23,12 @@ Duration dreq_limit(const Case& c) {
 
 }  // namespace
 
-Scene::Scene(const Case& its_case, const engine::Pools& its_pools, Trace its_trace)
+Scene::Scene(const Case& its_case, const engine::Pools& its_pools, Trace its_trace,
+             const std::vector<SentFrame>* its_imitated)
     : plan(its_case),
       pools(its_pools),
       trace(std::move(its_trace)),
+      imitated(its_imitated),
       start(kEpoch),
       now(kEpoch),
       judge(kEpoch, milliseconds(its_case.dreq_hold_ms), dreq_limit(its_case)) {

@@ -7,6 +7,7 @@
 #include "engine/engine.hpp"
 #include "sim/case.hpp"
 #include "sim/judge.hpp"
+#include "sim/result.hpp"
 #include "sim/timeline.hpp"
 #include "sim/totals.hpp"
 
@@ -16,7 +17,8 @@ namespace longhaul::sim {
 using Trace = std::function<void(Time since_start, const char* where, const View& frame)>;
 
 struct Scene {
-  Scene(const Case& its_case, const engine::Pools& its_pools, Trace its_trace);
+  Scene(const Case& its_case, const engine::Pools& its_pools, Trace its_trace,
+        const std::vector<SentFrame>* its_imitated = nullptr);
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
@@ -28,6 +30,7 @@ struct Scene {
   const Case plan;
   const engine::Pools pools;
   const Trace trace;
+  const std::vector<SentFrame>* const imitated;  ///< in place of the attack: harmless frames like these
   const Time start;
   Time now;
   Judge judge;

@@ -37,8 +37,9 @@ struct Topology::Port final : Outlet {
         line(host_plan(scene.plan, its_host).port_mbps) {}
   void put(std::span<const std::uint8_t> frame) override {
     if (line.limited()) send((frame.size() + scene.plan.line_overhead) * 8);
-    // ACKs go into small buffers, because there are many.
-    const bool small = frame.size() <= engine::Pools::kSmallBytes[0];
+    // ACKs go into small buffers, because there are many. Where an attack uses up the boxes' small buffers, the hosts
+    // have others.
+    const bool small = frame.size() <= engine::Pools::kSmallBytes[0] && !is_attacked(scene.plan);
     rte_mbuf* mbuf = to_mbuf(small ? scene.pools.small[0] : scene.pools.frames, frame);
     if (next_hop_is_dead(scene, host)) rte_pktmbuf_mtod(mbuf, wire::EthernetHeader*)->destination = new_next_hop();
     topology.tell(host == 0 ? "A > " : "B > ", mbuf);
@@ -72,6 +73,16 @@ Topology::Topology(Scene& scene) : scene_(scene) {
                                       scene.judge, scene.judge.observer(h),
                                       [this, h](Side out, rte_mbuf* frame) { from_box(h, out, frame); });
   }
+  if (!is_attacked(c)) return;
+  scene.judge.ignore([&c, own = vlan_of(c)](const wire::Frame& frame) { return is_tenants(c, own, frame); });
+  attacker_ = std::make_unique<Attacker>(
+      c, scene.start,
+      [this](unsigned host, std::span<const std::uint8_t> bytes) {
+        rte_mbuf* frame = to_mbuf(scene_.pools.frames, bytes);
+        tell(host == 0 ? "x > " : "y > ", frame);
+        offer(segment_of(host), way_from(host), frame);
+      },
+      [this](const std::string& what) { scene_.judge.report(Rule::exact, what, scene_.now); }, scene.imitated);
 }
 
 Topology::~Topology() = default;
@@ -130,10 +141,20 @@ void Topology::deliver(unsigned segment, link::Way way) {
   }
 }
 
+/// In a world with an attack: the frame is for the host, and an attacker has had it sent to another MAC address.
+bool Topology::is_misled(unsigned host, const rte_mbuf* frame) const {
+  if (!attacker_ || scene_.plan.next_hop_dies_at_us != 0) return false;
+  const View view(frame);
+  const HostAddress own = address_of(scene_.plan, host);
+  return view.roce && view.frame.destination == own.ip &&
+         rte_pktmbuf_mtod(frame, const wire::EthernetHeader*)->destination != own.mac;
+}
+
 void Topology::to_host(unsigned host, std::span<rte_mbuf* const> frames) {
   for (rte_mbuf* frame : frames) {
     tell(host == 0 ? "> A " : "> B ", frame);
-    hosts_[host]->receive(frame, scene_.now);
+    if (!is_misled(host, frame)) hosts_[host]->receive(frame, scene_.now);
+    if (attacker_) attacker_->hear(host, View(frame), scene_.now);
     rte_pktmbuf_free(frame);
   }
 }
@@ -189,7 +210,7 @@ Time Topology::next_deadline() const {
   for (unsigned i = 0; i < 2; ++i)
     next = std::min({next, hosts_[i]->next_deadline(), boxes_[i]->next_deadline(), strays_[i]->next_deadline(),
                      loads_[i]->next_deadline()});
-  return next;
+  return attacker_ ? std::min(next, attacker_->next_deadline()) : next;
 }
 
 void Topology::poll() {
@@ -203,9 +224,11 @@ void Topology::poll() {
     if (strays_[i]->next_deadline() <= now) strays_[i]->poll(now);
     if (loads_[i]->next_deadline() <= now) loads_[i]->poll(now);
   }
+  if (attacker_ && attacker_->next_deadline() <= now) attacker_->poll(now);
 }
 
 bool Topology::come_to_rest() {
+  if (attacker_) attacker_->stop();
   for (unsigned i = 0; i < 2; ++i) {
     strays_[i]->stop();
     loads_[i]->stop();
@@ -227,6 +250,10 @@ void Topology::count_engines(unsigned box) {
 }
 
 std::uint64_t Topology::wan_frames(link::Way way) const { return segments_[kLongHaul]->counters(way).received; }
+
+std::vector<SentFrame> Topology::attack_frames() const {
+  return attacker_ ? attacker_->sent() : std::vector<SentFrame>();
+}
 
 void Topology::dismantle() {
   Totals& totals = scene_.totals;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "link/settings.hpp"
+#include "sim/attacker.hpp"
 #include "sim/box.hpp"
 #include "sim/host.hpp"
 #include "sim/load.hpp"
@@ -49,6 +50,8 @@ class Topology {
   void count_engines(unsigned box);
   /// A counter of the engines that were counted last.
   std::uint64_t count(unsigned box, Counter counter) const { return last_counters_[box][counter]; }
+  /// What the attacker has sent; nothing without one.
+  std::vector<SentFrame> attack_frames() const;
   /// Frames that entered the long link in this direction.
   std::uint64_t wan_frames(link::Way way) const;
   /// The end of the world: adds up the rest, and returns all buffers.
@@ -58,6 +61,7 @@ class Topology {
   struct Port;
 
   void deliver(unsigned segment, link::Way way);
+  bool is_misled(unsigned host, const rte_mbuf* frame) const;
   void to_host(unsigned host, std::span<rte_mbuf* const> frames);
   std::span<rte_mbuf*> past_routers(unsigned host, std::span<rte_mbuf*> frames);
   void at_box(unsigned box, Side side, std::span<rte_mbuf* const> frames);
@@ -71,6 +75,7 @@ class Topology {
   std::array<std::unique_ptr<Box>, 2> boxes_;
   std::array<std::unique_ptr<Strays>, 2> strays_;
   std::array<std::unique_ptr<Load>, 2> loads_;
+  std::unique_ptr<Attacker> attacker_;  ///< null: there is none
   std::array<Counters, 2> last_counters_{};
 };
 

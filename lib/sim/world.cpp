@@ -5,8 +5,10 @@
 
 #include <algorithm>
 
+#include "sim/box_holds.hpp"
 #include "sim/failing_router.hpp"
 #include "sim/final_checks.hpp"
+#include "sim/plans.hpp"
 
 namespace longhaul::sim {
 
@@ -17,8 +19,8 @@ constexpr Duration kLook = milliseconds(2);  // how often applications look at t
 
 }  // namespace
 
-World::World(const Case& c, const engine::Pools& pools, Trace trace)
-    : scene_(c, pools, std::move(trace)),
+World::World(const Case& c, const engine::Pools& pools, Trace trace, const std::vector<SentFrame>* imitated)
+    : scene_(c, pools, std::move(trace), imitated),
       in_use_before_(scene_.buffers_in_use()),
       topology_(scene_),
       applications_(scene_, topology_),
@@ -62,6 +64,7 @@ Result World::run(std::uint64_t max_events) {
   result.deliveries = deliveries(scene_, applications_);
   for (const link::Way way : {link::Way::a_to_b, link::Way::b_to_a})
     result.wan_frames[static_cast<std::size_t>(way)] = topology_.wan_frames(way);
+  if (is_attacked(scene_.plan)) note_attack(result);
   topology_.dismantle();
   const std::uint64_t in_use = scene_.buffers_in_use();
   if (!scene_.judge.violation() && in_use != in_use_before_)
@@ -70,6 +73,18 @@ Result World::run(std::uint64_t max_events) {
   result.violation = scene_.judge.violation();
   result.totals = scene_.totals;
   return result;
+}
+
+void World::note_attack(Result& result) const {
+  result.attack_frames = topology_.attack_frames();
+  for (unsigned b = 0; b < 2; ++b) {
+    const Box& box = topology_.box(b);
+    if (!box.running()) continue;
+    result.holds[b] = holdings_of(box);
+    result.drained[b] = operators_.drained(b);
+  }
+  const std::uint64_t in_use = scene_.buffers_in_use();
+  result.buffers_held = in_use - std::min(in_use, in_use_before_);
 }
 
 const Requester& World::requester(unsigned host, unsigned connection) const {

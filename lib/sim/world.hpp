@@ -14,7 +14,9 @@ namespace longhaul::sim {
 
 class World {
  public:
-  World(const Case& c, const engine::Pools& pools, Trace trace = nullptr);
+  /// `imitated`: in place of the case's attack, harmless frames like these (Result::attack_frames of another world).
+  World(const Case& c, const engine::Pools& pools, Trace trace = nullptr,
+        const std::vector<SentFrame>* imitated = nullptr);
 
   /// Runs the world. Call once. After `max_events` no end is in sight: the longest of a million took 3.6 million.
   Result run(std::uint64_t max_events = kMaxEvents);
@@ -30,6 +32,7 @@ class World {
   void run_to_end(std::uint64_t max_events);
   Time next_event() const { return std::min(topology_.next_deadline(), scene_.timeline.next()); }
   void step();
+  void note_attack(Result& result) const;
 
   Scene scene_;
   std::uint64_t in_use_before_;  ///< buffers

@@ -63,6 +63,10 @@ RoceStream::RoceStream(const Point& point, Side requester_side, std::uint32_t qp
       errors_(errors),
       scratch_(Payloads::kLargest + 256) {
   if (point.flows > kResponderQpns) throw std::invalid_argument("too many connections");
+  if (const std::uint32_t fewest = fewest_flows(*point.workload, point.custody_packets); point.flows < fewest)
+    throw std::invalid_argument(
+        fmt::format("{} has too many READs under way for {} connections: take {} or more, or less custody",
+                    point.workload->name, point.flows, fewest));
   const bool announced = point.workload->announced;
   if (!announced && point.flows < 2)
     throw std::invalid_argument("of connections that nobody can tell apart there must be two");

@@ -11,6 +11,7 @@
 #include <rte_pause.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
@@ -92,6 +93,31 @@ void Session::set_up() {
   while (errors_.empty() && pending() < custody) step(Part::requests);
 }
 
+void Session::disturb(Stream& stream, double share) {
+  if (disturbance_ == nullptr) streams_.push_back(&stream);
+  disturbance_ = &stream;
+  disturbance_share_ = share;
+}
+
+// Spread evenly over the chunk.
+void Session::add_disturbance() {
+  const double more = static_cast<double>(offer_.size()) * disturbance_share_ / (1 - disturbance_share_);
+  Offer extra;
+  disturbance_->offer(Part::all, static_cast<std::size_t>(std::lround(more)), extra);
+  for (const Side side : kSides) {
+    std::vector<rte_mbuf*> mixed;
+    const std::vector<rte_mbuf*>& own = offer_.frames[side];
+    const std::vector<rte_mbuf*>& others = extra.frames[side];
+    std::size_t added = 0;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      while (added * own.size() < i * others.size()) mixed.push_back(others[added++]);
+      mixed.push_back(own[i]);
+    }
+    mixed.insert(mixed.end(), others.begin() + static_cast<std::ptrdiff_t>(added), others.end());
+    offer_.frames[side] = std::move(mixed);
+  }
+}
+
 void Session::connect(RoceStream& stream) {
   for (std::uint32_t first = 0; first < stream.flows(); first += chunks_.frames) {
     const std::uint32_t end = std::min(stream.flows(), first + chunks_.frames);
@@ -160,9 +186,11 @@ std::uint64_t Session::pending() const {
 void Session::step(Part part, Round* round) {
   offer_.clear();
   // If streams share a port, they take turns.
-  std::vector<Offer> offers(streams_.size());
-  for (std::size_t i = 0; i < streams_.size(); ++i) {
-    streams_[i]->offer(part, chunks_.frames / streams_.size(), offers[i]);
+  const std::size_t sharing = streams_.size() - (disturbance_ != nullptr);
+  const auto frames = static_cast<std::size_t>((1 - disturbance_share_) * chunks_.frames);
+  std::vector<Offer> offers(sharing);
+  for (std::size_t i = 0; i < sharing; ++i) {
+    streams_[i]->offer(part, frames / sharing, offers[i]);
     offer_.packets += offers[i].packets;
     offer_.bytes += offers[i].bytes;
   }
@@ -177,6 +205,7 @@ void Session::step(Part part, Round* round) {
       if (!any) break;
     }
   if (offer_.size() == 0) return;
+  if (disturbance_ != nullptr) add_disturbance();
   const Round::Chunk chunk = pass(round != nullptr);
   if (round != nullptr) round->chunks.push_back(chunk);
 }

@@ -52,6 +52,9 @@ class Session {
   void measure_chunk(Round* round);
   /// From now on `observer` sees the measured chunks; null: nobody does.
   void set_observer(ChunkObserver* observer) { observer_ = observer; }
+  /// From now on, of all frames that are offered, `share` are of this stream (0 to 1). They do not count as packets. It
+  /// must outlive the session.
+  void disturb(Stream& stream, double share);
   /// Lets everything be answered, and asks the device what is wrong.
   void finish();
 
@@ -62,6 +65,7 @@ class Session {
 
  private:
   void connect(RoceStream& stream);
+  void add_disturbance();
   void step(Part part, Round* round = nullptr);
   Round::Chunk pass(bool measured = false);
   void take_all(ChunkObserver* observer);
@@ -78,6 +82,8 @@ class Session {
   std::vector<std::unique_ptr<RoceStream>> connections_;  ///< also in streams_
   std::vector<Stream*> streams_;
   std::unique_ptr<Stream> foreign_;
+  Stream* disturbance_ = nullptr;
+  double disturbance_share_ = 0;
   Offer offer_;                                    ///< what goes in next
   std::vector<std::vector<std::uint8_t>> cm_due_;  ///< RDMA-CM frames that must come out next, in order
   std::size_t cm_come_ = 0;

@@ -60,7 +60,8 @@ engine::PoolPlan pools_for(std::span<const Entrant> entrants, const TrialOptions
     if (!entrant.holds) continue;
     // Custody holds receive buffers, up to half of those it may have, and copies of READ requests.
     const std::uint32_t most = most_in_custody(entrant.point, options);
-    plan.frames += most * 2;
+    plan.frames += most * 2 + entrant.besides;
+    plan.small_frames += entrant.besides;
     if (has_reads(*entrant.point.workload)) plan.small_frames += most;
   }
   return plan;

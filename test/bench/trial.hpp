@@ -39,7 +39,8 @@ using DeviceMaker = std::function<std::unique_ptr<Device>(const Bench&)>;
 struct Entrant {
   Point point;  ///< the traffic that goes through it
   DeviceMaker make;
-  bool holds = true;  ///< it keeps what the point has in custody, so the pools need room for that
+  bool holds = true;          ///< it keeps what the point has in custody, so the pools need room for that
+  std::uint32_t besides = 0;  ///< packets of other hosts that it may hold besides
 };
 
 struct DeviceResult {

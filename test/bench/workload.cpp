@@ -132,6 +132,21 @@ std::uint32_t packets_of_bytes(const Workload& workload, double bytes) {
   return workload.scripts.empty() ? 0 : static_cast<std::uint32_t>(std::lround(bytes / workload.frame_bytes()));
 }
 
+std::uint32_t fewest_flows(const Workload& workload, std::uint32_t custody_packets) {
+  constexpr double kInitiatorDepth = 255;
+  double most_reads = 0;  // of each request
+  for (const Script& script : workload.scripts) {
+    double reads = 0, requests = 0;
+    for (const MessageKind& kind : script) {
+      const bool is_read = kind.operation == Operation::read_request;
+      reads += is_read;
+      requests += is_read ? 1 : kind.packets;
+    }
+    most_reads = std::max(most_reads, reads / requests);
+  }
+  return std::max(1u, static_cast<std::uint32_t>(std::ceil(most_reads * custody_packets / kInitiatorDepth)));
+}
+
 double Point::custody_ms() const { return custody_packets / per_ms(*workload); }
 
 std::uint64_t Point::custody_bytes() const {

@@ -7,5 +7,7 @@
 namespace longhaul::test {
 
 const engine::Pools& sim_pools();
+/// The same for worlds with attacks: some hundred frames use up the small buffers.
+const engine::Pools& tight_pools();
 
 }  // namespace longhaul::test

@@ -33,11 +33,13 @@ struct Options {
   bool trace = false;
   bool shrink = true;
   bool survey = false;
+  bool tenants = false;
   unsigned expect = 0;
 };
 
 sim::Case draw(const Options& options, std::uint64_t seed) {
-  return sim::parse_case(options.given, sim::draw_case(seed));
+  const sim::Case c = sim::draw_case(seed);
+  return sim::parse_case(options.given, options.tenants ? sim::with_random_attack(c) : c);
 }
 
 sim::Result run(const sim::Case& c, bool trace = false) {
@@ -262,6 +264,8 @@ int main(int argc, char** argv) {
   app.add_option("--given", options.given, "what each case has, as text, whatever is drawn");
   app.add_flag("--trace", options.trace, "with --case: print every frame at every place");
   app.add_flag("--shrink,!--no-shrink", options.shrink, "make a failing case simpler (default)");
+  app.add_flag("--tenants", options.tenants,
+               "a hostile tenant or a forger in each world (build/test/sim/tenants --list)");
   app.add_flag("--survey", options.survey, "print what each failing case breaks, and go on");
   app.add_option("--expect", options.expect, "succeed as soon as a case breaks this rule, fail when none does");
   bool print = false;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "drivers/eal.hpp"
+#include "test/bench/attacks/stage.hpp"
 #include "test/bench/attacks/table.hpp"
 
 namespace {
@@ -36,7 +37,7 @@ void count(const Attack& attack, std::uint32_t held, std::uint32_t frames, const
   for (const AttackFrame& frame : sent) stage.send(frame.from, frame.bytes);
   CALLGRIND_DUMP_STATS;
   CALLGRIND_STOP_INSTRUMENTATION;
-  if (const std::string_view missed = attack.missed(stage, held, frames); !missed.empty())
+  if (const std::string_view missed = attack.missed(stage.counters(), held, frames); !missed.empty())
     throw std::runtime_error(fmt::format("{} with {} held: {}", attack.name, held, missed));
 }
 

@@ -49,13 +49,4 @@ void Stage::wait(Duration duration) {
   now_ = until;
 }
 
-void Stage::connect(const test::Pair& pair) {
-  const Side active = pair.active;
-  send(active, pair.req());
-  send(other(active), pair.rep());
-  send(active, pair.rtu());
-  send(Side::host, pair.write(pair.a_psn));
-  send(Side::wan, pair.ack(pair.a_psn, 1));
-}
-
 }  // namespace longhaul::bench

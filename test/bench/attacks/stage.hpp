@@ -7,24 +7,22 @@
 
 #include "base/side.hpp"
 #include "engine/engine.hpp"
-#include "support/hosts.hpp"
+#include "test/bench/attacks/table.hpp"
 
 namespace longhaul::bench {
 
-class Stage final : public engine::Sink {
+class Stage final : public Target, public engine::Sink {
  public:
   /// Room for `held` packets in custody, connections, candidates and RDMA-CM exchanges, and a little more.
   Stage(const engine::Pools& pools, std::uint32_t held);
 
   /// Each frame comes `step` after the one before, a microsecond at first.
   void set_step(Duration step) { step_ = step; }
-  void send(Side from, const test::Bytes& frame);
+  void send(Side from, const test::Bytes& frame) override;
   /// Lets time pass, and polls as often as the engine asks for it.
   void wait(Duration duration);
-  /// REQ, REP and RTU, and one WRITE that the responder acknowledges: the next PSN is a_psn + 1, the MSN is 1.
-  void connect(const test::Pair& pair);
 
-  std::uint64_t count(Counter counter) const { return engine_.counters()[counter]; }
+  const Counters& counters() const { return engine_.counters(); }
   /// From here on callgrind counts what the engine does.
   void begin_to_count() { counting_ = true; }
 

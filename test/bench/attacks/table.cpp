@@ -13,13 +13,15 @@ namespace {
 
 using test::Pair;
 
-constexpr std::uint32_t kFirst = 101;  // PSN after Stage::connect()
+constexpr std::uint32_t kFirst = 101;  // PSN after Target::connect()
+
+std::uint8_t hosts_of_attacker = 0;
 
 // The attacker has addresses of its own on both sides.
 Pair attacker() {
   Pair pair;
-  pair.a_ip = "10.66.0.1";
-  pair.b_ip = "10.66.0.2";
+  pair.a_ip = fmt::format("10.66.{}.1", hosts_of_attacker);
+  pair.b_ip = fmt::format("10.66.{}.2", hosts_of_attacker);
   return pair;
 }
 
@@ -39,14 +41,14 @@ Pair attacker(std::uint32_t number) {
 std::uint32_t last_held(std::uint32_t held) { return wire::psn_add(kFirst, held - 1); }
 
 // WRITEs that are acknowledged by the box and by nobody else.
-void hold_packets(Stage& stage, std::uint32_t held) {
+void hold_packets(Target& target, std::uint32_t held) {
   const Pair pair = attacker();
-  stage.connect(pair);
-  for (std::uint32_t i = 0; i < held; ++i) stage.send(Side::host, pair.write(wire::psn_add(kFirst, i)));
+  target.connect(pair);
+  for (std::uint32_t i = 0; i < held; ++i) target.send(Side::host, pair.write(wire::psn_add(kFirst, i)));
 }
 
-std::string_view packets_missed(const Stage& stage, std::uint32_t held, std::uint32_t) {
-  return stage.count(Counter::pseudo_acks) < held ? "the packets are not in custody" : "";
+std::string_view packets_missed(const Counters& counters, std::uint32_t held, std::uint32_t) {
+  return counters[Counter::pseudo_acks] < held ? "the packets are not in custody" : "";
 }
 
 AttackFrame repeat_ends(std::uint32_t number, std::uint32_t held) {
@@ -89,6 +91,10 @@ AttackFrame middle_response(std::uint32_t number, std::uint32_t held) {
   return {Side::wan, attacker().answer("read_middle", scattered(number, held), 1)};
 }
 
+AttackFrame one_more_write(std::uint32_t number, std::uint32_t held) {
+  return {Side::host, attacker().write(wire::psn_add(last_held(held), 1 + number))};
+}
+
 AttackFrame strange_psn(std::uint32_t number, std::uint32_t held) {
   return {Side::host, attacker().write(wire::psn_add(last_held(held), 100'000 + number))};
 }
@@ -101,12 +107,12 @@ AttackFrame cnp(std::uint32_t, std::uint32_t) { return {Side::wan, attacker().cn
 
 // ---- connections ------------------------------------------------------------------------------
 
-void hold_connections(Stage& stage, std::uint32_t held) {
-  for (std::uint32_t i = 0; i < held; ++i) stage.connect(attacker(i));
+void hold_connections(Target& target, std::uint32_t held) {
+  for (std::uint32_t i = 0; i < held; ++i) target.connect(attacker(i));
 }
 
-std::string_view connections_missed(const Stage& stage, std::uint32_t held, std::uint32_t) {
-  return stage.count(Counter::connections_learned) < held ? "the connections are not there" : "";
+std::string_view connections_missed(const Counters& counters, std::uint32_t held, std::uint32_t) {
+  return counters[Counter::connections_learned] < held ? "the connections are not there" : "";
 }
 
 AttackFrame write_on_any(std::uint32_t number, std::uint32_t held) {
@@ -133,16 +139,16 @@ AttackFrame unknown_qpn(std::uint32_t number, std::uint32_t) {
   return {Side::host, pair.write(number * 1000 & wire::kPsnMask)};
 }
 
-void hold_candidates(Stage& stage, std::uint32_t held) {
+void hold_candidates(Target& target, std::uint32_t held) {
   for (std::uint32_t i = 0; i < held + 64; ++i) {
     const AttackFrame frame = unknown_qpn(i, held);
-    stage.send(frame.from, frame.bytes);
+    target.send(frame.from, frame.bytes);
   }
 }
 
 // The places are taken.
-std::string_view candidates_missed(const Stage& stage, std::uint32_t, std::uint32_t frames) {
-  return stage.count(Counter::traffic_table_full) < frames ? "the table of candidates is not full" : "";
+std::string_view candidates_missed(const Counters& counters, std::uint32_t, std::uint32_t frames) {
+  return counters[Counter::traffic_table_full] < frames ? "the table of candidates is not full" : "";
 }
 
 AttackFrame one_more_unknown(std::uint32_t number, std::uint32_t held) { return unknown_qpn(held + 64 + number, held); }
@@ -160,20 +166,20 @@ AttackFrame ack_of_unknown(std::uint32_t number, std::uint32_t) {
   return {Side::wan, pair.ack(number * 1000 & wire::kPsnMask, 1)};
 }
 
-std::string_view nothing_missed(const Stage&, std::uint32_t, std::uint32_t) { return {}; }
+std::string_view nothing_missed(const Counters&, std::uint32_t, std::uint32_t) { return {}; }
 
 // ---- RDMA-CM exchanges ------------------------------------------------------------------------
 
-void hold_exchanges(Stage& stage, std::uint32_t held) {
-  for (std::uint32_t i = 0; i < held + 64; ++i) stage.send(Side::host, attacker(i).req());
+void hold_exchanges(Target& target, std::uint32_t held) {
+  for (std::uint32_t i = 0; i < held + 64; ++i) target.send(Side::host, attacker(i).req());
 }
 
 AttackFrame one_more_req(std::uint32_t number, std::uint32_t held) {
   return {Side::host, attacker(held + 64 + number).req()};
 }
 
-std::string_view exchanges_missed(const Stage& stage, std::uint32_t held, std::uint32_t frames) {
-  return stage.count(Counter::cm_messages) < held + frames ? "the REQs were not read" : "";
+std::string_view exchanges_missed(const Counters& counters, std::uint32_t held, std::uint32_t frames) {
+  return counters[Counter::cm_messages] < held + frames ? "the REQs were not read" : "";
 }
 
 constexpr Attack kAttacks[] = {
@@ -192,6 +198,7 @@ constexpr Attack kAttacks[] = {
     {"unasked_response", "a READ response where custody has a WRITE: is it another connection's?", hold_packets,
      unasked_response, packets_missed},
     {"middle_response", "the same, within a READ", hold_packets, middle_response, packets_missed},
+    {"one_more_write", "custody of WRITEs that nobody will ever answer", hold_packets, one_more_write, packets_missed},
     {"strange_psn", "RFC 5042, 6.4: the path that is not optimized", hold_packets, strange_psn, packets_missed},
     {"far_ack", "an ACK for what was never sent", hold_packets, far_ack, packets_missed},
     {"cnp", "LoRDMA (NDSS 2024): congestion notifications cost their sender nothing", hold_packets, cnp,
@@ -214,5 +221,16 @@ constexpr Attack kAttacks[] = {
 }  // namespace
 
 std::span<const Attack> attacks() { return kAttacks; }
+
+void attack_from(std::uint8_t hosts) { hosts_of_attacker = hosts; }
+
+void Target::connect(const test::Pair& pair) {
+  const Side active = pair.active;
+  send(active, pair.req());
+  send(other(active), pair.rep());
+  send(active, pair.rtu());
+  send(Side::host, pair.write(pair.a_psn));
+  send(Side::wan, pair.ack(pair.a_psn, 1));
+}
 
 }  // namespace longhaul::bench

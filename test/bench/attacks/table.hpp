@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/side.hpp"
+#include "metrics/counter_set.hpp"
 #include "support/hosts.hpp"
-#include "test/bench/attacks/stage.hpp"
 
 namespace longhaul::bench {
 
@@ -18,18 +18,30 @@ struct AttackFrame {
   test::Bytes bytes;
 };
 
+/// Where frames go: into an engine alone, or into a box among others' frames.
+class Target {
+ public:
+  virtual ~Target() = default;
+  virtual void send(Side from, const test::Bytes& frame) = 0;
+  /// REQ, REP and RTU, and one WRITE that the responder acknowledges: the next PSN is a_psn + 1, the MSN is 1.
+  void connect(const test::Pair& pair);
+};
+
 struct Attack {
   std::string_view name;
   std::string_view why;  ///< a source, or the reason why it could hurt
-  /// Brings the engine to where it holds `held` of what the attack is about.
-  void (*prepare)(Stage& stage, std::uint32_t held);
+  /// Brings the box to where it holds `held` of what the attack is about.
+  void (*prepare)(Target& target, std::uint32_t held);
   /// The attack's frame `number`, from 0 on.
   AttackFrame (*frame)(std::uint32_t number, std::uint32_t held);
   /// After `frames` of them, this says what is wrong with the attack itself: it did not do what it is meant to do.
   /// Empty: nothing.
-  std::string_view (*missed)(const Stage& stage, std::uint32_t held, std::uint32_t frames);
+  std::string_view (*missed)(const Counters& counters, std::uint32_t held, std::uint32_t frames);
 };
 
 std::span<const Attack> attacks();
+
+/// From here on the frames of all attacks come from hosts of this number, from 0 on: 10.66.NUMBER.1 and .2.
+void attack_from(std::uint8_t hosts);
 
 }  // namespace longhaul::bench

@@ -29,7 +29,7 @@ class Custody final : custody::Outlet, Treatment {
  public:
   explicit Custody(const Workload& workload)
       : stream_({&workload, kFlows, kInCustody}, Side::host, kQpnBase, pools().frames, *this, payloads_, errors_),
-        near_(settings(), budget(), small_pools(), counters_, *this, nullptr),
+        near_(settings(), budget(), 1, small_pools(), counters_, *this, nullptr),
         flows_(kFlows) {
     stream_.set_confirmed();
     stream_.set_lag(kInCustody);
@@ -39,6 +39,7 @@ class Custody final : custody::Outlet, Treatment {
       flow.identity.requester_qpn = exchange.requester_qpn;
       flow.policy = flow::Policy::full;
       flow.path_mtu = exchange.path_mtu;
+      flow.holding = &near_.holding(0);
       near_.begin(flow, exchange.requester_starts_at, 0, true, 0);
     }
   }
@@ -56,7 +57,7 @@ class Custody final : custody::Outlet, Treatment {
   };
   std::vector<Packet> requests() { return packets(Part::requests, Side::host); }
   std::vector<Packet> answers() { return packets(Part::answers, Side::wan); }
-  std::uint64_t held() const { return near_.budget().packets; }
+  std::uint64_t held() const { return near_.budget().held.packets; }
 
   /// Custody takes a burst, and the port accepts it.
   void append(std::span<const Packet> burst) {
@@ -110,7 +111,7 @@ class Custody final : custody::Outlet, Treatment {
     return budget;
   }
   static custody::SmallPools small_pools() {
-    return {pools().small, engine::Pools::kSmallBytes, pools().made, pools().frames};
+    return {pools().small, engine::Pools::kSmallBytes, 0, pools().made, pools().frames};
   }
 
   std::vector<Packet> packets(Part part, Side in) {

@@ -61,7 +61,10 @@ TEST_CASE("the backlog goes round by pairs of hosts, and within a pair by connec
   engine::Backlog backlog(8, 2);
   const auto rest = [&backlog] {
     std::vector<flow::ConnectionIndex> order;
-    while (!backlog.empty()) order.push_back(backlog.pop());
+    while (!backlog.empty()) {
+      order.push_back(backlog.pop());
+      backlog.sent(engine::Backlog::kTurnBytes);
+    }
     return order;
   };
   CHECK_FALSE(backlog.others_wait(0));
@@ -70,13 +73,30 @@ TEST_CASE("the backlog goes round by pairs of hosts, and within a pair by connec
   CHECK(backlog.others_wait(1));
   for (const flow::ConnectionIndex connection : {4u, 5u}) backlog.push(connection, 1);
   CHECK(backlog.others_wait(0));
-  CHECK(backlog.size() == 5);
   CHECK(rest() == std::vector<flow::ConnectionIndex>{1, 4, 2, 5, 3});
   backlog.push(6, 1);
   backlog.push(7, 77);  // pairs without a number share a place
   backlog.push(0, 99);
   CHECK(rest() == std::vector<flow::ConnectionIndex>{6, 7, 0});
-  CHECK(backlog.size() == 0);
+}
+
+TEST_CASE("a turn is as long in small frames as in large ones, and goes on where the pace interrupted it",
+          "[engine][fair]") {
+  engine::Backlog backlog(8, 2);
+  // One connection for each of two pairs: frames of 100 bytes, and of 9000. The pace allows one frame at a time.
+  constexpr std::uint64_t kSizes[] = {100, 9000};
+  std::uint64_t bytes[2] = {};
+  backlog.push(0, 0);
+  backlog.push(1, 1);
+  while (bytes[0] + bytes[1] < 10'000'000) {
+    const flow::ConnectionIndex connection = backlog.pop();
+    backlog.push(connection, connection);  // it still has frames
+    CHECK(backlog.turn_bytes() > 0);
+    bytes[connection] += kSizes[connection];
+    backlog.sent(kSizes[connection]);
+  }
+  CHECK(bytes[0] > 4'950'000);
+  CHECK(bytes[1] > 4'950'000);
 }
 
 TEST_CASE("a tenant with four connections has no more of the pace than one with a single connection",
@@ -93,6 +113,7 @@ TEST_CASE("a tenant with four connections has no more of the pace than one with 
   rig.wan_out.clear();
   rig.wait(milliseconds(33) * 8);
   REQUIRE(rig.wan_out.size() >= 7);
+  // A turn is less than three frames.
   const auto of_second = std::ranges::count_if(rig.wan_out.begin(), rig.wan_out.begin() + 6,
                                                [](const Seen& seen) { return sender(seen) == 2; });
   CHECK(of_second == 3);
@@ -269,4 +290,150 @@ TEST_CASE("a NAK that no request of the flow fits is no loss of the link", "[eng
   const std::uint64_t undisturbed = acknowledged(false);
   CHECK(undisturbed > 12 * 20);  // the room has grown
   CHECK(acknowledged(true) == undisturbed);
+}
+
+TEST_CASE("a pair of hosts has no more than its share of custody, however long it keeps it", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.custody_pair_share = 0.5;
+  const bool bytes = GENERATE(true, false);
+  const std::size_t size = bytes ? 64 : 1400;  // larger than a small buffer
+  if (bytes)
+    settings.custody_box_bytes = 20 * Pair{}.write(0).size();
+  else
+    settings.custody_mbufs = 20;
+  Rig rig(settings);
+  // Acknowledged by the box, and by nobody else.
+  for (unsigned i = 0; i < 2; ++i) {
+    rig.connect_confirmed(of_tenant(1, i));
+    rig.at_host();
+    rig.host_sends(of_tenant(1, i).writes(101, 8, {true, size}));
+  }
+  CHECK(rig.engine->custody_packets() == 10);
+  CHECK(rig.count(Counter::custody_refused_pair) == 1);  // its flow is plain from there on
+
+  rig.connect_confirmed(of_tenant(2, 0));
+  rig.at_host();
+  rig.host_sends(of_tenant(2, 0).writes(101, 9, {true, size}));
+  CHECK(rig.at_host().size() == 9);
+  CHECK(rig.engine->custody_packets() == 19);
+
+  // What is answered makes room.
+  rig.wan_sends(of_tenant(1, 0).ack(108, 9));
+  CHECK(rig.engine->custody_packets() == 11);
+  rig.host_sends(of_tenant(1, 0).write(109, {true, size}));
+  CHECK(rig.engine->custody_packets() == 12);
+}
+
+TEST_CASE("two hosts alone may have all of custody, and give it up when others ask", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.custody_box_bytes = 20 * Pair{}.write(0).size();
+  Rig rig(settings);
+  for (unsigned i = 0; i < 4; ++i) rig.connect_confirmed(of_tenant(1, i));
+  rig.connect_confirmed(of_tenant(2, 0));
+  for (unsigned i = 0; i < 4; ++i) rig.host_sends(of_tenant(1, i).writes(101, 5));
+  REQUIRE(rig.engine->custody_packets() == 20);
+  rig.host_sends(of_tenant(2, 0).write(101));
+  CHECK(rig.count(Counter::custody_refused_box) == 1);
+  rig.wan_sends(of_tenant(2, 0).ack(101, 2));
+
+  // From now on the first pair takes no more than its share of what becomes free.
+  rig.wan_sends(of_tenant(1, 0).ack(105, 6));
+  rig.host_sends(of_tenant(2, 0).write(102));
+  rig.wan_sends(of_tenant(2, 0).ack(102, 3));
+  rig.at_host();
+  rig.host_sends(of_tenant(2, 0).writes(103, 4));
+  CHECK(rig.engine->custody_packets() == 19);
+  rig.host_sends(of_tenant(1, 0).write(106));
+  CHECK(rig.count(Counter::custody_refused_pair) == 1);
+  CHECK(rig.engine->custody_packets() == 19);
+}
+
+TEST_CASE("a pair of hosts has no more than its share of the connection table", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.max_connections = 8;
+  settings.connections_pair_share = 0.5;
+  Rig rig(settings);
+  for (unsigned i = 0; i < 8; ++i) rig.connect(of_tenant(1, i));
+  CHECK(rig.count(Counter::connections_learned) == 4);
+  CHECK(rig.count(Counter::connection_pair_full) == 4);
+  for (unsigned i = 0; i < 4; ++i) rig.connect(of_tenant(2, i));
+  CHECK(rig.count(Counter::connections_learned) == 8);
+
+  // With its own idle one it makes room for itself.
+  rig.wait(seconds(601));
+  rig.connect(of_tenant(1, 8));
+  CHECK(rig.count(Counter::connections_learned) == 9);
+  CHECK(rig.count(Counter::connections_closed) == 1);
+  CHECK(rig.count(Counter::connections_made_room) == 0);
+}
+
+TEST_CASE("where the connection table is full, hosts with more connections make room", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.max_connections = 8;
+  Rig rig(settings);
+  for (unsigned i = 0; i < 8; ++i) rig.connect_confirmed(of_tenant(1, i));
+  for (unsigned i = 0; i < 7; ++i) rig.host_sends(of_tenant(1, i).write(101));
+  // One connection of the first pair has nothing in custody.
+  rig.connect(of_tenant(2, 0));
+  CHECK(rig.count(Counter::connections_made_room) == 1);
+  CHECK(rig.count(Counter::connections_learned) == 9);
+  CHECK(rig.engine->custody_packets() == 7);
+  // The others have, and it is promised.
+  rig.connect(of_tenant(3, 0));
+  CHECK(rig.count(Counter::connections_learned) == 9);
+  CHECK(rig.count(Counter::connection_table_full) == 1);
+  // Nobody makes room for hosts that have as many.
+  rig.wan_sends(of_tenant(1, 0).ack(101, 2));
+  rig.connect(of_tenant(2, 1));
+  CHECK(rig.count(Counter::connections_made_room) == 2);
+  rig.connect(of_tenant(1, 9));
+  CHECK(rig.count(Counter::connections_made_room) == 2);
+}
+
+TEST_CASE("a repeat does not send all that waits where others wait too", "[engine][fair]") {
+  Rig rig(slow());
+  rig.connect_confirmed(of_tenant(1, 0));
+  rig.connect_confirmed(of_tenant(2, 0));
+  rig.wait(milliseconds(100));
+  rig.host_sends(of_tenant(1, 0).writes(101, 100, kLarge));
+  rig.host_sends(of_tenant(2, 0).writes(101, 2, kLarge));
+  rig.wan_out.clear();
+  rig.now += milliseconds(1);
+  rig.host_sends(of_tenant(1, 0).write(102, kLarge));
+  CHECK(rig.wan_out.empty());
+}
+
+TEST_CASE("what custody holds leaves buffers for DREQs", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.custody_mbufs = 4;
+  Rig rig(settings);
+  const Pair pair = of_tenant(1, 0);
+  rig.connect_confirmed(pair);
+  rig.connect_confirmed(of_tenant(2, 0));
+  // As many as there are small buffers that fit.
+  for (std::uint32_t psn = 101; psn < 101 + 20'000 && rig.count(Counter::custody_refused_mbufs) == 0; psn += 20)
+    rig.host_sends(pair.writes(psn, 20, {true, 1000}));
+  REQUIRE(rig.count(Counter::custody_refused_mbufs) == 1);
+  rig.host_sends({of_tenant(2, 0).write(101), of_tenant(2, 0).dreq(Side::host)});
+  CHECK(rig.count(Counter::dreqs_held) == 1);
+}
+
+TEST_CASE("forged REQs do not keep a host's own connections out", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.max_connections = 8;
+  settings.connections_pair_share = 0.5;
+  Rig rig(settings);
+  // Our host's service answers REQs in the far host's name. The far host has sent none, so it confirms none.
+  for (unsigned i = 0; i < 6; ++i) {
+    Pair forged = of_tenant(1, i);
+    forged.active = Side::wan;
+    rig.wan_sends(forged.req());
+    rig.host_sends(forged.rep());
+  }
+  CHECK(rig.count(Counter::connections_learned) == 6);
+  CHECK(rig.count(Counter::connections_made_room) == 2);
+  rig.connect_confirmed(of_tenant(1, 6));
+  rig.at_host();
+  rig.host_sends(of_tenant(1, 6).write(101));
+  CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
 }

@@ -163,8 +163,8 @@ TEST_CASE("10,000 host pairs: as many series as the limit allows, and nothing is
   const auto shown = series(snapshot);
   const auto of_pairs = std::count_if(shown.begin(), shown.end(),
                                       [](const auto& entry) { return entry.first.starts_with("longhaul_pair_"); });
-  CHECK(static_cast<std::size_t>(of_pairs) == 4 * result.pairs.size());
-  CHECK(shown.size() < 450 + 4 * (limit + 1));
+  CHECK(static_cast<std::size_t>(of_pairs) == 6 * result.pairs.size());
+  CHECK(shown.size() < 460 + 6 * (limit + 1));
 }
 
 TEST_CASE("a pair's bytes add up over connections that come and go, and over surveys that were cut short") {
@@ -190,6 +190,38 @@ TEST_CASE("a pair's bytes add up over connections that come and go, and over sur
   CHECK(survey.result().pairs[0].host == "10.0.0.8");
   CHECK(survey.result().pairs[0].taken_bytes == 20);
   CHECK(survey.result().pairs[1].taken_bytes == 40);
+}
+
+TEST_CASE("the busiest pairs are those with most of the time, of custody, or of what is refused") {
+  Survey survey(2);
+  // The first pair has custody, the second is refused, and the third only costs time: nothing is known of it.
+  std::vector<engine::ConnectionState> connections;
+  for (std::uint32_t pair = 1; pair <= 20; ++pair) connections.push_back(connection(pair, pair, 0));
+  connections[6].custody_bytes = 50'000;
+  const engine::BusyPair forger{
+      {wire::IpAddress::from_ipv4({10, 66, 0, 1}), wire::IpAddress::from_ipv4({10, 66, 0, 2}), {}, 0}, 300'000'000};
+  look(survey, seconds(1), connections);
+  connections[11].refused_requests = 5;
+  survey.begin(seconds(2));
+  survey.add(connections);
+  survey.add(std::vector{forger}, 1e9);
+  survey.finish();
+
+  const std::vector<PairState>& busiest = survey.result().busiest;
+  REQUIRE(busiest.size() == Survey::kBusiest);
+  std::map<std::string, PairState> first;
+  for (std::size_t i = 0; i < 3; ++i) first[busiest[i].host] = busiest[i];
+  REQUIRE(first.size() == 3);
+  CHECK(first["10.0.0.7"].sums.custody_bytes == 50'000);
+  CHECK(first["10.0.0.12"].refused_per_second == Approx(5));
+  CHECK(first["10.66.0.1"].processors == Approx(0.3));
+  CHECK(first["10.66.0.1"].sums.connections == 0);
+  CHECK(survey.result().pairs_seen == 20);
+
+  // It has no series, and is forgotten when it is silent.
+  for (const PairState& pair : survey.result().pairs) CHECK(pair.host != "10.66.0.1");
+  look(survey, seconds(3), connections);
+  for (const PairState& pair : survey.result().busiest) CHECK(pair.host != "10.66.0.1");
 }
 
 TEST_CASE("connections are told apart by state, what announced them, policy and VLAN") {
