@@ -26,16 +26,6 @@ CmTracker::CmTracker(std::uint32_t max_pending, std::uint32_t connections, bool 
   keys_.reserve(connections + max_pending + 1);
 }
 
-std::size_t CmTracker::Hash::of(const void* bytes, std::size_t size) const {
-  std::uint64_t hash = secret;
-  for (std::size_t at = 0; at < size; at += sizeof(std::uint64_t)) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, static_cast<const char*>(bytes) + at, std::min(sizeof(word), size - at));
-    hash = mix_keyed(hash, word, secret);
-  }
-  return hash;
-}
-
 CmTracker::ExchangeKey CmTracker::key_from_active(const wire::Frame& frame, std::uint32_t comm_id) {
   return {frame.vlan.value, frame.source.bytes, frame.destination.bytes, comm_id};
 }

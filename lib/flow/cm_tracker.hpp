@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <list>
 #include <optional>
 #include <span>
@@ -121,12 +122,27 @@ class CmTracker {
   struct Hash {
     Hash() : secret(hash_secret()) {}
     std::uint64_t secret;
-    std::size_t operator()(const HostsKey& key) const { return of(&key, sizeof(key)); }
-    std::size_t operator()(const PendingKey& key) const {
-      return mix_keyed(of(&key.first, sizeof(key.first)), key.second, secret);
+    std::size_t operator()(const HostsKey& key) const { return of(key); }
+    std::size_t operator()(const PendingKey& key) const { return mix_keyed(of(key.first), key.second, secret); }
+    std::size_t operator()(const AnsweredKey& key) const { return of(key); }
+    template <typename Key>
+    std::size_t of(const Key& key) const {
+      constexpr std::size_t kWord = sizeof(std::uint64_t), kHalf = sizeof(std::uint32_t);
+      static_assert(sizeof(Key) % kHalf == 0);
+      const char* bytes = reinterpret_cast<const char*>(&key);
+      std::uint64_t hash = secret;
+      for (std::size_t at = 0; at + kWord <= sizeof(Key); at += kWord) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes + at, kWord);
+        hash = mix_keyed(hash, word, secret);
+      }
+      if constexpr (sizeof(Key) % kWord != 0) {
+        std::uint32_t half = 0;
+        std::memcpy(&half, bytes + sizeof(Key) - kHalf, kHalf);
+        hash = mix_keyed(hash, half, secret);
+      }
+      return hash;
     }
-    std::size_t operator()(const AnsweredKey& key) const { return of(&key, sizeof(key)); }
-    std::size_t of(const void* bytes, std::size_t size) const;
   };
   template <typename Key, typename Value>
   using Map = std::unordered_map<Key, Value, Hash>;

@@ -38,8 +38,9 @@ bool is_measured(const std::uint8_t* address) { return address[0] == 10 && (addr
 
 Disturbance::Disturbance(Kind kind, std::uint32_t held, const std::string& only, rte_mempool* pool)
     : kind_(kind), held_(held), pool_(pool) {
-  for (const Attack& attack : attacks())
-    if (only.empty() || attack.name == only) attacks_.push_back(&attack);
+  for (const std::span<const Attack> some : {bench::attacks(), hoards()})
+    for (const Attack& attack : some)
+      if (only.empty() || attack.name == only) attacks_.push_back(&attack);
   if (attacks_.empty())
     throw std::invalid_argument("no attack \"" + only + "\"; test/bench/attacks/run --list shows them");
 }

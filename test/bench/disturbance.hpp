@@ -28,6 +28,7 @@ class Disturbance final : public Stream {
   void after_chunk() override {}
 
   std::uint64_t offered() const { return offered_; }
+  std::span<const Attack* const> attacks() const { return attacks_; }
   /// The frames that each attack needs first have been offered.
   bool prepared() const { return !preparation_.empty() && prepared_ == preparation_.size(); }
 

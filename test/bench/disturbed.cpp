@@ -180,8 +180,7 @@ int measure(const Options& options) {
   json["held_by_each_attack"] = options.held;
   json["load"] = options.load;
   json["attacks"] = app::Json::array();
-  for (const Attack& attack : attacks())
-    if (options.only.empty() || attack.name == options.only) json["attacks"].push_back(attack.name);
+  for (const Attack* attack : udp.others->attacks()) json["attacks"].push_back(attack->name);
   json["errors"] = app::Json::array();
   for (const Scene& scene : each) {
     json["victims"][scene.name] = {{"packets_per_second", summary(scene.packets_per_second)},

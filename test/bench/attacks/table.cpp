@@ -198,7 +198,6 @@ constexpr Attack kAttacks[] = {
     {"unasked_response", "a READ response where custody has a WRITE: is it another connection's?", hold_packets,
      unasked_response, packets_missed},
     {"middle_response", "the same, within a READ", hold_packets, middle_response, packets_missed},
-    {"one_more_write", "custody of WRITEs that nobody will ever answer", hold_packets, one_more_write, packets_missed},
     {"strange_psn", "RFC 5042, 6.4: the path that is not optimized", hold_packets, strange_psn, packets_missed},
     {"far_ack", "an ACK for what was never sent", hold_packets, far_ack, packets_missed},
     {"cnp", "LoRDMA (NDSS 2024): congestion notifications cost their sender nothing", hold_packets, cnp,
@@ -218,9 +217,14 @@ constexpr Attack kAttacks[] = {
      exchanges_missed},
 };
 
+constexpr Attack kHoards[] = {
+    {"one_more_write", "custody of WRITEs that nobody will ever answer", hold_packets, one_more_write, packets_missed},
+};
+
 }  // namespace
 
 std::span<const Attack> attacks() { return kAttacks; }
+std::span<const Attack> hoards() { return kHoards; }
 
 void attack_from(std::uint8_t hosts) { hosts_of_attacker = hosts; }
 

@@ -40,6 +40,8 @@ struct Attack {
 };
 
 std::span<const Attack> attacks();
+/// Those of which each frame adds to what is held.
+std::span<const Attack> hoards();
 
 /// From here on the frames of all attacks come from hosts of this number, from 0 on: 10.66.NUMBER.1 and .2.
 void attack_from(std::uint8_t hosts);
