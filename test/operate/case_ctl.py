@@ -20,6 +20,14 @@ def _start(bench, extra=""):
     return box, Ctl(bench.program, socket), socket
 
 
+def _pairs(ctl):
+    """The busiest pairs of hosts, or None before the box has looked at its connections for the first time."""
+    try:
+        return ctl.json("pairs")["pairs"]
+    except LabError:
+        return None
+
+
 def answers(bench):
     """a box answers on its socket, tells its state, and takes the socket away when it stops"""
     box, ctl, socket = _start(bench)
@@ -29,6 +37,8 @@ def answers(bench):
     expect(status["state"] == "running" and status["name"] == "near", f"status: {status}")
     expect([port["link"] for port in status["ports"]] == ["up", "up"], f"ports: {status['ports']}")
     expect("near: running" in ctl("status"), "no such text")
+    wait_until(lambda: _pairs(ctl) is not None, PATIENCE, "a survey of connections")
+    expect("0 of 0 pairs" in ctl("pairs"), "pairs")
     expect("0 of 0 flows" in ctl("flows", "--sort", "rtt", "--host", "10.0.0.0/8"), "flows")
     ctl("drain", "--timeout", "60s")
     expect(ctl.json("status")["state"] == "draining", "it does not drain")

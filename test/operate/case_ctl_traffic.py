@@ -94,6 +94,8 @@ def changed_under_traffic(bench):
         flow = ctl.json("flows", "--host", session.client.ip, "--sort", "bytes", "--limit", 1)["flows"][0]
         expect(flow["state"] == "confirmed" and flow["taken_bytes"] > 0, f"{flow}")
         expect(ctl.json("flow", flow["id"])["host"] == session.client.ip, "flow")
+        wait_until(lambda: any(pair["host"] == session.client.ip and pair["connections"] > 0 and pair["processors"] > 0
+                               for pair in ctl.json("pairs")["pairs"]), PATIENCE, "the pair of hosts in `pairs`")
         _captured(bench, ctl, flow)
 
         expect(ctl.json("policy", "set", session.server.ip, "off")["connections_changed"] == 1, "policy set")
