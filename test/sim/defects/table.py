@@ -433,4 +433,7 @@ DEFECTS = [
            'get_count(pool) <= pools_.last_reserve)', 'get_count(pool) == ~0u)', 9, unit='what custody holds leaves buffers*'),
     Defect('what was never proven keeps its place from its own hosts', 'lib/engine/learn.cpp',
            'if (unproven && connection.pair == pair) return true;', '', 9, unit='forged REQs do not keep*'),
+    Defect("a failed flow takes its responder's last ACK for an answer", 'lib/custody/identity.cpp',
+           'flow.failure.told_enough() || (ack && end == flow.una) ||', 'flow.failure.told_enough() ||', 6,
+           unit="*its responder's last ACK once more*"),
 ]

@@ -657,6 +657,21 @@ TEST_CASE("a failed flow, and an answer long after its last request: no fatal NA
   CHECK(world.rig.count(Counter::fatal_naks) == (late ? 0 : 1));
 }
 
+TEST_CASE("a failed flow, and its responder's last ACK once more: that answers nothing that was asked since",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.owe(pair, 101, 2, 4);
+  world.rig.wait(seconds(64));
+  REQUIRE(world.heard.failed == 1);
+  world.passes({pair.write(103)});
+  world.rig.wait(milliseconds(10));
+  world.rig.wan_sends(pair.ack(100, 1));
+  CHECK(world.heard.resumed == 0);
+  CHECK(world.rig.count(Counter::fatal_naks) == 0);
+}
+
 TEST_CASE("before the first real ACK a NAK comes: custody that nobody was told of is let go", "[engine][identity]") {
   World world;
   const Pair pair;

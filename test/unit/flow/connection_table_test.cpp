@@ -45,6 +45,23 @@ TEST_CASE("holder() names who has a key: by the far QPN, by the near QPN", "[flo
   CHECK(table.holder(info_of(other_far), Side::wan) == index);
 }
 
+TEST_CASE("a slot is given to nobody who has another connection's QPN, near or far", "[flow][table]") {
+  const Rig eal;
+  flow::ConnectionTable table(4);
+  const Pair pair;
+  REQUIRE(table.insert_at(2, info_of(pair)));
+  Pair other_near;
+  other_near.a_qpn = 0x99;
+  CHECK_FALSE(table.insert_at(1, info_of(other_near)));
+  Pair other_far;
+  other_far.b_qpn = 0x99;
+  CHECK_FALSE(table.insert_at(1, info_of(other_far)));
+  CHECK_FALSE(table.insert_at(2, info_of(Pair{.a_qpn = 0x98, .b_qpn = 0x98})));
+  CHECK(find(table, Side::host, pair.write(1)) == 2);
+  CHECK(find(table, Side::wan, pair.ack(1, 1)) == 2);
+  CHECK(table.free() == 3);
+}
+
 TEST_CASE("the table takes as many connections as was said, and room comes back", "[flow][table]") {
   const Rig eal;
   flow::ConnectionTable table(100);
