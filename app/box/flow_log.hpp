@@ -11,7 +11,7 @@
 namespace longhaul::app {
 
 /// Logs one line per event, at most kLinesPerSecond. A pair of hosts may have as many as are left for others (design
-/// rule 9). The first line of the next second says how many were left out, and whose most of them were.
+/// rule 9). The first line of the next second says how many were left out, and which pair most of them belong to.
 class FlowLog final : public custody::Observer {
  public:
   static constexpr std::uint32_t kLinesPerSecond = 20;

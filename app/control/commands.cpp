@@ -72,6 +72,15 @@ Json change_json(const config::KeyChange& change) {
   return json;
 }
 
+/// Carries out a request without arguments, whose answer is the one object that `ask` gives.
+template <Json (Commands::*ask)()>
+void answer_with(Commands& its, Arguments& arguments, Reply& reply) {
+  arguments.must_be_empty();
+  Json json = (its.*ask)();
+  json["done"] = true;
+  reply.line(json);
+}
+
 }  // namespace
 
 struct Commands::Command {
@@ -82,27 +91,9 @@ struct Commands::Command {
 // The requests. The words for people are in app/ctl/ctl.cpp.
 const std::vector<Commands::Command>& Commands::table() {
   static const std::vector<Command> kTable = {
-      {"status",
-       [](Commands& its, Arguments& arguments, Reply& reply) {
-         arguments.must_be_empty();
-         Json json = its.status();
-         json["done"] = true;
-         reply.line(json);
-       }},
-      {"counters",
-       [](Commands& its, Arguments& arguments, Reply& reply) {
-         arguments.must_be_empty();
-         Json json = its.counters();
-         json["done"] = true;
-         reply.line(json);
-       }},
-      {"pairs",
-       [](Commands& its, Arguments& arguments, Reply& reply) {
-         arguments.must_be_empty();
-         Json json = its.pairs();
-         json["done"] = true;
-         reply.line(json);
-       }},
+      {"status", answer_with<&Commands::status>},
+      {"counters", answer_with<&Commands::counters>},
+      {"pairs", answer_with<&Commands::pairs>},
       {"flows", [](Commands& its, Arguments& arguments, Reply& reply) { its.flows(arguments, reply); }},
       {"flow", [](Commands& its, Arguments& arguments, Reply& reply) { its.flow(arguments, reply); }},
       {"policy show", [](Commands& its, Arguments& arguments, Reply& reply) { its.policy_show(arguments, reply); }},

@@ -11,7 +11,7 @@ namespace longhaul::custody {
 struct Holding {
   std::uint64_t bytes = 0;  ///< of frames
   std::uint32_t packets = 0;
-  std::uint32_t large_mbufs = 0;  ///< as many of the packets are in receive buffers
+  std::uint32_t large_mbufs = 0;  ///< of the packets, those in receive buffers
 
   [[gnu::always_inline]] void add(std::uint64_t frame_bytes, bool small) {
     bytes += frame_bytes;
@@ -46,9 +46,10 @@ struct Budget {
   std::uint64_t pair_large_mbufs_limit = kUnlimited;
   std::uint64_t pair_small_mbufs_limit = kUnlimited;
 
-  // undivided() of both limits.
+  // undivided() of both limits. The near part works them out.
   std::uint64_t undivided_bytes = 0;
   std::uint64_t undivided_large_mbufs = 0;
+
   /// From this many receive buffers in custody on, small frames are copied and no longer held by reference.
   std::uint64_t plentiful_mbufs() const { return large_mbufs_limit / 2; }
 

@@ -125,7 +125,6 @@ class NearPart {
   /// What the pair of hosts with this number has in custody. Any number from `pairs` on stands for those that have
   /// found none: they share as one. Each flow has that of its pair before it begins.
   Holding& holding(std::uint32_t pair) { return holdings_[std::min<std::size_t>(pair, holdings_.size() - 1)]; }
-  const Holding& holding(std::uint32_t pair) const { return const_cast<NearPart*>(this)->holding(pair); }
 
   /// Prepares `flow`, whose identity, connection, policy and path MTU are set, to begin at `starting_psn` with MSN 0.
   /// `proven`: the connection is not forged, and none of its packets can have passed before. Otherwise a real answer
@@ -255,8 +254,11 @@ class NearPart {
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
   bool may_nak_gap(const NearFlow& flow) const;
   static bool amid_traffic(const NearFlow& flow, Time now);
-  [[gnu::cold, gnu::noinline]] bool has_bytes(NearFlow& flow, std::uint64_t bytes, Time now);
-  [[gnu::cold, gnu::noinline]] bool has_large_mbuf(NearFlow& flow, Time now);
+  /// `more` of a part of Holding are within the share of the flow's pair, and there: as much as `limit` for all. `full`
+  /// counts that there is not.
+  template <auto kPart>
+  [[gnu::cold, gnu::noinline]] bool has_room(NearFlow& flow, std::uint64_t more, std::uint64_t pair_limit,
+                                             std::uint64_t limit, Counter full, Time now);
   /// Counts it, and returns false.
   [[gnu::cold, gnu::noinline]] bool refuse(NearFlow& flow, Counter why);
   bool others_make_room(const NearFlow& flow);

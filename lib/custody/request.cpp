@@ -374,26 +374,16 @@ void NearPart::note_contended(std::uint64_t held, std::uint64_t all, Time now) {
   if (held < all - held) contended_until_ = now + kContended;
 }
 
-bool NearPart::has_bytes(NearFlow& flow, std::uint64_t bytes, Time now) {
-  const std::uint64_t held = flow.holding->bytes;
-  const auto box_is_full = [&] { return budget_.held.bytes + bytes > budget_.box_bytes_limit; };
-  if (!within_share(held + bytes, budget_.pair_bytes_limit, budget_.held.bytes, budget_.box_bytes_limit,
-                    now < contended_until_))
-    return refuse(flow, box_is_full() ? Counter::custody_refused_box : Counter::custody_refused_pair);
-  if (!box_is_full() || (others_make_room(flow) && !box_is_full())) return true;
-  note_contended(held, budget_.held.bytes, now);
-  return refuse(flow, Counter::custody_refused_box);
-}
-
-bool NearPart::has_large_mbuf(NearFlow& flow, Time now) {
-  const std::uint64_t held = flow.holding->large_mbufs;
-  const auto none_left = [this] { return budget_.held.large_mbufs + 1 > budget_.large_mbufs_limit; };
-  if (!within_share(held + 1, budget_.pair_large_mbufs_limit, budget_.held.large_mbufs, budget_.large_mbufs_limit,
-                    now < contended_until_))
-    return refuse(flow, none_left() ? Counter::custody_refused_mbufs : Counter::custody_refused_pair);
-  if (!none_left() || (others_make_room(flow) && !none_left())) return true;
-  note_contended(held, budget_.held.large_mbufs, now);
-  return refuse(flow, Counter::custody_refused_mbufs);
+template <auto kPart>
+bool NearPart::has_room(NearFlow& flow, std::uint64_t more, std::uint64_t pair_limit, std::uint64_t limit, Counter full,
+                        Time now) {
+  const std::uint64_t own = flow.holding->*kPart;
+  const auto is_full = [&] { return budget_.held.*kPart + more > limit; };
+  if (!within_share(own + more, pair_limit, budget_.held.*kPart, limit, now < contended_until_))
+    return refuse(flow, is_full() ? full : Counter::custody_refused_pair);
+  if (!is_full() || (others_make_room(flow) && !is_full())) return true;
+  note_contended(own, budget_.held.*kPart, now);
+  return refuse(flow, full);
 }
 
 bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now) {
@@ -402,7 +392,9 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
       (frame.opcode->wants_response() && flow.queue.reads() >= kMostReads))
     return refuse(flow, Counter::custody_refused_flow);
   if (flow.queue.bytes() + bytes > budget_.flow_bytes_limit) return refuse(flow, Counter::custody_refused_flow);
-  if (budget_.held.bytes + bytes > budget_.undivided_bytes && !has_bytes(flow, bytes, now)) [[unlikely]]
+  if (budget_.held.bytes + bytes > budget_.undivided_bytes &&
+      !has_room<&Holding::bytes>(flow, bytes, budget_.pair_bytes_limit, budget_.box_bytes_limit,
+                                 Counter::custody_refused_box, now)) [[unlikely]]
     return false;
   // A copy goes to memory that left the caches a round trip ago, so a reference is much cheaper. But 64 bytes that pin
   // a receive buffer of 9.5 KB can empty the pool, and a READ request may have to be altered.
@@ -411,7 +403,9 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
   rte_mbuf* held_mbuf = !plentiful && may_copy() ? small_copy(mbuf) : nullptr;
   const bool small = held_mbuf != nullptr;
   if (!small) {
-    if (budget_.held.large_mbufs >= budget_.undivided_large_mbufs && !has_large_mbuf(flow, now)) [[unlikely]]
+    if (budget_.held.large_mbufs >= budget_.undivided_large_mbufs &&
+        !has_room<&Holding::large_mbufs>(flow, 1, budget_.pair_large_mbufs_limit, budget_.large_mbufs_limit,
+                                         Counter::custody_refused_mbufs, now)) [[unlikely]]
       return false;
     if (!plentiful && bytes <= pools_.bytes.back()) ++counters_[Counter::small_buffers_exhausted];
     held_mbuf = mbuf;

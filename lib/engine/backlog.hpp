@@ -2,7 +2,7 @@
 // The connections that have packets to send when the WAN's pace or port allows. They take turns by pair of hosts, and
 // within a pair by connection: a pair with a thousand connections has no more turns than a pair with one.
 //
-// A turn is kTurnBytes. What a pair takes too much in one turn, by a part of its last frame, it lacks in the next; a
+// A turn is kTurnBytes. The last frame of a turn may exceed it, and the pair's next turn is shorter by the excess. A
 // turn that the pace has interrupted goes on (deficit round robin: Shreedhar and Varghese, IEEE/ACM Transactions on
 // Networking 4(3), 1996). So pairs have equal shares, whatever the size of their frames.
 //
@@ -56,7 +56,7 @@ class Backlog {
   }
   /// How much is left of the first pair's turn, in frame bytes: more than 0.
   std::int64_t turn_bytes() const { return pairs_[first_pair_].credit; }
-  /// The connection that pop() gave has sent so many frame bytes.
+  /// The connection that pop() gave has sent `bytes`, of frames.
   void sent(std::uint64_t bytes) {
     const std::uint32_t pair = first_pair_;
     Pair& of = pairs_[pair];

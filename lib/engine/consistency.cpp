@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <map>
-
 #include "custody/consistency.hpp"
+
+#include <map>
 
 #include "engine/engine_impl.hpp"
 

@@ -19,7 +19,6 @@ constexpr std::uint32_t kFirstQpn[] = {0x40000, 0x50000};
 constexpr std::uint32_t kFirstId[] = {0xa0000000, 0xb0000000};
 
 constexpr std::uint8_t kRnrNak = 0x20;  // IBTA vol. 1, 9.7.5.2.8: the timer's code in the low bits
-constexpr std::uint8_t kNak = 0x60;     // the NAK's code in the low bits
 constexpr std::uint8_t kRnrTimer = 10;
 
 // What the ICRC covers, or nearly: neither all that is before the BTH, nor the BTH's reserved byte.
@@ -194,8 +193,8 @@ void AttackConnection::answer(Answer kind, std::uint32_t psn) {
   if (kind == Answer::nothing) return;
   std::uint8_t syndrome = wire::kAckNoCredits;
   if (kind == Answer::rnr_nak) syndrome = kRnrNak | kRnrTimer;
-  if (kind == Answer::psn_nak) syndrome = kNak | static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error);
-  if (kind == Answer::fatal_nak) syndrome = kNak | static_cast<std::uint8_t>(wire::NakCode::remote_access_error);
+  if (kind == Answer::psn_nak) syndrome = wire::nak_syndrome(wire::NakCode::psn_sequence_error);
+  if (kind == Answer::fatal_nak) syndrome = wire::nak_syndrome(wire::NakCode::remote_access_error);
   if (kind == Answer::last_ack) psn = wire::psn_add(expected_, -1);
   const unsigned far = 1 - attacker_.near();
   send_answer(from(far).opcode(wire::kRcAcknowledge).qpn(qpn_of(1 - far)).psn(psn).aeth(syndrome, msn_));

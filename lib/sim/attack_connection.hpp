@@ -31,7 +31,7 @@ struct Manners {
   bool announced = true;     ///< by RDMA-CM; otherwise both ends have known each other for ever
   bool replies = true;       ///< the far end answers the REQ
   bool confirms = true;      ///< the near end sends the RTU
-  std::uint32_t polite = 0;  ///< so many requests are acknowledged as they should be
+  std::uint32_t polite = 0;  ///< the number of requests that are acknowledged as they should be
   Answer then = Answer::ack;
   std::uint8_t ack_timeout = 14;  ///< as the REQ announces it: 4.096 us * 2^n
   std::uint8_t retry_count = 7;

@@ -23,7 +23,6 @@ constexpr unsigned kSome = 10;
 constexpr unsigned kMany = 64;
 constexpr std::uint32_t kNobody = 0x900000;  // the first of many QPNs that nobody has
 constexpr std::uint8_t kRnrNak = 0x20;       // IBTA vol. 1, 9.7.5.2.8
-constexpr std::uint8_t kNak = 0x60;
 
 unsigned in_turn(Number step, unsigned of) { return static_cast<unsigned>(step % of); }
 unsigned number(Number step) { return static_cast<unsigned>(step); }
@@ -271,10 +270,10 @@ void forge_answer(Attacker& a, Number step, std::uint8_t syndrome) {
 void forge_acks(Attacker& a, Number step) { forge_answer(a, step, wire::kAckNoCredits); }
 void forge_rnr_naks(Attacker& a, Number step) { forge_answer(a, step, kRnrNak | 31); }
 void forge_psn_naks(Attacker& a, Number step) {
-  forge_answer(a, step, kNak | static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error));
+  forge_answer(a, step, wire::nak_syndrome(wire::NakCode::psn_sequence_error));
 }
 void forge_fatal_naks(Attacker& a, Number step) {
-  forge_answer(a, step, kNak | static_cast<std::uint8_t>(wire::NakCode::remote_access_error));
+  forge_answer(a, step, wire::nak_syndrome(wire::NakCode::remote_access_error));
 }
 void forge_responses(Attacker& a, Number step) {
   a.send(a.far(), a.forged(a.far())

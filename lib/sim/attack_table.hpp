@@ -28,7 +28,7 @@ enum Need : unsigned {
   kAnnounced = 4,      ///< they are announced by RDMA-CM
   kDrain = 8,          ///< an operator drains the boxes meanwhile
   kManyPlaces = 16,    ///< tables have some hundred places
-  kFillsCustody = 32,  ///< so many steps that they could fill custody twice
+  kFillsCustody = 32,  ///< enough steps to fill custody twice
   kFillsBuffers = 64,  ///< the same for buffers of all sizes
   kOverload = 128,     ///< with kPace: more than the link carries; otherwise half of it
   kBypass = 256,       ///< an operator bypasses the boxes meanwhile

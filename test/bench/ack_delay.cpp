@@ -199,14 +199,7 @@ app::Json describe_method(const Options& options) {
 }
 
 int measure(const Options& options) {
-  drivers::EalOptions eal_options;
-  eal_options.program = "ack_delay";
-  eal_options.hugepages = options.hugepages;
-  eal_options.huge_dir = options.huge_dir;
-  eal_options.memory_bytes = memory_for(options);
-  eal_options.core = options.cores[1];
-  eal_options.workers.assign(2, options.cores[0]);
-  const drivers::Eal eal(eal_options);
+  const drivers::Eal eal(eal_options("ack_delay", options, memory_for(options), 2));
   const drivers::Clock clock;
   RingPorts ports(kPortIn, kPortOut);
 

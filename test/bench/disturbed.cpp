@@ -27,7 +27,7 @@ constexpr std::uint64_t kPausesPerSecond = 100'000;     // 10 us
 constexpr double kPausePackets = 4;                     // as in ack_delay
 constexpr std::uint32_t kConnections = 65536;
 constexpr double kPairShare = 0.5;
-// Custody has room for so many times what the victims need.
+// Custody has room for this many times what the victims need.
 constexpr std::uint32_t kCustody = 4;
 
 struct Options : ProgramOptions {
@@ -141,14 +141,7 @@ std::vector<double> ratios(const std::vector<double>& of, const std::vector<doub
 }
 
 int measure(const Options& options) {
-  drivers::EalOptions eal_options;
-  eal_options.program = "disturbed";
-  eal_options.hugepages = options.hugepages;
-  eal_options.huge_dir = options.huge_dir;
-  eal_options.memory_bytes = memory_for(options);
-  eal_options.core = options.cores[1];
-  eal_options.workers.assign(2, options.cores[0]);
-  const drivers::Eal eal(eal_options);
+  const drivers::Eal eal(eal_options("disturbed", options, memory_for(options), 2));
   const drivers::Clock clock;
   RingPorts ports(kPortIn, kPortOut);
 
@@ -214,11 +207,9 @@ int main(int argc, char** argv) {
       "(test/bench/attacks/run --list), all of them in turn, or UDP frames of the same sizes at the same places. The "
       "others are the victims': connections whose requests must be acknowledged in the chunk that brought them. Each "
       "round measures the box's highest rate of the victims' packets with both, and then the delay of their "
-      "pseudo-ACKs "
-      "at --load times the rate with UDP.\n\n"
+      "pseudo-ACKs at --load times the rate with UDP.\n\n"
       "Prints one JSON document, and a summary on standard error. Exit status 1 when what came out was wrong, never "
-      "for "
-      "being slow."};
+      "for being slow."};
   Options options;
   app.add_option("--workload", options.workload, "the victims': of build/test/bench/linerate --list")
       ->capture_default_str();

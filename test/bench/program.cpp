@@ -22,6 +22,18 @@ void ProgramOptions::add_to(CLI::App& app) {
   app.add_flag("--memory", memory, "print the bytes of memory this choice needs, measure nothing");
 }
 
+drivers::EalOptions eal_options(const std::string& program, const ProgramOptions& options, std::uint64_t memory_bytes,
+                                std::size_t devices) {
+  drivers::EalOptions eal;
+  eal.program = program;
+  eal.hugepages = options.hugepages;
+  eal.huge_dir = options.huge_dir;
+  eal.memory_bytes = memory_bytes;
+  eal.core = options.cores[1];
+  eal.workers.assign(devices, options.cores[0]);
+  return eal;
+}
+
 void write_document(const std::string& path, const app::Json& document) {
   if (path.empty())
     std::cout << document.dump(1) << "\n";

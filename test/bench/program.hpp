@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/command/json_file.hpp"
+#include "drivers/eal.hpp"
 #include "test/bench/trial.hpp"
 
 namespace CLI {
@@ -29,6 +30,10 @@ struct ProgramOptions {
   void add_to(CLI::App& app);
   bool share_core() const { return cores[0] == cores[1]; }
 };
+
+/// For DPDK, with this much memory, in bytes: the generator on its core, and a worker for each of `devices`.
+drivers::EalOptions eal_options(const std::string& program, const ProgramOptions& options, std::uint64_t memory_bytes,
+                                std::size_t devices);
 
 /// Writes to `path`, or to standard output if `path` is empty.
 void write_document(const std::string& path, const app::Json& document);

@@ -68,8 +68,8 @@ struct Point {
 std::uint32_t packets_of_ms(const Workload& workload, double ms);
 std::uint32_t packets_of_bytes(const Workload& workload, double bytes);
 
-/// The fewest connections whose requesters can have so many requests under way. On each, a requester has at most 255
-/// READs and atomics under way: its initiator depth has eight bits (IBTA vol. 1, 12.7.29).
+/// The fewest connections whose requesters can have `custody_packets` requests under way. On each, a requester has at
+/// most 255 READs and atomics under way: its initiator depth has eight bits (IBTA vol. 1, 12.7.29).
 std::uint32_t fewest_flows(const Workload& workload, std::uint32_t custody_packets);
 
 /// The points that are measured by default.
