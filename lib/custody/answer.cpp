@@ -213,6 +213,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     // everything from there on, and a repair NAK would ask for what this ACK covers.
     ++counters_[Counter::responses_lost];
     flow.owed.repair_nak = false;
+    note_passed(flow, psn_add(psn, 1), now);
     return Verdict::forward;
   }
   learn_msn(flow, aeth.msn);
@@ -425,11 +426,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   flow.read_next = psn_add(psn, 1);
   if (psn != held.last_psn) return Verdict::forward;
 
-  if (flow.read_stall_since != 0) end_read_stall(flow, now);
-  release_head(flow);
-  flow.una = psn_add(psn, 1);
-  advance_h(flow, flow.una);
-  progressed(flow, now);
+  finish_read(flow, now);
   // The MSN of a response may run ahead of its request (IBTA vol. 1, 9.7.7.1; real stacks answer a repeated READ with
   // their newest MSN), so it can confirm but neither teach nor refute.
   if (flow.phase == Phase::unconfirmed) {
@@ -442,6 +439,46 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
   if (frame.opcode->has(wire::kHasAeth)) note_credits(flow, frame.aeth(), Verdict::forward);
   return Verdict::forward;
+}
+
+void NearPart::finish_read(NearFlow& flow, Time now) {
+  if (flow.read_stall_since != 0) end_read_stall(flow, now);
+  flow.una = psn_add(held_in(flow.queue.head()).last_psn, 1);
+  flow.passed_at = 0;
+  release_head(flow);
+  advance_h(flow, flow.una);
+  progressed(flow, now);
+}
+
+// The requester has an ACK beyond the READ or atomic at the head of custody. It asks again if it lacks the response.
+void NearPart::note_passed(NearFlow& flow, std::uint32_t end, Time now) {
+  if (flow.passed_at == 0) {
+    if (flow.contested() || flow.shared() || !psn_lt(held_in(flow.queue.head()).last_psn, end)) return;
+    flow.passed_at = now;
+    flow.passed_end = end;
+    flow.deadline = std::min(flow.deadline, passed_due(flow));
+  } else if (psn_lt(flow.passed_end, end)) {
+    flow.passed_end = end;
+  }
+}
+
+// When the requester has not asked again by then, it has the response. It may have put in order what came here out of
+// order, or gone on with responses that crossed its repeat.
+Time NearPart::passed_due(const NearFlow& flow) const {
+  return flow.passed_at == 0 ? kNever : flow.passed_at + base_timeout_of(flow);
+}
+
+void NearPart::finish_passed(NearFlow& flow, Time now) {
+  const std::uint32_t end = flow.passed_end;
+  flow.passed_at = 0;
+  if (flow.contested() || flow.shared()) return;
+  ++counters_[Counter::reads_passed];
+  while (!release_before(flow, end, now)) {
+    if (!psn_lt(held_in(flow.queue.head()).last_psn, end)) break;
+    finish_read(flow, now);
+  }
+  // Otherwise requests that waited for the response would be acknowledged now.
+  if (!flow.owes() && !flow.queue.empty() && outlet_.may_be_anothers(flow, psn_add(end, -1))) let_go(flow);
 }
 
 void NearPart::advance_h(NearFlow& flow, std::uint32_t psn) {
@@ -514,6 +551,7 @@ void NearPart::release_all(NearFlow& flow) {
   while (!flow.queue.empty()) release_head(flow);
   flow.trust.silent &= static_cast<std::uint8_t>(~kRepeated);
   flow.read_stall_since = 0;
+  flow.passed_at = 0;
 }
 
 }  // namespace longhaul::custody

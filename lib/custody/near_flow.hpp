@@ -88,7 +88,6 @@ struct ResendMarks {
   Time rewound_at = 0;           ///< and when that was; 0: never
   std::uint32_t probe_end = 0;   ///< first PSN after the probe
   std::uint32_t resume_psn = 0;  ///< where sending stood before the probe
-  bool probe_settled = false;    ///< an answer too early to be the last probe's ended its wait, and none has followed
 };
 
 /// What the requester of a failed flow is told, and why.
@@ -154,14 +153,19 @@ struct alignas(64) NearFlow {
   Time answered_at = 0;         ///< when an answer last moved una, or confirmed the flow; 0: none has
   std::uint32_t behind_at = 0;  ///< of `behind`: first PSN that the requester had not used then
   bool behind = false;          ///< the requester repeated what the box has acknowledged (NearPart::is_behind())
+  // Rarely used; they fill the line.
+  flow::Policy next_policy = flow::Policy::off;  ///< `policy` from the next rejoining on
+  bool misplaced_event = false;  ///< an event came that the phase does not allow (inconsistency() says so)
+  bool probe_settled = false;    ///< an answer too early to be the last probe's ended its wait, and none has followed
 
   // ---- rarely used
   FlowIdentity identity;
   Duration give_up = 0;
   Time read_stall_since = 0;  ///< requests wait behind an unfinished READ or atomic to be acknowledged; 0: none do
-  flow::Policy next_policy = flow::Policy::off;  ///< `policy` from the next rejoining on
-  bool misplaced_event = false;  ///< an event came that the phase does not allow (inconsistency() says so)
-  std::uint32_t read_next = 0;   ///< PSN of the next response to the oldest READ in custody
+  // Of the oldest READ or atomic in custody. An ACK beyond it tells the requester that the response is lost.
+  std::uint32_t read_next = 0;   ///< PSN of its next response
+  std::uint32_t passed_end = 0;  ///< of `passed_at`: first PSN after the newest such ACK
+  Time passed_at = 0;  ///< when the first such ACK came; 0: none did, or the requester has repeated a READ since
 
   // End-to-end credits (IBTA vol. 1, 9.7.7.2). Receives are counted as messages are: from where custody began.
   std::uint64_t receive_limit = 0;      ///< receives that the responder has announced

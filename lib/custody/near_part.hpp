@@ -243,7 +243,7 @@ class NearPart {
                                                  rte_mbuf* mbuf, Time now);
   Verdict beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   Verdict repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
-  void read_repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* held, Time now);
+  bool read_repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* held, Time now);
   Verdict of_failed(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   void note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   static bool idle_for_long(const NearFlow& flow, Time now);
@@ -307,6 +307,10 @@ class NearPart {
   }
   void note_read_stall(NearFlow& flow, Time now);
   void end_read_stall(NearFlow& flow, Time now);
+  void finish_read(NearFlow& flow, Time now);
+  [[gnu::cold]] void note_passed(NearFlow& flow, std::uint32_t end, Time now);
+  Time passed_due(const NearFlow& flow) const;
+  [[gnu::cold]] void finish_passed(NearFlow& flow, Time now);
   void release_all(NearFlow& flow);
   /// Drops all custody, and the flow's timer with it. The caller has counted what was owed.
   void end_custody(NearFlow& flow, PhaseEvent why);

@@ -236,11 +236,10 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
   rte_mbuf* held_mbuf = psn_lt(span.psn, flow.una) ? nullptr : find(flow, span.psn);
   const bool told = psn_lt(span.psn, flow.h);
   if (told) fall_behind(flow, now);
-  if (read)
-    read_repeated(flow, frame, span, held_mbuf, now);
-  else if (held_mbuf == nullptr ? is_not_held(flow, span.psn) : !same_request(held_mbuf, frame))
-    doubt(flow, frame, span, now);
-  else if (held_mbuf != nullptr && !flow.doubted()) {
+  const bool same =
+      read ? read_repeated(flow, frame, span, held_mbuf, now) : held_mbuf != nullptr && same_request(held_mbuf, frame);
+  if (!read && !same && (held_mbuf != nullptr || is_not_held(flow, span.psn))) doubt(flow, frame, span, now);
+  if (same && !flow.doubted()) {
     // The same packet, of the same life or of another life that has lost all before it.
     if (told) flow.trust.silent |= kRepeated;
     const Held& held = held_in(held_mbuf);
@@ -264,17 +263,19 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
   if (!flow.queue.empty() && !psn_lt(span.psn, flow.una) && (held_mbuf = find(flow, span.psn)) != nullptr) {
     Held& held = held_in(held_mbuf);
     held.resent = true;
-    const bool same = !read && same_request(held_mbuf, frame);
-    if (same && held.sent) held.sent_at = now;
+    const bool vouches = !read && same_request(held_mbuf, frame);
+    if (vouches && held.sent) held.sent_at = now;
     reach_sent_top(flow, {held.psn, held.last_psn, true});
-    if (flow.doubted() && !read) held.vouched = same ? flow.doubt_number : 0;
+    if (flow.doubted() && !read) held.vouched = vouches ? flow.doubt_number : 0;
   }
   ++counters_[Counter::duplicates_forwarded];
   return Verdict::forward;
 }
 
-void NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* held_mbuf,
+// Whether custody holds the READ or atomic.
+bool NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* held_mbuf,
                              Time now) {
+  flow.passed_at = 0;
   if (held_mbuf == nullptr) {
     // At most up to what was ever sent: a length is easily forged.
     const std::uint32_t newest = psn_add(flow.sent_top, -1);
@@ -282,13 +283,13 @@ void NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Spa
     if ((flow.trust.silent & kReadAgain) == 0 || psn_lt(flow.read_again_last, last)) flow.read_again_last = last;
     flow.trust.silent |= kReadAgain;
     if (is_not_held(flow, span.psn)) doubt(flow, frame, span, now);
-    return;
+    return false;
   }
   Held& held = held_in(held_mbuf);
   if (!held.wants_response || span.last_psn != held.last_psn ||
       (span.psn == held.psn && !same_request(held_mbuf, frame))) {
     doubt(flow, frame, span, now);
-    return;
+    return false;
   }
   held.shortened = held.shortened || span.psn != held.psn;
   // The repeat may ask only for the tail of the range. The copy is custody's own unless small buffers had run out.
@@ -298,7 +299,9 @@ void NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Spa
     held.ack_req = frame.ack_req();
     held.resent = true;
   }
-  if (held_mbuf == flow.queue.first_read()) flow.read_next = span.psn;
+  // The requester goes on with responses that were on their way to it when it asked again.
+  if (held_mbuf == flow.queue.first_read() && psn_lt(flow.read_next, span.psn)) flow.read_next = span.psn;
+  return true;
 }
 
 // No packet of custody begins at `psn`, and custody's life has had its answer or has another packet there.

@@ -127,7 +127,7 @@ void NearPart::probe(NearFlow& flow, Time now) {
   const rte_mbuf* unsent = flow.queue.unsent();
   if (!flow.resend.probing()) {
     flow.resend_marks.resume_psn = unsent == nullptr ? flow.tail : held_in(unsent).psn;
-    flow.resend_marks.probe_settled = flow.resend_marks.probe_settled && flow.una == flow.resend_marks.probe_end;
+    flow.probe_settled = flow.probe_settled && flow.una == flow.resend_marks.probe_end;
   }
   link_.on_loss(now);
   flow.resend.probe = Probe::due;
@@ -141,7 +141,7 @@ void NearPart::probe(NearFlow& flow, Time now) {
 void NearPart::settle_probe(NearFlow& flow, Time now) {
   if (!flow.resend.probing()) return;
   flow.resend.probe = Probe::none;
-  const bool none_followed = std::exchange(flow.resend_marks.probe_settled, false);
+  const bool none_followed = std::exchange(flow.probe_settled, false);
   if (flow.una == flow.resend_marks.probe_end) {
     const Duration took = now - flow.resend_marks.rewound_at;
     if (none_followed) flow.rtt.sample(took, now);
@@ -149,7 +149,7 @@ void NearPart::settle_probe(NearFlow& flow, Time now) {
       flow.loss_window.on_loss();
       return;
     }
-    flow.resend_marks.probe_settled = true;
+    flow.probe_settled = true;
   }
   resume_at(flow, flow.resend_marks.resume_psn);
   if (psn_le(flow.resend_marks.end, flow.resend_marks.resume_psn)) flow.resend.active = false;
@@ -187,7 +187,7 @@ void NearPart::arm(NearFlow& flow, Time now) {
     flow.deadline = std::max(now, flow.hold_until);
     return;
   }
-  flow.deadline = timeout_starts(flow, now) + timeout_of(flow);
+  flow.deadline = std::min(timeout_starts(flow, now) + timeout_of(flow), passed_due(flow));
 }
 
 // Progress moves the deadline away, and on_timer() finds out when the old one comes. Only an earlier deadline, or a
@@ -212,6 +212,11 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
     give_up(flow, now);
     return;
   }
+  if (passed_due(flow) <= now) {
+    finish_passed(flow, now);
+    arm(flow, now);
+    return;
+  }
   if (flow.hold_until != 0) {
     // An RNR wait is over.
     flow.hold_until = 0;
@@ -224,7 +229,7 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
   // A packet that waits to be sent (again) cannot be answered yet.
   const bool waits = flow.queue.unsent() == flow.queue.head() && flow.resend.probe != Probe::out;
   if (!flow.owes() || waits || now < due) {
-    flow.deadline = now < due ? due : now + timeout;
+    flow.deadline = std::min(now < due ? due : now + timeout, passed_due(flow));
     return;
   }
   if (flow.resend.timeouts < 255) ++flow.resend.timeouts;

@@ -131,6 +131,7 @@ constexpr CounterPlace kPlaces[] = {
     {answers_ignored, "longhaul_answers_without_effect_total", "reason", "repeated_nak"},
     {responses_unfit, "longhaul_answers_without_effect_total", "reason", "unfit"},
     {responses_lost, "longhaul_responses_lost_total"},
+    {reads_passed, "longhaul_reads_passed_total"},
     {msn_disagreed, "longhaul_msn_disagreed_total"},
     {credits_seen, "longhaul_credits_seen_total"},
     {next_hops_moved, "longhaul_next_hops_moved_total"},

@@ -121,6 +121,7 @@ namespace longhaul::metrics {
     "NAKs not forwarded: they reject what the box has acknowledged, with a code that IBTA does not define")            \
   X(answers_ignored, "NAKs repeated during a wait or a resend: no effect")                                             \
   X(responses_lost, "real ACKs beyond an unfinished READ or atomic, whose response was lost: forwarded")               \
+  X(reads_passed, "READs or atomics counted as finished: an ACK went beyond, and the requester did not repeat")        \
   X(responses_unfit, "READ or atomic responses that do not fit the request of their PSN: no effect")                   \
   X(msn_disagreed, "real ACKs whose MSN differs from the count of the box: their flow is no longer accelerated")       \
   X(credits_seen, "real ACKs that carried end-to-end credits")                                                         \

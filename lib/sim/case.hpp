@@ -240,6 +240,10 @@ std::string to_text(const Case& c);
 /// `c` with the changes in the text. Throws std::invalid_argument, which names the first unknown word.
 Case parse_case(std::string_view text, Case c = {});
 
+/// How far the hosts are from their boxes: a NIC answers within a microsecond, a host of software within half a
+/// millisecond, and much is under way to it meanwhile. Drawn apart, so that the rest of a seed's case does not change.
+void draw_local(Case& c);
+
 /// A random case: calm in most respects and impaired in a few, so that a failure is informative.
 Case draw_case(std::uint64_t seed);
 

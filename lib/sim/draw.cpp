@@ -176,6 +176,12 @@ void draw_absence(Case& c, HostPlan& host, Random& random) {
 
 }  // namespace
 
+void draw_local(Case& c) {
+  Random random(c.seed, 0, 2);
+  c.local_ns = random.pick({200, 1000, 1000, 20'000, 100'000, 500'000});
+  for (HostPlan* host : {&c.a, &c.b}) host->ack_timeout_us += 4 * c.local_ns / 1000;
+}
+
 Case draw_case(std::uint64_t seed) {
   Random random(seed, 0, 0);
   Case c;
@@ -287,6 +293,7 @@ Case draw_case(std::uint64_t seed) {
     if (random.chance(1, 60)) draw_absence(c, *host, random);
   }
   if (c.come_back != 0 && random.chance(1, 5)) draw_crosswise(c, random);
+  draw_local(c);
   return c;
 }
 

@@ -141,6 +141,7 @@ Case draw_pair(std::uint64_t seed, bool by_chance) {
     draw_chance(c, random);
   else
     draw_script(c, random);
+  draw_local(c);
   return c;
 }
 

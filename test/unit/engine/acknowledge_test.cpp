@@ -108,6 +108,67 @@ TEST_CASE("READ responses out of sequence do not finish the READ", "[engine][ack
   CHECK(rig.at_host() == Lines{"read_first 101", "read_last 103"});
 }
 
+// As rxe does under NVMe over RDMA, where the WAN loses packets.
+TEST_CASE("a READ is asked for again while its responses arrive: the last of them finishes it",
+          "[engine][acknowledge]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.read(101, 3000), pair.write(104)});
+  rig.wan_sends({pair.answer("read_first", 101, 2), pair.answer("read_middle", 102, 2)});
+  rig.at_host();
+  rig.host_sends(pair.read(101, 3000));
+  rig.wan_sends(pair.answer("read_last", 103, 2));
+  CHECK(rig.at_host() == Lines{"read_last 103", "ack 104 msn 3"});
+}
+
+TEST_CASE("a READ whose responses came out of order is finished when the requester does not ask again",
+          "[engine][acknowledge]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.read(101, 3000), pair.write(104), pair.write(105)});
+  rig.wan_sends({pair.answer("read_first", 101, 2), pair.answer("read_last", 103, 2),
+                 pair.answer("read_middle", 102, 2), pair.ack(104, 3)});
+  rig.at_host();
+  CHECK(rig.engine->custody_packets() == 3);
+  rig.wait(milliseconds(100));
+  CHECK(rig.count(Counter::reads_passed) == 1);
+  CHECK(rig.at_host() == Lines{"ack 105 msn 4"});
+  CHECK(rig.engine->custody_packets() == 1);
+}
+
+TEST_CASE("two READs that an ACK has gone beyond are both finished when the requester does not ask again",
+          "[engine][acknowledge]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.read(101), pair.read(102), pair.write(103), pair.read(104), pair.write(105)});
+  rig.wan_sends(pair.ack(103, 4));
+  rig.at_host();
+  rig.wait(milliseconds(100));
+  // The third READ still waits for its response.
+  CHECK(rig.at_host().empty());
+  CHECK(rig.engine->custody_packets() == 2);
+}
+
+TEST_CASE("an ACK has gone beyond a READ and the requester asks again: the READ waits for its response",
+          "[engine][acknowledge]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.read(101), pair.write(102), pair.write(103)});
+  rig.wan_sends(pair.ack(102, 3));
+  rig.wait(microseconds(100));
+  rig.host_sends(pair.read(101));
+  rig.at_host();
+  rig.wait(milliseconds(100));
+  CHECK(rig.at_host().empty());
+  CHECK(rig.count(Counter::reads_passed) == 0);
+  rig.wan_sends(pair.answer("read_only", 101, 3));
+  CHECK(rig.at_host() == Lines{"read_only 101", "ack 102 msn 3", "ack 103 msn 4"});
+}
+
 TEST_CASE("the requester asks for a READ's tail: it is forwarded, and its answer finishes the READ",
           "[engine][acknowledge]") {
   Rig rig;

@@ -69,6 +69,20 @@ TEST_CASE("a repeat of what waits takes it out, and all that came after it, once
   CHECK(rig.at_wan().empty());
 }
 
+TEST_CASE("a READ that is repeated while it waits goes once, in its place", "[engine][paced]") {
+  Rig rig(slow());
+  const Pair pair;
+  connect_rested(rig, pair);
+  rig.host_sends({pair.write(101, kLarge), pair.write(102), pair.read(103), pair.write(104)});
+  CHECK(rig.at_wan() == Lines{"write_only 101!"});
+  rig.wait(milliseconds(1));
+  rig.host_sends({pair.read(103), pair.write(104)});
+  CHECK(rig.at_wan() == Lines{"write_only 102!", "read 103!", "write_only 104!"});
+  CHECK(rig.count(Counter::absorbed_queued_duplicates) == 2);
+  rig.wan_sends({pair.ack(102, 3), pair.answer("read_only", 103, 4), pair.ack(104, 5)});
+  CHECK(rig.engine->custody_packets() == 0);
+}
+
 TEST_CASE("a little that waits goes ahead of what custody refuses", "[engine][paced]") {
   auto settings = slow();
   settings.custody_flow_bytes = 2 * Pair{}.write(0).size();
