@@ -19,6 +19,9 @@ using wire::psn_lt;
 
 namespace {
 
+// Far more than random losses of one packet explain.
+constexpr std::uint8_t kMostVainNaks = 64;
+
 // Whether `response` at `psn` can answer the request in `held`. An atomic has a response of its own. The first response
 // to a READ begins it, and the last ends it. Once the requester has asked for the tail of a READ, it is not known where
 // the responses begin.
@@ -323,7 +326,9 @@ Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (!psn_lt(psn, flow.h)) return nak_forwarded(flow, frame, now);
   if (flow.shared()) return shared_nak(flow, psn, now);
   ++counters_[Counter::absorbed_psn_naks];
-  lives(flow, now);
+  // Each makes the box send everything again. A responder that says nothing else for ever must come to an end.
+  if (flow.vain_naks < kMostVainNaks) lives(flow, now);
+  if (flow.vain_naks < 255) ++flow.vain_naks;
   release_before(flow, psn, now);
   // Real stacks follow an RNR NAK by a PSN NAK for the same PSN. And a repeated NAK that left before the resend could
   // arrive says nothing about the resend.
@@ -525,7 +530,7 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
 void NearPart::progressed(NearFlow& flow, Time now) {
   flow.unanswered_since = flow.answered_at = now;
   flow.trust.silent &= static_cast<std::uint8_t>(~kRepeated);
-  flow.resend.timeouts = 0;
+  flow.resend.timeouts = flow.vain_naks = 0;
   flow.hold_until = 0;
   settle_probe(flow, now);
   flow.window.on_delivered(flow.bytes_answered, flow.rtt.minimum(), now);

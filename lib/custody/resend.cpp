@@ -141,7 +141,8 @@ void NearPart::probe(NearFlow& flow, Time now) {
 void NearPart::settle_probe(NearFlow& flow, Time now) {
   if (!flow.resend.probing()) return;
   flow.resend.probe = Probe::none;
-  const bool none_followed = std::exchange(flow.probe_settled, false);
+  const bool none_followed = flow.probe_settled;
+  flow.probe_settled = false;
   if (flow.una == flow.resend_marks.probe_end) {
     const Duration took = now - flow.resend_marks.rewound_at;
     if (none_followed) flow.rtt.sample(took, now);

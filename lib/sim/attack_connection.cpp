@@ -251,14 +251,16 @@ void AttackConnection::hear_request(const View& view) {
 }
 
 // In one response: it asks for no more than the path MTU where it is to be answered.
+// One packet, however long the READ is.
 void AttackConnection::answer_read(const View& view) {
+  const std::size_t most = wire::path_mtu_bytes(manners_.path_mtu);
   const unsigned far = 1 - attacker_.near();
   send_answer(from(far)
                   .opcode(wire::kRcReadResponseOnly)
                   .qpn(qpn_of(1 - far))
                   .psn(view.psn())
                   .aeth(wire::kAckNoCredits, msn_)
-                  .payload_size(view.frame.reth().dma_length));
+                  .payload_size(std::min<std::size_t>(view.frame.reth().dma_length, most)));
 }
 
 }  // namespace longhaul::sim

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "sim/attack_script.hpp"
 #include "sim/attacker.hpp"
 #include "sim/listener.hpp"
 #include "sim/neighbours.hpp"
@@ -486,6 +487,8 @@ constexpr Attack kAttacks[] = {
      "engine/unknown_requests.hpp; design 4.9", forge_crowd, {}, {}, kWorkers | kManyPlaces, 600, 50},
     {"forged_next_hop", kForger, "frames in a host's name to a MAC address that nobody has: resends go there",
      "design 4.12, 6.4", forge_next_hop, {}, {}, kLoss, 600, 50},
+    {kScripted, kTenant, "one pair of hosts does what the case's steps say, over and over",
+     "test/fuzz/tenant.cpp looks for the steps that cost others most", run_script, {}, {}, kNothing, 400, 20},
 };
 // clang-format on
 

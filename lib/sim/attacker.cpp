@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/attack_script.hpp"
 #include "sim/attack_table.hpp"
 #include "sim/plans.hpp"
 #include "sim/work.hpp"
@@ -32,6 +33,7 @@ std::vector<std::uint8_t> harmless(wire::PacketBuilder builder, std::size_t byte
 Attacker::Attacker(const Case& c, Time start, Put put, Complain complain, const std::vector<SentFrame>* imitated)
     : plan_(c),
       attack_(attack_of(c)),
+      manners_(c.script.empty() ? attack_.manners : manners_of_script(c)),
       start_(start),
       put_(std::move(put)),
       complain_(std::move(complain)),
@@ -103,7 +105,7 @@ void Attacker::hear(unsigned host, const View& view, Time now) {
 AttackConnection& Attacker::connection(unsigned number, unsigned pair) {
   auto& connection = connections_[number];
   if (connection == nullptr) {
-    connection = std::make_unique<AttackConnection>(*this, attack_.manners, number, pair);
+    connection = std::make_unique<AttackConnection>(*this, manners_, number, pair);
     connection->connect();
   }
   return *connection;

@@ -87,6 +87,7 @@ class Attacker {
 
   const Case& plan_;
   const Attack& attack_;
+  const Manners manners_;
   Time start_;
   Put put_;
   Complain complain_;

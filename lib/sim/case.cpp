@@ -112,8 +112,10 @@ constexpr Field kBox[] = {
 };
 
 constexpr Field kAttack[] = {
-    FIELD(AttackPlan, kind, 0, 999),        FIELD(AttackPlan, at_us, 0, kMuch), FIELD(AttackPlan, every_us, 1, kMuch),
-    FIELD(AttackPlan, steps, 1, 1'000'000), FIELD(AttackPlan, bytes, 1, 4096),  FIELD(AttackPlan, side, 0, 1),
+    FIELD(AttackPlan, kind, 0, 999),        FIELD(AttackPlan, at_us, 0, kMuch),  FIELD(AttackPlan, every_us, 1, kMuch),
+    FIELD(AttackPlan, steps, 1, 1'000'000), FIELD(AttackPlan, bytes, 1, 4096),   FIELD(AttackPlan, side, 0, 1),
+    FIELD(AttackPlan, announced, 0, 1),     FIELD(AttackPlan, polite, 0, kMuch), FIELD(AttackPlan, then, 0, 5),
+    FIELD(AttackPlan, ack_timeout, 0, 31),
 };
 
 constexpr Field kCase[] = {
@@ -169,6 +171,9 @@ constexpr EventField kEventFields[] = {&ScriptedEvent::segment,    &ScriptedEven
                                        &ScriptedEvent::nth,        &ScriptedEvent::count,    &ScriptedEvent::action,
                                        &ScriptedEvent::delay_us};
 
+using StepField = Number AttackStep::*;
+constexpr StepField kStepFields[] = {&AttackStep::verb, &AttackStep::connection, &AttackStep::value};
+
 Number number(std::string_view digits, std::string_view word) {
   Number value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -177,15 +182,34 @@ Number number(std::string_view digits, std::string_view word) {
   return value;
 }
 
-ScriptedEvent parse_event(std::string_view text, std::string_view word) {
-  ScriptedEvent event;
-  for (const EventField field : kEventFields) {
+/// A record of numbers with colons between them, and back.
+template <typename Record, std::size_t kFields>
+Record parse_record(std::string_view text, std::string_view word, Number Record::*const (&fields)[kFields]) {
+  Record record;
+  for (const auto field : fields) {
     const std::size_t end = text.find(':');
-    event.*field = number(text.substr(0, end), word);
+    record.*field = number(text.substr(0, end), word);
     text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
   }
   if (!text.empty()) throw std::invalid_argument(fmt::format("case: '{}' has too many parts", word));
-  return event;
+  return record;
+}
+
+template <typename Record, std::size_t kFields>
+std::string record_text(const Record& record, Number Record::*const (&fields)[kFields]) {
+  std::string text;
+  for (const auto field : fields) text += fmt::format("{}{}", text.empty() ? "" : ":", record.*field);
+  return text;
+}
+
+/// The same case without one of these.
+template <typename Record>
+void add_each_without(const Case& c, std::vector<Record> Case::*records, std::vector<Case>& all) {
+  for (std::size_t i = 0; i < (c.*records).size(); ++i) {
+    Case without = c;
+    (without.*records).erase((without.*records).begin() + static_cast<std::ptrdiff_t>(i));
+    all.push_back(without);
+  }
 }
 
 }  // namespace
@@ -223,14 +247,8 @@ std::string to_text(const Case& c) {
   for (const Knob& knob : knobs())
     if (knob.in(c) != knob.calm || knob.name == "seed")
       text += fmt::format("{}{}={}", text.empty() ? "" : " ", knob.name, knob.in(c));
-  for (const ScriptedEvent& event : c.events) {
-    text += " event=";
-    bool first = true;
-    for (const EventField field : kEventFields) {
-      text += fmt::format("{}{}", first ? "" : ":", event.*field);
-      first = false;
-    }
-  }
+  for (const ScriptedEvent& event : c.events) text += " event=" + record_text(event, kEventFields);
+  for (const AttackStep& step : c.script) text += " step=" + record_text(step, kStepFields);
   return text;
 }
 
@@ -246,7 +264,11 @@ Case parse_case(std::string_view text, Case c) {
     const std::string_view name = word.substr(0, equals);
     const std::string_view value = word.substr(equals + 1);
     if (name == "event") {
-      c.events.push_back(parse_event(value, word));
+      c.events.push_back(parse_record<ScriptedEvent>(value, word, kEventFields));
+      continue;
+    }
+    if (name == "step") {
+      c.script.push_back(parse_record<AttackStep>(value, word, kStepFields));
       continue;
     }
     const Knob* found = nullptr;
@@ -264,11 +286,8 @@ Case parse_case(std::string_view text, Case c) {
 
 std::vector<Case> simpler(const Case& c) {
   std::vector<Case> all;
-  for (std::size_t i = 0; i < c.events.size(); ++i) {
-    Case without = c;
-    without.events.erase(without.events.begin() + static_cast<std::ptrdiff_t>(i));
-    all.push_back(without);
-  }
+  add_each_without(c, &Case::events, all);
+  add_each_without(c, &Case::script, all);
   for (const Knob& knob : knobs()) {
     if (knob.name == "seed" || knob.in(c) == knob.calm) continue;
     Case calmer = c;

@@ -155,6 +155,13 @@ struct ScriptedEvent {
   Number delay_us = 0;
 };
 
+/// One thing that a scripted tenant does: {verb, connection, value}. The verbs are in sim/attack_script.hpp.
+struct AttackStep {
+  Number verb = 0;
+  Number connection = 0;
+  Number value = 0;
+};
+
 /// A hostile neighbour of the hosts (sim/attacker.hpp), or none.
 struct AttackPlan {
   Number kind = 0;       ///< 0: none; otherwise the number of an attack in the table (sim/attack_table.hpp), from 1
@@ -163,6 +170,11 @@ struct AttackPlan {
   Number steps = 500;    ///< what a step sends is the attack's affair
   Number bytes = 1024;   ///< payload of its requests, where it does not matter to the attack
   Number side = 0;       ///< where its requests come from: 0 A's side, 1 B's
+  // Of a scripted tenant: the manners of its connections (sim/attack_connection.hpp).
+  Number announced = 1;
+  Number polite = 0;
+  Number then = 0;  ///< Answer
+  Number ack_timeout = 14;
 };
 
 struct Case {
@@ -220,6 +232,7 @@ struct Case {
   BoxPlan box_b;
   std::array<std::array<Harm, 2>, kSegments> harm;  ///< by segment and link::Way
   std::vector<ScriptedEvent> events;
+  std::vector<AttackStep> script;  ///< of a scripted tenant, which begins again at its end
 };
 
 struct Knob {

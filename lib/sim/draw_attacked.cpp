@@ -4,6 +4,7 @@
 // the second begins during the attack, and the last when everything that it left behind must be gone.
 #include <algorithm>
 
+#include "sim/attack_script.hpp"
 #include "sim/attack_table.hpp"
 #include "sim/random.hpp"
 #include "wire/cm.hpp"
@@ -146,6 +147,7 @@ Case draw_attacked(std::uint64_t seed, Number kind) {
   c.cm_timeout_us = 500'000;
   c.give_up_ms = 3000;
   draw_victim(c, random);
+  if (attack.name == kScripted) draw_script(c);
   if ((attack.needs & kUnannounced) != 0 || ((attack.needs & kAnnounced) == 0 && random.chance(1, 4))) {
     c.connected = 1;
     c.close = number_of(Closing::nobody);
@@ -187,6 +189,7 @@ Case with_random_attack(Case c) {
   c.attack.every_us = attack.every_us * random.between(1, 8);
   c.attack.bytes = attack.bytes;
   c.attack.side = random.below(2);
+  if (attack.name == kScripted) draw_script(c);
   c.attack.at_us = c.starts_us + random.below(20000);
   if (random.chance(2, 3)) c.places = random.pick({16, 64, 512}) * std::max(c.box_a.workers, c.box_b.workers);
   return c;

@@ -36,8 +36,23 @@ Duration turn_of_another(const Case& c) {
   return c.wan_mbps == 0 ? 0 : (kTurn + c.attack.bytes) * 8 * 1000 / c.wan_mbps;
 }
 
+/// The share of its throughput that a connection keeps which took `harmless`, and now `attacked`.
+double kept(const Case& c, Duration attacked, Duration harmless) {
+  return attacked == 0 ? 1 : static_cast<double>(harmless + margin(c)) / static_cast<double>(attacked);
+}
+
 bool is_slower(const Case& c, Duration attacked, Duration harmless) {
-  return static_cast<double>(attacked) * kLeastThroughput > static_cast<double>(harmless + margin(c));
+  return kept(c, attacked, harmless) < kLeastThroughput;
+}
+
+void add_cost(const Case& c, const Delivery& attacked, const Delivery& harmless, Cost& cost) {
+  if (harmless.died) return;
+  if (attacked.died || (harmless.accepted && !attacked.accepted)) cost.throughput = 0;
+  if (harmless.accepted) cost.throughput = std::min(cost.throughput, kept(c, attacked.took, harmless.took));
+  if (harmless.completed_took != 0)
+    cost.throughput = std::min(cost.throughput, kept(c, attacked.completed_took, harmless.completed_took));
+  const Duration usual = settled_delay(harmless.delays) + kDelayMargin + turn_of_another(c);
+  cost.delay = std::max(cost.delay, static_cast<double>(settled_delay(attacked.delays)) / static_cast<double>(usual));
 }
 
 void compare(const Case& c, const Delivery& attacked, const Delivery& harmless, std::vector<std::string>& all) {
@@ -91,6 +106,15 @@ std::vector<std::string> taken(const Case& c, const Result& attacked, const Resu
   if (attacked.buffers_held > harmless.buffers_held + kStashes * (c.box_a.workers + c.box_b.workers))
     all.push_back(fmt::format("{} buffers are held at the end, not {}", attacked.buffers_held, harmless.buffers_held));
   return all;
+}
+
+Cost cost_of(const Case& c, const Fairness& fairness) {
+  Cost cost;
+  const auto &attacked = fairness.attacked.deliveries, &harmless = fairness.harmless.deliveries;
+  for (std::size_t i = 0; i < std::min(attacked.size(), harmless.size()); ++i)
+    add_cost(c, attacked[i], harmless[i], cost);
+  if (!fairness.unfair.empty()) return cost;
+  return {std::max(cost.throughput, kLeastThroughput), std::min(cost.delay, kMostDelay)};
 }
 
 Fairness run_attack(const Case& c, const engine::Pools& pools) {

@@ -33,6 +33,15 @@ struct Fairness {
   std::vector<std::string> unfair;
 };
 
+/// What an attack costs the connection that it costs most.
+struct Cost {
+  double throughput = 1;  ///< the share of it that the connection keeps; 0: it dies
+  double delay = 1;       ///< times as long that its completions take, at the 99th percentile
+};
+
+/// Beyond the limits above only where it is the boxes' doing.
+Cost cost_of(const Case& c, const Fairness& fairness);
+
 /// What the victim has less of in `attacked` than in `harmless`.
 std::vector<std::string> taken(const Case& c, const Result& attacked, const Result& harmless);
 

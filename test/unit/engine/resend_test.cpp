@@ -165,6 +165,38 @@ TEST_CASE("a responder that answers lives though it does not go on: a PSN NAK, i
   CHECK(rig.count(Counter::flows_failed) == 1);
 }
 
+TEST_CASE("a responder that says PSN NAK and nothing else for ever: the flow ends", "[engine][resend]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.write(102)});
+  for (int i = 0; i < 130; ++i) {
+    CHECK(rig.count(Counter::flows_failed) == (i < 124 ? 0 : 1));
+    rig.wan_sends(pair.nak(101, 1));
+    rig.wait(seconds(1));
+  }
+}
+
+TEST_CASE("PSN NAKs before the last progress do not count", "[engine][resend]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  for (std::uint32_t psn = 101; psn < 121; ++psn) {
+    rig.host_sends(pair.write(psn));
+    for (int i = 0; i < 5; ++i) {
+      rig.wan_sends(pair.nak(psn, psn - 100));
+      rig.wait(seconds(1));
+    }
+    rig.wan_sends(pair.ack(psn, psn - 99));
+  }
+  rig.host_sends(pair.write(121));
+  for (int i = 0; i < 9; ++i) {
+    rig.wan_sends(pair.nak(121, 21));
+    rig.wait(seconds(10));
+  }
+  CHECK(rig.count(Counter::flows_failed) == 0);
+}
+
 TEST_CASE("frames leave at the WAN's rate, in order, and none is taken as lost while it waits", "[engine][resend]") {
   auto settings = small_settings();
   settings.wan_rate_bps = 1'000'000;  // 4 KiB take 33 ms, ten times that is longer than the resend timer
