@@ -236,11 +236,18 @@ Counters Box::counters() const {
   return sum;
 }
 
+// By full ports; of several workers also by full rings, or for want of a buffer to show another worker a REQ.
+void Box::tell_dropped() {
+  const Counters counted = counters();
+  watch_.on_dropped(number_, counted[Counter::dropped_port_full] + counted[Counter::dropped_ring_full] +
+                                 counted[Counter::dropped_unshown]);
+}
+
 std::uint16_t Box::transmit(Side out, rte_mbuf** frames, std::uint16_t count) {
   // The NIC makes room as it sends: each attempt may find another amount.
   const bool full = plan_.port_full != 0 && random_.chance(plan_.port_full, 10000);
   const auto accepted = static_cast<std::uint16_t>(full ? std::min<std::uint64_t>(random_.below(3), count) : count);
-  if (plan_.port_full != 0) watch_.on_dropped(number_, counters()[Counter::dropped_port_full]);
+  if (plan_.port_full != 0 || plan_.workers > 1) tell_dropped();
   for (std::uint16_t i = 0; i < accepted; ++i) {
     watch_.on_out(number_, out, frames[i], now_);
     send_(out, frames[i]);

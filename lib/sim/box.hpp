@@ -66,6 +66,7 @@ class Box final : public engine::Sink {
   const engine::Settings& share() const { return wiring_->share(); }
 
  private:
+  void tell_dropped();
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
   void go_round(Time now);
   void take_in(Side side, std::span<rte_mbuf* const> frames, Time now);
