@@ -51,9 +51,7 @@ void skip(const Act& act) {
 void read(const Act& act) { act.connection.read(static_cast<std::uint32_t>(act.value)); }
 void fetch_add(const Act& act) { act.connection.fetch_add(); }
 
-std::uint32_t answered_psn(const Act& act) {
-  return wire::psn_add(act.connection.next_psn(), -1 - act.distance());
-}
+std::uint32_t answered_psn(const Act& act) { return wire::psn_add(act.connection.next_psn(), -1 - act.distance()); }
 
 void ack(const Act& act) { act.connection.answer(Answer::ack, answered_psn(act)); }
 void psn_nak(const Act& act) { act.connection.answer(Answer::psn_nak, answered_psn(act)); }

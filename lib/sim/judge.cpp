@@ -636,7 +636,8 @@ void Judge::check_end(unsigned box, Time now) {
   for (const auto& classes : ports.foreign)
     for (const auto& [name, waiting] : classes) {
       if (waiting.size() > dropped)
-        report(Rule::transparent, fmt::format("box {} kept {} frames that do not concern it, and dropped {}: {}", box, waiting.size(),
+        report(Rule::transparent,
+               fmt::format("box {} kept {} frames that do not concern it, and dropped {}: {}", box, waiting.size(),
                            ports.dropped, name),
                now);
       dropped -= std::min<std::uint64_t>(dropped, waiting.size());

@@ -22,6 +22,12 @@ EQUIVALENT = [
                'off-by-one',
                'mix_keyed(hash, half, secret_) -> static_cast<unsigned long>((mix_keyed(hash, half, secret_)) - 1)',
                'Any function of bytes and secret serves as a hash: all who look for a slot find the same one.'),
+    Equivalent('lib/engine/follow.cpp', 'continue;', 'statement', 'continue; -> nothing',
+               'A shortcut: parse_neighbour() finds no advertisement in an IPv4 packet either.'),
+    Equivalent('lib/flow/key_index.hpp', 'std::uint32_t qpn = 0;', 'off-by-one', '0 -> 1',
+               'Keys of hosts only have no QPN: any number serves, as all of them have the same.'),
+    Equivalent('lib/custody/budget.hpp', 'std::uint64_t flow_bytes_limit = 0;', 'off-by-one', '0 -> 1',
+               'Overwritten from the settings before any flow exists.'),
 ]
 
 

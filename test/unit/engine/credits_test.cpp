@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "support/rig.hpp"
+#include "wire/builder.hpp"
 
 using namespace longhaul;
 using namespace longhaul::test;
@@ -29,6 +30,18 @@ TEST_CASE("a pseudo-ACK carries what the responder's last credits leave", "[engi
   rig.host_sends({send(pair, 102), send(pair, 103)});
   CHECK(rig.at_host() == Lines{"ack-credits4 102 msn 3", "ack-credits4 103 msn 4"});  // 5 is coded as 4
   CHECK(rig.count(Counter::credits_seen) == 1);
+}
+
+TEST_CASE("a READ response whose syndrome is no ACK's announces no receives", "[engine][credits]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.read(101));
+  auto response = wire::PacketBuilder().ips(pair.b_ip, pair.a_ip).qpn(pair.a_qpn).opcode(wire::kRcReadResponseOnly);
+  rig.wan_sends(response.psn(101).aeth(0x60, 2).payload_size(64).build());  // a PSN NAK's
+  rig.at_host();
+  rig.host_sends(send(pair, 102));
+  CHECK(rig.at_host() == Lines{"ack 102 msn 3"});
 }
 
 TEST_CASE("a WRITE uses up no receive, one with immediate does", "[engine][credits]") {

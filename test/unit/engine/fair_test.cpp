@@ -193,6 +193,22 @@ TEST_CASE("a drain does not wait for what nobody was promised", "[engine][fair]"
   CHECK(rig.at_host() == Lines{"ack 100 msn 1"});
 }
 
+TEST_CASE("custody of which nothing was acknowledged makes no room for its own hosts", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.custody_mbufs = 12;
+  constexpr Pair::Extra kSize{true, 1400};  // larger than a small buffer
+  Rig rig(settings);
+  const Pair confirmed = of_tenant(1, 0);
+  rig.connect_confirmed(confirmed);
+  const Pair unanswered = of_tenant(1, 1);
+  rig.connect(unanswered);
+  rig.host_sends(unanswered.writes(100, 20, kSize));
+  REQUIRE(rig.engine->custody_packets() == 12);
+  rig.host_sends(confirmed.writes(101, 4, kSize));
+  CHECK(rig.count(Counter::custody_made_room) == 0);
+  CHECK(rig.engine->custody_packets() == 12);
+}
+
 TEST_CASE("custody of which nothing was acknowledged makes room for what may be", "[engine][fair]") {
   auto settings = small_settings();
   const bool bytes = GENERATE(true, false);

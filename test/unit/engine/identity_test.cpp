@@ -731,6 +731,22 @@ TEST_CASE("a READ's response may be another connection's: what waited for it is 
   world.lets_go({newcomer.read(101), newcomer.write(102), newcomer.write(103)}, newcomer.answer("read_only", 101, 2));
 }
 
+TEST_CASE("an ACK beyond a READ, and another connection in step: what waited for the READ is not acknowledged",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.rig.host_sends({pair.read(101), pair.write(102), pair.write(103)});
+  world.reaches({pair.ack(102, 3)});
+  const Pair newcomer = to_another_responder(pair);
+  world.passes({newcomer.read(101), newcomer.write(102), newcomer.write(103)});
+  world.rig.at_host();
+  world.rig.wait(milliseconds(100));
+  CHECK(world.rig.count(Counter::reads_passed) == 1);
+  CHECK(world.rig.at_host().empty());
+  CHECK(world.rig.engine->custody_packets() == 0);
+}
+
 TEST_CASE("an ACK that may be another connection's is not one that a flow rejoins by", "[engine][identity]") {
   World world;
   const Pair pair;

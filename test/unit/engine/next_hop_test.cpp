@@ -250,6 +250,26 @@ TEST_CASE("forged ARP misleads until the host's next frame, of any flow", "[engi
   CHECK(resent_to(rig) == kOld);
 }
 
+TEST_CASE("what the far host announced before the host's last frame is old, whatever else is heard since",
+          "[engine][next_hop]") {
+  Rig rig;
+  const Pair pair;
+  owe_a_packet(rig, pair);
+  rig.wan_sends(arp({}));
+  CHECK(resent_to(rig) == kNew);
+  rig.host_sends(pair.a_ack(500, 1));
+  CHECK(resent_to(rig) == kOld);
+  Pair other;
+  other.a_qpn = 0x33;
+  other.b_qpn = 0x44;
+  other.b_ip = "10.0.0.9";
+  rig.connect(other);
+  rig.wan_sends(arp({.sender_mac = 0xdd, .sender_ip = 9, .target_ip = 9}));
+  rig.wait(seconds(2));
+  rig.wan_sends(arp({.sender_mac = 0xee, .sender_ip = 9, .target_ip = 9}));
+  CHECK(resent_to(rig) == kOld);
+}
+
 TEST_CASE("what is no sound ARP or advertisement from the WAN side changes nothing", "[engine][next_hop]") {
   SECTION("IPv4") {
     Rig rig;
@@ -286,6 +306,14 @@ TEST_CASE("what is no sound ARP or advertisement from the WAN side changes nothi
     rig.wan_sends(advertisement({.option_units = 0}));
     rig.wan_sends(advertisement({.option_units = 2}));
     rig.wan_sends(advertisement({.checksum_error = 1}));
+    // Lengths that the message does not have, or that no advertisement has.
+    for (const unsigned length : {0U, 8U, 23U, 33U, 0xffffU}) {
+      constexpr std::size_t kPayloadLength = 14 + 4;
+      Bytes bad = good;
+      bad[kPayloadLength] = static_cast<std::uint8_t>(length >> 8);
+      bad[kPayloadLength + 1] = static_cast<std::uint8_t>(length);
+      rig.wan_sends(bad);
+    }
     CHECK(resent_to(rig) == kOld);
     rig.wan_sends(good);
     CHECK(resent_to(rig) == kNew);

@@ -121,6 +121,19 @@ TEST_CASE("custody limit of a flow in bytes: beyond it packets pass plain, in or
   CHECK(rig.at_host() == Lines{"ack 106 msn 7", "ack 107 msn 8"});
 }
 
+TEST_CASE("where custody was let go, a request before all that was seen is no new one", "[engine][plain]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect(pair);
+  rig.host_sends(pair.writes(100, 3));
+  rig.host_sends(pair.write(100));
+  REQUIRE(rig.engine->custody_packets() == 0);
+  const std::uint64_t requests = rig.count(Counter::requests);
+  rig.host_sends(pair.write(99));
+  CHECK(rig.engine->custody_packets() == 0);
+  CHECK(rig.count(Counter::requests) == requests);
+}
+
 TEST_CASE("the response of a READ that passed plain releases the custody before it", "[engine][plain]") {
   auto settings = small_settings();
   settings.custody_flow_bytes = 2 * Pair{}.write(0).size();

@@ -80,6 +80,18 @@ TEST_CASE("ACK beyond an unfinished READ moves h up to the READ", "[engine][reco
   CHECK(rig.at_wan().empty());
 }
 
+TEST_CASE("an ACK of several requests measures the round trip of the last one only", "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.wait(milliseconds(1));
+  const std::uint64_t samples = rig.engine->wan_rtt().count();
+  rig.host_sends({pair.silent_write(101), pair.write(102), pair.write(103)});
+  rig.wait(milliseconds(1));
+  rig.wan_sends(pair.ack(103, 4));
+  CHECK(rig.engine->wan_rtt().count() == samples + 1);
+}
+
 TEST_CASE("stale ACK: forwarded, nothing changes", "[engine][reconcile]") {
   Rig rig;
   const Pair pair;
