@@ -9,14 +9,16 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace longhaul {
 
-/// The part of `limit` that one pair of hosts may have: at least 1. `share` is from 0 to 1.
+/// The part of `limit` that one pair of hosts may have: at least 1. `share` is from 0 to 1. Rounded up, because a pair
+/// must get what was promised, and its share may be just that.
 inline std::uint64_t pair_limit_of(std::uint64_t limit, double share) {
   if (share >= 1) return limit;
-  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(limit) * share));
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(static_cast<double>(limit) * share)));
 }
 
 inline constexpr std::uint64_t kAlpha = 8;

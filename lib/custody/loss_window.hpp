@@ -31,7 +31,9 @@ class LossWindow {
   }
 
  private:
-  static constexpr std::uint64_t kLeast = 64;
+  // So few that flows which overload a link fit into its queue in the end: with 64, each resend filled it again, and
+  // they went on by a packet in seconds.
+  static constexpr std::uint64_t kLeast = 8;
   static constexpr std::uint32_t kNoLoss = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::uint32_t kMostCounted = 1 << 24;  // more than any custody has
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "base/fair_share.hpp"
 #include "engine/backlog.hpp"
 #include "engine/fair_limit.hpp"
 #include "engine/next_hop.hpp"
@@ -191,6 +192,13 @@ TEST_CASE("a drain does not wait for what nobody was promised", "[engine][fair]"
   rig.wan_sends(unconfirmed.ack(100, 1));
   CHECK(rig.at_wan() == Lines{"write_only 100!"});
   CHECK(rig.at_host() == Lines{"ack 100 msn 1"});
+}
+
+TEST_CASE("a pair's share of what does not divide evenly is rounded up", "[engine][fair]") {
+  CHECK(pair_limit_of(5, 0.5) == 3);
+  CHECK(pair_limit_of(10, 0.5) == 5);
+  CHECK(pair_limit_of(1, 0.1) == 1);
+  CHECK(pair_limit_of(7, 1) == 7);
 }
 
 TEST_CASE("custody of which nothing was acknowledged makes no room for its own hosts", "[engine][fair]") {
