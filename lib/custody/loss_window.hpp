@@ -19,7 +19,7 @@ class LossWindow {
 
   /// Something was lost: custody is sent again.
   void on_loss() {
-    average_ = average_ == kNoLoss ? std::max(run_, kUnknown) : (average_ + run_) / 2;
+    average_ = average_ == kNoLoss ? run_ : (average_ + run_) / 2;
     run_ = 0;
   }
 
@@ -31,10 +31,7 @@ class LossWindow {
   }
 
  private:
-  // So few that flows which overload a link fit into its queue in the end: with 64, each resend filled it again, and
-  // they went on by a packet in seconds.
-  static constexpr std::uint64_t kLeast = 8;
-  static constexpr std::uint32_t kUnknown = 22;  // one early loss says little
+  static constexpr std::uint64_t kLeast = 64;
   static constexpr std::uint32_t kNoLoss = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::uint32_t kMostCounted = 1 << 24;  // more than any custody has
 
