@@ -327,8 +327,10 @@ Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (flow.shared()) return shared_nak(flow, psn, now);
   ++counters_[Counter::absorbed_psn_naks];
   // Each makes the box send everything again. A responder that says nothing else for ever must come to an end.
-  if (flow.vain_naks < kMostVainNaks) lives(flow, now);
-  if (flow.vain_naks < 255) ++flow.vain_naks;
+  if (flow.vain_naks < kMostVainNaks) {
+    ++flow.vain_naks;
+    lives(flow, now);
+  }
   release_before(flow, psn, now);
   // Real stacks follow an RNR NAK by a PSN NAK for the same PSN. And a repeated NAK that left before the resend could
   // arrive says nothing about the resend.

@@ -157,7 +157,7 @@ struct alignas(64) NearFlow {
   flow::Policy next_policy = flow::Policy::off;  ///< `policy` from the next rejoining on
   bool misplaced_event : 1 = false;  ///< an event came that the phase does not allow (inconsistency() says so)
   bool probe_settled : 1 = false;  ///< an answer too early to be the last probe's ended its wait, and none has followed
-  std::uint8_t vain_naks = 0;      ///< PSN NAKs since the last progress, 255 at most
+  std::uint8_t vain_naks = 0;      ///< PSN NAKs since the last progress, as far as they count
 
   // ---- rarely used
   FlowIdentity identity;

@@ -236,9 +236,13 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
   rte_mbuf* held_mbuf = psn_lt(span.psn, flow.una) ? nullptr : find(flow, span.psn);
   const bool told = psn_lt(span.psn, flow.h);
   if (told) fall_behind(flow, now);
-  const bool same =
-      read ? read_repeated(flow, frame, span, held_mbuf, now) : held_mbuf != nullptr && same_request(held_mbuf, frame);
-  if (!read && !same && (held_mbuf != nullptr || is_not_held(flow, span.psn))) doubt(flow, frame, span, now);
+  bool same = false;
+  if (read) {
+    same = read_repeated(flow, frame, span, held_mbuf, now);
+  } else {
+    same = held_mbuf != nullptr && same_request(held_mbuf, frame);
+    if (!same && (held_mbuf != nullptr || is_not_held(flow, span.psn))) doubt(flow, frame, span, now);
+  }
   if (same && !flow.doubted()) {
     // The same packet, of the same life or of another life that has lost all before it.
     if (told) flow.trust.silent |= kRepeated;

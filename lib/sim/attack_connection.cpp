@@ -250,8 +250,7 @@ void AttackConnection::hear_request(const View& view) {
   if (view.frame.ack_req()) answer(Answer::ack, wire::psn_add(expected_, -1));
 }
 
-// In one response: it asks for no more than the path MTU where it is to be answered.
-// One packet, however long the READ is.
+// In one response of the path MTU at most, however long the READ is.
 void AttackConnection::answer_read(const View& view) {
   const std::size_t most = wire::path_mtu_bytes(manners_.path_mtu);
   const unsigned far = 1 - attacker_.near();

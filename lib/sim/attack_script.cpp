@@ -32,16 +32,11 @@ void write_some(const Act& act) {
 }
 
 // Only what it has sent: it sends nothing before the connection is open.
+template <std::uint8_t kFirstByte>
 void repeat(const Act& act) {
   if (act.connection.sent() == 0) return;
   const std::int64_t back = 1 + act.distance() % act.connection.sent();
-  act.connection.write_at(wire::psn_add(act.connection.next_psn(), -back), act.bytes());
-}
-
-void repeat_altered(const Act& act) {
-  if (act.connection.sent() == 0) return;
-  const std::int64_t back = 1 + act.distance() % act.connection.sent();
-  act.connection.write_at(wire::psn_add(act.connection.next_psn(), -back), act.bytes(), 0x5a);
+  act.connection.write_at(wire::psn_add(act.connection.next_psn(), -back), act.bytes(), kFirstByte);
 }
 
 void skip(const Act& act) {
@@ -51,13 +46,12 @@ void skip(const Act& act) {
 void read(const Act& act) { act.connection.read(static_cast<std::uint32_t>(act.value)); }
 void fetch_add(const Act& act) { act.connection.fetch_add(); }
 
-std::uint32_t answered_psn(const Act& act) { return wire::psn_add(act.connection.next_psn(), -1 - act.distance()); }
+// The last ACK again has a PSN of its own, whatever `value` is.
+template <Answer kKind>
+void answer(const Act& act) {
+  act.connection.answer(kKind, wire::psn_add(act.connection.next_psn(), -1 - act.distance()));
+}
 
-void ack(const Act& act) { act.connection.answer(Answer::ack, answered_psn(act)); }
-void psn_nak(const Act& act) { act.connection.answer(Answer::psn_nak, answered_psn(act)); }
-void rnr_nak(const Act& act) { act.connection.answer(Answer::rnr_nak, answered_psn(act)); }
-void fatal_nak(const Act& act) { act.connection.answer(Answer::fatal_nak, answered_psn(act)); }
-void last_ack(const Act& act) { act.connection.answer(Answer::last_ack, 0); }
 void ack_all(const Act& act) { act.connection.acknowledge_ahead(0); }
 void ack_ahead(const Act& act) { act.connection.acknowledge_ahead(static_cast<std::uint32_t>(act.value)); }
 void congestion(const Act& act) { act.connection.notify_congestion(); }
@@ -76,16 +70,16 @@ constexpr Verb kVerbs[] = {
     {"write", write},
     {"write without AckReq", write_silently},
     {"write value + 1 times", write_some},
-    {"repeat what was sent value ago", repeat},
-    {"the same with other bytes", repeat_altered},
+    {"repeat what was sent value ago", repeat<0>},
+    {"the same with other bytes", repeat<0x5a>},
     {"write value + 1 PSNs ahead", skip},
     {"read value bytes", read},
     {"fetch and add", fetch_add},
-    {"ACK all but value", ack},
-    {"PSN NAK there", psn_nak},
-    {"RNR NAK there", rnr_nak},
-    {"fatal NAK there", fatal_nak},
-    {"the last ACK again", last_ack},
+    {"ACK all but value", answer<Answer::ack>},
+    {"PSN NAK there", answer<Answer::psn_nak>},
+    {"RNR NAK there", answer<Answer::rnr_nak>},
+    {"fatal NAK there", answer<Answer::fatal_nak>},
+    {"the last ACK again", answer<Answer::last_ack>},
     {"ACK all", ack_all},
     {"ACK value more than was sent", ack_ahead},
     {"congestion notification", congestion},
@@ -98,7 +92,6 @@ constexpr Verb kVerbs[] = {
 }  // namespace
 
 std::size_t script_verbs() { return std::size(kVerbs); }
-std::string_view script_verb(Number verb) { return kVerbs[verb % std::size(kVerbs)].name; }
 
 Manners manners_of_script(const Case& c) {
   Manners manners;

@@ -19,7 +19,6 @@ inline constexpr Number kScriptConnections = 64;
 
 /// How many verbs there are. A greater number in a step means one of these.
 std::size_t script_verbs();
-std::string_view script_verb(Number verb);
 
 /// How the connections of the case's script behave.
 Manners manners_of_script(const Case& c);

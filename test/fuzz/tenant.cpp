@@ -67,7 +67,7 @@ sim::Case case_of(fuzz::Input in) {
   const std::uint8_t manners = in.u8();
   c.attack.announced = (manners & 1) == 0;
   c.attack.side = manners >> 1 & 1;
-  c.attack.then = (manners >> 2 & 7) % 6;
+  c.attack.then = (manners >> 2 & 7) % (number_of(sim::Answer::last_ack) + 1);
   c.attack.polite = kPolite[manners >> 5];
   c.attack.ack_timeout = in.u8() % 32;
   c.script.clear();
