@@ -117,7 +117,7 @@ void NearPart::note_unseen(NearFlow& flow, const wire::Frame& frame) {
 
 // unseen_end stays, and on the circle a PSN long past comes to lie ahead again: so it must be plausible.
 bool NearPart::answered_unseen(const NearFlow& flow, std::uint32_t psn) {
-  return flow.unseen_end && psn_lt(psn, *flow.unseen_end) && plausible(flow, *flow.unseen_end);
+  return flow.unseen_end != NearFlow::kNoPsn && psn_lt(psn, flow.unseen_end) && plausible(flow, flow.unseen_end);
 }
 
 // A requester that heard the responder itself (while no box was there, or by an answer that was under way) ignores a

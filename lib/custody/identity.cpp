@@ -22,8 +22,9 @@
 //   and with the MSN that was counted, is of custody's life: the flow resumes. PSNs more than a quarter of the circle
 //   apart have no order: an MSN then proves nothing. (Answers of a former life are no longer under way when another
 //   begins: the hosts wait for that too.) An answer that fits both lives releases what it covers, which is counted and
-//   logged as unconfirmed. Repeated answers below una to these requests are of another life. Then, and at give_up, all
-//   custody ends as unconfirmed: its requester may be gone, and a fatal NAK could reach another one.
+//   logged as unconfirmed. It does not fit custody's beyond the requests that follow custody without a gap. Repeated
+//   answers below una to these requests are of another life. Then, and at give_up, all custody ends as unconfirmed: its
+//   requester may be gone, and a fatal NAK could reach another one.
 //
 // A wrong doubt costs about a round trip without acceleration. A doubt is missed only where nothing here could show it:
 // the other life's requests up to the flow's next PSN were all lost before the box (docs/design.md, 4).
@@ -127,6 +128,7 @@ bool NearPart::begin_doubt(NearFlow& flow, Time now) {
     flow.contradicted_at = 0;
     flow.newcomer.clear();
     flow.newcomer_answered = 0;
+    flow.continued_to = first_unused(flow);
     flow.owed.ack_again = flow.owed.fatal_nak = false;
     if (flow.owed.gap_nak == GapNak::owed) flow.owed.gap_nak = GapNak::none;
     if (observer_ != nullptr) observer_->on_doubted(flow.identity, now);
@@ -162,6 +164,7 @@ void NearPart::widen_doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end,
 
 // The length of a READ is easily forged.
 void NearPart::widen_doubt(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
+  if (span.psn == flow.continued_to) flow.continued_to = end_at_most(frame, span);
   if (goes_on(flow, span.psn)) return;
   const bool read = frame.opcode != nullptr && frame.opcode->operation == wire::Operation::read_request;
   if (!read || !flow.newcomer.add_read(span.psn, frame.reth().dma_length, now, remembered(flow)))
@@ -366,8 +369,10 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   // A responder without receives is alive, and waits for the next packet of custody. give_up does not count that time.
   if (wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::rnr_nak && end == flow.una && agrees(flow, end, msn))
     lives(flow, now);
-  // It fits both lives: nobody can tell any more whether what it covers arrived.
-  if (flow.phase != Phase::failed && psn_lt(flow.una, end) && agrees(flow, end, msn)) {
+  // It fits both lives: nobody can tell any more whether what it covers arrived. Beyond what follows custody without a
+  // gap it does not: custody's responder takes nothing behind a gap, and a forged ACK may have any PSN.
+  if (flow.phase != Phase::failed && psn_lt(flow.una, end) && psn_le(end, flow.continued_to) &&
+      agrees(flow, end, msn)) {
     count_unconfirmed(flow, psn_lt(end, flow.h) ? end : flow.h, now);
     release_before(flow, end, now);
     if (flow.record != nullptr) flow.record->answered(flow.bytes_answered);

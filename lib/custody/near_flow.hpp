@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "base/side.hpp"
 #include "base/time.hpp"
@@ -178,14 +177,15 @@ struct alignas(64) NearFlow {
 
   Duration confirm_again = 0;  ///< after a longer idle time an answer must confirm the flow again
   // Of a doubt (identity.cpp).
-  Time asked_at = 0;                        ///< when custody last took a request before the doubt, a gap or the failure
-  Time contradicted_at = 0;                 ///< when an answer first contradicted custody's life; 0: none did
-  std::uint32_t doubt_number = 0;           ///< of the last sign of another life; 0: there was none
-  std::uint32_t newcomer_next = 0;          ///< first PSN that a newcomer's responder has not answered,
-  Time newcomer_answered = 0;               ///< and when it last said so; 0: never
-  RecentRequests newcomer;                  ///< since the doubt began: requests that may be another life's
-  std::uint32_t gap_top = 0;                ///< first PSN after the packets dropped beyond a gap
-  std::optional<std::uint32_t> unseen_end;  ///< first PSN after answered requests that did not pass here
+  Time asked_at = 0;                  ///< when custody last took a request before the doubt, a gap or the failure
+  Time contradicted_at = 0;           ///< when an answer first contradicted custody's life; 0: none did
+  std::uint32_t doubt_number = 0;     ///< of the last sign of another life; 0: there was none
+  std::uint32_t newcomer_next = 0;    ///< first PSN that a newcomer's responder has not answered,
+  Time newcomer_answered = 0;         ///< and when it last said so; 0: never
+  RecentRequests newcomer;            ///< since the doubt began: requests that may be another life's
+  std::uint32_t continued_to = 0;     ///< first PSN that nothing without a gap behind custody has come to
+  std::uint32_t gap_top = 0;          ///< first PSN after the packets dropped beyond a gap
+  std::uint32_t unseen_end = kNoPsn;  ///< first PSN after answered requests that did not pass here
 
   std::uint32_t first_psn = 0;        ///< where the flow began: while una is there, the responder has answered nothing
   std::uint32_t refused = 0;          ///< requests that custody had no room for
@@ -211,6 +211,7 @@ struct alignas(64) NearFlow {
     return owes() && bytes_promised > bytes_answered ? bytes_promised - bytes_answered : 0;
   }
 
+  static constexpr std::uint32_t kNoPsn = ~std::uint32_t{0};  ///< no PSN has more than 24 bits
   static constexpr std::size_t kRequestBytes = 5 * 64;
   static constexpr std::size_t kAnswerBytes = 8 * 64;
 };

@@ -283,7 +283,28 @@ TEST_CASE("an answer beyond all that custody's life has sent proves nothing", "[
   REQUIRE(world.heard.doubted == 1);
   world.reaches({pair.ack(20000, 13)});  // another responder's, between the two
   CHECK(world.heard.resumed == 0);
+  CHECK(world.rig.engine->custody_packets() == 2);
+  world.rig.wait(seconds(64));
   CHECK(world.heard.packets == 2);
+}
+
+TEST_CASE("requests and an ACK forged ahead of custody release nothing: its own answer does", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 10);
+  world.owe(pair, 111, 12, 3);
+  // More than PsnRuns tells apart, so what lies between two of them counts as asked for.
+  world.passes({pair.write(100)});
+  REQUIRE(world.heard.doubted == 1);
+  for (std::uint32_t step = 1; step <= 12; ++step) world.passes({pair.write(100 + step * 0x8000)});
+  world.reaches({pair.ack(100 + 5 * 0x8000 + 77, 14)});
+  CHECK(world.rig.engine->custody_packets() == 3);
+  // Its requester goes on behind custody, and its responder answers up to there.
+  world.passes({pair.write(114)});
+  world.reaches({pair.ack(114, 15)});
+  CHECK(world.rig.engine->custody_packets() == 0);
+  CHECK(world.heard.packets == 3);  // as another life's responder would answer
 }
 
 TEST_CASE("custody is never sent where the newcomer's responder expects its next request", "[engine][identity]") {
