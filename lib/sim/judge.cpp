@@ -277,8 +277,8 @@ void Judge::note_credits(Flow& flow, const View& view) {
 }
 
 // Frames of one class keep their order. One worker: all frames are one class. Several workers: frames from one address
-// to one RC QP, which has one worker; each RDMA-CM datagram by itself, because it may be of any connection; all frames
-// that are not RoCE.
+// to one RC QP, which has one worker, and CNPs for it; each RDMA-CM datagram by itself, because it may be of any
+// connection; all frames that are not RoCE.
 std::uint64_t Judge::order_class(const Ports& ports, std::uint64_t print, const View& view) {
   if (!ports.several_workers || !view.roce) return 0;
   if (view.qpn() == wire::kGsiQpn) return print;
@@ -288,7 +288,8 @@ std::uint64_t Judge::order_class(const Ports& ports, std::uint64_t print, const 
   const std::uint32_t qpn = view.qpn();
   std::memcpy(key.data() + 32, &qpn, sizeof(qpn));
   std::memcpy(key.data() + 36, &view.frame.vlan.value, sizeof(view.frame.vlan.value));
-  key[40] = view.reliable() ? 1 : 0;  // the same QPN of another service belongs to no connection
+  // The same QPN of another service belongs to no connection.
+  key[40] = view.reliable() || view.frame.service() == wire::Service::cnp ? 1 : 0;
   return fingerprint(key);
 }
 
