@@ -19,19 +19,24 @@ class LossWindow {
 
   /// Something was lost: custody is sent again.
   void on_loss() {
-    average_ = average_ == kNoLoss ? run_ : (average_ + run_) / 2;
+    average_ = average_ == kNoLoss ? std::max(run_, kUnknown) : (average_ + run_) / 2;
     run_ = 0;
   }
 
   /// Three times the packets that come through between two losses: with random losses, 95 % of what an unlimited window
-  /// would deliver.
+  /// would deliver. More where losses are frequent, but few where nearly everything is lost.
   [[gnu::always_inline]] std::uint64_t packets() const {
     if (average_ == kNoLoss) return kUnlimited;
-    return std::max(kLeast, 3 * std::uint64_t{std::max(average_, run_)});
+    const std::uint64_t run = std::max(average_, run_);
+    return std::max(3 * run, std::clamp(16 * run, kLeast, kMany));
   }
 
  private:
-  static constexpr std::uint64_t kLeast = 64;
+  // Flows that overload a link fit into its queue in the end. With 64, each resend filled it again, and they went on by
+  // a packet in seconds.
+  static constexpr std::uint64_t kLeast = 8;
+  static constexpr std::uint64_t kMany = 64;     // on a path that loses a tenth
+  static constexpr std::uint32_t kUnknown = 21;  // one early loss says little
   static constexpr std::uint32_t kNoLoss = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::uint32_t kMostCounted = 1 << 24;  // more than any custody has
 

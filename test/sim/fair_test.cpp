@@ -42,7 +42,7 @@ constexpr NotYet kNotYet[] = {
     {"fast_writer", 13},
     {"fast_pairs", 2},
     {"repeat_to_jump", 9},
-    {"psn_nak_amplifier", 14},
+    {"psn_nak_amplifier", 66},
     {"forged_reqs", 1},
     {"forged_half_open", 2},
     {"forged_req_with_qpn", 1},
