@@ -12,13 +12,17 @@
 #include "app/plan/options.hpp"
 #include "app/plan/plan_subcommands.hpp"
 #include "config/box_config.hpp"
+#include "config/quantity.hpp"
+#include "engine/settings.hpp"
 #include "plan/buffer.hpp"
 
 namespace longhaul::app {
 namespace {
 
 constexpr double kMostLoss = 0.5;
-constexpr Duration kLongestOutage = seconds(50);  // a connection fails after give_up, 60 s
+constexpr Duration kGiveUp = engine::Settings{}.give_up;
+constexpr Duration kLongestOutage = kGiveUp - seconds(10);
+constexpr std::uint32_t kLeastRoceMtu = 576;  // path MTU 256, with all headers
 
 struct Arguments {
   PlanLink link;
@@ -55,8 +59,9 @@ plan::BufferQuestion read(const Arguments& arguments) {
                                           kMostLoss, arguments.loss));
   question.outage = read_option("--burst", arguments.outage, config::parse_duration);
   if (question.outage > kLongestOutage)
-    throw config::ConfigError(fmt::format("--burst: expected at most {} s (connections fail after 60 s), got \"{}\"",
-                                          kLongestOutage / seconds(1), arguments.outage));
+    throw config::ConfigError(fmt::format("--burst: expected at most {} (connections fail after {}), got \"{}\"",
+                                          config::duration_text(kLongestOutage), config::duration_text(kGiveUp),
+                                          arguments.outage));
   question.mtu = port_mtu(question.path_mtu);
   if (arguments.mtu != 0) question.mtu = arguments.mtu;
   question.least_frame = question.path_mtu;
@@ -114,7 +119,7 @@ void add_plan_buffer(CLI::App& plan, int& exit_code) {
       ->type_name("SIZE");
   command->add_option("--mtu", arguments->mtu, "MTU of the box's ports (default 4200 for path MTU 4096, else 9000)")
       ->type_name("BYTES")
-      ->check(CLI::Range(576u, 9600u));
+      ->check(CLI::Range(kLeastRoceMtu, config::kMostMtu));
   command
       ->add_option(
           "--connections", arguments->question.connections,

@@ -17,6 +17,7 @@
 #include "app/plan/plan_subcommands.hpp"
 #include "config/quantity.hpp"
 #include "plan/nic/examine.hpp"
+#include "plan/scenario.hpp"
 
 namespace longhaul::app {
 namespace {
@@ -73,11 +74,10 @@ Haul haul_of(const Arguments& arguments) {
     haul.message_bytes = option("--message", config::parse_size, arguments.message);
     haul.message_origin = Origin::given;
   }
-  constexpr std::uint64_t kLargestMessage = 1ull << 31;  // IBTA volume 1, section 9.7: an RC message
   if (haul.rate_bps == 0) throw std::runtime_error("--rate must be above 0");
   if (haul.rtt_ns == 0 || haul.rtt_ns > kLongest)
     throw std::runtime_error("--distance or --rtt: the RTT must be above 0 and at most 60 s");
-  if (haul.message_bytes == 0 || haul.message_bytes > kLargestMessage)
+  if (haul.message_bytes == 0 || haul.message_bytes > plan::kLargestMessage)
     throw std::runtime_error("--message must be from 1B to 2GiB");
   haul.operation = arguments.operation;
   if (arguments.qps != 0) {

@@ -10,7 +10,6 @@
 namespace longhaul::app {
 namespace {
 
-constexpr std::uint64_t kLargestMessage = 1ull << 31;  // IBTA vol. 1, 9.7.7
 constexpr std::uint64_t kFastest = 100'000'000'000'000;
 constexpr Duration kLongest = seconds(60);
 
@@ -112,7 +111,7 @@ std::vector<std::uint64_t> read_messages(const std::vector<std::string>& texts) 
   std::vector<std::uint64_t> out;
   for (const std::string& text : texts) {
     out.push_back(read_option("--message", text, config::parse_size));
-    if (out.back() == 0 || out.back() > kLargestMessage)
+    if (out.back() == 0 || out.back() > plan::kLargestMessage)
       throw config::ConfigError(
           fmt::format("--message: expected 1B to 2GiB, the largest message of RDMA, got \"{}\"", text));
   }

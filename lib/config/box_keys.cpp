@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "config/quantity.hpp"
+
 namespace longhaul::config {
 namespace {
 
@@ -14,17 +16,6 @@ constexpr bool kLive = true;
 constexpr bool kFixed = false;
 
 std::string bytes(std::uint64_t value) { return fmt::format("{}B", value); }
-
-std::string duration(Duration value) {
-  struct Unit {
-    Duration length;
-    const char* name;
-  };
-  constexpr Unit kUnits[] = {{seconds(1), "s"}, {milliseconds(1), "ms"}, {microseconds(1), "us"}, {1, "ns"}};
-  for (const Unit& unit : kUnits)
-    if (value % unit.length == 0) return fmt::format("{}{}", value / unit.length, unit.name);
-  return "";
-}
 
 const char* yes_or_no(bool value) { return value ? "true" : "false"; }
 
@@ -78,19 +69,19 @@ constexpr BoxKey kKeys[] = {
     {"custody.initial_window", kFixed, [](const BoxConfig& c) { return bytes(c.engine.initial_window_bytes); }},
     {"connections", kFixed, [](const BoxConfig& c) { return std::to_string(c.engine.max_connections); }},
     {"restart_record", kFixed, [](const BoxConfig& c) { return c.restart_record.empty() ? "none" : c.restart_record; }},
-    {"timers.rto_initial", kLive, [](const BoxConfig& c) { return duration(c.engine.rto_initial); }},
-    {"timers.rto_min", kLive, [](const BoxConfig& c) { return duration(c.engine.rto_min); }},
-    {"timers.rto_max", kLive, [](const BoxConfig& c) { return duration(c.engine.rto_max); }},
-    {"timers.give_up", kLive, [](const BoxConfig& c) { return duration(c.engine.give_up); }},
-    {"timers.longest_give_up", kLive, [](const BoxConfig& c) { return duration(c.engine.longest_give_up); }},
-    {"timers.confirm_again", kLive, [](const BoxConfig& c) { return duration(c.engine.confirm_again); }},
-    {"timers.dreq_hold", kLive, [](const BoxConfig& c) { return duration(c.engine.dreq_hold); }},
-    {"timers.drain", kLive, [](const BoxConfig& c) { return duration(c.drain); }},
+    {"timers.rto_initial", kLive, [](const BoxConfig& c) { return duration_text(c.engine.rto_initial); }},
+    {"timers.rto_min", kLive, [](const BoxConfig& c) { return duration_text(c.engine.rto_min); }},
+    {"timers.rto_max", kLive, [](const BoxConfig& c) { return duration_text(c.engine.rto_max); }},
+    {"timers.give_up", kLive, [](const BoxConfig& c) { return duration_text(c.engine.give_up); }},
+    {"timers.longest_give_up", kLive, [](const BoxConfig& c) { return duration_text(c.engine.longest_give_up); }},
+    {"timers.confirm_again", kLive, [](const BoxConfig& c) { return duration_text(c.engine.confirm_again); }},
+    {"timers.dreq_hold", kLive, [](const BoxConfig& c) { return duration_text(c.engine.dreq_hold); }},
+    {"timers.drain", kLive, [](const BoxConfig& c) { return duration_text(c.drain); }},
     {"metrics.listen", kFixed, [](const BoxConfig& c) { return c.metrics.listen.empty() ? "none" : c.metrics.listen; }},
     {"metrics.host_pairs", kFixed, [](const BoxConfig& c) { return std::to_string(c.metrics.host_pairs); }},
     {"link_loss", kFixed,
      [](const BoxConfig& c) { return std::string(c.link_loss == LinkLoss::forward ? "forward" : "ignore"); }},
-    {"watchdog.stall", kFixed, [](const BoxConfig& c) { return duration(c.stall); }},
+    {"watchdog.stall", kFixed, [](const BoxConfig& c) { return duration_text(c.stall); }},
     {"watchdog.action", kFixed,
      [](const BoxConfig& c) { return std::string(c.on_stall == OnStall::exit ? "exit" : "report"); }},
     {"control.socket", kFixed, [](const BoxConfig& c) { return c.control.socket.empty() ? "none" : c.control.socket; }},

@@ -88,8 +88,7 @@ ProcessConfig read_process(const Map& top) {
     read_cores(*v, out);
   }
   if (const auto v = top.find("idle")) out.sleep_when_idle = v->choice<bool>({{"poll", false}, {"sleep", true}});
-  // 68 is IPv4's minimum. 9978 fits the mbufs' 16-bit sizes and every NIC we know.
-  if (const auto v = top.find("mtu")) out.mtu = static_cast<std::uint32_t>(v->integer(68, 9978));
+  if (const auto v = top.find("mtu")) out.mtu = static_cast<std::uint32_t>(v->integer(kLeastMtu, kMostMtu));
   return out;
 }
 

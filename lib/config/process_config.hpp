@@ -20,6 +20,11 @@ struct PortConfig {
   const std::string& device() const { return pci.empty() ? vdev : pci; }
 };
 
+/// Bytes of the largest IP packet that ports may be asked to carry (`mtu`): IPv4's minimum, and what fits the mbufs'
+/// 16-bit sizes and every NIC we know.
+inline constexpr std::uint32_t kLeastMtu = 68;
+inline constexpr std::uint32_t kMostMtu = 9978;
+
 struct ProcessConfig {
   bool hugepages = true;             ///< false: ordinary memory, for labs
   std::uint64_t memory_bytes = 0;    ///< for DPDK; 0: what the pools need

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "config/quantity.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <span>
 #include <string>
@@ -87,6 +88,17 @@ std::uint64_t parse(const Kind& kind, std::string_view text) {
 
 std::uint64_t parse_size(std::string_view text) { return parse(kSize, text); }
 Duration parse_duration(std::string_view text) { return parse(kDuration, text); }
+
+std::string duration_text(Duration duration) {
+  struct Unit {
+    Duration length;
+    std::string_view name;
+  };
+  constexpr Unit kUnits[] = {{seconds(1), "s"}, {milliseconds(1), "ms"}, {microseconds(1), "us"}, {1, "ns"}};
+  const auto* unit = std::ranges::find_if(kUnits, [=](const Unit& u) { return duration % u.length == 0; });
+  return fmt::format("{}{}", duration / unit->length, unit->name);
+}
+
 std::uint64_t parse_rate(std::string_view text) { return parse(kRate, text); }
 Duration parse_distance(std::string_view text) { return parse(kDistance, text); }
 

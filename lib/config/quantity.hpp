@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "base/time.hpp"
@@ -24,6 +25,8 @@ class QuantityError : public std::invalid_argument {
 std::uint64_t parse_size(std::string_view text);
 /// Nanoseconds: ns, us, ms, s, min, h.
 Duration parse_duration(std::string_view text);
+/// The duration as parse_duration() reads it, in the longest unit up to a second that fits: "1500ms".
+std::string duration_text(Duration duration);
 /// Bits per second: bps, kbps, Kbps, Mbps, Gbps, Tbps.
 std::uint64_t parse_rate(std::string_view text);
 /// Nanoseconds that light takes one way through a fibre of this length, at 5 us per km: m, km.

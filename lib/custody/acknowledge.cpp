@@ -18,7 +18,7 @@ namespace {
 // Policy window acknowledges within a message after this many packets at the latest.
 constexpr std::int32_t kPacketsUnasked = 64;
 
-// One answer may end what held back the pseudo-ACKs for all of custody. So many packets are looked at in one call.
+// One answer may end what held back the pseudo-ACKs for all of custody. One call looks at this many packets.
 constexpr unsigned kExaminedAtOnce = 512;
 
 }  // namespace

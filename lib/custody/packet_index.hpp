@@ -25,7 +25,7 @@ class PacketIndex {
   static constexpr std::uint32_t block_of(std::uint32_t psn) { return psn / kBlock; }
   static constexpr bool begins_block(std::uint32_t psn) { return psn % kBlock == 0; }
 
-  /// Room for `packets` entries. Whoever sends READs of many PSNs makes an entry for each packet.
+  /// Room for `packets` entries. A requester of READs with many PSNs makes an entry for each packet.
   explicit PacketIndex(std::uint64_t packets);
   /// Bytes of ordinary memory that an index takes.
   static std::uint64_t bytes_needed(std::uint64_t packets) { return slots_for(packets) * sizeof(Entry); }

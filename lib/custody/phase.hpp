@@ -116,10 +116,7 @@ class CurrentPhase {
   /// Returns false where `event` cannot happen. A flow that is not over is then plain: no other phase does less harm.
   [[nodiscard]] constexpr bool move(PhaseEvent event) noexcept {
     const std::optional<Phase> next = next_phase(phase_, event);
-    if (next)
-      phase_ = *next;
-    else if (!is_over(phase_))
-      phase_ = Phase::plain;
+    phase_ = next.value_or(is_over(phase_) ? phase_ : Phase::plain);
     return next.has_value();
   }
 

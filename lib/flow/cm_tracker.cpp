@@ -244,8 +244,8 @@ std::optional<ConnectionIndex> CmTracker::find_live(const wire::Frame& frame, co
   return std::nullopt;
 }
 
-std::optional<ConnectionIndex> CmTracker::connection_of(const wire::Frame& frame, const wire::CmMessage& message,
-                                                        Side from) const {
+std::optional<ConnectionIndex> CmTracker::connection_about(const wire::Frame& frame, const wire::CmMessage& message,
+                                                           Side from) const {
   for (const bool by_active : {true, false}) {
     const auto waiting = by_active
                              ? waiting_.find({key_from_active(frame, message.local_comm_id), message.remote_comm_id})

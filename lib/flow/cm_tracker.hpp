@@ -78,8 +78,8 @@ class CmTracker {
   void forget(ConnectionIndex connection);
 
   /// The connection that `message` is about, live or waiting; nothing for a REQ, and before bind() or postpone().
-  std::optional<ConnectionIndex> connection_of(const wire::Frame& frame, const wire::CmMessage& message,
-                                               Side from) const;
+  std::optional<ConnectionIndex> connection_about(const wire::Frame& frame, const wire::CmMessage& message,
+                                                  Side from) const;
   /// The frame (without Ethernet padding) of the REQ that the REP in `frame` answers, when requests are kept; empty
   /// when the REQ is not there any more. Valid until the next handle().
   std::span<const std::uint8_t> request_of(const wire::Frame& frame, const wire::CmMessage& reply) const;

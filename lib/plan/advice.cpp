@@ -11,9 +11,6 @@
 namespace longhaul::plan {
 namespace {
 
-constexpr std::uint64_t kLargestMessage = 1ull << 31;  // IBTA vol. 1, 9.7.7
-constexpr double kWorthwhile = 1.05;                   // a smaller gain is within the formula's error
-
 std::string alternatives(const Scenario& standard, bool depth_helps) {
   std::string out;
   const auto add = [&out](const std::string& one) { out += (out.empty() ? "" : ", or ") + one; };

@@ -28,6 +28,9 @@ inline constexpr Way kWays[] = {
 /// `scenario` without its pair; the same with the depths of `deep`; with its pair and unchanged hosts.
 Ways ways(const Scenario& scenario, const Hosts& deep);
 
+/// A gain below this factor is within the formulas' error.
+inline constexpr double kWorthwhile = 1.05;
+
 /// One sentence.
 std::string advise(const Ways& ways);
 

@@ -9,6 +9,7 @@
 
 #include "box/memory_plan.hpp"
 #include "config/box_config.hpp"
+#include "config/quantity.hpp"
 #include "custody/rtt.hpp"
 #include "engine/settings.hpp"
 #include "plan/depth.hpp"
@@ -57,17 +58,6 @@ Duration after_outage(Duration round_trip, Duration outage) {
     before = next;
   }
   return worst + round_trip;
-}
-
-std::string exact(Duration time) {
-  struct Unit {
-    Duration length;
-    std::string_view name;
-  };
-  constexpr Unit kUnits[] = {{seconds(1), "s"}, {milliseconds(1), "ms"}, {microseconds(1), "us"}, {1, "ns"}};
-  for (const Unit& unit : kUnits)
-    if (time % unit.length == 0) return fmt::format("{}{}", time / unit.length, unit.name);
-  return "";
 }
 
 std::string exact_rate(std::uint64_t bps) {
@@ -129,8 +119,8 @@ std::string configuration(const BufferQuestion& question, const Custody& custody
   out += fmt::format("mtu: {:<16} # path MTU {} and its headers must pass\n", question.mtu, question.path_mtu);
   out += fmt::format("wan_rate: {}\n", exact_rate(question.link.rate_bps));
   out += "custody:\n";
-  out += fmt::format("  round_trip: {:<9} # how long a packet stays: {} on the path{}\n", exact(custody.time),
-                     time_text(seconds_of(question.link.round_trip)),
+  out += fmt::format("  round_trip: {:<9} # how long a packet stays: {} on the path{}\n",
+                     config::duration_text(custody.time), time_text(seconds_of(question.link.round_trip)),
                      custody.repairs > 0 || custody.after_outage > 0 ? ", and the time of repairs" : "");
   out += fmt::format("  rate: {}\n", exact_rate(question.link.rate_bps));
   out += fmt::format("  least_frame: {}B\n", question.least_frame);
@@ -140,8 +130,8 @@ std::string configuration(const BufferQuestion& question, const Custody& custody
   out += fmt::format("connections: {}\n", question.connections);
   out += "timers:\n";
   out += fmt::format("  rto_initial: {}\n  rto_min: {}\n  rto_max: {}\n  give_up: {}\n",
-                     exact(std::max(usual.rto_initial, timer)), exact(usual.rto_min), exact(rto_max),
-                     exact(std::max(usual.give_up, 4 * rto_max)));
+                     config::duration_text(std::max(usual.rto_initial, timer)), config::duration_text(usual.rto_min),
+                     config::duration_text(rto_max), config::duration_text(std::max(usual.give_up, 4 * rto_max)));
   return out;
 }
 

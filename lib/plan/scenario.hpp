@@ -10,6 +10,9 @@
 
 namespace longhaul::plan {
 
+/// Bytes of the largest message of an RC queue pair (IBTA vol. 1, 9.7.7).
+inline constexpr std::uint64_t kLargestMessage = 1ull << 31;
+
 enum class Operation : std::uint8_t { write, send, read };
 
 /// The long haul.

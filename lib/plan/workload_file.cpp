@@ -14,7 +14,6 @@ namespace {
 using config::Map;
 using config::Value;
 
-constexpr std::uint64_t kLargestMessage = 1ull << 31;
 constexpr std::uint64_t kMost = 1ull << 50;  // limit for any number of bytes
 constexpr std::uint32_t kMostQps = 1u << 24;
 constexpr Duration kLongest = seconds(3600);

@@ -72,7 +72,6 @@ struct Advice {
 };
 
 Advice advise(const Stream& stream, const Ways& three) {
-  constexpr double kWorthwhile = 1.05;
   const Outcome standard = outcome(stream, three.standard);
   const Outcome pair = outcome(stream, three.pair);
   if (standard.limit == "wanted") return {Remedy::none_needed, fmt::format("{}: keeps up as it is.", stream.name)};

@@ -72,7 +72,6 @@ Cell deviation_cell(const MigrationResult& result, const MigrationLoad::Publishe
 
 std::string advice(const MigrationLoad& load, const Throughput& standard, const Throughput& deep,
                    const Throughput& pair) {
-  constexpr double kWorthwhile = 1.05;
   std::string never;
   for (const MigrationLoad::Machine& machine : load.machines)
     for (const Writing& writing : writings(load, machine.memory))

@@ -104,7 +104,6 @@ std::string words_for(const StorageResult& result) {
 
 /// One sentence, derived from the limits.
 std::string advice(const StorageLoad& load, const Ways& three) {
-  constexpr double kWorthwhile = 1.05;
   const StorageResult standard = predict(load, three.standard);
   if (standard.limit == "line")
     return "The line is already full: more depth, more queues or the pair would add nothing.";

@@ -100,7 +100,7 @@ void draw_boxes(Case& c, const Attack& attack, Random& random) {
   }
 }
 
-// Each worker has its share of everything, so the box has so many times as much.
+// Each worker has its share of everything, so the box has that much for each worker.
 void draw_workers(Case& c, Random& random) {
   const Number workers = random.between(2, 3);
   c.places *= workers;

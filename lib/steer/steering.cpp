@@ -87,7 +87,7 @@ Target Steering::cm(Side from, const wire::Frame& frame, Time now) {
   if (!wire::verify_icrc(frame) || !flow::header_checksums_good(frame)) return home;
 
   // Before the tracker handles the message: one that ends the exchange still belongs to it.
-  auto index = tracker_.connection_of(frame, *message, from);
+  auto index = tracker_.connection_about(frame, *message, from);
   flow::CmOutcome outcome = tracker_.handle(frame, *message, from, now);
   if (outcome.event == flow::CmEvent::repeated) index = outcome.connection;
   if (outcome.event == flow::CmEvent::replied) {

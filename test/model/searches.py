@@ -155,7 +155,7 @@ DEFECTS = [
     defect("any_answer_resumes", "any answer ends a doubt", N=2, LIVES=1, **LIFE),
     defect("answer_without_msn", "an answer releases custody whatever its MSN", N=2, STRANGERS=1, LOSSES=1, READS=0,
            DUPS=0),
-    defect("failed_tells_anyone", "a failed flow tells whoever comes", N=2, LIVES=1, **LIFE),
+    defect("failed_tells_anyone", "a failed flow tells any requester that comes", N=2, LIVES=1, **LIFE),
     defect("fatal_nak_unasked", "giving up sends a fatal NAK that nobody asked for", N=3, LIVES=1, WINDOW=1, K0="WRITE",
            K1="WRITE", K2="WRITE", **LIFE),
     defect("unknown_nak_fails", "a NAK of an unknown code fails the flow", N=2, CLEAN=1, UNKNOWNS=1, LOSSES=1, DUPS=0,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 # Everything random has a seed, so that a check does the same with a mutant and without.
 FIXED = {'RC_PARAMS': 'seed=1', 'LONGHAUL_SEED': '1'}
 PATIENCE = 10  # times what it takes without a mutant,
-START = 5  # and so many seconds
+START = 5  # seconds, on top
 MEMORY = 6 << 20  # KiB that a program may fill
 WORLDS = 200  # in one check
 # In this order: the cheap and deadly first.
@@ -52,7 +52,7 @@ class Ended(NamedTuple):
 
 
 def run(command, tree, seconds, number=None, reached=None):
-    """Runs a command with so many seconds of processor time, with one mutant or none."""
+    """Runs a command for at most `seconds` of processor time, with one mutant or none."""
     with tempfile.TemporaryDirectory(prefix='longhaul-mutant-') as room:
         environment = os.environ | FIXED | {'TMPDIR': room}
         environment.pop('LONGHAUL_MUTANT', None)

@@ -14,7 +14,7 @@ from lab.tools import kernel, missing
 from lab.traffic import TRAFFIC
 
 LONG_HAUL = {"distance": "1000km", "policy": "full", "record": True, "control": True}
-# A ping is four round trips or more, so that many take at least so long: light cannot be hurried.
+# A ping is four round trips or more, so the time that many pings take has a lower bound.
 PINGS = 500
 VERIFIED, COUNTED = TRAFFIC["rping-cm-ipv4"], TRAFFIC["write-cm-ipv4"]
 MESSAGES = 20000
@@ -148,7 +148,7 @@ def two_workers(bench):
     with _pair(bench, workers=2) as (session, ctl):
         pings = session.begin(VERIFIED, PINGS)
         pings.wait_under_way()
-        # QPs are dealt out by their numbers: of so many each worker has some.
+        # QPs are dealt out by their numbers: each worker has some of this many.
         extra = ("-q", QPS)
         writes = session.begin(COUNTED, MESSAGES // QPS, server_extra=extra, client_extra=extra)
         # perftest has one more, for what its ends tell each other. The pings alone are counted as under way.

@@ -215,7 +215,7 @@ class Pair:
         return wrong
 
     def counted(self, tool, count):
-        """New requests that the near box counts for a perftest of so many messages, by PromQL; a packet each."""
+        """New requests that the near box counts for a perftest of `count` messages, by PromQL; a packet each."""
         expression = f'longhaul_requests_total{{{self.instance("near")}}}'
         for _ in range(5):
             self.wait_scraped()
@@ -268,7 +268,7 @@ def check_rules_live(pair):
 
 
 def check_storm(pair):
-    """200 requests/s while perftest runs: it loses nothing, and so many are answered."""
+    """200 requests/s while perftest runs: perftest loses nothing, and all requests are answered."""
     seconds, per_second = 5, 200
     storms = [pair.inside.submit(storm, BOXES["near"], 9464, seconds, per_second)]
     acks = pair.session.path.snapshot("near")["pseudo_acks"]

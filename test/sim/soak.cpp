@@ -258,7 +258,7 @@ int main(int argc, char** argv) {
   app.add_option("--cases", options.cases, "how many cases");
   app.add_option("--seed", options.seed, "of the first case; the next has the next seed");
   app.add_option("--jobs", options.jobs, "processes side by side")->check(CLI::Range(1, 256));
-  app.add_option("--seconds", options.seconds, "stop after so long, however many ran");
+  app.add_option("--seconds", options.seconds, "stop after this time, even if not all cases have run");
   app.add_option("--record", options.record, "write a record in Markdown to this file");
   app.add_option("--case", options.replay, "run this one case, as text, and say what breaks");
   app.add_option("--given", options.given, "what each case has, as text, whatever is drawn");

@@ -56,7 +56,7 @@ class Command:
         return self
 
     def ended(self, seconds):
-        """Whether it ends within so many seconds."""
+        """Whether it ends within `seconds`."""
         return self._done.wait(seconds)
 
     def kill(self):

@@ -33,7 +33,7 @@ class Plan:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """Jobs that ran one after the other, as the client tells of them; the server's lines are for whom looks closer."""
+    """Jobs that ran one after the other, as the client tells of them; the server's lines are for a closer look."""
     rc: int
     server_rc: int
     jobs: list

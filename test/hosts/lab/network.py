@@ -84,7 +84,7 @@ class Network:
             name = f"{PREFIX}-{os.getpid()}-{role}"
             run("ip", "netns", "add", name)
             self._names[role] = name
-            # Whoever owns an interface here (a user-mode kernel, DPDK) brings its own addresses; the machine's stack keeps quiet:
+            # The owner of an interface here (a user-mode kernel, DPDK) brings its own addresses. The machine's stack keeps quiet:
             # its neighbour discovery would enter the boxes. "default" is what the cables made later begin with; -e: a machine
             # without IPv6 has no such setting.
             for scope in ("all", "default"):

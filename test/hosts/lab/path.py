@@ -24,7 +24,7 @@ class Conditions:
     policy: str = "off"
     seed: int = 1
     duplicate: str = "0%"
-    reorder: str = "0%"  # so many frames arrive REORDER_EXTRA later
+    reorder: str = "0%"  # share of the frames that arrive REORDER_EXTRA later
     record: bool = False  # boxes keep a restart record
     workers: int = 1  # of each box
     metrics: str = ""  # where each box shows its metrics, such as 0.0.0.0:9464

@@ -82,13 +82,13 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--psn", options.psn, "first PSN of each job, in both directions")
       ->capture_default_str()
       ->check(CLI::Range(0u, 0xffffffu));
-  app.add_option("--same-first", options.same_first, "so many first messages have the same bytes in every job")
+  app.add_option("--same-first", options.same_first, "number of first messages that have the same bytes in every job")
       ->capture_default_str();
   app.add_flag("--vary", options.vary, "other sizes in each job");
   app.add_flag("--other-qpn", options.other_qpn, "the client's QPN is another in each job (the server's is not)");
   app.add_option("--leave-every", options.leave_every,
-                 "every so many-th job, the server is killed at its beginning and the client exits after its last\n"
-                 "completion, or when it hears of that; 0: none")
+                 "one job in this many has its server killed at its beginning; the client exits after its last\n"
+                 "completion, or when it hears of the kill; 0: none")
       ->capture_default_str();
   app.add_option("--ack-timeout", options.ack_timeout, "of the QPs: 4.096 us times two to this power")
       ->capture_default_str()

@@ -13,7 +13,7 @@ struct Pattern {
   std::uint32_t job = 0;
   std::uint32_t messages = 0;
   std::uint32_t largest = 0;     ///< bytes of the largest message
-  std::uint32_t same_first = 0;  ///< so many first messages have the same bytes in every job
+  std::uint32_t same_first = 0;  ///< number of first messages that have the same bytes in every job
   bool vary = false;             ///< sizes differ from job to job
 };
 
