@@ -100,6 +100,17 @@ TEST_CASE("a turn is as long in small frames as in large ones, and goes on where
   CHECK(bytes[1] > 4'950'000);
 }
 
+TEST_CASE("who comes back to the backlog has one whole turn, whatever its last one was", "[engine][fair]") {
+  engine::Backlog backlog(8, 2);
+  const std::uint64_t last = GENERATE(0, 100, engine::Backlog::kTurnBytes, engine::Backlog::kTurnBytes + 5000);
+  backlog.push(0, 0);
+  backlog.pop();
+  backlog.sent(last);
+  REQUIRE(backlog.empty());
+  backlog.push(0, 0);
+  CHECK(backlog.turn_bytes() == engine::Backlog::kTurnBytes);
+}
+
 TEST_CASE("a tenant with four connections has no more of the pace than one with a single connection",
           "[engine][fair]") {
   Rig rig(slow());
@@ -213,6 +224,25 @@ TEST_CASE("custody of which nothing was acknowledged makes no room for its own h
   rig.host_sends(unanswered.writes(100, 20, kSize));
   REQUIRE(rig.engine->custody_packets() == 12);
   rig.host_sends(confirmed.writes(101, 4, kSize));
+  CHECK(rig.count(Counter::custody_made_room) == 0);
+  CHECK(rig.engine->custody_packets() == 12);
+}
+
+TEST_CASE("the same, where others have what fills custody", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.custody_box_bytes = 12 * Pair{}.write(0).size();
+  settings.custody_pair_share = 0.9;
+  Rig rig(settings);
+  const Pair confirmed = of_tenant(1, 0);
+  rig.connect_confirmed(confirmed);
+  const Pair unanswered = of_tenant(1, 1);
+  rig.connect(unanswered);
+  rig.host_sends(unanswered.writes(100, 2));
+  rig.connect_confirmed(of_tenant(2, 0));
+  rig.host_sends(of_tenant(2, 0).writes(101, 10));
+  REQUIRE(rig.engine->custody_packets() == 12);
+  rig.host_sends(confirmed.write(101));
+  CHECK(rig.count(Counter::custody_refused_box) == 1);
   CHECK(rig.count(Counter::custody_made_room) == 0);
   CHECK(rig.engine->custody_packets() == 12);
 }

@@ -307,6 +307,57 @@ TEST_CASE("requests and an ACK forged ahead of custody release nothing: its own 
   CHECK(world.heard.packets == 3);  // as another life's responder would answer
 }
 
+TEST_CASE("a doubt ended custody at give_up: a late ACK for that custody confirms nothing", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 10);
+  world.owe(pair, 111, 12, 2);
+  world.passes({pair.write(100)});
+  REQUIRE(world.heard.doubted == 1);
+  world.rig.wait(seconds(64));
+  REQUIRE(world.heard.packets == 2);
+  world.passes({pair.write(113)});
+  world.reaches({pair.ack(112, 13)});  // the old responder's: the requester may be with another one
+  world.passes({pair.write(114)});
+  world.reaches({pair.ack(114, 15)});
+  CHECK(world.accelerated(pair, 115, 16));
+}
+
+TEST_CASE("a doubt ended custody at give_up: the flow rejoins behind the requests that passed beyond it",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 10);
+  world.owe(pair, 111, 12, 2);
+  world.rig.wait(seconds(1));
+  world.passes({pair.write(116), pair.write(117)});
+  REQUIRE(world.heard.doubted == 1);
+  world.rig.wait(seconds(64));
+  REQUIRE(world.heard.packets == 2);
+  world.passes({pair.write(116)});  // a repeat, not a new request
+  CHECK(world.rig.engine->custody_packets() == 0);
+  world.passes({pair.write(118)});
+  CHECK(world.rig.engine->custody_packets() == 1);
+  world.reaches({pair.ack(118, 15)});
+  CHECK(world.accelerated(pair, 119, 16));
+}
+
+TEST_CASE("custody was let go: a request that the responder has just answered shows another life",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.rig.host_sends(pair.silent_write(101));  // custody has it, but nobody was told
+  world.rig.wait(milliseconds(10));
+  world.passes({pair.write(105)});
+  REQUIRE(world.rig.engine->custody_packets() == 0);
+  CHECK(world.heard.doubted == 0);
+  world.passes({pair.write(100)});
+  CHECK(world.heard.doubted == 1);
+}
+
 TEST_CASE("custody is never sent where the newcomer's responder expects its next request", "[engine][identity]") {
   World world;
   const Pair pair;
@@ -816,6 +867,17 @@ TEST_CASE("where requests of unknown connections passed is known by PSN", "[engi
   CHECK(requests.may_be_meant(hosts, psn, now + seconds(119)));
 }
 
+TEST_CASE("a request of an unknown connection may be answered for a minute", "[engine][identity]") {
+  engine::UnknownRequests requests;
+  const auto a = wire::IpAddress::parse("10.0.0.1"), b = wire::IpAddress::parse("10.0.0.2");
+  const engine::UnknownRequests::Hosts hosts{a, b, {}};
+  const Time now = seconds(100);
+  requests.note(hosts, 100, now);
+  requests.note({b, a, {}}, 100, now + seconds(1));  // so that not all have passed
+  CHECK(requests.may_be_meant(hosts, 100, now + seconds(60) - 1));
+  CHECK_FALSE(requests.may_be_meant(hosts, 100, now + seconds(60)));
+}
+
 TEST_CASE("a failed flow whose requester was told often enough: the next user of its QPN is not",
           "[engine][identity]") {
   World world;
@@ -921,6 +983,22 @@ TEST_CASE("another connection has the requester's QPN, and its first ACK is the 
   world.rig.connect_confirmed(old);
   world.owe(old, 101, 2, 6);
   another_takes_the_qpn(world, old);
+}
+
+TEST_CASE("another connection has the requester's QPN, and its READ response fits custody: that confirms nothing",
+          "[engine][identity]") {
+  World world;
+  const Pair old;
+  world.rig.connect_confirmed(old);
+  world.deliver(old, 101, 2, 4);
+  world.owe(old, 105, 6, 3);
+  world.passes({old.read(108)});
+  world.rig.wait(seconds(1));
+  const Pair newcomer = to_another_responder(old);
+  world.passes({newcomer.write(100)});
+  world.reaches({newcomer.ack(100, 1), newcomer.answer("read_only", 108, 9)});
+  CHECK(world.rig.engine->custody_packets() == 0);
+  CHECK(world.heard.packets == 3);
 }
 
 TEST_CASE("another life lost its first requests: the rest is what custody holds, and nothing is said for it",
@@ -1050,6 +1128,21 @@ TEST_CASE("a forged READ of 2^31 bytes below una: acknowledging goes on after th
   world.passes({pair.write(106)});
   world.reaches({pair.ack(106, 7)});
   CHECK(world.heard.packets == 0);
+  CHECK(world.accelerated(pair, 107, 8));
+}
+
+TEST_CASE("a forged READ of 2^31 bytes before custody: acknowledging goes on after the answer to what came last",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.rig.wait(milliseconds(10));
+  world.passes({pair.write(105)});  // those before it were lost, so the flow is plain up to here
+  world.passes({pair.write(106)});
+  REQUIRE(world.rig.engine->custody_packets() == 1);
+  world.passes({pair.read(103, 0x80000000)});
+  world.reaches({pair.ack(106, 7)});
+  CHECK(world.heard.doubted == 0);
   CHECK(world.accelerated(pair, 107, 8));
 }
 

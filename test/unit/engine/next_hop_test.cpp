@@ -2,8 +2,10 @@
 // Design section 6: a resend goes where its host sends now, not where the host sent the packet at first.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <span>
 
 #include "support/rig.hpp"
+#include "wire/neighbour.hpp"
 
 using namespace longhaul;
 using namespace longhaul::test;
@@ -320,6 +322,13 @@ TEST_CASE("what is no sound ARP or advertisement from the WAN side changes nothi
     rig.wan_sends(advertisement({.mac = 0xee, .flags = 0}));  // without the override flag
     CHECK(resent_to(rig) == kNew);
   }
+}
+
+TEST_CASE("an advertisement that is cut short is none, whatever stands behind it in memory", "[engine][next_hop]") {
+  const Bytes good = advertisement({});
+  REQUIRE(wire::parse_neighbour(good));
+  for (std::size_t size = 0; size < good.size(); ++size)
+    CHECK_FALSE(wire::parse_neighbour(std::span(good).first(size)));
 }
 
 TEST_CASE("a flow that its host sends by another router than its other flows goes there", "[engine][next_hop]") {

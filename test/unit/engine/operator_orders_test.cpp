@@ -183,6 +183,16 @@ TEST_CASE("a drain that is taken back begins custody again", "[engine][control]"
   CHECK(rig.at_host() == Lines{"ack 103 msn 4"});
 }
 
+TEST_CASE("while draining, a request beyond a gap passes, and nobody is asked for the gap", "[engine][control]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.engine->set_draining(true);
+  rig.host_sends(pair.write(105));
+  CHECK(rig.at_wan() == Lines{"write_only 105!"});
+  CHECK(rig.at_host().empty());
+}
+
 TEST_CASE("a policy changed to off: what is in custody goes on, what comes passes", "[engine][control]") {
   Rig rig;
   const Pair pair;
@@ -308,6 +318,17 @@ TEST_CASE("a connection is described as it stands", "[engine][control]") {
   CHECK(state.una == 101);
   CHECK(state.h == 102);
   CHECK(state.tail == 103);
+}
+
+TEST_CASE("a connection is described by the number that the log has for it", "[engine][control]") {
+  struct Heard final : custody::Observer {
+    void on_flow_learned(const custody::FlowIdentity& flow, Time) override { serial = flow.serial; }
+    std::uint64_t serial = 0;
+  } heard;
+  Rig rig(small_settings(), &heard);
+  rig.connect(Pair{});
+  REQUIRE(described(rig).size() == 1);
+  CHECK(described(rig).front().serial == heard.serial);
 }
 
 TEST_CASE("how long requests wait behind a READ to be acknowledged is counted", "[engine][control]") {

@@ -195,6 +195,16 @@ TEST_CASE("learned without a path MTU: a long READ passes plain, a short one doe
   CHECK(rig.engine->custody_packets() == 2);
 }
 
+TEST_CASE("learned without a path MTU: a WRITE of several packets shows it, too", "[engine][traffic]") {
+  Looking rig;
+  const Pair pair;
+  learn(rig, pair);
+  const std::size_t path_mtu = GENERATE(256, 1024, 4096);
+  rig.host_sends({pair.request("write_first", 103, {true, path_mtu}), pair.request("write_last", 104)});
+  rig.host_sends({pair.read(105, static_cast<std::uint32_t>(2 * path_mtu)), pair.write(107)});
+  CHECK(rig.engine->custody_packets() == 4);
+}
+
 TEST_CASE("a host that closes a connection learned from traffic waits for custody as any other", "[engine][traffic]") {
   Looking rig;
   const Pair pair;
