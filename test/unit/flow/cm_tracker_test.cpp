@@ -121,6 +121,18 @@ TEST_CASE("a connection that was postponed waits for its active end's word", "[f
   CHECK(feed(tracker, pair.dreq(active), active).event == CmEvent::disconnect_requested);
 }
 
+TEST_CASE("of a connection that got no place, a repeat of the REP brings back the mark", "[flow][cm]") {
+  flow::CmTracker tracker(8, 8);
+  const Pair pair;
+  feed(tracker, pair.req(), Side::host);
+  CHECK(feed(tracker, pair.rep(), Side::wan).event == CmEvent::replied);
+  tracker.leave(17);
+  const auto outcome = feed(tracker, pair.rep(), Side::wan);
+  CHECK(outcome.event == CmEvent::none);
+  CHECK(outcome.mark == 17);
+  CHECK_FALSE(outcome.connection);
+}
+
 TEST_CASE("while it waits, the exchange of an old connection with the same active end's ID is its own", "[flow][cm]") {
   flow::CmTracker tracker(8, 8);
   const Pair old;

@@ -192,6 +192,16 @@ TEST_CASE("forged READs lead a candidate back: the answers to it are not taken f
   CHECK(rig.ack(1, 102, 3) == TrafficEvent::ambiguous);
 }
 
+TEST_CASE("with many requests under way, an ACK for every second one still counts", "[flow][traffic]") {
+  for (std::uint32_t ahead = 0; ahead < 64; ahead += 2) {
+    Learner rig(2);
+    for (std::uint32_t psn = 100; psn < 165; ++psn) rig.send(1, psn, true);
+    CHECK(rig.ack(1, 100 + ahead, 1 + ahead) == TrafficEvent::none);  // reveals the requester
+    for (std::uint32_t psn = 165; psn < 170; ++psn) rig.send(1, psn, true);
+    CHECK(rig.ack(1, 166, 67) == TrafficEvent::learned);
+  }
+}
+
 TEST_CASE("a crowd that has fallen silent for a minute is out of the way, though not at the first ACK",
           "[flow][traffic]") {
   Learner rig(101);

@@ -161,6 +161,12 @@ TEST_CASE("the builder refuses what does not fit together", "[wire][builder]") {
   CHECK_THROWS_AS(PacketBuilder().psn(0x1000000), std::invalid_argument);
 }
 
+TEST_CASE("a frame of which nothing was set goes from the first of two hosts to the second", "[wire][builder]") {
+  const Bytes frame = PacketBuilder().build();
+  CHECK(Bytes(frame.begin(), frame.begin() + 12) == Bytes{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1});
+  CHECK(Bytes(frame.begin() + 26, frame.begin() + 34) == Bytes{10, 0, 0, 1, 10, 0, 0, 2});
+}
+
 TEST_CASE("unset extended headers are zero, and one builder makes many frames", "[wire][builder]") {
   PacketBuilder builder;
   builder.opcode(kRcWriteOnly).payload_size(8);
