@@ -102,6 +102,24 @@ TEST_CASE("a full link's rate and round trip are found, and its queue is emptied
   CHECK(static_cast<double>(link.estimate.rtt().minimum()) == Approx(alone).epsilon(0.02));
 }
 
+TEST_CASE("on a slow and long link, the first rate that is found is right", "[custody][link]") {
+  Link link;
+  link.rate = 1e7;
+  link.round_trip = milliseconds(100);
+  for (int i = 0; i < 30 && link.estimate.rate_bps() == 0; ++i) link.send(3 * link.rate, milliseconds(25));
+  CHECK(link.believed() == Approx(link.rate).epsilon(0.05));
+}
+
+TEST_CASE("a link is full when frames wait for more than an eighth of its own delay", "[custody][link]") {
+  const bool more = GENERATE(false, true);
+  Link link;
+  link.round_trip = milliseconds(16);
+  link.send(0.5 * link.rate, milliseconds(40));
+  link.send(2 * link.rate, more ? microseconds(2080) : microseconds(1920));
+  link.send(link.rate, milliseconds(60));  // so that the queue stays
+  CHECK((link.estimate.rate_bps() != 0) == more);
+}
+
 TEST_CASE("a link that is not full has no rate", "[custody][link]") {
   Link link;
   SECTION("it carries less than it could") {}

@@ -1131,6 +1131,18 @@ TEST_CASE("a forged READ of 2^31 bytes below una: acknowledging goes on after th
   CHECK(world.accelerated(pair, 107, 8));
 }
 
+TEST_CASE("a READ that passed without custody was answered: its PSN once more shows another life",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.rig.engine->set_draining(true);
+  world.passes({pair.read(101)});
+  world.reaches({pair.answer("read_only", 101, 2)});
+  world.passes({pair.read(101)});
+  CHECK(world.heard.doubted == 1);
+}
+
 TEST_CASE("a forged READ of 2^31 bytes before custody: acknowledging goes on after the answer to what came last",
           "[engine][identity]") {
   World world;

@@ -175,6 +175,19 @@ TEST_CASE("nothing is counted beyond a READ until a packet has shown the path MT
   CHECK(rig.count(Counter::connections_learned) == 1);
 }
 
+TEST_CASE("another connection of an idle one's requester begins at lower PSNs: it is learned", "[engine][traffic]") {
+  Looking rig;
+  const Pair old;
+  rig.connect_confirmed(old);
+  rig.wait(seconds(2));
+  const Pair newcomer = elsewhere(old);
+  for (std::uint32_t i = 0; i < 3; ++i) answered_write(rig, newcomer, 50 + i, 1 + i);
+  CHECK(rig.count(Counter::connections_from_traffic) == 1);
+  rig.at_host();
+  rig.host_sends(newcomer.write(53));
+  CHECK(rig.at_host() == Lines{"ack 53 msn 4"});
+}
+
 TEST_CASE("learned without a path MTU: a long READ passes plain, a short one does not matter", "[engine][traffic]") {
   Looking rig;
   const Pair pair;
