@@ -418,7 +418,7 @@ void NearPart::resume(NearFlow& flow, Time now) {
   flow.late_end = flow.tail;
   ++counters_[Counter::flows_resumed];
   if (observer_ != nullptr) observer_->on_resumed(flow.identity, now);
-  if (flow.phase != Phase::failed && flow.queue.unsent() == nullptr) flow.deadline = std::min(flow.deadline, now);
+  if (flow.queue.unsent() == nullptr) flow.deadline = std::min(flow.deadline, now);
 }
 
 void NearPart::end_contest(NearFlow& flow, std::uint8_t signs) {
@@ -455,9 +455,8 @@ void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn,
   flow.deadline = kNever;
 }
 
-// Counts the packets of custody before `end`, which were acknowledged: so no READ is among them.
+// Counts the packets of custody before `end`. There are some, and they were acknowledged: so no READ is among them.
 void NearPart::count_unconfirmed(const NearFlow& flow, std::uint32_t end, Time now) {
-  if (flow.queue.empty() || psn_le(end, held_in(flow.queue.head()).psn)) return;
   std::uint64_t packets = flow.queue.packets();
   std::uint64_t bytes = flow.queue.bytes();
   const rte_mbuf* next = find(flow, end);
