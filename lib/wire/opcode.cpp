@@ -14,7 +14,7 @@ using enum Operation;
 using enum Position;
 
 /// One row; the arguments determine the rest.
-constexpr OpcodeInfo row(std::uint8_t code, std::string_view name, Service service, Operation operation,
+consteval OpcodeInfo row(std::uint8_t code, std::string_view name, Service service, Operation operation,
                          Position position, int extended, bool payload) {
   OpcodeInfo info{};
   info.code = code;

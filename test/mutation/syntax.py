@@ -150,7 +150,7 @@ class Finder:
         if excluded_text(cursor.spelling):
             return
         body = next((c for c in cursor.get_children() if has_kind(c, {Kind.COMPOUND_STMT})), None)
-        if body is None or not self.of(body).startswith('{') or self.is_only_asserted(cursor, body):
+        if body is None or not self.of(body).startswith('{') or self.is_run_by_compiler(cursor, body):
             return
         if has_kind(cursor, {Kind.LAMBDA_EXPR}):
             returns_value = bool(re.search(r'\breturn\s*[^;\s]', self.of(body)))
@@ -166,9 +166,12 @@ class Finder:
                 member = None
         self.visit(body, around)
 
-    def is_only_asserted(self, cursor, body):
-        """A function of this file alone that only static_assert calls: the compiler judges it, and no test runs it."""
-        if self.file.endswith('.hpp') or 'constexpr' not in self.text(range_of(cursor)[0], range_of(body)[0]):
+    def is_run_by_compiler(self, cursor, body):
+        """A consteval function; or one of this file alone that only static_assert calls. No test runs it."""
+        head = self.text(range_of(cursor)[0], range_of(body)[0])
+        if 'consteval' in head:
+            return True
+        if self.file.endswith('.hpp') or 'constexpr' not in head:
             return False
         elsewhere = re.sub(rb'\bstatic_assert\([^;]*;', b'', self.source)
         return len(re.findall(rb'\b' + re.escape(cursor.spelling.encode()) + rb'\b', elsewhere)) == 1

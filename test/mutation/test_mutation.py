@@ -115,6 +115,7 @@ class Exclusions(unittest.TestCase):
         checked = 'constexpr bool sorted() { return 1 < 2; }\nstatic_assert(sorted());\n'
         self.assertEqual(syntax.find_in_text(checked), [])
         self.assertNotEqual(syntax.find_in_text(checked + 'bool f() { return sorted(); }'), [])
+        self.assertEqual(syntax.find_in_text('consteval int twice(int a) { return 2 * a; }'), [])
 
     def test_prefetches(self):
         for body in ('rte_prefetch0(&flow);', 'if (a < b) rte_prefetch0(&flow);',
