@@ -28,6 +28,26 @@ EQUIVALENT = [
                'Keys of hosts only have no QPN: any number serves, as all of them have the same.'),
     Equivalent('lib/custody/budget.hpp', 'std::uint64_t flow_bytes_limit = 0;', 'off-by-one', '0 -> 1',
                'Overwritten from the settings before any flow exists.'),
+    Equivalent('lib/custody/near_flow.hpp',
+               'Time newcomer_answered = 0;         ///< and when it last said so; 0: never',
+               'off-by-one', '0 -> -1',
+               'A doubt sets it when it begins, and only a doubted flow is asked for it.'),
+    Equivalent('lib/custody/near_flow.hpp',
+               "std::uint32_t newcomer_next = 0;    ///< first PSN that a newcomer's responder has not answered,",
+               'off-by-one', '0 -> 1',
+               'Read only where newcomer_answered is not 0, and both are set together.'),
+    Equivalent('lib/custody/near_flow.hpp', 'Time rewound_at = 0;           ///< and when that was; 0: never',
+               'off-by-one', '0 -> -1',
+               'Times wrap: one nanosecond before the epoch is as long past as the epoch itself.'),
+    Equivalent('lib/custody/restart_record.hpp', 'std::uint32_t active_comm_id = 0;', 'off-by-one', '0 -> 1',
+               'Without an exchange nobody reads it, and an exchange overwrites it.'),
+    Equivalent('lib/engine/engine.cpp',
+               'return counters.parsed[static_cast<std::size_t>(wire::ParseStatus::not_ip)];', 'off-by-one',
+               'counters.parsed[static_cast<std::size_t>(wire::ParseStatus::not_ip)] -> '
+               'static_cast<unsigned long>((counters.parsed[static_cast<std::size_t>(wire::ParseStatus::not_ip)]) + 1)',
+               'Its only user compares one value with a later one.'),
+    Equivalent('lib/wire/icrc_routine.cpp', 'std::uint32_t random = 1;', 'off-by-one', '1 -> 0',
+               'Any bytes that differ serve to compare two routines.'),
 ]
 
 
