@@ -145,6 +145,18 @@ TEST_CASE("each capacity has room for as many keys, whatever the secret, and say
   }
 }
 
+TEST_CASE("keys spread so evenly that nearly all places of a table can be filled", "[flow][key_index]") {
+  const Rig eal;
+  Random random(5);
+  constexpr std::uint32_t kCapacity = 10'000;  // and a quarter more places
+  for (unsigned round = 0; round < 5; ++round) {
+    KeyIndex index(kCapacity, "test", secret_of(random));
+    std::uint32_t keys = 0;
+    while (index.put(key_of(keys), keys)) ++keys;
+    CHECK(keys > kCapacity + kCapacity / 5);
+  }
+}
+
 TEST_CASE("keys of one hash: eight have room, and are told apart", "[flow][key_index]") {
   const Rig eal;
   Random random(3);
