@@ -344,6 +344,22 @@ TEST_CASE("a doubt ended custody at give_up: the flow rejoins behind the request
   CHECK(world.accelerated(pair, 119, 16));
 }
 
+TEST_CASE("custody that never left was let go: it is taken again when its requester repeats it", "[engine][identity]") {
+  auto settings = small_settings();
+  settings.wan_rate_bps = 1'000'000;
+  World world(settings);
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.rig.wait(milliseconds(100));
+  const std::vector<Bytes> silent = pair.writes(101, 3, {false, 4000});
+  world.rig.host_sends(silent);
+  REQUIRE(world.rig.at_wan().size() == 1);  // the others wait for the pace
+  world.passes({pair.write(100)});          // a late copy: from here on the flow is in doubt
+  REQUIRE(world.rig.engine->custody_packets() == 0);
+  world.rig.host_sends(silent);
+  CHECK(world.rig.engine->custody_packets() == 2);
+}
+
 TEST_CASE("custody was let go: a request that the responder has just answered shows another life",
           "[engine][identity]") {
   World world;
@@ -767,6 +783,17 @@ TEST_CASE("the first real ACK may answer another connection that begins at the s
   world.lets_go({newcomer.write(100), newcomer.write(101)}, newcomer.ack(100, 1));
 }
 
+TEST_CASE("the first real ACK may answer the only request of another connection: it confirms nothing",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect(pair);
+  world.rig.host_sends(pair.writes(100, 3));
+  world.rig.wait(milliseconds(100));
+  const Pair newcomer = to_another_responder(pair);
+  world.lets_go({newcomer.write(100)}, newcomer.ack(100, 1));
+}
+
 TEST_CASE("a flow's own requests, which the learner was shown, keep no ACK from confirming it", "[engine][identity]") {
   engine::Shared shared;
   World world;
@@ -790,6 +817,18 @@ TEST_CASE("the first real answer, to an atomic, may be another connection's: it 
   const Pair newcomer = to_another_responder(pair);
   world.lets_go({newcomer.atomic(100), newcomer.write(101), newcomer.write(102)},
                 newcomer.answer("atomic_answer", 100, 1));
+}
+
+TEST_CASE("the first real answer is a READ response with another MSN: it confirms nothing, the next ACK does",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect(pair);
+  world.rig.host_sends({pair.read(100), pair.write(101)});
+  world.reaches({pair.answer("read_only", 100, 7)});
+  CHECK(world.rig.engine->custody_packets() == 1);
+  world.reaches({pair.ack(101, 2)});
+  CHECK(world.accelerated(pair, 102, 3));
 }
 
 TEST_CASE("a READ's response may be another connection's: what waited for it is not acknowledged",
@@ -1195,6 +1234,57 @@ struct NakHeldBack : World {
   }
   const Pair pair;
 };
+
+TEST_CASE("an ACK beyond custody may count each request there as a message or none, and be off by one",
+          "[engine][identity]") {
+  World world(NakHeldBack::two_packets());
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.owe(pair, 101, 2, 2);
+  world.passes({pair.write(103), pair.write(104)});
+  const std::uint32_t msn = GENERATE(1u, 2u, 3u, 5u, 6u, 7u);
+  world.rig.wan_sends(pair.ack(104, msn));
+  CHECK(world.rig.engine->custody_packets() == (msn >= 2 && msn <= 6 ? 0 : 2));
+}
+
+TEST_CASE("a NAK within a READ does not count the READ as a message, and may be off by one", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.owe(pair, 101, 2, 2);
+  world.passes({pair.read(103, 4096)});
+  const std::uint32_t msn = GENERATE(1u, 2u, 3u, 4u, 5u);
+  world.reaches({pair.nak(105, msn)});
+  CHECK(world.rig.engine->custody_packets() == (msn >= 2 && msn <= 4 ? 1 : 3));
+}
+
+TEST_CASE("a READ response in the middle of custody's WRITEs shows another life, one beyond custody does not",
+          "[engine][identity]") {
+  const std::uint32_t psn = GENERATE(100u, 101u, 103u, 104u, 105u);
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.owe(pair, 101, 2, 4);
+  world.reaches({pair.answer("read_only", psn, 3)});
+  CHECK(world.heard.doubted == (psn >= 101 && psn <= 104 ? 1 : 0));
+  CHECK(world.rig.engine->custody_packets() == 4);
+}
+
+TEST_CASE("a READ response with the MSN of a life that has just begun proves nothing for custody",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 20);
+  world.owe(pair, 121, 22, 2);
+  world.passes({pair.read(123)});
+  world.passes({pair.write(120), pair.read(121, 4096)});  // another life's, or forged
+  REQUIRE(world.heard.doubted == 1);
+  world.reaches({pair.answer("read_last", 123, 7)});
+  CHECK(world.heard.resumed == 0);
+  world.reaches({pair.answer("read_only", 123, 24)});
+  CHECK(world.heard.resumed == 1);
+}
 
 TEST_CASE("a NAK that a doubt held back is not said for the life that begins after it", "[engine][identity]") {
   NakHeldBack world;
