@@ -61,7 +61,6 @@ void RecordSlot::open(const RecordedConnection& connection) noexcept {
   check_.store(0, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);  // nothing of the new connection under the old check value
   connection_ = connection;
-  promises_.store(0, std::memory_order_relaxed);
   for (Cell& cell : cells_) {
     cell.frontier.store(0, std::memory_order_relaxed);
     cell.acknowledged_bytes.store(0, std::memory_order_relaxed);

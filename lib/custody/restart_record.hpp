@@ -89,7 +89,7 @@ class alignas(64) RecordSlot {
   };
 
   std::atomic<std::uint32_t> check_;     ///< of connection_, never 0; 0: empty. Written last
-  std::atomic<std::uint32_t> promises_;  ///< number of promises; the low bit is the cell of the last
+  std::atomic<std::uint32_t> promises_;  ///< number of promises in this slot; the low bit is the cell of the last
   std::array<Cell, 2> cells_;
   std::atomic<std::uint64_t> answered_bytes_;
   RecordedConnection connection_;
