@@ -858,6 +858,24 @@ TEST_CASE("an ACK beyond a READ, and another connection in step: what waited for
   CHECK(world.rig.engine->custody_packets() == 0);
 }
 
+TEST_CASE("an ACK beyond a READ, then the requester's QPN is announced anew: the READ stays in custody",
+          "[engine][identity]") {
+  const bool announced = GENERATE(false, true);
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.rig.host_sends({pair.read(101), pair.write(102)});
+  world.reaches({pair.ack(102, 3)});
+  Pair newcomer = to_another_responder(pair);
+  newcomer.a_comm = 0xa2;
+  newcomer.b_comm = 0xb2;
+  newcomer.transaction = 0x78;
+  if (announced) world.rig.connect(newcomer);
+  world.rig.wait(milliseconds(200));
+  CHECK(world.rig.count(Counter::reads_passed) == (announced ? 0 : 1));
+  CHECK(world.rig.engine->custody_packets() == (announced ? 2 : 0));
+}
+
 TEST_CASE("an ACK that may be another connection's is not one that a flow rejoins by", "[engine][identity]") {
   World world;
   const Pair pair;
@@ -1024,8 +1042,7 @@ TEST_CASE("another connection has the requester's QPN, and its first ACK is the 
   another_takes_the_qpn(world, old);
 }
 
-TEST_CASE("another connection has the requester's QPN, and its READ response fits custody: that confirms nothing",
-          "[engine][identity]") {
+TEST_CASE("another connection's READ response fits custody: what it releases is not confirmed", "[engine][identity]") {
   World world;
   const Pair old;
   world.rig.connect_confirmed(old);
