@@ -433,18 +433,18 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   flow.read_next = psn_add(psn, 1);
   if (psn != held.last_psn) return Verdict::forward;
 
+  // The last response to a request carries an AETH.
   finish_read(flow, now);
   // The MSN of a response may run ahead of its request (IBTA vol. 1, 9.7.7.1; real stacks answer a repeated READ with
   // their newest MSN), so it can confirm but neither teach nor refute.
   if (flow.phase == Phase::unconfirmed) {
-    if (frame.opcode->has(wire::kHasAeth) && frame.aeth().msn == psn_add(flow.msn_base, flow.msn_released))
-      confirm_or_let_go(flow, true);
+    if (frame.aeth().msn == psn_add(flow.msn_base, flow.msn_released)) confirm_or_let_go(flow, true);
   } else if (!flow.owes() && !flow.queue.empty() && !held_in(flow.queue.head()).wants_response) {
     // Otherwise requests that waited for this answer would be acknowledged now.
     if (outlet_.may_be_anothers(flow, psn)) let_go(flow);
   }
   flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
-  if (frame.opcode->has(wire::kHasAeth)) note_credits(flow, frame.aeth(), Verdict::forward);
+  note_credits(flow, frame.aeth(), Verdict::forward);
   return Verdict::forward;
 }
 
