@@ -1287,6 +1287,77 @@ TEST_CASE("a READ response in the middle of custody's WRITEs shows another life,
   CHECK(world.rig.engine->custody_packets() == 4);
 }
 
+TEST_CASE("a NAK within a READ that is not the oldest fits nothing in custody", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.owe(pair, 101, 2, 2);
+  world.passes({pair.read(103), pair.read(104, 65536)});
+  for (std::uint32_t msn = 0; msn < 8; ++msn) world.reaches({pair.nak(140, msn)});
+  CHECK(world.rig.engine->custody_packets() == 4);
+  CHECK(world.rig.count(Counter::answers_disagreed) == 8);
+}
+
+TEST_CASE("an answer that another life's forgotten requests explain proves nothing", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 10);
+  world.owe(pair, 111, 12, 2);
+  world.passes(pair.writes(100, 12));
+  for (unsigned i = 0; i < 2; ++i) {
+    world.rig.wait(seconds(8));
+    world.passes({pair.write(100)});
+  }
+  world.reaches({pair.ack(111, 12)});
+  CHECK(world.heard.resumed == 0);
+  CHECK(world.heard.packets == 1);
+}
+
+TEST_CASE("answers below una end custody neither at once nor if nobody has asked for them", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 10);
+  world.owe(pair, 111, 12, 2);
+  world.passes(pair.writes(100, 4));
+  world.reaches({pair.ack(100, 1), pair.ack(101, 2)});
+  CHECK(world.rig.engine->custody_packets() == 2);
+  world.rig.wait(milliseconds(150));
+  world.reaches({pair.ack(107, 8)});
+  CHECK(world.rig.engine->custody_packets() == 2);
+  CHECK(world.heard.began_again == 0);
+}
+
+TEST_CASE("a response where no READ in custody begins: another life may have come to that READ's end",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 10);
+  world.owe(pair, 111, 12, 1);
+  world.passes({pair.read(112, 4096), pair.write(116), pair.write(117)});
+  world.reaches({pair.answer("read_first", 113, 14, 1024)});
+  world.passes({other_payload(pair.write(111))});
+  world.rig.wait(seconds(1));
+  const Lines lines = world.rig.at_wan();
+  CHECK_FALSE(sent(lines, "write_only 116!"));  // its responder may expect this next
+  CHECK(sent(lines, "write_only 117!"));
+}
+
+TEST_CASE("in a doubt, a READ response shows where another life has come: custody is not sent there",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 10);
+  world.owe(pair, 111, 12, 3);
+  world.passes({pair.write(100)});
+  world.reaches({pair.answer("read_only", 111, 12)});
+  world.rig.wait(seconds(5));
+  CHECK_FALSE(sent(world.rig.at_wan(), "write_only 111!"));
+}
+
 TEST_CASE("a READ response with the MSN of a life that has just begun proves nothing for custody",
           "[engine][identity]") {
   World world;
