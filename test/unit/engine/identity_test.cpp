@@ -430,6 +430,21 @@ TEST_CASE("custody beyond the newcomer's requests is not sent while they go on",
   world.rig.wan_sends(pair.ack(122, 23));
 }
 
+TEST_CASE("custody beyond the newcomer's READs is not sent while they go on, either", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 20);
+  world.owe(pair, 121, 22, 2);
+  for (std::uint32_t psn = 100; psn < 110; ++psn) {
+    world.passes({pair.read(psn)});
+    world.rig.wait(milliseconds(50));
+    CHECK_FALSE(sent(world.rig.at_wan(), "write_only 121!"));
+  }
+  world.rig.wait(seconds(5));
+  CHECK(sent(world.rig.at_wan(), "write_only 121!"));
+}
+
 TEST_CASE("a request that waits for its turn comes again in doubt: it passes, and its answer counts",
           "[engine][identity]") {
   auto settings = small_settings();
@@ -704,6 +719,31 @@ TEST_CASE("the next user of a failed flow's QPN gets no fatal NAK", "[engine][id
   CHECK(world.rig.count(Counter::fatal_naks) == 0);
   // The failed flow's requester was never told.
   CHECK(world.rig.count(Counter::closed_untold_bytes) == 2 * pair.write(0).size());
+}
+
+TEST_CASE("the next user of a failed flow's QPN fails as any other: it is told what its responder lacks",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 4);
+  world.refuse(pair, 105, 6, 2);
+  world.passes({pair.write(100), pair.write(101)});
+  world.reaches({pair.ack(101, 2)});
+  world.rig.wait(milliseconds(150));
+  world.passes({pair.write(102)});
+  world.reaches({pair.ack(102, 3)});
+  REQUIRE(world.heard.began_again == 1);
+  world.passes({pair.write(103)});
+  world.reaches({pair.ack(103, 4)});
+  world.owe(pair, 104, 5, 4);
+  world.rig.wait(seconds(64));
+  REQUIRE(world.heard.failed == 2);
+  world.passes({pair.write(106)});
+  world.rig.wait(milliseconds(10));
+  world.rig.wan_sends(pair.ack(107, 8));
+  CHECK(world.heard.resumed == 1);
+  CHECK(world.rig.count(Counter::fatal_naks) == 1);
 }
 
 TEST_CASE("the next user of a failed flow's QPN passes where the old h was, though its answers prove nothing yet",
