@@ -46,7 +46,6 @@ void PacketQueue::skip_sent() {
 
 rte_mbuf* PacketQueue::cut_after(const rte_mbuf* last) {
   rte_mbuf* rest = last == nullptr ? head_ : held_in(last).next;
-  if (rest == nullptr) return nullptr;
   const rte_mbuf* first_cut_read = nullptr;
   for (rte_mbuf* mbuf = rest; mbuf != nullptr; mbuf = held_in(mbuf).next) {
     if (unsent_ == mbuf) unsent_ = nullptr;
