@@ -88,6 +88,12 @@ EQUIVALENT = [
                'const std::size_t first = size <= kOnePiece ? size : headers;',
                'relation', 'size <= kOnePiece -> size < kOnePiece',
                'A CRC in two pieces is the same as in one.'),
+    Equivalent('lib/custody/near_part.cpp',
+               'limits.undivided_large_mbufs = undivided(limits.pair_large_mbufs_limit, limits.large_mbufs_limit);',
+               'arguments',
+               'undivided(limits.pair_large_mbufs_limit, limits.large_mbufs_limit) -> '
+               'undivided(limits.large_mbufs_limit, limits.pair_large_mbufs_limit)',
+               'A shortcut: below a smaller bound fewer requests skip has_room(), which lets them pass too.'),
 ]
 
 
