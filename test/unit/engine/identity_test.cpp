@@ -488,6 +488,17 @@ TEST_CASE("other bytes for a PSN in custody: the box falls silent, and resumes w
   CHECK(world.heard.packets == 0);
 }
 
+TEST_CASE("a READ where custody has another request: the box falls silent", "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.owe(pair, 101, 2, 2);
+  world.passes({pair.read(103, 4096)});
+  world.passes({GENERATE_COPY(pair.read(102), pair.read(103, 2048), pair.read(103, 4000), pair.read(105, 4096))});
+  CHECK(world.heard.doubted == 1);
+  world.passes({pair.write(107)});
+}
+
 TEST_CASE("one forged request does not end a flow: custody that was lost is delivered", "[engine][identity]") {
   World world;
   const Pair pair;

@@ -424,6 +424,24 @@ TEST_CASE("withheld only because of a CNP: the ACK comes when its round trip is 
   CHECK(rig.at_host() == Lines{"ack 104 msn 5"});
 }
 
+TEST_CASE("withheld because of a CNP that comes amid custody: the ACK comes one round trip after the CNP",
+          "[engine][reconcile]") {
+  auto settings = small_settings();
+  settings.initial_window_bytes = 4 * Pair{}.write(0).size();
+  Rig rig(settings);
+  const Pair pair;
+  rig.connect_confirmed(pair);  // the round trip is 10 ms
+  rig.host_sends(pair.write(101));
+  rig.wan_sends(pair.cnp());
+  rig.at_host();
+  rig.host_sends({pair.write(102), pair.write(103)});
+  CHECK(rig.at_host() == Lines{"ack 102 msn 3"});
+  rig.wait(milliseconds(9));
+  CHECK(rig.at_host().empty());
+  rig.wait(milliseconds(2));
+  CHECK(rig.at_host() == Lines{"ack 103 msn 4"});
+}
+
 TEST_CASE("a CNP whose ICRC is wrong is passed on and changes nothing", "[engine][reconcile]") {
   auto settings = small_settings();
   settings.initial_window_bytes = 4 * Pair{}.write(0).size();
