@@ -457,6 +457,20 @@ TEST_CASE("a repeat does not send all that waits where others wait too", "[engin
   CHECK(rig.wan_out.empty());
 }
 
+TEST_CASE("a packet that just fits into a small buffer takes up no receive buffer", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.custody_mbufs = 4;  // from the third on, small buffers are used
+  const bool fits = GENERATE(true, false);
+  Rig rig(settings);
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  for (Bytes& frame : pair.writes(101, 8, {true, 1200})) {
+    frame.resize(engine::Pools::kSmallBytes.back() + (fits ? 0 : 1));  // a switch may have padded it
+    rig.host_sends(frame);
+  }
+  CHECK(rig.engine->custody_packets() == (fits ? 8 : 4));
+}
+
 TEST_CASE("what custody holds leaves buffers for DREQs", "[engine][fair]") {
   auto settings = small_settings();
   settings.custody_mbufs = 4;
