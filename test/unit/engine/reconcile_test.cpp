@@ -397,6 +397,20 @@ TEST_CASE("a lost READ request is the requester's to repeat; what is behind it s
   CHECK(rig.at_wan() == Lines{"read 101!", "write_only 102!"});
 }
 
+TEST_CASE("after an RNR wait that is longer than the timeout everything goes again, and only once",
+          "[engine][reconcile]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.writes(101, 3));
+  rig.wan_sends(pair.rnr(101, 1, 0));  // 655 ms
+  rig.at_wan();
+  rig.wait(milliseconds(650));
+  CHECK(rig.at_wan().empty());
+  rig.wait(milliseconds(7));
+  CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102!", "write_only 103!"});
+}
+
 TEST_CASE("CNP is passed on and halves what may be unanswered", "[engine][reconcile]") {
   auto settings = small_settings();
   settings.initial_window_bytes = 4 * Pair{}.write(0).size();
