@@ -77,6 +77,10 @@ class Worker {
   const engine::LoopTime& time() const { return time_; }
   /// Those of the engine and of the spreader.
   Counters counters() const;
+  /// One of them.
+  std::uint64_t count(Counter counter) const {
+    return engine_.counters()[counter] + (spreader_ ? spreader_->counters()[counter] : 0);
+  }
   /// Takes over the worker's share of new settings. Known connections keep their policy until Engine::apply_policies();
   /// tables keep their size.
   void reconfigure(const engine::Settings& share);

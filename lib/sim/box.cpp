@@ -238,9 +238,11 @@ Counters Box::counters() const {
 
 // By full ports; of several workers also by full rings, or for want of a buffer to show another worker a REQ.
 void Box::tell_dropped() {
-  const Counters counted = counters();
-  watch_.on_dropped(number_, counted[Counter::dropped_port_full] + counted[Counter::dropped_ring_full] +
-                                 counted[Counter::dropped_unshown]);
+  std::uint64_t dropped = 0;
+  for (const auto& worker : workers())
+    for (const Counter counter : {Counter::dropped_port_full, Counter::dropped_ring_full, Counter::dropped_unshown})
+      dropped += worker->count(counter);
+  watch_.on_dropped(number_, dropped);
 }
 
 std::uint16_t Box::transmit(Side out, rte_mbuf** frames, std::uint16_t count) {
