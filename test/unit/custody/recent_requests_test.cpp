@@ -43,6 +43,19 @@ TEST_CASE("the lowest request is none that was only announced, and none where re
   CHECK(requests.lowest() == at(600));
 }
 
+TEST_CASE("a request that does not come again is forgotten after one to two spans, and not in silence",
+          "[recent_requests]") {
+  RecentRequests requests;
+  requests.add(10, 20, seconds(100), seconds(1));
+  requests.add(30, 31, seconds(102), seconds(1));
+  CHECK(requests.may_end_at(20));
+  CHECK_FALSE(requests.forgot());
+  requests.add(50, 51, seconds(104), seconds(1));
+  CHECK_FALSE(requests.may_end_at(20));
+  CHECK(requests.may_end_at(31));
+  CHECK(requests.forgot());
+}
+
 TEST_CASE("a READ is where it begins and where it may end, whatever the path MTU", "[recent_requests]") {
   const std::uint32_t base = GENERATE(0u, 1000u, 0x7ffff8u, 0xfffff8u);
   const auto at = [base](std::uint32_t offset) { return psn_add(base, offset); };

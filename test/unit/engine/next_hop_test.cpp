@@ -56,17 +56,19 @@ struct Advertisement {
   std::uint8_t code = 0;
   std::uint8_t option_units = 1;
   std::uint16_t checksum_error = 0;
+  bool to_all = true;  ///< all nodes; false: the host that asked, fd00::1
 };
 
 Bytes advertisement(const Advertisement& says) {
   const Bytes source = {0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, says.target};
-  const Bytes all_nodes = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  const Bytes destination = says.to_all ? Bytes{0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}
+                                        : Bytes{0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
   Bytes message = {136, says.code, 0, 0, says.flags, 0, 0, 0};
   message.insert(message.end(), source.begin(), source.end());
   const Bytes option = {2, says.option_units, 2, 0, 0, 0, 0, says.mac};
   message.insert(message.end(), option.begin(), option.end());
   std::uint32_t sum = 32 + 58;
-  for (const Bytes* part : {&source, &all_nodes, &std::as_const(message)})
+  for (const Bytes* part : {&source, &destination, &std::as_const(message)})
     for (std::size_t i = 0; i < part->size(); i += 2)
       sum += static_cast<std::uint32_t>((*part)[i] << 8 | (*part)[i + 1]);
   while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
@@ -74,7 +76,7 @@ Bytes advertisement(const Advertisement& says) {
   message[2] = static_cast<std::uint8_t>(checksum >> 8);
   message[3] = static_cast<std::uint8_t>(checksum);
   Bytes frame = {0x33, 0x33, 0, 0, 0, 1, 2, 0, 0, 0, 0, says.mac, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 32, 58, says.hop_limit};
-  for (const Bytes* part : {&source, &all_nodes, &std::as_const(message)})
+  for (const Bytes* part : {&source, &destination, &std::as_const(message)})
     frame.insert(frame.end(), part->begin(), part->end());
   return frame;
 }
@@ -195,6 +197,14 @@ TEST_CASE("an unsolicited Neighbour Advertisement does, too", "[engine][next_hop
   const Pair pair = over_ipv6();
   owe_a_packet(rig, pair);
   rig.wan_sends(advertisement({}));
+  CHECK(resent_to(rig) == kNew);
+}
+
+TEST_CASE("so does a Neighbour Advertisement to the host that asked", "[engine][next_hop]") {
+  Rig rig;
+  const Pair pair = over_ipv6();
+  owe_a_packet(rig, pair);
+  rig.wan_sends(advertisement({.flags = 0x60, .to_all = false}));
   CHECK(resent_to(rig) == kNew);
 }
 
