@@ -22,7 +22,7 @@ namespace {
 constexpr double kMostLoss = 0.5;
 constexpr Duration kGiveUp = engine::Settings{}.give_up;
 constexpr Duration kLongestOutage = kGiveUp - seconds(10);
-constexpr std::uint32_t kLeastRoceMtu = 576;  // path MTU 256, with all headers
+constexpr std::uint32_t kLeastRoceMtu = 576;  // what each IPv4 host takes (RFC 791); a path MTU of 256 fits into it
 
 struct Arguments {
   PlanLink link;

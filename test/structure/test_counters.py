@@ -13,8 +13,6 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = ROOT / 'lib/metrics/counters.hpp'
 SHOWS = ('lib/metrics', 'lib/expose', 'lib/replay', 'lib/sim', 'lib/plan')  # what only reads counters
-
-
 PICTURE = ROOT / 'docs/operate/packet-path'
 ALSO_ENGLISH = {'requests', 'resends'}  # the picture has these words for other things, too
 

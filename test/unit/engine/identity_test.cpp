@@ -106,6 +106,15 @@ struct World {
   Rig rig;
 };
 
+/// A confirmed flow. What it sent from PSN 101 on is delivered, and it owes `count` packets from `psn` on.
+struct Owing : World {
+  Owing(const Pair& pair, std::uint32_t psn, unsigned count) {
+    rig.connect_confirmed(pair);
+    deliver(pair, 101, 2, psn - 101);
+    owe(pair, psn, psn - 99, count);
+  }
+};
+
 /// The same packet with other bytes in its payload.
 Bytes other_payload(Bytes frame) {
   const Seen seen(frame);
@@ -131,6 +140,23 @@ void another_takes_the_qpn(World& world, const Pair& old) {
   // Those ACKs seemed to release custody, but did not show that it was delivered.
   CHECK(world.heard.packets == 6);
 }
+
+/// A flow failed, and the next user of its QPN came as far as PSN 103: its responder's answers have shown that.
+struct FailedBefore : World {
+  explicit FailedBefore(const Pair& pair) {
+    rig.connect_confirmed(pair);
+    deliver(pair, 101, 2, 4);
+    refuse(pair, 105, 6, 2);
+    passes({pair.write(100), pair.write(101)});
+    reaches({pair.ack(101, 2)});
+    rig.wait(milliseconds(150));
+    passes({pair.write(102)});
+    reaches({pair.ack(102, 3)});
+    REQUIRE(heard.began_again == 1);
+    passes({pair.write(103)});
+    reaches({pair.ack(103, 4)});
+  }
+};
 
 engine::Settings confirmed_by_cm() {
   auto settings = small_settings();
@@ -232,11 +258,8 @@ TEST_CASE("both QPNs come back while custody is owed: nothing of it goes into th
 
 TEST_CASE("both QPNs come back while a DREQ waits for custody: it does not reach the new life's far end",
           "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 10);
-  world.owe(pair, 111, 12, 2);
+  Owing world(pair, 111, 2);
   world.rig.host_sends(pair.dreq(Side::host));
   world.passes(pair.writes(100, 4));
   world.reaches({pair.ack(100, 1)});
@@ -272,11 +295,8 @@ TEST_CASE("a doubt lets go of custody while a DREQ waits for it: it does not fol
 }
 
 TEST_CASE("an answer beyond all that custody's life has sent proves nothing", "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 10);
-  world.owe(pair, 111, 12, 2);
+  Owing world(pair, 111, 2);
   world.rig.wait(seconds(1));
   world.rig.at_wan();
   world.passes(pair.writes(30000, 3));
@@ -289,11 +309,8 @@ TEST_CASE("an answer beyond all that custody's life has sent proves nothing", "[
 }
 
 TEST_CASE("requests and an ACK forged ahead of custody release nothing: its own answer does", "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 10);
-  world.owe(pair, 111, 12, 3);
+  Owing world(pair, 111, 3);
   // More than PsnRuns tells apart, so what lies between two of them counts as asked for.
   world.passes({pair.write(100)});
   REQUIRE(world.heard.doubted == 1);
@@ -308,11 +325,8 @@ TEST_CASE("requests and an ACK forged ahead of custody release nothing: its own 
 }
 
 TEST_CASE("a doubt ended custody at give_up: a late ACK for that custody confirms nothing", "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 10);
-  world.owe(pair, 111, 12, 2);
+  Owing world(pair, 111, 2);
   world.passes({pair.write(100)});
   REQUIRE(world.heard.doubted == 1);
   world.rig.wait(seconds(64));
@@ -326,11 +340,8 @@ TEST_CASE("a doubt ended custody at give_up: a late ACK for that custody confirm
 
 TEST_CASE("a doubt ended custody at give_up: the flow rejoins behind the requests that passed beyond it",
           "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 10);
-  world.owe(pair, 111, 12, 2);
+  Owing world(pair, 111, 2);
   world.rig.wait(seconds(1));
   world.passes({pair.write(116), pair.write(117)});
   REQUIRE(world.heard.doubted == 1);
@@ -375,11 +386,8 @@ TEST_CASE("custody was let go: a request that the responder has just answered sh
 }
 
 TEST_CASE("custody is never sent where the newcomer's responder expects its next request", "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 10);
-  world.owe(pair, 111, 12, 3);
+  Owing world(pair, 111, 3);
   world.passes(pair.writes(100, 11));
   world.reaches({pair.ack(110, 11)});
   // The new responder misses what custody has, because its own requester lost it.
@@ -397,11 +405,8 @@ TEST_CASE("custody is never sent where the newcomer's responder expects its next
 }
 
 TEST_CASE("what the newcomer's responder expects next is remembered while forged requests come", "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 10);
-  world.owe(pair, 111, 12, 1);
+  Owing world(pair, 111, 1);
   world.passes(pair.writes(100, 11));
   world.reaches({pair.ack(110, 11)});
   for (std::uint32_t psn = 50; psn < 100; ++psn) {
@@ -415,11 +420,8 @@ TEST_CASE("what the newcomer's responder expects next is remembered while forged
 
 // On a WAN that reorders, the newcomer's next requests overtake packets that are sent beyond them.
 TEST_CASE("custody beyond the newcomer's requests is not sent while they go on", "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 20);
-  world.owe(pair, 121, 22, 2);
+  Owing world(pair, 121, 2);
   for (std::uint32_t psn = 100; psn < 110; ++psn) {
     world.passes({pair.write(psn)});
     world.rig.wait(milliseconds(50));
@@ -431,11 +433,8 @@ TEST_CASE("custody beyond the newcomer's requests is not sent while they go on",
 }
 
 TEST_CASE("custody beyond the newcomer's READs is not sent while they go on, either", "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 20);
-  world.owe(pair, 121, 22, 2);
+  Owing world(pair, 121, 2);
   for (std::uint32_t psn = 100; psn < 110; ++psn) {
     world.passes({pair.read(psn)});
     world.rig.wait(milliseconds(50));
@@ -466,11 +465,8 @@ TEST_CASE("a request that waits for its turn comes again in doubt: it passes, an
 
 TEST_CASE("other bytes for a PSN in custody: the box falls silent, and resumes with the next real answer",
           "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 3);
-  world.owe(pair, 104, 5, 3);
+  Owing world(pair, 104, 3);
   // The application changed its buffer, or the packet is another life's, or forged.
   const Bytes other = GENERATE_COPY(other_payload(pair.write(105)), pair.request("write_only", 105, {true, 60}),
                                     pair.request("send_only", 105), pair.request("write_first", 105, {true, 1024}));
@@ -500,11 +496,8 @@ TEST_CASE("a READ where custody has another request: the box falls silent", "[en
 }
 
 TEST_CASE("one forged request does not end a flow: custody that was lost is delivered", "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 5);
-  world.owe(pair, 106, 7, 3);
+  Owing world(pair, 106, 3);
   world.passes({other_payload(pair.write(107))});
   world.rig.wait(milliseconds(100));
   CHECK(sent(world.rig.at_wan(), "write_only 106!"));  // no newcomer takes this packet for its own
@@ -520,11 +513,8 @@ TEST_CASE("one forged request does not end a flow: custody that was lost is deli
 
 TEST_CASE("the network brings a late copy of an old request: it passes, and the next real answer resumes the flow",
           "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 5);
-  world.owe(pair, 106, 7, 2);
+  Owing world(pair, 106, 2);
   world.passes({pair.write(103)});
   CHECK(world.heard.doubted == 1);
   SECTION("the responder answers the copy by its newest ACK") { world.reaches({pair.ack(105, 6)}); }
@@ -656,11 +646,8 @@ TEST_CASE("a pseudo-ACK lost after the responder had answered: its requester wai
 
 TEST_CASE("a pseudo-ACK was lost during an outage: its requester hears the responder when the WAN works again",
           "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 3);
-  world.owe(pair, 104, 5, 3);
+  Owing world(pair, 104, 3);
   // The pseudo-ACKs of 105 and 106 were lost, and so was all traffic over the WAN. The requester asks every four
   // seconds.
   for (unsigned i = 0; i < 5; ++i) {
@@ -713,19 +700,8 @@ TEST_CASE("after long silence a request beyond a gap is not asked to fill it", "
 }
 
 TEST_CASE("the next user of a failed flow's QPN gets no fatal NAK", "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 4);
-  world.refuse(pair, 105, 6, 2);
-  world.passes({pair.write(100), pair.write(101)});
-  world.reaches({pair.ack(101, 2)});
-  world.rig.wait(milliseconds(150));
-  world.passes({pair.write(102)});
-  world.reaches({pair.ack(102, 3)});
-  CHECK(world.heard.began_again == 1);
-  world.passes({pair.write(103)});
-  world.reaches({pair.ack(103, 4)});
+  FailedBefore world(pair);
   CHECK(world.accelerated(pair, 104, 5));
   CHECK(world.rig.count(Counter::fatal_naks) == 0);
   // The failed flow's requester was never told.
@@ -734,19 +710,8 @@ TEST_CASE("the next user of a failed flow's QPN gets no fatal NAK", "[engine][id
 
 TEST_CASE("the next user of a failed flow's QPN fails as any other: it is told what its responder lacks",
           "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 4);
-  world.refuse(pair, 105, 6, 2);
-  world.passes({pair.write(100), pair.write(101)});
-  world.reaches({pair.ack(101, 2)});
-  world.rig.wait(milliseconds(150));
-  world.passes({pair.write(102)});
-  world.reaches({pair.ack(102, 3)});
-  REQUIRE(world.heard.began_again == 1);
-  world.passes({pair.write(103)});
-  world.reaches({pair.ack(103, 4)});
+  FailedBefore world(pair);
   world.owe(pair, 104, 5, 4);
   world.rig.wait(seconds(64));
   REQUIRE(world.heard.failed == 2);
@@ -1110,11 +1075,8 @@ TEST_CASE("another connection's READ response fits custody: what it releases is 
 
 TEST_CASE("another life lost its first requests: the rest is what custody holds, and nothing is said for it",
           "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 4);
-  world.owe(pair, 105, 6, 4);
+  Owing world(pair, 105, 4);
   world.rig.wait(milliseconds(5));
   world.rig.at_wan();
   world.rig.host_sends(pair.writes(107, 8));
@@ -1267,11 +1229,8 @@ TEST_CASE("a forged READ of 2^31 bytes before custody: acknowledging goes on aft
 
 TEST_CASE("a forged READ of 2^31 bytes while custody is owed: acknowledging goes on after the next real answers",
           "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 5);
-  world.owe(pair, 106, 7, 2);
+  Owing world(pair, 106, 2);
   world.passes({pair.read(100, 0x80000000)});
   world.reaches({pair.ack(107, 8)});
   for (std::uint32_t psn = 108; psn < 115; ++psn) {
@@ -1350,11 +1309,8 @@ TEST_CASE("a NAK within a READ that is not the oldest fits nothing in custody", 
 }
 
 TEST_CASE("an answer that another life's forgotten requests explain proves nothing", "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 10);
-  world.owe(pair, 111, 12, 2);
+  Owing world(pair, 111, 2);
   world.passes(pair.writes(100, 12));
   for (unsigned i = 0; i < 2; ++i) {
     world.rig.wait(seconds(8));
@@ -1366,11 +1322,8 @@ TEST_CASE("an answer that another life's forgotten requests explain proves nothi
 }
 
 TEST_CASE("answers below una end custody neither at once nor if nobody has asked for them", "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 10);
-  world.owe(pair, 111, 12, 2);
+  Owing world(pair, 111, 2);
   world.passes(pair.writes(100, 4));
   world.reaches({pair.ack(100, 1), pair.ack(101, 2)});
   CHECK(world.rig.engine->custody_packets() == 2);
@@ -1382,11 +1335,8 @@ TEST_CASE("answers below una end custody neither at once nor if nobody has asked
 
 TEST_CASE("a response where no READ in custody begins: another life may have come to that READ's end",
           "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 10);
-  world.owe(pair, 111, 12, 1);
+  Owing world(pair, 111, 1);
   world.passes({pair.read(112, 4096), pair.write(116), pair.write(117)});
   world.reaches({pair.answer("read_first", 113, 14, 1024)});
   world.passes({other_payload(pair.write(111))});
@@ -1398,11 +1348,8 @@ TEST_CASE("a response where no READ in custody begins: another life may have com
 
 TEST_CASE("in a doubt, a READ response shows where another life has come: custody is not sent there",
           "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 10);
-  world.owe(pair, 111, 12, 3);
+  Owing world(pair, 111, 3);
   world.passes({pair.write(100)});
   world.reaches({pair.answer("read_only", 111, 12)});
   world.rig.wait(seconds(5));
@@ -1411,11 +1358,8 @@ TEST_CASE("in a doubt, a READ response shows where another life has come: custod
 
 TEST_CASE("a READ response with the MSN of a life that has just begun proves nothing for custody",
           "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 20);
-  world.owe(pair, 121, 22, 2);
+  Owing world(pair, 121, 2);
   world.passes({pair.read(123)});
   world.passes({pair.write(120), pair.read(121, 4096)});  // another life's, or forged
   REQUIRE(world.heard.doubted == 1);

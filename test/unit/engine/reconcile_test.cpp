@@ -9,6 +9,13 @@ using namespace longhaul::test;
 
 namespace {
 
+/// A flow may have four WRITEs unanswered before its delivery rate is known.
+engine::Settings four_unanswered() {
+  auto settings = small_settings();
+  settings.initial_window_bytes = 4 * Pair{}.write(0).size();
+  return settings;
+}
+
 /// The box acknowledges 101 and 102. 103 is a READ that holds back 104, so h is 103.
 void two_below_h(Rig& rig, const Pair& pair) {
   rig.connect_confirmed(pair);
@@ -274,7 +281,7 @@ TEST_CASE("a loss, or an RNR NAK: no more under way than three times what came t
   CHECK(rig.at_host().size() == kCount);
   rig.wan_sends(not_ready ? pair.rnr(kFirst, 1, 1) : pair.nak(kFirst, 1));
   rig.wait(milliseconds(1));
-  CHECK(rig.at_wan().size() == 64);  // never fewer
+  CHECK(rig.at_wan().size() == 64);  // one early loss says little
   rig.wan_sends(pair.ack(kFirst + 39, 41));
   CHECK(rig.at_wan().size() == kCount - 64);  // 3 x 40 would be more than there are
 }
@@ -412,9 +419,7 @@ TEST_CASE("after an RNR wait that is longer than the timeout everything goes aga
 }
 
 TEST_CASE("CNP is passed on and halves what may be unanswered", "[engine][reconcile]") {
-  auto settings = small_settings();
-  settings.initial_window_bytes = 4 * Pair{}.write(0).size();
-  Rig rig(settings);
+  Rig rig(four_unanswered());
   const Pair pair;
   rig.connect_confirmed(pair);
   rig.wan_sends(pair.cnp());
@@ -424,9 +429,7 @@ TEST_CASE("CNP is passed on and halves what may be unanswered", "[engine][reconc
 }
 
 TEST_CASE("withheld only because of a CNP: the ACK comes when its round trip is over", "[engine][reconcile]") {
-  auto settings = small_settings();
-  settings.initial_window_bytes = 4 * Pair{}.write(0).size();
-  Rig rig(settings);
+  Rig rig(four_unanswered());
   const Pair pair;
   rig.connect_confirmed(pair);
   rig.host_sends(pair.write(101));
@@ -440,9 +443,7 @@ TEST_CASE("withheld only because of a CNP: the ACK comes when its round trip is 
 
 TEST_CASE("withheld because of a CNP that comes amid custody: the ACK comes one round trip after the CNP",
           "[engine][reconcile]") {
-  auto settings = small_settings();
-  settings.initial_window_bytes = 4 * Pair{}.write(0).size();
-  Rig rig(settings);
+  Rig rig(four_unanswered());
   const Pair pair;
   rig.connect_confirmed(pair);  // the round trip is 10 ms
   rig.host_sends(pair.write(101));
@@ -457,9 +458,7 @@ TEST_CASE("withheld because of a CNP that comes amid custody: the ACK comes one 
 }
 
 TEST_CASE("a CNP whose ICRC is wrong is passed on and changes nothing", "[engine][reconcile]") {
-  auto settings = small_settings();
-  settings.initial_window_bytes = 4 * Pair{}.write(0).size();
-  Rig rig(settings);
+  Rig rig(four_unanswered());
   const Pair pair;
   rig.connect_confirmed(pair);
   rig.wan_sends(damaged(pair.cnp()));

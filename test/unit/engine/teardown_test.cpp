@@ -154,7 +154,7 @@ TEST_CASE("a DREQ of the other end's name from the host's side does not end cust
   CHECK(rig.engine->custody_packets() == 1);
 }
 
-TEST_CASE("a DREQ that nobody answers for a minute closes the connection", "[engine][teardown]") {
+TEST_CASE("a DREQ that nobody answers: the connection is closed after a minute", "[engine][teardown]") {
   Rig rig;
   const Pair pair;
   rig.connect_confirmed(pair);
@@ -163,14 +163,7 @@ TEST_CASE("a DREQ that nobody answers for a minute closes the connection", "[eng
   CHECK(rig.count(Counter::connections_closed) == 0);
   rig.wait(1);
   CHECK(rig.count(Counter::connections_closed) == 1);
-}
-
-TEST_CASE("a DREQ that nobody answers: the connection is closed after a while", "[engine][teardown]") {
-  Rig rig;
-  const Pair pair;
-  rig.connect_confirmed(pair);
-  rig.host_sends(pair.dreq(Side::host));
-  rig.wait(seconds(100));
+  rig.wait(seconds(40));
   CHECK(rig.count(Counter::connections_closed) == 1);
   CHECK(rig.engine->next_deadline() == kNever);
 }
