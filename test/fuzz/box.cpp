@@ -535,15 +535,14 @@ constexpr std::uint32_t kLongestRead = 64;  // responses
 }  // namespace
 
 // An honest responder goes on with the MSN of its answers so far. The input made those with any MSN, and the box knows
-// which ones it believed. What follows is counted here.
+// which ones it believed.
 std::uint32_t Box::msn_of(const Flow& flow) const {
   std::vector<engine::ConnectionState> states;
   engine_->describe(0, engine_->connection_slots(), now_, states);
   for (const engine::ConnectionState& state : states) {
     if (state.serial != flow.identity.serial) continue;
     const Position una = flow.judge.position(state.una);
-    return (state.msn + flow.judge.messages_before(std::max(una, flow.expected)) - flow.judge.messages_before(una)) &
-           0xffffff;
+    return state.msn + flow.judge.messages_before(std::max(una, flow.expected)) - flow.judge.messages_before(una);
   }
   return 0;
 }
@@ -554,7 +553,7 @@ void Box::answer(Flow& flow, const Bytes& bytes, const Roce& request, std::vecto
   const auto reply = [&](std::uint8_t opcode, Position psn, std::uint8_t syndrome) {
     auto builder = answer_to(bytes, request, flow.identity.requester_qpn);
     builder.opcode(opcode).psn(static_cast<std::uint32_t>(psn & 0xffffff));
-    if (opcode != 0x0e) builder.aeth(syndrome, msn_of(flow));
+    if (opcode != 0x0e) builder.aeth(syndrome, flow.msn & 0xffffff);
     answers.push_back(builder.build());
   };
   if (at > flow.expected) {
@@ -566,8 +565,12 @@ void Box::answer(Flow& flow, const Bytes& bytes, const Roce& request, std::vecto
     const std::uint64_t right = flow.judge.content_at(at);
     expect(at >= flow.judge.promised_until() || request.is_read() || right == 0 || right == content_of(bytes, request),
            "what was promised is not what is delivered");
+  }
+  // The answers so far may end amid a READ. Whoever answers all of it goes on behind it.
+  if (at + span > flow.expected) {
     flow.expected = at + span;
     flow.asked_again = false;
+    if (request.ends_message()) ++flow.msn;
   }
   if (request.is_read()) {
     if (span > kLongestRead) {
@@ -592,7 +595,10 @@ void Box::settle() {
   allow(Side::host, kUnlimited);
   allow(Side::wan, kUnlimited);
   bypass(false, 0);
-  for (Flow& flow : flows_) flow.expected = flow.judge.answered_until();
+  for (Flow& flow : flows_) {
+    flow.expected = flow.judge.answered_until();
+    flow.msn = msn_of(flow);
+  }
   // Only requesters would repeat what was not promised, and they have stopped. A flow in doubt checks at each timeout
   // whether it may send again, until give_up.
   constexpr Duration kLongest = seconds(300);

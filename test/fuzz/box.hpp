@@ -70,7 +70,9 @@ class Box final : public engine::Sink, public custody::Observer {
     FlowJudge judge;
     bool over = false;        ///< failed, closed or unconfirmed, which the box said: custody may be gone
     std::uint64_t since = 0;  ///< number of the first frame that can belong to it
+    // As an honest responder:
     Position expected = 0;
+    std::uint32_t msn = 0;  ///< without wrap
     bool asked_again = false;
     bool too_long = false;  ///< a READ that is too long to answer here
   };

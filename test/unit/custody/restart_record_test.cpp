@@ -100,6 +100,9 @@ TEST_CASE("a slot says what was written into it", "[restart]") {
   CHECK(slot.owed_bytes() == 0);
   slot.clear();
   CHECK(slot.state() == State::empty);
+  slot.open(recorded(0x12));
+  CHECK(slot.promised().h == 0);
+  CHECK(slot.promised().msn_h == 0);
 }
 
 TEST_CASE("a connection comes back from its slot as it went in", "[restart]") {

@@ -122,6 +122,20 @@ TEST_CASE("a READ is asked for again while its responses arrive: the last of the
   CHECK(rig.at_host() == Lines{"read_last 103", "ack 104 msn 3"});
 }
 
+TEST_CASE("a READ is asked for again behind a response that was not seen: those under way finish it",
+          "[engine][acknowledge]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.read(101, 4000), pair.write(105)});
+  rig.wan_sends(pair.answer("read_first", 101, 2));
+  rig.at_host();
+  // 102 came to the requester another way.
+  rig.host_sends(pair.read(103, 2000));
+  rig.wan_sends({pair.answer("read_middle", 103, 2), pair.answer("read_last", 104, 2)});
+  CHECK(rig.at_host() == Lines{"read_middle 103", "read_last 104", "ack 105 msn 3"});
+}
+
 TEST_CASE("a READ whose responses came out of order is finished when the requester does not ask again",
           "[engine][acknowledge]") {
   Rig rig;
@@ -338,6 +352,25 @@ TEST_CASE("a READ asked for again is not overtaken until the responder's own ACK
   CHECK(rig.engine->custody_packets() == 0);
   rig.host_sends(pair.write(104));
   CHECK(rig.at_host() == Lines{"ack 104 msn 5"});
+}
+
+TEST_CASE("two READs asked for again: an ACK between them does not end the wait", "[engine][acknowledge]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.read(101), pair.write(102), pair.read(103)});
+  rig.wan_sends({pair.answer("read_only", 101, 2), pair.ack(102, 3), pair.answer("read_only", 103, 4)});
+  rig.at_wan();
+  rig.at_host();
+  REQUIRE(rig.engine->custody_packets() == 0);
+  rig.host_sends({pair.read(101), pair.write(102), pair.read(103), pair.write(104)});
+  CHECK(rig.at_wan() == Lines{"read 101!", "write_only 102!", "read 103!", "write_only 104!"});
+  rig.wan_sends({pair.answer("read_only", 101, 4), pair.ack(102, 4)});
+  CHECK(rig.at_host() == Lines{"read_only 101", "ack 102 msn 4"});
+  rig.wan_sends({pair.answer("read_only", 103, 4), pair.ack(104, 5)});
+  CHECK(rig.at_host() == Lines{"read_only 103", "ack 104 msn 5"});
+  rig.host_sends(pair.write(105));
+  CHECK(rig.at_host() == Lines{"ack 105 msn 6"});
 }
 
 TEST_CASE("beyond a gap requests are dropped and one NAK names the first missing PSN", "[engine][acknowledge]") {

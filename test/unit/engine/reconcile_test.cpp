@@ -27,6 +27,30 @@ void two_below_h(Rig& rig, const Pair& pair) {
 
 }  // namespace
 
+TEST_CASE("each ACK of the responder is told, with what was acknowledged before it came", "[engine][reconcile]") {
+  struct Ack {
+    custody::AckFields fields;
+    bool confirmed;
+    std::uint32_t frontier;
+    bool operator==(const Ack&) const = default;
+  };
+  struct Told final : custody::Observer {
+    void on_real_ack(const custody::FlowIdentity&, const custody::AckFields& fields, bool confirmed,
+                     std::uint32_t frontier, Time) override {
+      acks.push_back({fields, confirmed, frontier});
+    }
+    std::vector<Ack> acks;
+  } told;
+  Rig rig(small_settings(), &told);
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.write(101), pair.write(102)});
+  rig.wan_sends({pair.ack(101, 2), pair.nak(102, 2), pair.ack(102, 3, 0x0a)});
+  CHECK(told.acks == std::vector<Ack>{{{pair.a_qpn, 100, 1, 0x1f, 0xffff}, false, 100},
+                                      {{pair.a_qpn, 101, 2, 0x1f, 0xffff}, true, 103},
+                                      {{pair.a_qpn, 102, 3, 0x0a, 0xffff}, true, 103}});
+}
+
 TEST_CASE("ACK below h: releases and is absorbed", "[engine][reconcile]") {
   Rig rig;
   const Pair pair;
@@ -426,6 +450,21 @@ TEST_CASE("CNP is passed on and halves what may be unanswered", "[engine][reconc
   CHECK(rig.at_host() == Lines{"cnp 0"});
   rig.host_sends({pair.write(101), pair.write(102), pair.write(103)});
   CHECK(rig.at_host() == Lines{"ack 101 msn 2", "ack 102 msn 3"});
+}
+
+TEST_CASE("frames that a switch has marked are counted", "[engine][reconcile]") {
+  Pair pair;
+  SECTION("IPv4") {}
+  SECTION("IPv6") {
+    pair.a_ip = "2001:db8::1";
+    pair.b_ip = "2001:db8::2";
+  }
+  Rig rig;
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.write(101));
+  CHECK(rig.count(Counter::ecn_marked) == 0);
+  rig.host_sends(pair.write_again(102));
+  CHECK(rig.count(Counter::ecn_marked) == 1);
 }
 
 TEST_CASE("withheld only because of a CNP: the ACK comes when its round trip is over", "[engine][reconcile]") {

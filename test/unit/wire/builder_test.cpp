@@ -163,6 +163,9 @@ TEST_CASE("the builder refuses what does not fit together", "[wire][builder]") {
 
 TEST_CASE("a frame of which nothing was set goes from the first of two hosts to the second", "[wire][builder]") {
   const Bytes frame = PacketBuilder().build();
+  constexpr std::uint8_t kEct0 = 2;
+  CHECK(frame[15] == kEct0);
+  CHECK(frame[22] == 64);  // time to live
   CHECK(Bytes(frame.begin(), frame.begin() + 12) == Bytes{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1});
   CHECK(Bytes(frame.begin() + 26, frame.begin() + 34) == Bytes{10, 0, 0, 1, 10, 0, 0, 2});
 }
