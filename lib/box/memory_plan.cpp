@@ -28,7 +28,7 @@ __extension__ typedef unsigned __int128 Wide;
 constexpr std::uint64_t kExchangeBytes = 96 + 64 + 24;
 // The same before the connection stands: a node of a table, two of lists, one while it waits for its active end, one of
 // its pair of hosts, and buckets.
-constexpr std::uint64_t kPendingBytes = 288 + 2 * 80 + 80 + 96 + 32;
+constexpr std::uint64_t kPendingBytes = 288 + 2 * 32 + 80 + 96 + 32;
 
 // Receive buffers that are enough for `bytes` when frames of `small` bytes fill all buffers that may hold such frames,
 // and frames of `large` bytes fill the rest.

@@ -424,18 +424,19 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
   if (flow.queue.empty()) flow.unanswered_since = now;
   flow.bytes_taken += bytes;
   if (frame.opcode->ends_message()) flow.msn_tail = psn_add(flow.msn_tail, 1);
-  const Held held = {.received_at = now,
-                     .end_bytes = flow.bytes_taken,
-                     .psn = span.psn,
-                     .last_psn = span.last_psn,
-                     .msn = flow.msn_tail,
-                     .ack_req = frame.ack_req(),
-                     .wants_response = frame.opcode->wants_response(),
-                     .is_atomic = frame.opcode->operation == wire::Operation::atomic_request,
-                     .takes_receive = frame.opcode->takes_receive(),
-                     .small = small,
-                     .vouched = flow.doubted() ? flow.doubt_number : 0};
-  held_in(held_mbuf) = held;
+  // In place: a copy would wait until all stores before it, to lines that no cache has, are done.
+  const Held& held =
+      *new (&held_in(held_mbuf)) Held{.received_at = now,
+                                      .end_bytes = flow.bytes_taken,
+                                      .psn = span.psn,
+                                      .last_psn = span.last_psn,
+                                      .msn = flow.msn_tail,
+                                      .ack_req = frame.ack_req(),
+                                      .wants_response = frame.opcode->wants_response(),
+                                      .is_atomic = frame.opcode->operation == wire::Operation::atomic_request,
+                                      .takes_receive = frame.opcode->takes_receive(),
+                                      .small = small,
+                                      .vouched = flow.doubted() ? flow.doubt_number : 0};
   const bool had_read = flow.queue.first_read() != nullptr;
   if (flow.queue.append(held_mbuf)) [[unlikely]]
     add_to_index(flow, held_mbuf);

@@ -93,41 +93,38 @@ CmOutcome CmTracker::on_request(const wire::Frame& frame, const wire::CmMessage&
       }
       return outcome;
     }
-    erase_pending(found);  // the host has restarted, and its IDs begin where they did before
+    erase_pending(*found);  // the host has restarted, and its IDs begin where they did before
   }
   const HostsKey hosts = hosts_of(key.first);
   make_room(hosts, outcome, now);
   if (keep_requests_) pending.request.assign(frame.data, frame.data + frame.roce_size());
-  pending.age = by_age_.insert(by_age_.end(), key);
-  auto& own = by_hosts_[hosts];
-  pending.among_own = own.insert(own.end(), key);
-  pending_.emplace(key, std::move(pending));
+  pending.own = &by_hosts_[hosts];
+  PendingEntry& entry = *pending_.emplace(key, std::move(pending)).first;
+  entry.second.age = by_age_.insert(by_age_.end(), &entry);
+  entry.second.among_own = entry.second.own->insert(entry.second.own->end(), &entry);
   return outcome;
 }
 
 void CmTracker::make_room(const HostsKey& hosts, CmOutcome& outcome, Time now) {
+  const auto is_old = [now](const PendingEntry* entry) { return now - entry->second.since > kPendingLife; };
   // More go than come, until no expired one is left.
   constexpr unsigned kExpiredAtOnce = 2;
-  for (unsigned i = 0; i < kExpiredAtOnce && !by_age_.empty(); ++i) {
-    const auto oldest = pending_.find(by_age_.front());
-    if (now - oldest->second.since <= kPendingLife) break;
-    erase_pending(oldest);
-  }
+  for (unsigned i = 0; i < kExpiredAtOnce && !by_age_.empty() && is_old(by_age_.front()); ++i)
+    erase_pending(*by_age_.front());
   if (pending_.size() < max_pending_) return;
   constexpr unsigned kLooks = 8;
   const auto own = by_hosts_.find(hosts);
   std::size_t most = own == by_hosts_.end() ? 0 : own->second.size();
-  const PendingKey* goes = most == 0 ? &by_age_.front() : &own->second.front();
+  PendingEntry* goes = most == 0 ? by_age_.front() : own->second.front();
   unsigned looks = 0;
-  for (auto key = by_age_.begin(); key != by_age_.end() && looks < kLooks; ++key, ++looks) {
-    const std::size_t its = by_hosts_.at(hosts_of(key->first)).size();
+  for (auto entry = by_age_.begin(); entry != by_age_.end() && looks < kLooks; ++entry, ++looks) {
+    const std::size_t its = (*entry)->second.own->size();
     if (its <= most) continue;
     most = its;
-    goes = &*key;
+    goes = *entry;
   }
-  const auto position = pending_.find(*goes);
-  if (!position->second.answered && now - position->second.since <= kPendingLife) outcome.event = CmEvent::table_full;
-  erase_pending(position);
+  if (!goes->second.answered && !is_old(goes)) outcome.event = CmEvent::table_full;
+  erase_pending(*goes);
 }
 
 // The exchange has set up a connection, which still lives.
@@ -183,7 +180,7 @@ CmOutcome CmTracker::on_reject(const wire::Frame& frame, const wire::CmMessage& 
   // A REJ from the passive end answers the REQ, one from the active end the REP. The transaction ID is the REQ's.
   const auto by_passive = pending_.find({key_from_passive(frame, message.remote_comm_id), message.transaction_id});
   if (by_passive != pending_.end() && by_passive->second.active_side != from && !by_passive->second.answered) {
-    erase_pending(by_passive);
+    erase_pending(*by_passive);
     return outcome;
   }
   const auto by_active = pending_.find({key_from_active(frame, message.local_comm_id), message.transaction_id});
@@ -194,7 +191,7 @@ CmOutcome CmTracker::on_reject(const wire::Frame& frame, const wire::CmMessage& 
       outcome.event = CmEvent::rejected;
       outcome.connection = pending.connection;
     }
-    erase_pending(by_active);
+    erase_pending(*by_active);
     return outcome;
   }
   outcome.event = CmEvent::unmatched;
@@ -347,7 +344,7 @@ void CmTracker::forget(ConnectionIndex connection) {
   keys_.erase(found);
   const auto end_exchange = [&](std::uint64_t transaction_id) {
     const auto pending = pending_.find({key.exchange, transaction_id});
-    if (pending != pending_.end() && pending->second.connection == connection) erase_pending(pending);
+    if (pending != pending_.end() && pending->second.connection == connection) erase_pending(*pending);
   };
   if (const auto live = live_.find(key); live != live_.end() && live->second.connection == connection) {
     end_exchange(live->second.transaction_id);
@@ -356,13 +353,14 @@ void CmTracker::forget(ConnectionIndex connection) {
   if (const auto waiting = waiting_.find(key); waiting != waiting_.end()) end_exchange(waiting->second);
 }
 
-void CmTracker::erase_pending(PendingMap::iterator position) {
-  stop_waiting(position->first, position->second);
-  by_age_.erase(position->second.age);
-  const auto hosts = by_hosts_.find(hosts_of(position->first.first));
-  hosts->second.erase(position->second.among_own);
-  if (hosts->second.empty()) by_hosts_.erase(hosts);
-  pending_.erase(position);
+void CmTracker::erase_pending(PendingEntry& entry) {
+  const PendingKey key = entry.first;
+  Pending& pending = entry.second;
+  stop_waiting(key, pending);
+  by_age_.erase(pending.age);
+  pending.own->erase(pending.among_own);
+  if (pending.own->empty()) by_hosts_.erase(hosts_of(key.first));
+  pending_.erase(key);
 }
 
 }  // namespace longhaul::flow

@@ -147,6 +147,9 @@ class CmTracker {
   template <typename Key, typename Value>
   using Map = std::unordered_map<Key, Value, Hash>;
 
+  struct Pending;
+  using PendingEntry = std::pair<const PendingKey, Pending>;
+  using Entries = std::list<PendingEntry*>;
   struct Pending {
     ConnectionInfo info;  // filled by the REQ, then by the REP
     Side active_side;
@@ -156,9 +159,10 @@ class CmTracker {
     std::uint32_t passive_comm_id = 0;
     std::uint64_t mark = 0;
     std::optional<ConnectionIndex> connection;  ///< the connection that it set up, or that waits
-    std::list<PendingKey>::iterator age;        ///< in by_age_
-    std::list<PendingKey>::iterator among_own;  ///< in by_hosts_
-    std::vector<std::uint8_t> request;          // when requests are kept
+    Entries::iterator age;                      ///< in by_age_
+    Entries* own = nullptr;                     ///< those of its hosts, in by_hosts_
+    Entries::iterator among_own;
+    std::vector<std::uint8_t> request;  // when requests are kept
   };
   using PendingMap = Map<PendingKey, Pending>;
 
@@ -175,14 +179,14 @@ class CmTracker {
   bool stands(const PendingKey& key, const Pending& pending) const;
   void wait(const PendingKey& key, Pending& pending);
   void stop_waiting(const PendingKey& key, Pending& pending);
-  void erase_pending(PendingMap::iterator position);
+  void erase_pending(PendingEntry& entry);
   void make_room(const HostsKey& hosts, CmOutcome& outcome, Time now);
 
   std::uint32_t max_pending_;
   bool keep_requests_;
   PendingMap pending_;
-  std::list<PendingKey> by_age_;  // oldest first
-  Map<HostsKey, std::list<PendingKey>> by_hosts_;
+  Entries by_age_;  // oldest first
+  Map<HostsKey, Entries> by_hosts_;
   struct Live {
     ConnectionIndex connection;
     std::uint64_t transaction_id;
