@@ -4,21 +4,35 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 
 #include <fmt/format.h>
 
 namespace longhaul::app {
 
+namespace {
+
+void write(const std::string& path, const Json& json) {
+  std::ofstream file(path, std::ios::trunc);
+  file << json.dump(2) << '\n';
+  file.flush();
+  if (!file) throw std::runtime_error(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+}
+
+}  // namespace
+
 void write_atomically(const std::string& path, const Json& json) {
-  const std::string partial = path + ".partial";
-  {
-    std::ofstream file(partial, std::ios::trunc);
-    file << json.dump(2) << '\n';
-    file.flush();
-    if (!file) throw std::runtime_error(fmt::format("{}: cannot be written: {}", partial, std::strerror(errno)));
+  std::error_code unknown;
+  const auto there = std::filesystem::status(path, unknown);
+  if (std::filesystem::exists(there) && std::filesystem::is_other(there)) {
+    write(path, json);
+    return;
   }
+  const std::string partial = path + ".partial";
+  write(partial, json);
   if (std::rename(partial.c_str(), path.c_str()) != 0)
     throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
 }

@@ -10,7 +10,8 @@ namespace longhaul::app {
 /// Keys stay in the order in which they were added.
 using Json = nlohmann::ordered_json;
 
-/// Replaces `path` as a whole, so that a reader never sees half of it. Throws std::runtime_error.
+/// Replaces `path` as a whole, so that a reader never sees half of it. A device or a pipe, such as /dev/stdout, is
+/// written to. Throws std::runtime_error.
 void write_atomically(const std::string& path, const Json& json);
 
 }  // namespace longhaul::app
