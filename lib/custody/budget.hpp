@@ -52,6 +52,8 @@ struct Budget {
 
   /// From this many receive buffers in custody on, small frames are copied and no longer held by reference.
   std::uint64_t plentiful_mbufs() const { return large_mbufs_limit / 2; }
+  /// The same for those of one pair of hosts: who keeps many does not make others' frames be copied.
+  std::uint64_t pair_plentiful_mbufs() const { return pair_large_mbufs_limit / 2; }
 
   Holding held;  ///< by all
 };

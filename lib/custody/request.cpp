@@ -405,7 +405,8 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
     return false;
   // A copy goes to memory that left the caches a round trip ago, so a reference is much cheaper. But 64 bytes that pin
   // a receive buffer of 9.5 KB can empty the pool, and a READ request may have to be altered.
-  const bool plentiful = budget_.held.large_mbufs < budget_.plentiful_mbufs() && !frame.opcode->wants_response();
+  const bool plentiful = budget_.held.large_mbufs < budget_.plentiful_mbufs() &&
+                         flow.holding->large_mbufs < budget_.pair_plentiful_mbufs() && !frame.opcode->wants_response();
   const auto may_copy = [&] { return flow.holding->small_mbufs() < budget_.pair_small_mbufs_limit; };
   rte_mbuf* held_mbuf = !plentiful && may_copy() ? small_copy(mbuf) : nullptr;
   const bool small = held_mbuf != nullptr;

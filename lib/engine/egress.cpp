@@ -84,9 +84,7 @@ std::uint64_t Egress<Events>::waiting() const {
 template <typename Events>
 void Egress<Events>::discard() {
   for (const Entry& entry : refused_) rte_pktmbuf_free(entry.frame);
-  refused_.clear();
   for (std::size_t i = 0; i < count_; ++i) rte_pktmbuf_free(frames_[i]);
-  count_ = 0;
 }
 
 template class Egress<Engine::Impl>;

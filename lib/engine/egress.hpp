@@ -61,6 +61,7 @@ class Egress {
   bool has_refused() const { return !refused_.empty(); }
   /// Received frames that still wait here.
   std::uint64_t waiting() const;
+  /// Gives back what still waits here. Nothing may follow.
   void discard();
 
  private:

@@ -471,6 +471,25 @@ TEST_CASE("a packet that just fits into a small buffer takes up no receive buffe
   CHECK(rig.engine->custody_packets() == (fits ? 8 : 4));
 }
 
+TEST_CASE("who keeps many packets in custody does not make others' packets be copied", "[engine][fair]") {
+  auto settings = small_settings();
+  settings.custody_mbufs = 16;
+  settings.custody_pair_share = 0.5;
+  Rig rig(settings);
+  rig.connect_confirmed(of_tenant(1, 0));
+  rig.connect_confirmed(of_tenant(2, 0));
+  // A pair may have eight receive buffers. From the fifth on, small buffers are used.
+  rig.host_sends(of_tenant(1, 0).writes(101, 20));
+  REQUIRE(rig.engine->custody_packets() == 20);
+  const unsigned copies = Rig::small_buffers_in_use();
+  CHECK(copies == 16);
+  rig.host_sends(of_tenant(2, 0).writes(101, 4));
+  CHECK(Rig::small_buffers_in_use() == copies);
+  rig.host_sends(of_tenant(2, 0).write(105));
+  CHECK(Rig::small_buffers_in_use() == copies + 1);
+  CHECK(rig.engine->custody_packets() == 25);
+}
+
 TEST_CASE("what custody holds leaves buffers for DREQs", "[engine][fair]") {
   auto settings = small_settings();
   settings.custody_mbufs = 4;

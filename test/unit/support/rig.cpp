@@ -72,6 +72,12 @@ Rig::~Rig() {
   if (std::uncaught_exceptions() == 0) CHECK(in_use() == in_use_before_);
 }
 
+unsigned Rig::small_buffers_in_use() {
+  unsigned count = 0;
+  for (const rte_mempool* pool : pools().small) count += rte_mempool_in_use_count(pool);
+  return count;
+}
+
 void Rig::receive(Side side, const std::vector<Bytes>& burst) {
   std::vector<rte_mbuf*> frames;
   for (const Bytes& bytes : burst) {

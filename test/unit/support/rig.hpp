@@ -56,6 +56,8 @@ class Rig : public engine::Sink {
   static constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
 
   std::uint64_t count(Counter counter) const { return engine->counters()[counter]; }
+  /// Small buffers that custody has taken, of all sizes.
+  static unsigned small_buffers_in_use();
 
   Time now = seconds(1000);
   std::unique_ptr<engine::Engine> engine;
