@@ -272,9 +272,8 @@ void Engine::Impl::prefetch_connection(Side side, const Arrival& arrival) const 
 
 // The bytes, for the ICRC, and custody's bookkeeping: that of the request itself, or of what the answer will release.
 void Engine::Impl::prefetch_contents(Side side, const Arrival& arrival) const {
-  if (!wire::is_roce(arrival.status)) return;
-  prefetch_bytes(arrival.mbuf);
   if (arrival.connection == flow::ConnectionTable::kNone) return;
+  prefetch_bytes(arrival.mbuf);
   if (side == Side::host)
     rte_prefetch0(&custody::held_in(arrival.mbuf));
   else if (const rte_mbuf* head = connections[arrival.connection].near.queue.head())
