@@ -26,8 +26,7 @@ void write(const std::string& path, const Json& json) {
 
 void write_atomically(const std::string& path, const Json& json) {
   std::error_code unknown;
-  const auto there = std::filesystem::status(path, unknown);
-  if (std::filesystem::exists(there) && std::filesystem::is_other(there)) {
+  if (std::filesystem::is_other(std::filesystem::status(path, unknown))) {
     write(path, json);
     return;
   }

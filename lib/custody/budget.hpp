@@ -52,7 +52,7 @@ struct Budget {
 
   /// From this many receive buffers in custody on, small frames are copied and no longer held by reference.
   std::uint64_t plentiful_mbufs() const { return large_mbufs_limit / 2; }
-  /// The same for those of one pair of hosts: who keeps many does not make others' frames be copied.
+  /// The same for one pair of hosts: a pair that keeps many does not cause others' frames to be copied.
   std::uint64_t pair_plentiful_mbufs() const { return pair_large_mbufs_limit / 2; }
 
   Holding held;  ///< by all

@@ -203,7 +203,7 @@ CmOutcome CmTracker::on_reject(const wire::Frame& frame, const wire::CmMessage& 
 // that it does not know, with the IDs from the DREQ.
 CmOutcome CmTracker::on_word_of_active(const wire::Frame& frame, const wire::CmMessage& message, Side from) {
   CmOutcome outcome;
-  if (waiting_.empty()) return outcome;  // as mostly
+  if (waiting_.empty()) return outcome;  // the usual case
   const auto waiting = waiting_.find({key_from_active(frame, message.local_comm_id), message.remote_comm_id});
   if (waiting == waiting_.end()) return outcome;
   const PendingKey key{waiting->first.exchange, waiting->second};

@@ -164,7 +164,6 @@ class CmTracker {
     Entries::iterator among_own;
     std::vector<std::uint8_t> request;  // when requests are kept
   };
-  using PendingMap = Map<PendingKey, Pending>;
 
   static ExchangeKey key_from_active(const wire::Frame& frame, std::uint32_t comm_id);
   static ExchangeKey key_from_passive(const wire::Frame& frame, std::uint32_t comm_id);
@@ -184,7 +183,7 @@ class CmTracker {
 
   std::uint32_t max_pending_;
   bool keep_requests_;
-  PendingMap pending_;
+  Map<PendingKey, Pending> pending_;
   Entries by_age_;  // oldest first
   Map<HostsKey, Entries> by_hosts_;
   struct Live {

@@ -566,7 +566,7 @@ void Box::answer(Flow& flow, const Bytes& bytes, const Roce& request, std::vecto
     expect(at >= flow.judge.promised_until() || request.is_read() || right == 0 || right == content_of(bytes, request),
            "what was promised is not what is delivered");
   }
-  // The answers so far may end amid a READ. Whoever answers all of it goes on behind it.
+  // The answers so far may end in the middle of a READ. A responder that answers all of it continues after it.
   if (at + span > flow.expected) {
     flow.expected = at + span;
     flow.asked_again = false;

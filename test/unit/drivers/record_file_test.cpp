@@ -12,6 +12,7 @@
 #include <string>
 
 #include "drivers/record_file.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace longhaul;
 using drivers::RecordFile;
@@ -20,17 +21,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Directory {
-  fs::path path;
-  Directory() {
-    std::string name = (fs::temp_directory_path() / "longhaul-record-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Directory() { fs::remove_all(path); }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  std::string file() const { return (path / "run" / "box.record").string(); }
+struct Directory : test::TemporaryDirectory {
+  std::string file() const { return *this / "run/box.record"; }
 };
 
 void owe(custody::RecordSlot& slot, std::uint32_t h) {

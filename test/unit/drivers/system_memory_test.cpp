@@ -6,6 +6,7 @@
 
 #include "drivers/sysfs.hpp"
 #include "drivers/system_memory.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace longhaul::drivers;
 
@@ -15,18 +16,14 @@ constexpr std::uint64_t kMiB = 1 << 20;
 
 /// A /proc and a /sys of its own.
 struct FakeRoot {
-  FakeRoot() {
-    char name[] = "/tmp/longhaul-memory-XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    path = name;
-  }
-  ~FakeRoot() { std::filesystem::remove_all(path); }
   void write(const std::string& file, const std::string& text) const {
     const std::filesystem::path at = path + file;
     std::filesystem::create_directories(at.parent_path());
     std::ofstream(at) << text;
   }
-  std::string path;
+
+  const longhaul::test::TemporaryDirectory directory;
+  const std::string path = directory.path.string();
 };
 
 SystemMemory with_pages(std::uint64_t total, std::uint64_t free) {

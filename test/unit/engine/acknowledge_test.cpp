@@ -7,6 +7,18 @@
 using namespace longhaul;
 using namespace longhaul::test;
 
+namespace {
+
+/// A READ of `bytes` from PSN 101 on and a WRITE behind its responses have gone, and the first of these has come.
+void read_has_begun(Rig& rig, const Pair& pair, std::uint32_t bytes) {
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.read(101, bytes), pair.write(101 + (bytes + 1023) / 1024)});
+  rig.wan_sends(pair.answer("read_first", 101, 2));
+  rig.at_host();
+}
+
+}  // namespace
+
 TEST_CASE("only packets with AckReq are acknowledged, and the ACK's MSN counts all messages", "[engine][acknowledge]") {
   Rig rig;
   const Pair pair;
@@ -113,9 +125,8 @@ TEST_CASE("a READ is asked for again while its responses arrive: the last of the
           "[engine][acknowledge]") {
   Rig rig;
   const Pair pair;
-  rig.connect_confirmed(pair);
-  rig.host_sends({pair.read(101, 3000), pair.write(104)});
-  rig.wan_sends({pair.answer("read_first", 101, 2), pair.answer("read_middle", 102, 2)});
+  read_has_begun(rig, pair, 3000);
+  rig.wan_sends(pair.answer("read_middle", 102, 2));
   rig.at_host();
   rig.host_sends(pair.read(101, 3000));
   rig.wan_sends(pair.answer("read_last", 103, 2));
@@ -126,10 +137,7 @@ TEST_CASE("a READ is asked for again behind a response that was not seen: those 
           "[engine][acknowledge]") {
   Rig rig;
   const Pair pair;
-  rig.connect_confirmed(pair);
-  rig.host_sends({pair.read(101, 4000), pair.write(105)});
-  rig.wan_sends(pair.answer("read_first", 101, 2));
-  rig.at_host();
+  read_has_begun(rig, pair, 4000);
   // 102 came to the requester another way.
   rig.host_sends(pair.read(103, 2000));
   rig.wan_sends({pair.answer("read_middle", 103, 2), pair.answer("read_last", 104, 2)});

@@ -471,7 +471,7 @@ TEST_CASE("a packet that just fits into a small buffer takes up no receive buffe
   CHECK(rig.engine->custody_packets() == (fits ? 8 : 4));
 }
 
-TEST_CASE("who keeps many packets in custody does not make others' packets be copied", "[engine][fair]") {
+TEST_CASE("a pair that keeps many packets in custody does not cause others' packets to be copied", "[engine][fair]") {
   auto settings = small_settings();
   settings.custody_mbufs = 16;
   settings.custody_pair_share = 0.5;

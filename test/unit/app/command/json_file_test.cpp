@@ -2,7 +2,6 @@
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,22 +11,14 @@
 #include <string>
 
 #include "app/command/json_file.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace fs = std::filesystem;
 using longhaul::app::Json;
 using longhaul::app::write_atomically;
+using longhaul::test::TemporaryDirectory;
 
 namespace {
-
-struct Directory {
-  Directory() {
-    std::string name = (fs::temp_directory_path() / "json_file_test.XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Directory() { fs::remove_all(path); }
-  fs::path path;
-};
 
 std::string text_of(const fs::path& path) {
   std::ifstream file(path);
@@ -37,7 +28,7 @@ std::string text_of(const fs::path& path) {
 }  // namespace
 
 TEST_CASE("a file is replaced as a whole, and nothing is left beside it") {
-  const Directory directory;
+  const TemporaryDirectory directory;
   const fs::path path = directory.path / "stats.json";
   for (const int number : {1, 2}) {
     write_atomically(path.string(), Json{{"number", number}});
@@ -47,7 +38,7 @@ TEST_CASE("a file is replaced as a whole, and nothing is left beside it") {
 }
 
 TEST_CASE("a pipe is written to, also through a link, and stays") {
-  const Directory directory;
+  const TemporaryDirectory directory;
   const fs::path pipe = directory.path / "pipe";
   const fs::path link = directory.path / "link";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
@@ -67,7 +58,7 @@ TEST_CASE("a pipe is written to, also through a link, and stays") {
 }
 
 TEST_CASE("what cannot be written is said") {
-  const Directory directory;
+  const TemporaryDirectory directory;
   CHECK_THROWS_WITH(write_atomically((directory.path / "a" / "b").string(), Json{}),
                     Catch::Contains("cannot be written: No such file or directory"));
 }

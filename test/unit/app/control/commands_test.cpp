@@ -19,6 +19,7 @@
 #include "drivers/memory_port.hpp"
 #include "support/hosts.hpp"
 #include "support/mbufs.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace longhaul;
 using namespace longhaul::app;
@@ -50,9 +51,6 @@ expose::PortState port(Side side) {
 class LiveBox {
  public:
   LiveBox() {
-    std::string name = (std::filesystem::temp_directory_path() / "lh-commands-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    directory_ = name;
     write_config(kConfig);
     engine::PoolPlan plan;
     static unsigned serial = 0;  // the EAL needs a new name for each
@@ -89,10 +87,9 @@ class LiveBox {
     host_.reset();
     wan_.reset();
     pools_.destroy();
-    std::filesystem::remove_all(directory_);
   }
 
-  std::string file() const { return (directory_ / "box.yaml").string(); }
+  std::string file() const { return directory_ / "box.yaml"; }
   void write_config(const std::string& text) const { std::ofstream(file(), std::ios::trunc) << text; }
 
   /// The last line of the reply.
@@ -141,7 +138,7 @@ class LiveBox {
     while (port.receive(&frame, 1) == 1) rte_pktmbuf_free(frame);
   }
 
-  std::filesystem::path directory_;
+  test::TemporaryDirectory directory_;
   test::MbufPool pool_;
   engine::Pools pools_;
   const drivers::Clock clock_;

@@ -24,27 +24,13 @@
 #include "app/ctl/client.hpp"
 #include "app/protocol/socket.hpp"
 #include "config/config_error.hpp"
+#include "support/temporary_directory.hpp"
 
 using namespace longhaul;
 using namespace longhaul::app;
 using Milliseconds = std::chrono::milliseconds;
 
 namespace {
-
-class Directory {
- public:
-  Directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "lh-control-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 config::ControlConfig at(const std::string& socket) {
   config::ControlConfig config;
@@ -104,7 +90,7 @@ struct Serving {
 }  // namespace
 
 TEST_CASE("a request is answered line by line, and the socket belongs to whom the configuration says", "[control]") {
-  const Directory directory;
+  const test::TemporaryDirectory directory;
   const std::string path = directory / "new/box.sock";
   {
     const Serving serving(path);
@@ -123,12 +109,12 @@ TEST_CASE("a request is answered line by line, and the socket belongs to whom th
 }
 
 TEST_CASE("the socket of a dead process is replaced, that of a living one and other files are not", "[control]") {
-  const Directory directory;
+  const test::TemporaryDirectory directory;
   const std::string path = directory / "box.sock";
   close(listen_at(at(path)));  // the file stays, as it does after kill -9
   REQUIRE(std::filesystem::exists(path));
   CHECK_THROWS_WITH(connect_to(path), Catch::Contains("has ended"));
-  CHECK_THROWS_WITH(only_socket_in(directory.path()), Catch::Contains("has ended"));
+  CHECK_THROWS_WITH(only_socket_in(directory.path), Catch::Contains("has ended"));
   {
     const Serving serving(path);
     CHECK(ask(path, {{"command", "x"}})["asked"]["command"] == "x");
@@ -137,7 +123,7 @@ TEST_CASE("the socket of a dead process is replaced, that of a living one and ot
                                                Catch::Contains("another process listens on it"));
     CHECK(ask(path, {{"command", "x"}})["asked"]["command"] == "x");
     const Serving other(directory / "other.sock");
-    CHECK_THROWS_WITH(only_socket_in(directory.path()),
+    CHECK_THROWS_WITH(only_socket_in(directory.path),
                       Catch::Contains("several boxes") && Catch::Contains("other.sock"));
   }
   const std::string file = directory / "file";
@@ -151,7 +137,7 @@ TEST_CASE("the socket of a dead process is replaced, that of a living one and ot
 }
 
 TEST_CASE("garbage, endless lines and deep nesting get an error each", "[control]") {
-  const Directory directory;
+  const test::TemporaryDirectory directory;
   const std::string path = directory / "box.sock";
   ServerLimits limits;
   limits.request_bytes = 100'000;
@@ -173,7 +159,7 @@ TEST_CASE("garbage, endless lines and deep nesting get an error each", "[control
 }
 
 TEST_CASE("clients that say nothing lose their place to others, and after a while at all events", "[control]") {
-  const Directory directory;
+  const test::TemporaryDirectory directory;
   const std::string path = directory / "box.sock";
   ServerLimits limits;
   limits.clients = 4;
@@ -187,7 +173,7 @@ TEST_CASE("clients that say nothing lose their place to others, and after a whil
 }
 
 TEST_CASE("a client that does not read ends its own command only", "[control]") {
-  const Directory directory;
+  const test::TemporaryDirectory directory;
   const std::string path = directory / "box.sock";
   ServerLimits limits;
   limits.reply_patience = Milliseconds(200);
@@ -213,7 +199,7 @@ TEST_CASE("a client that does not read ends its own command only", "[control]") 
 }
 
 TEST_CASE("so many commands at once, and those under way end when the box does", "[control]") {
-  const Directory directory;
+  const test::TemporaryDirectory directory;
   const std::string path = directory / "box.sock";
   ServerLimits limits;
   limits.commands = 2;
@@ -250,7 +236,7 @@ TEST_CASE("so many commands at once, and those under way end when the box does",
 }
 
 TEST_CASE("what a handler throws is the last line, with the exit code that belongs to it", "[control]") {
-  const Directory directory;
+  const test::TemporaryDirectory directory;
   const std::string path = directory / "box.sock";
   const Serving serving(path, [](const Json& request, Reply&) {
     if (request["command"] == "late") throw CommandError("too late", Exit::timed_out);

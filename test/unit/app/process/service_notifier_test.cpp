@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/process/service_notifier.hpp"
+#include "support/temporary_directory.hpp"
 
 using longhaul::app::ServiceNotifier;
 
@@ -34,9 +35,6 @@ class Variable {
 class Manager {
  public:
   Manager() {
-    char name[] = "/tmp/longhaul-notify-XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    directory_ = name;
     socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     REQUIRE(socket_ >= 0);
     sockaddr_un address{};
@@ -44,14 +42,11 @@ class Manager {
     path().copy(address.sun_path, sizeof address.sun_path - 1);
     REQUIRE(bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   }
-  ~Manager() {
-    close(socket_);
-    std::filesystem::remove_all(directory_);
-  }
+  ~Manager() { close(socket_); }
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;
 
-  std::string path() const { return directory_ + "/notify"; }
+  std::string path() const { return directory_ / "notify"; }
   /// The next message. Its datagram has arrived when sd_notify() returns.
   std::optional<std::string> heard() const {
     char text[4096];
@@ -61,7 +56,7 @@ class Manager {
   }
 
  private:
-  std::string directory_;
+  longhaul::test::TemporaryDirectory directory_;
   int socket_ = -1;
 };
 
