@@ -14,7 +14,7 @@ expose::Identity identity_of(const config::BoxConfig& config, const std::string&
   out.name = config.name;
   out.version = version;
   out.dpdk = rte_version();
-  out.icrc = wire::icrc_routine_name();
+  out.icrc = wire::icrc_routine().name;
   out.started = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   out.configuration = {{"policy", std::string(name_of(config.engine.policies.fallback))},
                        {"confirm", config.engine.confirm == engine::Confirm::cm ? "cm" : "answer"},

@@ -31,18 +31,17 @@ std::vector<Finding> features(const Patient& patient) {
     return {{Level::error, fmt::format("not an x86-64-v2 processor: {} missing", fmt::join(missing, ", ")),
              "in a virtual machine, give the guest the host's processor model (libvirt: <cpu "
              "mode='host-passthrough'/>); otherwise use a newer machine"}};
-  // What ISA-L needs for its widest routine, and for the next one (lib/wire/icrc_routine.cpp).
-  const auto widest =
-      missing_flags(patient.machine, {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl", "avx512_vbmi2", "gfni",
-                                      "vaes", "vpclmulqdq", "avx512_vnni", "avx512_bitalg", "avx512_vpopcntdq"});
-  if (widest.empty()) return {{Level::ok, "AVX-512, VPCLMULQDQ and VAES: the widest ICRC routine"}};
-  if (const auto missing = missing_flags(patient.machine, {"pclmulqdq"}); !missing.empty())
-    return {
-        {Level::warning, "no PCLMULQDQ: ICRCs are computed byte by byte, at least ten times slower",
-         "in a virtual machine, give the guest the host's processor model (libvirt: <cpu mode='host-passthrough'/>)"}};
-  return {{Level::ok,
-           fmt::format("PCLMULQDQ{}: a wide ICRC routine (the widest also needs {})",
-                       patient.machine.processor_flags.contains("avx") ? " and AVX" : "", fmt::join(widest, ", "))}};
+  // What lib/wire/icrc_routine.cpp asks of the processor.
+  const auto widest = missing_flags(patient.machine, {"avx512f", "avx512bw", "vpclmulqdq"});
+  if (widest.empty()) return {{Level::ok, "AVX-512 and VPCLMULQDQ: the widest ICRC routine"}};
+  if (missing_flags(patient.machine, {"avx2", "vpclmulqdq"}).empty())
+    return {{Level::ok, fmt::format("AVX2 and VPCLMULQDQ: a wide ICRC routine (the widest also needs {})",
+                                    fmt::join(widest, ", "))}};
+  if (missing_flags(patient.machine, {"pclmulqdq"}).empty())
+    return {{Level::ok, "PCLMULQDQ: an ICRC routine of 16 bytes at a time (wider ones need VPCLMULQDQ)"}};
+  return {
+      {Level::warning, "no PCLMULQDQ: ICRCs are computed byte by byte, at least ten times slower",
+       "in a virtual machine, give the guest the host's processor model (libvirt: <cpu mode='host-passthrough'/>)"}};
 }
 
 std::vector<Finding> tsc(const Patient& patient) {

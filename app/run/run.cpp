@@ -231,8 +231,8 @@ int run(const Options& options) {
   const config::BoxConfig config = config::load_box(options.config);
   for (const config::PortConfig* port : {&config.host, &config.wan}) check_arguments(*port, config.process.workers());
   if (options.check) return check(config, options);
-  wire::check_icrc_routine();
-  spdlog::info("ICRC by {}", wire::icrc_routine_name());
+  wire::check_icrcs();
+  spdlog::info("ICRC by {}", wire::icrc_routine().name);
   // Before anything slow, so that no signal during the start is lost.
   Requests& requests = requests_by_signal();
   reload_by_signal();

@@ -5,6 +5,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "wire/icrc.hpp"
@@ -19,9 +20,14 @@ Header& at(std::uint8_t* bytes, std::size_t offset) {
   return *reinterpret_cast<Header*>(bytes + offset);
 }
 
-// What differs from ACK to ACK: the BTH's last word with the PSN, and the AETH.
+/// What differs from ACK to ACK: the BTH's last word, which is the PSN (AckReq is 0 in an ACK), and the AETH.
+struct PsnAndAeth {
+  wire::Be32 psn;
+  wire::Be32 syndrome_and_msn;
+};
 constexpr std::size_t kPsnInBth = offsetof(wire::Bth, ack_req);
-constexpr std::size_t kFromPsn = sizeof(wire::Bth) - kPsnInBth + sizeof(wire::Aeth);
+static_assert(sizeof(PsnAndAeth) == sizeof(wire::Bth) - kPsnInBth + sizeof(wire::Aeth));
+static_assert(offsetof(wire::Aeth, syndrome) == 0 && offsetof(wire::Aeth, msn) == 1);
 
 // A congestion mark belonged to the packet that was learned from: back to ECT(0).
 std::uint8_t without_congestion_mark(std::uint8_t traffic_class) {
@@ -109,13 +115,10 @@ rte_mbuf* AckTemplate::make(BufferStash& buffers, std::uint32_t psn, std::uint32
   auto* bytes = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
   std::memcpy(bytes, bytes_.data(), kBlock);
   if (size_ > kBlock) std::memcpy(bytes + kBlock, bytes_.data() + kBlock, kBlock);
-  // Each 24-bit field is stored as one word together with the byte before it.
-  at<wire::Be32>(bytes, bth_offset_ + kPsnInBth) = psn;  // AckReq is 0 in an ACK
-  static_assert(offsetof(wire::Aeth, syndrome) == 0 && offsetof(wire::Aeth, msn) == 1);
-  at<wire::Be32>(bytes, bth_offset_ + sizeof(wire::Bth)) = std::uint32_t{syndrome} << 24 | msn;
-
-  const std::uint32_t icrc = wire::continue_icrc(icrc_before_psn_, {bytes + bth_offset_ + kPsnInBth, kFromPsn});
-  wire::store_icrc(bytes + bth_offset_ + kPsnInBth + kFromPsn, icrc);
+  const auto eight = std::bit_cast<std::uint64_t>(PsnAndAeth{psn, std::uint32_t{syndrome} << 24 | msn});
+  std::uint8_t* to = bytes + bth_offset_ + kPsnInBth;
+  std::memcpy(to, &eight, sizeof(eight));
+  wire::store_icrc(to + sizeof(eight), wire::continue_icrc(icrc_before_psn_, eight));
   return mbuf;
 }
 

@@ -18,14 +18,15 @@ std::uint32_t compute_icrc(const Frame& frame) noexcept;
 /// The ICRC that `frame` carries.
 std::uint32_t stored_icrc(const Frame& frame) noexcept;
 
-inline bool verify_icrc(const Frame& frame) noexcept { return compute_icrc(frame) == stored_icrc(frame); }
+/// The ICRC that `frame` carries is the one that it ought to carry.
+bool verify_icrc(const Frame& frame) noexcept;
 
-/// The ICRC of the bytes before offset `end` of the frame. `end` must be behind the BTH's Destination QP and at most
-/// 384 bytes behind the start of the IP header. Frames that differ only from `end` on share this ICRC.
+/// The ICRC of the bytes before offset `end` of the frame. `end` must be behind the BTH's Destination QP. Frames that
+/// differ only from `end` on share this ICRC.
 std::uint32_t icrc_before(const Frame& frame, std::size_t end) noexcept;
 
-/// Continues `icrc` over the bytes that follow those it was computed of.
-std::uint32_t continue_icrc(std::uint32_t icrc, std::span<const std::uint8_t> bytes) noexcept;
+/// Continues `icrc` over eight bytes, in memory order, that follow those it was computed of.
+std::uint32_t continue_icrc(std::uint32_t icrc, std::uint64_t bytes) noexcept;
 
 /// Writes `icrc` in wire order to the four bytes at `to`.
 void store_icrc(std::uint8_t* to, std::uint32_t icrc) noexcept;

@@ -63,7 +63,7 @@ std::vector<Entrant> entrants_of(const Point& point, const Options& options, std
            true},
           {point,
            [&paced, share, pace](const Bench& b) {
-             return std::make_unique<FloorDevice>(pace(paced[1], b), b.lcore, share);
+             return std::make_unique<FloorDevice>(pace(paced[1], b), b.lcore, share, FloorDevice::Icrc::frozen);
            },
            false}};
 }

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "test/bench/frozen_icrc.hpp"
 #include "wire/icrc.hpp"
 
 namespace longhaul::bench {
@@ -163,13 +164,15 @@ void ForwardingDevice::loop() {
   }
 }
 
-FloorDevice::FloorDevice(PortPair ports, unsigned lcore, bool share) : ForwardingDevice(ports, lcore, share) {
+FloorDevice::FloorDevice(PortPair ports, unsigned lcore, bool share, Icrc icrc)
+    : ForwardingDevice(ports, lcore, share), icrc_(icrc) {
   launch();
 }
 
 namespace {
 
 // Says in `wrong` what is wrong with the burst.
+template <bool (*Verify)(const wire::Frame&) noexcept>
 void check_icrcs(rte_mbuf** frames, std::uint16_t count, std::string& wrong) {
   // Fetches as far ahead as the engine does.
   constexpr std::uint16_t kMbufsAhead = 8;
@@ -186,7 +189,7 @@ void check_icrcs(rte_mbuf** frames, std::uint16_t count, std::string& wrong) {
     wire::Frame frame;
     if (wire::parse({rte_pktmbuf_mtod(frames[i], const std::uint8_t*), frames[i]->data_len}, frame) ==
             wire::ParseStatus::roce &&
-        !wire::verify_icrc(frame))
+        !Verify(frame))
       wrong = "a frame came in with a wrong ICRC";
   }
 }
@@ -194,7 +197,10 @@ void check_icrcs(rte_mbuf** frames, std::uint16_t count, std::string& wrong) {
 }  // namespace
 
 std::uint16_t FloorDevice::treat(Side, rte_mbuf** frames, std::uint16_t count) {
-  check_icrcs(frames, count, wrong_);
+  if (icrc_ == Icrc::frozen)
+    check_icrcs<frozen_verify_icrc>(frames, count, wrong_);
+  else
+    check_icrcs<wire::verify_icrc>(frames, count, wrong_);
   return count;
 }
 
@@ -209,7 +215,7 @@ BacklogDevice::~BacklogDevice() {
 }
 
 std::uint16_t BacklogDevice::treat(Side out, rte_mbuf** frames, std::uint16_t count) {
-  check_icrcs(frames, count, wrong_);
+  check_icrcs<frozen_verify_icrc>(frames, count, wrong_);
   if (out == Side::wan)
     for (std::uint16_t i = 0; i < count; ++i) keep(frames[i]);
   return count;

@@ -119,16 +119,22 @@ class ForwardingDevice : public LoopDevice {
   std::atomic<bool> stops_{false};
 };
 
-/// The least work of any box that looks at its frames: it checks each ICRC with the engine's own routine.
+/// The least work of any box that looks at its frames: it checks each ICRC.
 class FloorDevice final : public ForwardingDevice {
  public:
-  FloorDevice(PortPair ports, unsigned lcore, bool share);
+  enum class Icrc : std::uint8_t {
+    frozen,  ///< "floor": as when the marks were set, so that the floor stays where it was
+    box,     ///< "floor-box-icrc": with the engine's own routine
+  };
+  FloorDevice(PortPair ports, unsigned lcore, bool share, Icrc icrc);
   ~FloorDevice() override { stop(); }
-  std::string name() const override { return "floor"; }
+  std::string name() const override { return icrc_ == Icrc::frozen ? "floor" : "floor-box-icrc"; }
   std::string complaint() const override { return wrong_; }
 
  private:
   std::uint16_t treat(Side out, rte_mbuf** frames, std::uint16_t count) override;
+
+  const Icrc icrc_;
   std::string wrong_;  ///< says if an ICRC was wrong
 };
 

@@ -85,8 +85,11 @@ DeviceMaker maker_of(const std::string& name, const Options& options, const std:
     return [share](const Bench& b) {
       return std::make_unique<ScrapedBoxDevice>(b.ports.pair(), b.lcore, share, b.settings, b.pools, b.clock);
     };
-  if (name == "floor")
-    return [share](const Bench& b) { return std::make_unique<FloorDevice>(b.ports.pair(), b.lcore, share); };
+  if (name == "floor" || name == "floor-box-icrc") {
+    const auto icrc = name == "floor" ? FloorDevice::Icrc::frozen : FloorDevice::Icrc::box;
+    return
+        [share, icrc](const Bench& b) { return std::make_unique<FloorDevice>(b.ports.pair(), b.lcore, share, icrc); };
+  }
   if (name == "floor-backlog")
     return [share](const Bench& b) {
       // The box's average: a chunk's answers come with the next chunk.
@@ -197,13 +200,15 @@ int main(int argc, char** argv) {
   app.add_option("--custody-mb", options.custody_mb, "megabytes (10^6) without an answer; 125 are 10 ms of 100 Gbit/s")
       ->check(CLI::Range(0.0, 1000.0))
       ->excludes("--custody");
-  app.add_option("--devices", options.devices,
-                 "in this order; ratios are the first one's: box, box-scraped (asked for its metrics), floor (checks "
-                 "ICRCs, sends), floor-backlog (and keeps as "
-                 "many requests as the box has in custody), macswap and mac (as testpmd does them), testpmd-macswap "
-                 "and testpmd-mac (itself; with hugepages)")
-      ->check(CLI::IsMember(
-          {"box", "box-scraped", "floor", "floor-backlog", "macswap", "mac", "testpmd-macswap", "testpmd-mac"}))
+  app.add_option(
+         "--devices", options.devices,
+         "in this order; ratios are the first one's: box, box-scraped (asked for its metrics), floor (checks "
+         "ICRCs, as when the marks were set, and sends), floor-box-icrc (with the box's own ICRC), floor-backlog "
+         "(floor, and keeps as many requests as the box has in custody), macswap and mac (as testpmd does them), "
+         "testpmd-macswap "
+         "and testpmd-mac (itself; with hugepages)")
+      ->check(CLI::IsMember({"box", "box-scraped", "floor", "floor-box-icrc", "floor-backlog", "macswap", "mac",
+                             "testpmd-macswap", "testpmd-mac"}))
       ->capture_default_str();
   app.add_flag(
       "--interleave", options.interleave,

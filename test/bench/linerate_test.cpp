@@ -84,7 +84,9 @@ TEST_CASE("every workload passes through every device, and all that comes out is
       [](const Bench& b) {
         return std::make_unique<BoxDevice>(b.ports.pair(), b.lcore, kShare, b.settings, b.pools, b.clock);
       },
-      [](const Bench& b) { return std::make_unique<FloorDevice>(b.ports.pair(), b.lcore, kShare); },
+      [](const Bench& b) {
+        return std::make_unique<FloorDevice>(b.ports.pair(), b.lcore, kShare, FloorDevice::Icrc::frozen);
+      },
       [](const Bench& b) {
         return std::make_unique<BacklogDevice>(b.ports.pair(), b.lcore, kShare, b.point.custody_packets);
       },
@@ -149,7 +151,9 @@ TEST_CASE("every request that arrives at its time finds what was sent for it") {
       [&](const Bench& b) {
         return std::make_unique<BoxDevice>(pace(b), b.lcore, kShare, b.settings, b.pools, b.clock);
       },
-      [&](const Bench& b) { return std::make_unique<FloorDevice>(pace(b), b.lcore, kShare); }};
+      [&](const Bench& b) {
+        return std::make_unique<FloorDevice>(pace(b), b.lcore, kShare, FloorDevice::Icrc::frozen);
+      }};
   for (const DeviceMaker& maker : makers) {
     const Entrant entrant{{&workload("write512"), 16, kInCustody}, maker};
     Trial trial({&entrant, 1}, few_packets(), ports, clock);

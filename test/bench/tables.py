@@ -2,7 +2,7 @@
 """What the programs measured, as text and as Markdown."""
 
 LINE_OVERHEAD = 24  # bytes beside a frame without FCS: that, preamble, start delimiter, gap
-DEVICES = {'box': 'box', 'floor': 'floor', 'floor-backlog': 'floor with backlog', 'macswap': 'macswap', 'mac': 'mac',
+DEVICES = {'box': 'box', 'floor': 'floor', 'floor-box-icrc': "floor with the box's ICRC", 'floor-backlog': 'floor with backlog', 'macswap': 'macswap', 'mac': 'mac',
            'testpmd-macswap': 'testpmd macswap', 'testpmd-mac': 'testpmd mac'}
 
 

@@ -7,7 +7,7 @@ record, or the ICRC.
 import re
 
 NAMES = re.compile(r'\b(una|h)\b|msn|icrc|(?<!un)promis', re.IGNORECASE)
-FILES = re.compile(r'/icrc\.[ch]pp$')
+FILES = re.compile(r'/icrc\w*\.[ch]pp$')
 
 
 def is_vital(file, statement):

@@ -5,6 +5,7 @@
 #include "support/captures.hpp"
 #include "wire/builder.hpp"
 #include "wire/icrc.hpp"
+#include "wire/icrc_routine.hpp"
 
 using namespace longhaul::wire;
 using namespace longhaul::test;
@@ -76,9 +77,28 @@ bool may_change(bool v6, std::size_t header, std::size_t at, int bit) {
   return (at == 0 && bit >= 4) || (at >= 1 && at <= 3) || at == 7;
 }
 
+/// Each routine of the processor in turn; what was in use before is in use again at the end.
+class EachRoutine {
+ public:
+  EachRoutine() {
+    std::vector<const IcrcRoutine*> supported;
+    for (const IcrcRoutine& routine : icrc_routines())
+      if (routine.supported()) supported.push_back(&routine);
+    use_icrc_routine(*GENERATE_COPY(from_range(supported)));
+    UNSCOPED_INFO("by " << icrc_routine().name);
+  }
+  ~EachRoutine() { use_icrc_routine(before_); }
+  EachRoutine(const EachRoutine&) = delete;
+  EachRoutine& operator=(const EachRoutine&) = delete;
+
+ private:
+  const IcrcRoutine& before_ = icrc_routine();
+};
+
 }  // namespace
 
 TEST_CASE("ICRC of published frames", "[wire][icrc]") {
+  const EachRoutine routine;
   for (const Published& published : kPublished) {
     CAPTURE(published.source);
     const Bytes bytes = from_hex(published.frame);
@@ -92,6 +112,7 @@ TEST_CASE("ICRC of published frames", "[wire][icrc]") {
 }
 
 TEST_CASE("ICRC of every captured frame", "[wire][icrc][captures]") {
+  const EachRoutine routine;
   std::size_t ipv4 = 0;
   std::size_t ipv6 = 0;
   for (const auto& capture : capture_names()) {
@@ -117,6 +138,7 @@ TEST_CASE("ICRC of every captured frame", "[wire][icrc][captures]") {
 }
 
 TEST_CASE("ICRC of every size, family, tag and option agrees with the bit-by-bit CRC", "[wire][icrc]") {
+  const EachRoutine routine;
   for (const bool v6 : {false, true})
     for (const int tags : {0, 1, 2})
       for (const std::size_t options : {0U, 4U, 40U})
@@ -138,6 +160,7 @@ TEST_CASE("ICRC of every size, family, tag and option agrees with the bit-by-bit
 }
 
 TEST_CASE("one flipped bit is found, except where routers may write", "[wire][icrc]") {
+  const EachRoutine routine;
   const bool v6 = GENERATE(false, true);
   const std::size_t options = GENERATE(0U, 8U);
   const std::size_t size = GENERATE(0U, 61U, 1024U);
@@ -160,7 +183,35 @@ TEST_CASE("one flipped bit is found, except where routers may write", "[wire][ic
   CHECK(mutable_bits == (v6 ? 28 + 8 + 24 : 32 + 24));
 }
 
+TEST_CASE("an ICRC in two parts is the same", "[wire][icrc]") {
+  const EachRoutine routine;
+  for (const bool v6 : {false, true}) {
+    PacketBuilder builder;
+    if (v6) builder.ips("fd00::1", "fd00::2");
+    const Bytes bytes = builder.opcode(kRcAcknowledge).psn(0x123456).build();
+    Frame frame;
+    REQUIRE(parse(bytes, frame) == ParseStatus::roce);
+    const std::size_t psn = frame.bth_offset + 8U;
+    REQUIRE(frame.icrc_offset == psn + 8);
+    std::uint64_t rest = 0;
+    std::memcpy(&rest, bytes.data() + psn, sizeof(rest));
+    CHECK(continue_icrc(icrc_before(frame, psn), rest) == bitwise_icrc(bytes));
+  }
+}
+
+TEST_CASE("ICRC of any number of bytes behind an unknown opcode", "[wire][icrc]") {
+  const EachRoutine routine;
+  for (std::size_t size = 0; size < 70; ++size) {
+    const Bytes bytes = PacketBuilder().opcode(0x15).payload_size(size).build();
+    Frame frame;
+    REQUIRE(parse(bytes, frame) == ParseStatus::unknown_opcode);
+    CAPTURE(size);
+    CHECK(compute_icrc(frame) == bitwise_icrc(bytes));
+  }
+}
+
 TEST_CASE("an unknown opcode has an ICRC; what is not RoCE is left alone", "[wire][icrc]") {
+  const EachRoutine routine;
   Bytes unknown = PacketBuilder().opcode(0x15).payload_size(40).build();
   CHECK(little_endian_at_end(unknown) == bitwise_icrc(unknown));
   unknown.back() ^= 1;
