@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <utility>
 
 #include "custody/held.hpp"
 
@@ -112,6 +113,30 @@ class BufferStash {
   rte_mempool* pool_;
   unsigned count_ = 0;
   rte_mbuf* buffers_[kMost];
+};
+
+/// Copies frames into buffers of a pool. It takes and fetches each buffer while it fills the one before: a store to
+/// memory that no cache has holds up all that follow.
+class Copier {
+ public:
+  explicit Copier(rte_mempool* pool) : pool_(pool) {}
+  ~Copier() {
+    if (next_ != nullptr) rte_mbuf_raw_free(next_);
+  }
+  Copier(Copier&& other) noexcept : pool_(other.pool_), next_(std::exchange(other.next_, nullptr)) {}
+  Copier(const Copier&) = delete;
+  Copier& operator=(const Copier&) = delete;
+
+  /// Buffers left, those in caches of the pool not counted.
+  unsigned available() const {
+    return rte_mempool_get_ops(pool_->ops_index)->get_count(pool_) + (next_ != nullptr ? 1 : 0);
+  }
+  /// Of a frame of one segment, for which the pool's buffers have room. Null when there is none left.
+  rte_mbuf* copy(const rte_mbuf* mbuf);
+
+ private:
+  rte_mempool* pool_;
+  rte_mbuf* next_ = nullptr;
 };
 
 }  // namespace longhaul::custody

@@ -116,6 +116,7 @@ class NearPart {
         holdings_(std::size_t{pairs} + 1),
         index_(most_packets(limits, pools)),
         pools_(pools),
+        copiers_(pools.pools.begin(), pools.pools.end()),
         made_(pools.made),
         counters_(counters),
         outlet_(outlet),
@@ -266,7 +267,7 @@ class NearPart {
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);
   [[gnu::always_inline]] inline bool sends_newest(const NearFlow& flow, Time now) const;
   [[gnu::always_inline]] inline bool sends_at_once(const NearFlow& flow, Time now) const;
-  rte_mbuf* small_copy(const rte_mbuf* mbuf) const;
+  rte_mbuf* small_copy(const rte_mbuf* mbuf);
   bool may_rejoin(const NearFlow& flow, const Span& span) const;
   void start_rejoining(NearFlow& flow, const Span& span, PhaseEvent why);
 
@@ -388,9 +389,9 @@ class NearPart {
   }
   [[gnu::cold]] Duration patience_of(const NearFlow& flow) const;
   Duration timeout_of(const NearFlow& flow) const;
-  rte_mbuf* copy_to_alter(const rte_mbuf* held) const;
-  rte_mbuf* with_ack_req(rte_mbuf* held) const;
-  rte_mbuf* to_next_hop(const NearFlow& flow, const rte_mbuf* held, rte_mbuf* copy) const;
+  rte_mbuf* copy_to_alter(const rte_mbuf* held);
+  rte_mbuf* with_ack_req(rte_mbuf* held);
+  rte_mbuf* to_next_hop(const NearFlow& flow, const rte_mbuf* held, rte_mbuf* copy);
 
   NearSettings settings_;
   std::uint64_t least_window_ = 0;  ///< bytes; no flow's window is smaller, once the link's start is over
@@ -399,7 +400,8 @@ class NearPart {
   Time contended_until_ = 0;       ///< pairs of hosts have asked for their share in vain
   PacketIndex index_;
   SmallPools pools_;
-  BufferStash made_;  ///< for frames that the box makes
+  std::vector<Copier> copiers_;  ///< into `pools_`
+  BufferStash made_;             ///< for frames that the box makes
   BufferReturns freed_;
   Counters& counters_;
   Outlet& outlet_;

@@ -352,14 +352,11 @@ void NearPart::reach_sent_top(NearFlow& flow, const Span& span) {
   if (psn_lt(flow.sent_top, after)) flow.sent_top = after;
 }
 
-rte_mbuf* NearPart::small_copy(const rte_mbuf* mbuf) const {
-  for (std::size_t i = 0; i < pools_.pools.size(); ++i) {
+rte_mbuf* NearPart::small_copy(const rte_mbuf* mbuf) {
+  for (std::size_t i = 0; i < copiers_.size(); ++i) {
     if (mbuf->pkt_len > pools_.bytes[i]) continue;
-    rte_mempool* pool = pools_.pools[i];
-    // Those in caches are not counted.
-    if (i + 1 == pools_.pools.size() && rte_mempool_get_ops(pool->ops_index)->get_count(pool) <= pools_.last_reserve)
-      break;
-    if (rte_mbuf* copy = copy_into(pool, mbuf)) return copy;
+    if (i + 1 == copiers_.size() && copiers_[i].available() <= pools_.last_reserve) break;
+    if (rte_mbuf* copy = copiers_[i].copy(mbuf)) return copy;
   }
   return nullptr;
 }

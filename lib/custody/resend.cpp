@@ -282,14 +282,14 @@ void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Ti
 }
 
 // Not in place: a port may still have the packet itself.
-rte_mbuf* NearPart::copy_to_alter(const rte_mbuf* held) const {
+rte_mbuf* NearPart::copy_to_alter(const rte_mbuf* held) {
   rte_mbuf* copy = small_copy(held);
   return copy != nullptr ? copy : copy_into(pools_.frames, held);
 }
 
 // Returns the packet as its host would address it now: in `copy` or, where that is null, in a new copy. Null: the
 // packet goes as it came. The ICRC does not cover these addresses.
-rte_mbuf* NearPart::to_next_hop(const NearFlow& flow, const rte_mbuf* held, rte_mbuf* copy) const {
+rte_mbuf* NearPart::to_next_hop(const NearFlow& flow, const rte_mbuf* held, rte_mbuf* copy) {
   const auto came_with = *rte_pktmbuf_mtod(held, const wire::EthernetAddresses*);
   wire::EthernetAddresses newest = came_with;
   outlet_.newest_addresses(flow, newest);
@@ -301,7 +301,7 @@ rte_mbuf* NearPart::to_next_hop(const NearFlow& flow, const rte_mbuf* held, rte_
   return copy;
 }
 
-rte_mbuf* NearPart::with_ack_req(rte_mbuf* held) const {
+rte_mbuf* NearPart::with_ack_req(rte_mbuf* held) {
   rte_mbuf* copy = copy_to_alter(held);
   if (copy == nullptr) return nullptr;  // sent as it is; the timer asks again
   auto* bytes = rte_pktmbuf_mtod(copy, std::uint8_t*);

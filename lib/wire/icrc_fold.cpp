@@ -3,19 +3,19 @@
 // 2009), in one pass over the frame and without a copy of its headers. This file is compiled once per instruction set
 // (meson.build), so it has no inline function that other files share.
 //
-// A frame is taken as registers that end where it ends. So there is no tail, and the first register begins before the IP
-// header. Those bytes become zeros, which a CRC of initial value zero does not see; the real initial value is added to
-// the first bytes of the IP header. The fields that may change on the way become ones in registers. (A copy in memory
-// would be read by wider loads than it was stored, and such loads wait for all stores before them, those to cold cache
-// lines too.)
+// A frame is taken as registers that end where it ends. So there is no tail, and the first register begins before the
+// IP header. Those bytes become zeros, which a CRC of initial value zero does not see; the real initial value is added
+// to the first bytes of the IP header. The fields that may change on the way become ones in registers. (A copy in
+// memory would be read by wider loads than it was stored, and such loads wait for all stores before them, those to cold
+// cache lines too.)
 //
 // A block of 16 bytes that has d blocks behind it counts as its polynomial times x^(128 d + 32), modulo the CRC's
-// polynomial P. The registers of a short frame are multiplied by constants for their places; no product waits for another.
-// Of a long frame, groups of registers are folded into one group first. What is left is a polynomial of less than 96
-// bits, and Barrett's reduction takes it modulo P.
+// polynomial P. The registers of a short frame are multiplied by constants for their places; no product waits for
+// another. Of a long frame, groups of registers are folded into one group first. What is left is a polynomial of less
+// than 96 bits, and Barrett's reduction takes it modulo P.
 //
-// Bits are reflected, as the CRC sends them: bit 0 of a register is the coefficient of the highest power. The product of
-// two reflected numbers comes out one place too low, so a constant for x^n holds x^(n - 1) mod P.
+// Bits are reflected, as the CRC sends them: bit 0 of a register is the coefficient of the highest power. The product
+// of two reflected numbers comes out one place too low, so a constant for x^n holds x^(n - 1) mod P.
 #include "wire/icrc_fold.hpp"
 
 #include <immintrin.h>
@@ -85,8 +85,8 @@ alignas(64) constexpr GroupFactors kByGroup = [] {
   return all;
 }();
 
-/// How the first registers are masked: `keep` and then `flip`. The IP header stands at kWidth, wherever the first register
-/// begins before it.
+/// How the first registers are masked: `keep` and then `flip`. The IP header stands at kWidth, wherever the first
+/// register begins before it.
 struct Masks {
   static constexpr std::size_t kBytes = kWidth + kGroup * kWidth;
   std::uint8_t keep[kBytes];
@@ -108,8 +108,8 @@ constexpr Masks masks(bool ipv6) {
     for (std::size_t at = 1; at < 4; ++at) masks.ones(at);
     masks.ones(7);  // hop limit
   } else {
-    masks.ones(1);  // ToS
-    masks.ones(8);  // TTL
+    masks.ones(1);                                            // ToS
+    masks.ones(8);                                            // TTL
     for (std::size_t at = 10; at < 12; ++at) masks.ones(at);  // header checksum
   }
   const std::size_t udp = ipv6 ? 40 : 20;

@@ -8,12 +8,12 @@
 
 namespace longhaul::wire {
 
-/// The zlib CRC-32 (not a register of it) of the eight bytes of ones that stand for the LRH, and of `size` bytes from the
-/// IP header at `ip` on, the fields that may change on the way taken as ones (IBTA Annex A17.3.2).
+/// The zlib CRC-32 (not a register of it) of the eight bytes of ones that stand for the LRH, and of `size` bytes from
+/// the IP header at `ip` on, the fields that may change on the way taken as ones (IBTA Annex A17.3.2).
 ///
 /// The IP header is IPv4 without options, or IPv6 without extension headers. `size` reaches behind the BTH's reserved
-/// byte: at least 33 bytes for IPv4, and 53 for IPv6. There are readable bytes before `ip`, so that `size` and they are a
-/// multiple of 16 together.
+/// byte: at least 33 bytes for IPv4, and 53 for IPv6. There are readable bytes before `ip`, so that `size` and they are
+/// a multiple of 16 together.
 using IcrcFromIp = std::uint32_t (*)(const std::uint8_t* ip, std::size_t size, bool ipv6) noexcept;
 
 /// The CRC-32 of eight more bytes, in memory order, that follow those of which `icrc` is the CRC-32.

@@ -11,8 +11,8 @@ namespace longhaul::wire {
 /// zlib's CRC-32 of eight 0xff bytes, which stand for the LRH that RoCEv2 does not have.
 inline constexpr std::uint32_t kCrcOfOnes = 0x2144df1c;
 
-/// Sets the fields that may change on the way to ones (IBTA Annex A17.3.2); `ip` begins with the IP header, and `udp` and
-/// `bth` are offsets into it.
+/// Sets the fields that may change on the way to ones (IBTA Annex A17.3.2); `ip` begins with the IP header, and `udp`
+/// and `bth` are offsets into it.
 inline void mask_for_icrc(std::uint8_t* ip, bool ipv6, std::size_t udp, std::size_t bth) noexcept {
   const auto all_ones = [](std::uint8_t* field) { field[0] = field[1] = 0xff; };
   if (ipv6) {

@@ -482,7 +482,7 @@ TEST_CASE("a pair that keeps many packets in custody does not cause others' pack
   rig.host_sends(of_tenant(1, 0).writes(101, 20));
   REQUIRE(rig.engine->custody_packets() == 20);
   const unsigned copies = Rig::small_buffers_in_use();
-  CHECK(copies == 16);
+  CHECK(copies == 16 + 1);  // the buffer for the next copy is taken already
   rig.host_sends(of_tenant(2, 0).writes(101, 4));
   CHECK(Rig::small_buffers_in_use() == copies);
   rig.host_sends(of_tenant(2, 0).write(105));
