@@ -9,6 +9,7 @@
 
 #include "app/box/memory_report.hpp"
 #include "app/command/guard.hpp"
+#include "app/command/validators.hpp"
 #include "app/plan/options.hpp"
 #include "app/plan/plan_subcommands.hpp"
 #include "config/box_config.hpp"
@@ -119,13 +120,13 @@ void add_plan_buffer(CLI::App& plan, int& exit_code) {
       ->type_name("SIZE");
   command->add_option("--mtu", arguments->mtu, "MTU of the box's ports (default 4200 for path MTU 4096, else 9000)")
       ->type_name("BYTES")
-      ->check(CLI::Range(kLeastRoceMtu, config::kMostMtu));
+      ->check(whole_number(kLeastRoceMtu, config::kMostMtu));
   command
       ->add_option(
           "--connections", arguments->question.connections,
           fmt::format("connections that the box follows at once (default {})", arguments->question.connections))
       ->type_name("N")
-      ->check(CLI::Range(1u, config::kMostConnections));
+      ->check(whole_number(1, config::kMostConnections));
   CLI::Option* config = command->add_flag("--config", arguments->config, "print only the configuration");
   arguments->output.add_to(*command);
   for (const char* other : {"--json", "--csv", "--plot"}) config->excludes(command->get_option(other));

@@ -2,9 +2,9 @@
 #include "app/plan/options.hpp"
 
 #include <cstdio>
-#include <map>
 #include <stdexcept>
 
+#include "app/command/validators.hpp"
 #include "plan/framing.hpp"
 
 namespace longhaul::app {
@@ -22,7 +22,9 @@ void PlanOutput::add_to(CLI::App& command) {
       ->type_name("FILE")
       ->check(CLI::Validator(
           [](std::string& file) {
-            return plan::can_draw(file) ? "" : file + ": expected a file name that ends in .svg or .png";
+            return plan::can_draw(file)
+                       ? ""
+                       : fmt::format("expected the name of a picture that ends in .svg or .png, got \"{}\"", file);
           },
           ""));
 }
@@ -104,7 +106,7 @@ void PlanLocal::read(plan::Hosts& hosts, plan::Pair& pair) const {
 
 void add_number(CLI::App& command, const char* name, std::uint32_t& value, std::uint32_t least,
                 const std::string& help) {
-  command.add_option(name, value, help)->type_name("N")->check(CLI::Range(least, 1u << 24));
+  command.add_option(name, value, help)->type_name("N")->check(whole_number(least, 1u << 24));
 }
 
 std::vector<std::uint64_t> read_messages(const std::vector<std::string>& texts) {
@@ -119,18 +121,17 @@ std::vector<std::uint64_t> read_messages(const std::vector<std::string>& texts) 
 }
 
 CLI::Option* add_operation(CLI::App& command, plan::Operation& operation) {
-  return command.add_option("--operation", operation, "operation that is posted: write (default), send or read")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, plan::Operation>{{"write", plan::Operation::write},
-                                                                                 {"send", plan::Operation::send},
-                                                                                 {"read", plan::Operation::read}})
-                      .description("{write,send,read}"));
+  return add_choice<plan::Operation>(
+      command, "--operation", operation,
+      {{"write", plan::Operation::write}, {"send", plan::Operation::send}, {"read", plan::Operation::read}},
+      "operation that is posted (default write)");
 }
 
 CLI::Option* add_path_mtu(CLI::App& command, std::uint32_t& mtu, const std::string& name) {
-  std::vector<std::uint32_t> known(plan::path_mtus().begin(), plan::path_mtus().end());
-  return command.add_option(name, mtu, "path MTU of the connections in bytes of payload (default 4096)")
-      ->type_name("BYTES")
-      ->check(CLI::IsMember(known));
+  std::vector<std::pair<std::string, std::uint32_t>> known;
+  for (const std::uint32_t bytes : plan::path_mtus()) known.emplace_back(std::to_string(bytes), bytes);
+  return add_choice(command, name, mtu, std::move(known),
+                    "path MTU of the connections in bytes of payload (default 4096)");
 }
 
 }  // namespace longhaul::app

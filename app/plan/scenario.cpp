@@ -18,18 +18,13 @@ void PlanScenario::add_to(CLI::App& command) {
   add_number(command, "--depth", hosts.depth, 1, "work requests posted on a QP (default 128; perftest -t)");
   add_number(command, "--moderation", hosts.moderation, 1,
              "only every Nth work request gets a completion (default 1; perftest -Q)");
-  command
-      .add_option("--nic-depth", hosts.nic_depth,
-                  "work requests that the NIC handles at once on a QP, 2^LOG_MAX_OUTSTANDING_WQE (default 0: all that "
-                  "are posted)")
-      ->type_name("N");
+  add_number(command, "--nic-depth", hosts.nic_depth, 0,
+             "work requests that the NIC handles at once on a QP, 2^LOG_MAX_OUTSTANDING_WQE (default 0: all that are "
+             "posted)");
   add_number(command, "--read-depth", hosts.read_depth, 1, "unanswered READs on a QP (default 16; max_qp_rd_atom)");
   add_number(command, "--deep-depth", deep_.depth, 1, "deep queues: work requests posted on a QP (default 2048)");
-  command
-      .add_option(
-          "--deep-nic-depth", deep_.nic_depth,
-          "deep queues: work requests that the NIC handles at once on a QP (default 16384; 0: all that are posted)")
-      ->type_name("N");
+  add_number(command, "--deep-nic-depth", deep_.nic_depth, 0,
+             "deep queues: work requests that the NIC handles at once on a QP (default 16384; 0: all that are posted)");
   command
       .add_option("--message-time", message_time_,
                   "shortest time between two messages that a NIC begins on a QP (default 0)")
