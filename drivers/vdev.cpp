@@ -18,15 +18,13 @@ namespace {
 
 // Network drivers of DPDK 22.11 that make virtual devices (doc/guides/nics), each with its older name.
 constexpr std::string_view kDrivers[] = {
-    "net_af_packet", "net_af_xdp", "net_bonding",      "net_failsafe", "net_memif", "net_null",   "net_pcap",
-    "net_ring",      "net_softnic", "net_tap",         "net_tun",      "net_vhost", "net_virtio_user",
-    "net_vdev_netvsc"};
+    "net_af_packet", "net_af_xdp",  "net_bonding", "net_failsafe", "net_memif", "net_null",        "net_pcap",
+    "net_ring",      "net_softnic", "net_tap",     "net_tun",      "net_vhost", "net_virtio_user", "net_vdev_netvsc"};
 constexpr std::string_view kOlderNames[] = {"eth_af_packet", "eth_bond", "eth_null",  "eth_pcap",
                                             "eth_ring",      "eth_tap",  "eth_vhost", "virtio_user"};
 
 // Arguments of net_af_packet (drivers/net/af_packet/rte_eth_af_packet.c).
-constexpr std::string_view kPacketArguments[] = {"iface",   "qpairs",   "blocksz",
-                                                 "framesz", "framecnt", "qdisc_bypass"};
+constexpr std::string_view kPacketArguments[] = {"iface", "qpairs", "blocksz", "framesz", "framecnt", "qdisc_bypass"};
 
 /// DPDK takes each name that begins with a driver's.
 bool begins(std::string_view name, std::string_view driver) { return name.starts_with(driver); }

@@ -16,10 +16,8 @@ struct FileType {
   std::string_view type;
   Others others;
 };
-constexpr FileType kFileTypes[] = {{"FILE", Others::files},
-                                   {"SOCKET", Others::files},
-                                   {"WORKLOAD", Others::files},
-                                   {"DIR", Others::directories}};
+constexpr FileType kFileTypes[] = {
+    {"FILE", Others::files}, {"SOCKET", Others::files}, {"WORKLOAD", Others::files}, {"DIR", Others::directories}};
 
 bool is_option(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
 

@@ -68,8 +68,7 @@ std::string unknown_option(const std::vector<const CLI::App*>& path, const std::
 std::string unknown_word(const std::vector<const CLI::App*>& path, const std::string& word) {
   const CLI::App& command = *path.back();
   const std::vector<std::string> options = option_names(command);
-  if (has(options, "--" + word))
-    return fmt::format("unexpected \"{}\"; did you mean \"--{}\"?", word, word);
+  if (has(options, "--" + word)) return fmt::format("unexpected \"{}\"; did you mean \"--{}\"?", word, word);
   const std::vector<std::string> known = command_names(command);
   if (known.empty()) return fmt::format("unexpected argument \"{}\"", word);
   if (const CLI::App* elsewhere = find_command(*path.front(), word))

@@ -14,8 +14,7 @@ CLI::Validator one_of(std::vector<std::string> names) {
   return {[names = std::move(names)](std::string& given) -> std::string {
             if (std::find(names.begin(), names.end(), given) != names.end()) return "";
             const std::vector<std::string_view> known(names.begin(), names.end());
-            return fmt::format("expected {}, got \"{}\"{}", alternatives(known), given,
-                               did_you_mean(given, known));
+            return fmt::format("expected {}, got \"{}\"{}", alternatives(known), given, did_you_mean(given, known));
           },
           ""};
 }

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 
 namespace longhaul::app {
 
@@ -41,7 +41,9 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, Enum& value,
       .add_option_function<std::string>(
           name,
           [&value, choices](const std::string& word) {
-            value = std::find_if(choices.begin(), choices.end(), [&](const auto& one) { return one.first == word; })->second;
+            value = std::find_if(choices.begin(), choices.end(), [&](const auto& one) {
+                      return one.first == word;
+                    })->second;
           },
           help)
       ->type_name(fmt::format("{}", fmt::join(names, "|")))

@@ -41,7 +41,12 @@ struct Arguments {
 std::uint32_t port_mtu(std::uint32_t path_mtu) { return path_mtu == 4096 ? 4200 : 9000; }
 
 std::string made_by(const Arguments& arguments) {
-  std::string out = "longhaul plan buffer --rate " + arguments.link.rate;
+  const std::string& rate = arguments.link.rate;
+  std::string out = "longhaul plan buffer";
+  if (rate.empty() && arguments.link.preset != nullptr)
+    out += fmt::format(" --preset {}", arguments.link.preset->name);
+  else
+    out += " --rate " + (rate.empty() ? "100Gbps" : rate);
   for (const std::string& text : arguments.link.distances) out += " --distance " + text;
   for (const std::string& text : arguments.link.round_trips) out += " --rtt " + text;
   if (arguments.loss != "0") out += " --loss " + arguments.loss;

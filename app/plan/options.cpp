@@ -46,7 +46,11 @@ void print_answer(const std::string& text) {
 
 void PlanLink::add_to(CLI::App& command, const std::string& several, const std::string& otherwise) {
   const std::size_t most = several.empty() ? 1 : 1000;
-  command.add_option("--rate", rate, "rate of the line (default " + rate + ")")->type_name("RATE");
+  command.add_option("--rate", rate, "rate of the line (default 100Gbps)")->type_name("RATE");
+  std::vector<std::pair<std::string, const plan::Preset*>> presets;
+  for (const plan::Preset& one : plan::kPresets) presets.emplace_back(one.name, &one);
+  add_choice(command, "--preset", preset, std::move(presets),
+             "rate of such a port, and where there are workers and QPs, as many as it takes (400G: 4 of each)");
   CLI::Option* distance = command.add_option(
       "--distance", distances,
       "length of fibre one way, such as 100km" + several + (otherwise.empty() ? "" : " (" + otherwise + ")"));
@@ -57,6 +61,7 @@ void PlanLink::add_to(CLI::App& command, const std::string& several, const std::
 }
 
 std::uint64_t PlanLink::read_rate() const {
+  if (rate.empty()) return preset == nullptr ? plan::Link{}.rate_bps : preset->rate_bps;
   const std::uint64_t bps = read_option("--rate", rate, config::parse_rate);
   if (bps == 0 || bps > kFastest)
     throw config::ConfigError(fmt::format("--rate: expected more than 0 and at most 100Tbps, got \"{}\"", rate));
@@ -97,11 +102,11 @@ void PlanLocal::add_to(CLI::App& command) {
   add_number(command, "--workers", workers_, 1, "workers of a box; a connection stays with one worker (default 1)");
 }
 
-void PlanLocal::read(plan::Hosts& hosts, plan::Pair& pair) const {
+void PlanLocal::read(std::uint32_t usual_workers, plan::Hosts& hosts, plan::Pair& pair) const {
   hosts.turnaround = read_option("--turnaround", turnaround_, config::parse_duration);
   pair.local_round_trip = read_option("--local-rtt", local_rtt_, config::parse_duration);
   pair.frame_time = read_option("--frame-time", frame_time_, config::parse_duration);
-  pair.workers = workers_;
+  pair.workers = workers_ == 0 ? usual_workers : workers_;
 }
 
 void add_number(CLI::App& command, const char* name, std::uint32_t& value, std::uint32_t least,

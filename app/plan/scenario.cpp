@@ -14,7 +14,7 @@ void PlanScenario::add_to(CLI::App& command) {
   command.add_option("--message", messages_, "message sizes")->type_name("SIZE...");
   add_operation(command, scenario_.operation);
   add_path_mtu(command, hosts.path_mtu);
-  add_number(command, "--qps", hosts.qps, 1, "queue pairs (default 1)");
+  add_number(command, "--qps", qps_, 1, "queue pairs (default 1)");
   add_number(command, "--depth", hosts.depth, 1, "work requests posted on a QP (default 128; perftest -t)");
   add_number(command, "--moderation", hosts.moderation, 1,
              "only every Nth work request gets a completion (default 1; perftest -Q)");
@@ -41,7 +41,8 @@ plan::ThroughputQuestion PlanScenario::read(const std::vector<std::uint64_t>& me
   question.messages = messages_.empty() ? messages : read_messages(messages_);
   plan::Scenario& scenario = question.scenario;
   scenario.link.rate_bps = scenario.hosts.rate_bps = link_.read_rate();
-  local_.read(scenario.hosts, scenario.pair);
+  local_.read(link_.usual_workers(), scenario.hosts, scenario.pair);
+  scenario.hosts.qps = qps_ == 0 ? link_.usual_workers() : qps_;
   scenario.hosts.message_time = read_option("--message-time", message_time_, config::parse_duration);
   if (!cap_.empty()) {
     scenario.cap_bps = read_option("--cap", cap_, config::parse_rate);

@@ -107,7 +107,7 @@ int run(const Arguments& arguments) {
                            : arguments.link.read();
   plan::Hosts& hosts = circumstances.hosts;
   hosts.rate_bps = circumstances.link.rate_bps;
-  arguments.local.read(hosts, circumstances.pair);
+  arguments.local.read(arguments.link.usual_workers(), hosts, circumstances.pair);
   circumstances.deep.read_depth = hosts.read_depth;
   circumstances.loss = read_option("--loss", arguments.loss, config::parse_fraction);
   if (circumstances.loss > 0 && !std::holds_alternative<plan::StreamLoad>(workload.load))
