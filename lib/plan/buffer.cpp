@@ -135,7 +135,8 @@ std::string configuration(const BufferQuestion& question, const Custody& custody
   const Duration rto_max = std::max(usual.rto_max, 2 * timer);
   const std::uint64_t window =
       std::clamp(under_way(question.link, question.link.round_trip), config::kLeastInitialWindow, custody.bytes);
-  std::string out = "# SPDX-License-Identifier: BSD-3-Clause\n";
+  std::string out =
+      "# SPDX-License-Identifier: BSD-3-Clause\n# yaml-language-server: $schema=/usr/share/longhaul/box.schema.json\n";
   out += fmt::format("# Calculated by `{}`.\n", made_by);
   out +=
       "# The ports are examples; `dpdk-devbind.py --status-dev net` lists yours. `longhaul run --check` shows the "

@@ -64,11 +64,14 @@ std::string where(const std::vector<Row>& all, Verdict verdict) {
   return fmt::format("from {} to {}", all[places.front()].at, all[places.back()].at);
 }
 
-double gain(const Row& row) { return predict(row.ways.pair).bits_per_second / predict(row.ways.standard).bits_per_second; }
+double gain(const Row& row) {
+  return predict(row.ways.pair).bits_per_second / predict(row.ways.standard).bits_per_second;
+}
 
 /// The row that gains most.
 const Row& best(const std::vector<Row>& all) {
-  return *std::ranges::max_element(all, {}, [](const Row& row) { return row.verdict == Verdict::pair ? gain(row) : 0; });
+  return *std::ranges::max_element(all, {},
+                                   [](const Row& row) { return row.verdict == Verdict::pair ? gain(row) : 0; });
 }
 
 const Row& last(const std::vector<Row>& all, Verdict verdict) {
@@ -94,8 +97,9 @@ std::string words(const std::vector<Row>& all, Verdict verdict) {
       return fmt::format(
           "{} the NIC cannot begin more messages: larger messages or more QPs would help, the pair would not", places);
     case Verdict::read:
-      return fmt::format("{} READ waits for the far host's data, so that the pair does not help:{} {} would fill the line",
-                         places, here, alternatives(row.ways.standard, false));
+      return fmt::format(
+          "{} READ waits for the far host's data, so that the pair does not help:{} {} would fill the line", places,
+          here, alternatives(row.ways.standard, false));
     case Verdict::nothing:
       return fmt::format("{} the pair would not help:{} {} would fill the line", places, here,
                          alternatives(row.ways.standard, true));

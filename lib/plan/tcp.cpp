@@ -31,8 +31,7 @@ TcpPrediction predict_tcp(const Scenario& scenario, const TcpHosts& tcp) {
   const double on_line = segment + kTcpHeader + kIpv4Header + kEthernetHeader + outside_frame();
   TcpPrediction out;
   out.by_window = connections * static_cast<double>(tcp.window) * 8 / round_trip;
-  out.by_loss =
-      tcp.loss > 0 ? connections * segment * 8 / round_trip * std::sqrt(1.5) / std::sqrt(tcp.loss) : HUGE_VAL;
+  out.by_loss = tcp.loss > 0 ? connections * segment * 8 / round_trip * std::sqrt(1.5) / std::sqrt(tcp.loss) : HUGE_VAL;
   out.bits_per_second =
       static_cast<double>(std::min(scenario.link.rate_bps, scenario.hosts.rate_bps)) * segment / on_line;
   const auto bound = [&out](double bits_per_second, TcpLimit limit) {
@@ -58,23 +57,19 @@ Table tcp_table(const Scenario& scenario, const std::vector<Duration>& round_tri
     Scenario at = scenario;
     at.link.round_trip = round_trip;
     const TcpPrediction prediction = predict_tcp(at, tcp);
-    table.add({round_trip_cell(round_trip),
-               kilometres_cell(round_trip),
-               count(connections),
-               size_cell(tcp.window),
-               number(tcp.loss),
-               gigabits(prediction.bits_per_second),
-               word(std::string(key_of(prediction.limit)))});
+    table.add({round_trip_cell(round_trip), kilometres_cell(round_trip), count(connections), size_cell(tcp.window),
+               number(tcp.loss), gigabits(prediction.bits_per_second), word(std::string(key_of(prediction.limit)))});
   }
   return table;
 }
 
 std::string tcp_note(const TcpHosts& tcp) {
-  return tcp.loss > 0 ? "TCP: at most MSS / RTT x sqrt(3/2) / sqrt(loss) (Mathis et al., ACM CCR 27(3), 1997: Reno, "
-                        "each segment acknowledged; CUBIC and BBR get more), and at most window / RTT. RDMA's figures "
-                        "are without loss."
-                      : "TCP: window / RTT, without loss and slow start (--tcp-window, --tcp-loss). The usual window is "
-                        "the largest of Linux without tuning (net.ipv4.tcp_rmem).";
+  return tcp.loss > 0
+             ? "TCP: at most MSS / RTT x sqrt(3/2) / sqrt(loss) (Mathis et al., ACM CCR 27(3), 1997: Reno, "
+               "each segment acknowledged; CUBIC and BBR get more), and at most window / RTT. RDMA's figures "
+               "are without loss."
+             : "TCP: window / RTT, without loss and slow start (--tcp-window, --tcp-loss). The usual window is "
+               "the largest of Linux without tuning (net.ipv4.tcp_rmem).";
 }
 
 }  // namespace longhaul::plan

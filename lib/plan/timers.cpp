@@ -33,8 +33,7 @@ double seconds_of(Duration time) { return static_cast<double>(time) / 1e9; }
 
 void warn_of_timers(Duration round_trip, Report& report) {
   const auto warn = [&report](std::string_view timer, Duration time, const std::string& message) {
-    report.facts["warnings"].push_back(
-        {{"timer", timer}, {"seconds", seconds_of(time)}, {"message", message}});
+    report.facts["warnings"].push_back({{"timer", timer}, {"seconds", seconds_of(time)}, {"message", message}});
     report.notes.push_back("Warning: " + message);
   };
   std::string who;

@@ -33,7 +33,7 @@ FILES = {
 # What was typed; exit status; what standard error says, in this order. Standard output stays empty.
 TABLE = (
     # Commands.
-    ("", 2, ("longhaul: ", "a command is missing: run, ctl, doctor, link, replay, plan or metrics", "`longhaul --help`")),
+    ("", 2, ("longhaul: ", "a command is missing: run, ctl, doctor, link, replay, plan, metrics or schema", "`longhaul --help`")),
     ("rnu", 2, ('unknown command "rnu"', 'did you mean "run"?')),
     ("plan", 2, ("longhaul plan: ", "a command is missing: throughput, ", "`longhaul plan --help`")),
     ("plan thruput", 2, ('unknown command "thruput"', 'did you mean "throughput"?')),
