@@ -31,8 +31,9 @@ struct Options {
 };
 
 std::string page() {
-  std::string out = "# The keys of configurations\n\nPrinted by `longhaul schema --markdown`. Sizes, durations, rates and "
-                    "distances have units: 64MiB, 5ms, 100Gbps, 1000km.\n";
+  std::string out =
+      "# The keys of configurations\n\nPrinted by `longhaul schema --markdown`. Sizes, durations, rates and "
+      "distances have units: 64MiB, 5ms, 100Gbps, 1000km.\n";
   for (const File& file : kFiles) out += fmt::format("\n## {}\n\n{}", file.title, config::keys_table(file.keys()));
   return out;
 }
@@ -54,8 +55,9 @@ void add_schema(CLI::App& app, int& exit_code) {
       "--check knows.");
   command->callback([options, &exit_code] {
     exit_code = guarded("schema", [&] {
-      fmt::print("{}", options->markdown ? page()
-                                         : config::json_schema(options->file->title, options->file->keys()).dump(2) + "\n");
+      fmt::print("{}", options->markdown
+                           ? page()
+                           : config::json_schema(options->file->title, options->file->keys()).dump(2) + "\n");
       return 0;
     });
   });

@@ -47,9 +47,7 @@ Json schema_of(const Form& form) {
   return {};
 }
 
-std::string help_of(const SchemaKey& key) {
-  return std::string(key.help) + (key.live ? " A reload applies it." : "");
-}
+std::string help_of(const SchemaKey& key) { return std::string(key.help) + (key.live ? " A reload applies it." : ""); }
 
 /// Fills `to`, an object without properties.
 void begin_object(Json& to) {
@@ -93,8 +91,7 @@ std::string form_text(const Form& form) {
       return form.most == UINT64_MAX ? fmt::format("{} or more", form.least)
                                      : fmt::format("{} to {}", form.least, form.most);
     case Form::Kind::quantity:
-      return fmt::format("{}{}{}", name_of(form.quantity), form.names.empty() ? "" : ", ",
-                         fmt::join(form.names, ", "));
+      return fmt::format("{}{}{}", name_of(form.quantity), form.names.empty() ? "" : ", ", fmt::join(form.names, ", "));
     case Form::Kind::fraction:
       return "fraction";
     case Form::Kind::choice:

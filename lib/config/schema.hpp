@@ -21,12 +21,12 @@ struct SchemaKey;
 struct Form {
   enum class Kind : std::uint8_t { text, boolean, integer, quantity, fraction, choice, object, list };
   Kind kind = Kind::text;
-  std::string_view pattern = {};             ///< of a text; empty: any
-  Quantity quantity = Quantity::size;        ///< of a quantity
-  std::uint64_t least = 0;                   ///< of an integer, or the least keys of an object
-  std::uint64_t most = UINT64_MAX;           ///< the same
-  std::span<const std::string_view> names{}; ///< of a choice; of a quantity: words that are allowed, too
-  std::span<const SchemaKey> keys{};         ///< of an object, or of the objects of a list; a list without: integers
+  std::string_view pattern = {};              ///< of a text; empty: any
+  Quantity quantity = Quantity::size;         ///< of a quantity
+  std::uint64_t least = 0;                    ///< of an integer, or the least keys of an object
+  std::uint64_t most = UINT64_MAX;            ///< the same
+  std::span<const std::string_view> names{};  ///< of a choice; of a quantity: words that are allowed, too
+  std::span<const SchemaKey> keys{};          ///< of an object, or of the objects of a list; a list without: integers
 
   /// Any text; one that looks like a number is one, too.
   static constexpr Form text() { return {Kind::text}; }
@@ -54,18 +54,23 @@ struct Form {
 };
 
 struct SchemaKey {
-  std::string_view name;         ///< "timers.give_up": a key inside another has a dot
+  std::string_view name;  ///< "timers.give_up": a key inside another has a dot
   Form form;
-  std::string_view help;         ///< one or more sentences, with the default
+  std::string_view help;  ///< one or more sentences, with the default
   bool required = false;
-  std::string_view needs = {};   ///< a key beside it without which it may not stand
+  std::string_view needs = {};     ///< a key beside it without which it may not stand
   std::string_view excludes = {};  ///< a key beside it that may not stand with it
   bool live = false;               ///< a reload of a running box applies it
 };
 
 /// The keys of one port.
 inline constexpr SchemaKey kPortKeys[] = {
-    {"pci", Form::text("^[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}[.][0-9a-fA-F]$"), "PCI address of a NIC, as lspci -D prints it: \"0000:01:00.0\".", false, {}, "vdev"},
+    {"pci",
+     Form::text("^[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}[.][0-9a-fA-F]$"),
+     "PCI address of a NIC, as lspci -D prints it: \"0000:01:00.0\".",
+     false,
+     {},
+     "vdev"},
     {"vdev", Form::text("^[A-Za-z][!-~]*$"), "A virtual device of DPDK: \"net_af_packet0,iface=veth0\"."},
 };
 
