@@ -42,6 +42,15 @@ class Request {
 
 }  // namespace
 
+std::vector<std::string> interface_names() {
+  std::vector<std::string> out;
+  struct if_nameindex* all = if_nameindex();
+  if (all == nullptr) return out;
+  for (const struct if_nameindex* one = all; one->if_index != 0; ++one) out.emplace_back(one->if_name);
+  if_freenameindex(all);
+  return out;
+}
+
 std::uint32_t interface_mtu(const std::string& interface) {
   return static_cast<std::uint32_t>(Request(interface).ask(SIOCGIFMTU).ifr_mtu);
 }

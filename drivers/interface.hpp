@@ -4,8 +4,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace longhaul::drivers {
+
+/// The names of all interfaces of this network namespace.
+std::vector<std::string> interface_names();
 
 /// The MTU in bytes. Throws std::runtime_error when there is no such interface.
 std::uint32_t interface_mtu(const std::string& interface);

@@ -19,5 +19,6 @@ void add_ctl(CLI::App& app, int& exit_code, const CheckBox& check_box);
 void add_replay(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
+void add_schema(CLI::App& app, int& exit_code);
 
 }  // namespace longhaul::app

@@ -15,9 +15,11 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/command/guard.hpp"
 #include "app/command/subcommands.hpp"
+#include "app/command/validators.hpp"
 #include "app/ctl/client.hpp"
 #include "app/ctl/render.hpp"
 #include "app/protocol/base64.hpp"
@@ -85,8 +87,9 @@ CLI::App* add(CLI::App& to, const std::string& name, const std::string& help, in
   return command;
 }
 
-CLI::IsMember one_of(std::span<const std::string_view> names) {
-  return CLI::IsMember(std::vector<std::string>(names.begin(), names.end()));
+/// The value is one of these names. The help shows all of them.
+void expect_one_of(CLI::Option* option, std::span<const std::string_view> names) {
+  option->type_name(fmt::format("{}", fmt::join(names, "|")))->check(one_of(names));
 }
 
 using Given = std::shared_ptr<Options>;
@@ -167,30 +170,25 @@ void add_flows(CLI::App& to, const Given& options, int& exit_code) {
       });
   command->add_option("--host", given->host, "only connections with an end in this prefix, such as 10.9.0.0/24")
       ->type_name("PREFIX");
-  command->add_option("--state", given->state, "only connections in this state")
-      ->check(one_of(kPhaseNames))
-      ->type_name("STATE");
-  command->add_option("--policy", given->policy, "only connections with this policy")
-      ->check(one_of(kPolicyNames))
-      ->type_name("POLICY");
+  expect_one_of(command->add_option("--state", given->state, "only connections in this state"), kPhaseNames);
+  expect_one_of(command->add_option("--policy", given->policy, "only connections with this policy"), kPolicyNames);
   command
       ->add_option("--min-custody", given->min_custody,
                    "only connections with at least this much in custody, such as 64KiB")
       ->type_name("SIZE");
-  command->add_option("--sort", given->sort, "sort by custody, unconfirmed, idle, rtt or bytes, largest first")
-      ->capture_default_str()
-      ->check(one_of(kFlowSortKeys))
-      ->type_name("KEY");
+  expect_one_of(command->add_option("--sort", given->sort, "largest first by this column (default custody)"),
+                kFlowSortKeys);
   command->add_option("--limit", given->limit, "show at most N connections; 0: all")
       ->capture_default_str()
-      ->type_name("N");
+      ->type_name("N")
+      ->check(whole_number(0, UINT64_MAX));
   command
       ->add_option_function<double>(
           "--watch", [given](double every) { given->watch = every; },
           "repeat every SECONDS seconds (default 2) until interrupted")
       ->expected(0, 1)
       ->default_str("2")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(number(0.1, 3600))
       ->type_name("SECONDS");
   add_json(command, options);
 }
@@ -201,7 +199,10 @@ void add_flow(CLI::App& to, const Given& options, int& exit_code) {
     const Json flow = ask(options->at(), {{"command", "flow"}, {"id", *id}}).at("flow");
     options->json ? print_json(flow) : print(flow_text(flow));
   });
-  command->add_option("id", *id, "ID of the connection, as shown by `flows`")->required()->type_name("ID");
+  command->add_option("id", *id, "ID of the connection, as shown by `flows`")
+      ->required()
+      ->type_name("ID")
+      ->check(whole_number(0, UINT64_MAX));
   add_json(command, options);
 }
 
@@ -223,7 +224,6 @@ void add_policy(CLI::App& to, const Given& options, int& exit_code) {
     std::string prefix, policy;
   };
   const auto rule = std::make_shared<Rule>();
-  const CLI::IsMember policies = one_of(kPolicyNames);
   const auto tell = [options, rule](const char* command, bool prefix, bool named) {
     return [=] {
       Json request = {{"command", command}};
@@ -246,10 +246,9 @@ void add_policy(CLI::App& to, const Given& options, int& exit_code) {
         ->required()
         ->type_name("PREFIX");
   for (CLI::App* command : {set, fallback})
-    command->add_option("policy", rule->policy, "policy: off, window or full (docs/semantics.md)")
-        ->required()
-        ->check(policies)
-        ->type_name("POLICY");
+    expect_one_of(
+        command->add_option("policy", rule->policy, "what the box does for them (docs/semantics.md)")->required(),
+        kPolicyNames);
   for (CLI::App* command : {show, set, unset, fallback}) add_json(command, options);
 }
 
@@ -361,14 +360,20 @@ void add_capture(CLI::App& to, const Given& options, int& exit_code) {
   const auto given = std::make_shared<CaptureOptions>();
   CLI::App* command =
       to.add_subcommand("capture", "write the last RoCE frames of a flow, in and out of both ports, as pcapng");
-  CLI::Option* id = command->add_option("id", given->id, "ID of the flow, as shown by `flows`")->type_name("ID");
+  CLI::Option* id = command->add_option("id", given->id, "ID of the flow, as shown by `flows`")
+                        ->type_name("ID")
+                        ->check(whole_number(0, UINT64_MAX));
   CLI::Option* host =
       command->add_option("--host", given->host, "capture all flows with an end in this prefix")->type_name("PREFIX");
   id->excludes(host);
-  command->add_option("--packets", given->packets, "keep the last N frames")->capture_default_str()->type_name("N");
+  command->add_option("--packets", given->packets, "keep the last N frames")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(whole_number(1, UINT64_MAX));
   command->add_option("--snaplen", given->snaplen, "bytes to keep of each frame, 64 to 9216")
       ->capture_default_str()
-      ->type_name("BYTES");
+      ->type_name("BYTES")
+      ->check(whole_number(0, UINT32_MAX));
   command->add_option("--time", given->time, "capture for this long, unless `capture stop` ends it first")
       ->capture_default_str()
       ->type_name("DURATION");
@@ -450,6 +455,14 @@ void add_config(CLI::App& to, const Given& options, const CheckBox& check_box, i
   add_json(reload, options);
 }
 
+/// `ctl status --name near` means the same as `ctl --name near status`.
+void take_options_anywhere(CLI::App& ctl) {
+  for (CLI::App* command : ctl.get_subcommands([](CLI::App*) { return true; })) {
+    command->fallthrough();
+    take_options_anywhere(*command);
+  }
+}
+
 }  // namespace
 
 void add_ctl(CLI::App& app, int& exit_code, const CheckBox& check_box) {
@@ -457,9 +470,12 @@ void add_ctl(CLI::App& app, int& exit_code, const CheckBox& check_box) {
   CLI::App* command = app.add_subcommand("ctl", "query and control a running box");
   command->require_subcommand(1);
   command->footer("Exit codes: 0 done, 1 failed, 2 wrong usage, 3 timed out.");
-  CLI::Option* socket = command->add_option("--socket", options->socket,
-                                            "control socket of the box (default: the only one in /run/longhaul)");
+  CLI::Option* socket = command
+                            ->add_option("--socket", options->socket,
+                                         "control socket of the box (default: the only one in /run/longhaul)")
+                            ->type_name("SOCKET");
   command->add_option("--name", options->name, "name of the box instead: the socket is /run/longhaul/NAME.sock")
+      ->type_name("BOX")
       ->excludes(socket);
   add_status(*command, options, exit_code);
   add_pairs(*command, options, exit_code);
@@ -470,6 +486,7 @@ void add_ctl(CLI::App& app, int& exit_code, const CheckBox& check_box) {
   add_bypass(*command, options, exit_code);
   add_capture(*command, options, exit_code);
   add_config(*command, options, check_box, exit_code);
+  take_options_anywhere(*command);
 }
 
 }  // namespace longhaul::app

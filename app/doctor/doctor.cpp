@@ -10,6 +10,7 @@
 #include "app/command/guard.hpp"
 #include "app/command/json_file.hpp"
 #include "app/command/subcommands.hpp"
+#include "app/command/validators.hpp"
 #include "app/doctor/checks.hpp"
 #include "app/process/port_checks.hpp"
 
@@ -60,8 +61,7 @@ int examine(const Options& options) {
   std::optional<config::BoxConfig> config;
   if (!options.config.empty()) {
     config = config::load_box(options.config);
-    for (const config::PortConfig* port : {&config->host, &config->wan})
-      check_arguments(*port, config->process.workers());
+    check_arguments(config->host, config->wan, config->process.workers());
   }
   const drivers::Machine machine = drivers::Machine::read(options.root);
   const Patient patient{machine, config ? &*config : nullptr, options.root};
@@ -89,15 +89,17 @@ void add_doctor(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "doctor", "check the memory, processors and NICs of this machine: what is wrong, why it matters, how to fix it");
-  command->add_option("--config", options->config,
-                      "also check what this configuration of a box (YAML) needs; without it, doctor assumes a box with "
-                      "two NICs, hugepages and one polling worker");
+  command
+      ->add_option("--config", options->config,
+                   "also check what this configuration of a box (YAML) needs; without it, doctor assumes a box with "
+                   "two NICs, hugepages and one polling worker")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "print the findings as JSON");
   command
       ->add_option("--root", options->root,
                    "read DIR/proc, DIR/sys, DIR/dev and DIR/lib/modules instead of those of this machine (for tests)")
       ->type_name("DIR")
-      ->check(CLI::ExistingDirectory);
+      ->check(existing_directory());
   command->footer("Exit code: 0 no errors (there may be warnings), 1 errors, 2 wrong usage or configuration.");
   command->callback([options, &exit_code] { exit_code = guarded("doctor", [&] { return examine(*options); }); });
 }

@@ -39,7 +39,7 @@ std::string describe(const link::DirectionSettings& direction) {
 
 int run(const Options& options) {
   const config::LinkConfig config = config::load_link(options.config);
-  for (const config::PortConfig* port : {&config.a, &config.b}) check_arguments(*port);
+  check_arguments(config.a, config.b);
   if (options.check) {
     fmt::print("longhaul link: {}: {} is valid\n", config.name, options.config);
     return 0;
@@ -104,8 +104,9 @@ void add_link(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("link", "emulate a long link between two ports: delay, rate, loss, scripted events");
-  command->add_option("--config", options->config, "configuration of the link (YAML)")->required();
-  command->add_option("--stats", options->stats, "write the counters to this file (JSON) at the end and on SIGUSR1");
+  command->add_option("--config", options->config, "configuration of the link (YAML)")->required()->type_name("FILE");
+  command->add_option("--stats", options->stats, "write the counters to this file (JSON) at the end and on SIGUSR1")
+      ->type_name("FILE");
   command->add_flag("--check", options->check, "check the configuration and exit");
   command->callback([options, &exit_code] { exit_code = guarded("link", [&] { return run(*options); }); });
 }

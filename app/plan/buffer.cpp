@@ -9,6 +9,7 @@
 
 #include "app/box/memory_report.hpp"
 #include "app/command/guard.hpp"
+#include "app/command/validators.hpp"
 #include "app/plan/options.hpp"
 #include "app/plan/plan_subcommands.hpp"
 #include "config/box_config.hpp"
@@ -40,7 +41,12 @@ struct Arguments {
 std::uint32_t port_mtu(std::uint32_t path_mtu) { return path_mtu == 4096 ? 4200 : 9000; }
 
 std::string made_by(const Arguments& arguments) {
-  std::string out = "longhaul plan buffer --rate " + arguments.link.rate;
+  const std::string& rate = arguments.link.rate;
+  std::string out = "longhaul plan buffer";
+  if (rate.empty() && arguments.link.preset != nullptr)
+    out += fmt::format(" --preset {}", arguments.link.preset->name);
+  else
+    out += " --rate " + (rate.empty() ? "100Gbps" : rate);
   for (const std::string& text : arguments.link.distances) out += " --distance " + text;
   for (const std::string& text : arguments.link.round_trips) out += " --rtt " + text;
   if (arguments.loss != "0") out += " --loss " + arguments.loss;
@@ -119,13 +125,13 @@ void add_plan_buffer(CLI::App& plan, int& exit_code) {
       ->type_name("SIZE");
   command->add_option("--mtu", arguments->mtu, "MTU of the box's ports (default 4200 for path MTU 4096, else 9000)")
       ->type_name("BYTES")
-      ->check(CLI::Range(kLeastRoceMtu, config::kMostMtu));
+      ->check(whole_number(kLeastRoceMtu, config::kMostMtu));
   command
       ->add_option(
           "--connections", arguments->question.connections,
           fmt::format("connections that the box follows at once (default {})", arguments->question.connections))
       ->type_name("N")
-      ->check(CLI::Range(1u, config::kMostConnections));
+      ->check(whole_number(1, config::kMostConnections));
   CLI::Option* config = command->add_flag("--config", arguments->config, "print only the configuration");
   arguments->output.add_to(*command);
   for (const char* other : {"--json", "--csv", "--plot"}) config->excludes(command->get_option(other));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/command/guard.hpp"
+#include "app/command/validators.hpp"
 #include "app/plan/options.hpp"
 #include "app/plan/plan_subcommands.hpp"
 #include "plan/depth_report.hpp"
@@ -68,7 +69,7 @@ void add_plan_depth(CLI::App& plan, int& exit_code) {
   command->add_flag("--ipv6", arguments->question.framing.ipv6, "packets have an IPv6 header")->excludes(frame);
   command->add_option("--vlan", arguments->question.framing.vlan_tags, "VLAN tags on each frame (default 0)")
       ->type_name("TAGS")
-      ->check(CLI::Range(0, 2))
+      ->check(whole_number(0, 2))
       ->excludes(frame);
   command->add_option("--message", arguments->messages, "message sizes (default: 2B to 8MiB)")
       ->type_name("SIZE")
@@ -77,7 +78,7 @@ void add_plan_depth(CLI::App& plan, int& exit_code) {
       ->add_option("--depth", arguments->depths,
                    "show the distance that these depths fill (default: 128 2048 8192 16384)")
       ->type_name("N")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 24));
+      ->check(whole_number(1, 1u << 24));
   arguments->output.add_to(*command);
   command->callback([arguments, &exit_code] { exit_code = guarded("plan depth", [&] { return run(*arguments); }); });
 }

@@ -5,7 +5,6 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "app/command/validators.hpp"
 #include "app/plan/options.hpp"
 #include "app/plan/plan_subcommands.hpp"
 #include "config/quantity.hpp"
@@ -129,24 +129,29 @@ void add_plan_nic(CLI::App& plan, int& exit_code) {
   command
       ->add_option("file", arguments->files,
                    "files with dumps, in any number and order; a file may hold several dumps (- is standard input)")
-      ->required();
-  command->add_option("--rate", arguments->rate, "rate of the long haul (100Gbps is assumed)");
-  command->add_option("--distance", arguments->distance,
-                      "length of fibre one way, such as 380km (5 us per km each way)");
-  command->add_option("--rtt", arguments->rtt, "round trip as ping shows it, such as 3.81ms (instead of --distance)");
-  command->add_option("--operation", arguments->operation, "operation that the application posts (default write)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Operation>{{"write", Operation::write},
-                                                                           {"send", Operation::send},
-                                                                           {"read", Operation::read}})
-                      .description("{write,send,read}"));
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--rate", arguments->rate, "rate of the long haul (100Gbps is assumed)")->type_name("RATE");
+  command
+      ->add_option("--distance", arguments->distance, "length of fibre one way, such as 380km (5 us per km each way)")
+      ->type_name("KM");
+  command->add_option("--rtt", arguments->rtt, "round trip as ping shows it, such as 3.81ms (instead of --distance)")
+      ->type_name("TIME");
+  add_choice<Operation>(*command, "--operation", arguments->operation,
+                        {{"write", Operation::write}, {"send", Operation::send}, {"read", Operation::read}},
+                        "operation that the application posts (default write)");
   command->add_option("--qps", arguments->qps, "queue pairs that the application uses (default 1)")
-      ->check(CLI::Range(1u, 1u << 24));
+      ->type_name("N")
+      ->check(whole_number(1, 1u << 24));
   command
       ->add_option("--depth", arguments->depth,
                    "work requests that the application keeps outstanding per QP (default: as many as the NIC allows)")
-      ->check(CLI::Range(1u, 1u << 30));
-  command->add_option("--message", arguments->message, "size of the application's messages (default 4KiB)");
-  command->add_option("--device", arguments->device, "examine only this RDMA device of the dumps, such as mlx5_0");
+      ->type_name("N")
+      ->check(whole_number(1, 1u << 30));
+  command->add_option("--message", arguments->message, "size of the application's messages (default 4KiB)")
+      ->type_name("SIZE");
+  command->add_option("--device", arguments->device, "examine only this RDMA device of the dumps, such as mlx5_0")
+      ->type_name("DEVICE");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->footer(
       "On the host, collect the dumps in one file (leave out missing tools; the report lists what it did not see):\n"

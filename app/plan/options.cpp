@@ -2,9 +2,9 @@
 #include "app/plan/options.hpp"
 
 #include <cstdio>
-#include <map>
 #include <stdexcept>
 
+#include "app/command/validators.hpp"
 #include "plan/framing.hpp"
 
 namespace longhaul::app {
@@ -22,7 +22,9 @@ void PlanOutput::add_to(CLI::App& command) {
       ->type_name("FILE")
       ->check(CLI::Validator(
           [](std::string& file) {
-            return plan::can_draw(file) ? "" : file + ": expected a file name that ends in .svg or .png";
+            return plan::can_draw(file)
+                       ? ""
+                       : fmt::format("expected the name of a picture that ends in .svg or .png, got \"{}\"", file);
           },
           ""));
 }
@@ -44,7 +46,11 @@ void print_answer(const std::string& text) {
 
 void PlanLink::add_to(CLI::App& command, const std::string& several, const std::string& otherwise) {
   const std::size_t most = several.empty() ? 1 : 1000;
-  command.add_option("--rate", rate, "rate of the line (default " + rate + ")")->type_name("RATE");
+  command.add_option("--rate", rate, "rate of the line (default 100Gbps)")->type_name("RATE");
+  std::vector<std::pair<std::string, const plan::Preset*>> presets;
+  for (const plan::Preset& one : plan::kPresets) presets.emplace_back(one.name, &one);
+  add_choice(command, "--preset", preset, std::move(presets),
+             "rate of such a port, and where there are workers and QPs, as many as it takes (400G: 4 of each)");
   CLI::Option* distance = command.add_option(
       "--distance", distances,
       "length of fibre one way, such as 100km" + several + (otherwise.empty() ? "" : " (" + otherwise + ")"));
@@ -55,6 +61,7 @@ void PlanLink::add_to(CLI::App& command, const std::string& several, const std::
 }
 
 std::uint64_t PlanLink::read_rate() const {
+  if (rate.empty()) return preset == nullptr ? plan::Link{}.rate_bps : preset->rate_bps;
   const std::uint64_t bps = read_option("--rate", rate, config::parse_rate);
   if (bps == 0 || bps > kFastest)
     throw config::ConfigError(fmt::format("--rate: expected more than 0 and at most 100Tbps, got \"{}\"", rate));
@@ -95,16 +102,16 @@ void PlanLocal::add_to(CLI::App& command) {
   add_number(command, "--workers", workers_, 1, "workers of a box; a connection stays with one worker (default 1)");
 }
 
-void PlanLocal::read(plan::Hosts& hosts, plan::Pair& pair) const {
+void PlanLocal::read(std::uint32_t usual_workers, plan::Hosts& hosts, plan::Pair& pair) const {
   hosts.turnaround = read_option("--turnaround", turnaround_, config::parse_duration);
   pair.local_round_trip = read_option("--local-rtt", local_rtt_, config::parse_duration);
   pair.frame_time = read_option("--frame-time", frame_time_, config::parse_duration);
-  pair.workers = workers_;
+  pair.workers = workers_ == 0 ? usual_workers : workers_;
 }
 
 void add_number(CLI::App& command, const char* name, std::uint32_t& value, std::uint32_t least,
                 const std::string& help) {
-  command.add_option(name, value, help)->type_name("N")->check(CLI::Range(least, 1u << 24));
+  command.add_option(name, value, help)->type_name("N")->check(whole_number(least, 1u << 24));
 }
 
 std::vector<std::uint64_t> read_messages(const std::vector<std::string>& texts) {
@@ -119,18 +126,17 @@ std::vector<std::uint64_t> read_messages(const std::vector<std::string>& texts) 
 }
 
 CLI::Option* add_operation(CLI::App& command, plan::Operation& operation) {
-  return command.add_option("--operation", operation, "operation that is posted: write (default), send or read")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, plan::Operation>{{"write", plan::Operation::write},
-                                                                                 {"send", plan::Operation::send},
-                                                                                 {"read", plan::Operation::read}})
-                      .description("{write,send,read}"));
+  return add_choice<plan::Operation>(
+      command, "--operation", operation,
+      {{"write", plan::Operation::write}, {"send", plan::Operation::send}, {"read", plan::Operation::read}},
+      "operation that is posted (default write)");
 }
 
 CLI::Option* add_path_mtu(CLI::App& command, std::uint32_t& mtu, const std::string& name) {
-  std::vector<std::uint32_t> known(plan::path_mtus().begin(), plan::path_mtus().end());
-  return command.add_option(name, mtu, "path MTU of the connections in bytes of payload (default 4096)")
-      ->type_name("BYTES")
-      ->check(CLI::IsMember(known));
+  std::vector<std::pair<std::string, std::uint32_t>> known;
+  for (const std::uint32_t bytes : plan::path_mtus()) known.emplace_back(std::to_string(bytes), bytes);
+  return add_choice(command, name, mtu, std::move(known),
+                    "path MTU of the connections in bytes of payload (default 4096)");
 }
 
 }  // namespace longhaul::app

@@ -13,6 +13,7 @@
 #include "config/config_error.hpp"
 #include "config/quantity.hpp"
 #include "plan/plot.hpp"
+#include "plan/preset.hpp"
 #include "plan/scenario.hpp"
 #include "plan/table.hpp"
 
@@ -34,9 +35,10 @@ struct PlanOutput {
 /// Throws if standard output cannot be written.
 void print_answer(const std::string& text);
 
-/// --rate, and --distance or --rtt.
+/// --rate or --preset, and --distance or --rtt.
 struct PlanLink {
-  std::string rate = "100Gbps";
+  std::string rate;  ///< empty: the preset's, or 100 Gbit/s
+  const plan::Preset* preset = nullptr;
   std::vector<std::string> distances;
   std::vector<std::string> round_trips;
 
@@ -47,20 +49,22 @@ struct PlanLink {
   /// Throws ConfigError if there are several.
   plan::Link read() const;
   std::uint64_t read_rate() const;
+  /// Workers and QPs where none are given.
+  std::uint32_t usual_workers() const { return preset == nullptr ? 1 : preset->workers; }
 };
 
 /// Times that are not the link's, and workers: --turnaround, --local-rtt, --frame-time, --workers.
 class PlanLocal {
  public:
   void add_to(CLI::App& command);
-  /// Throws ConfigError.
-  void read(plan::Hosts& hosts, plan::Pair& pair) const;
+  /// `usual_workers` holds without --workers. Throws ConfigError.
+  void read(std::uint32_t usual_workers, plan::Hosts& hosts, plan::Pair& pair) const;
 
  private:
   std::string turnaround_ = "2us";
   std::string local_rtt_ = "4us";
   std::string frame_time_ = "300ns";
-  std::uint32_t workers_ = 1;
+  std::uint32_t workers_ = 0;  ///< 0: not given
 };
 
 /// Adds --name N, where N is at least `least`.

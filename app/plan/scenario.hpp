@@ -24,6 +24,7 @@ class PlanScenario {
   PlanLocal local_;
   plan::Scenario scenario_;
   plan::Hosts deep_;
+  std::uint32_t qps_ = 0;  ///< 0: not given
   std::vector<std::string> messages_;
   std::string message_time_ = "0";
   std::string cap_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/command/guard.hpp"
+#include "app/command/validators.hpp"
 #include "app/plan/options.hpp"
 #include "app/plan/plan_subcommands.hpp"
 #include "app/plan/scenario.hpp"
@@ -124,16 +125,19 @@ void add_plan_simulate(CLI::App& plan, int& exit_code) {
       "  longhaul plan simulate --rtt 3.81ms --operation read --qps 16 --ways standard --json");
   arguments->scenario.add_to(*command);
   command->add_option("--ways", arguments->ways, "ways to simulate: standard, deep, pair (default: all)")
-      ->type_name("WAY...")
-      ->check(CLI::IsMember({"standard", "deep", "pair"}));
+      ->type_name("standard|deep|pair")
+      ->check(one_of(std::vector<std::string>{"standard", "deep", "pair"}));
   command
       ->add_option(
           "--messages", arguments->messages,
           "messages on each QP (default: three round trips' worth, at least 5000, at most some seconds of simulation)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(whole_number(0, UINT64_MAX));
   command->add_option("--loss", arguments->loss, "fraction of frames lost on the long haul, each way (default 0)")
       ->type_name("SHARE");
-  command->add_option("--seed", arguments->seed, "seed of the random losses (default 1)")->type_name("N");
+  command->add_option("--seed", arguments->seed, "seed of the random losses (default 1)")
+      ->type_name("N")
+      ->check(whole_number(0, UINT64_MAX));
   command->add_flag("--quiet", arguments->quiet, "show no progress on the terminal");
   arguments->output.add_to(*command);
   command->callback([arguments, &exit_code] { exit_code = guarded("plan simulate", [&] { return run(*arguments); }); });

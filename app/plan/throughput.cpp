@@ -18,11 +18,18 @@ struct Arguments {
   PlanScenario scenario;
   PlanOutput output;
   bool latency = false;
+  std::string tcp_window;
+  std::string tcp_loss = "0";
 };
 
 int run(const Arguments& arguments) {
   plan::ThroughputQuestion question = arguments.scenario.read(plan::usual_messages());
   question.latency = arguments.latency;
+  if (!arguments.tcp_window.empty()) {
+    question.tcp.window = read_option("--tcp-window", arguments.tcp_window, config::parse_size);
+    if (question.tcp.window == 0) throw config::ConfigError("--tcp-window: expected more than 0");
+  }
+  question.tcp.loss = read_option("--tcp-loss", arguments.tcp_loss, config::parse_fraction);
   try {
     const plan::Report report = plan::report(question);
     arguments.output.give(report, [&] { return plan::plot(question); });
@@ -48,9 +55,15 @@ void add_plan_throughput(CLI::App& plan, int& exit_code) {
       "  longhaul plan throughput --distance 100km --plot link.svg\n"
       "  longhaul plan throughput --distance 10km 100km 1000km --message 64KiB --plot distance.png\n"
       "  longhaul plan throughput --rtt 3.81ms --operation read --qps 16 --latency --csv\n"
+      "  longhaul plan throughput --preset 400G --distance 1000km --tcp-loss 1e-6\n"
       "For --frame-time, docs/performance.md lists 163 to 550 ns as measured, depending on machine and frame size.");
   arguments->scenario.add_to(*command);
   command->add_flag("--latency", arguments->latency, "also show the latency of one message alone");
+  command->add_option("--tcp-window", arguments->tcp_window, "TCP beside it: window of a connection (default 6MiB)")
+      ->type_name("SIZE");
+  command
+      ->add_option("--tcp-loss", arguments->tcp_loss, "TCP beside it: fraction of segments that are lost (default 0)")
+      ->type_name("FRACTION");
   arguments->output.add_to(*command);
   command->callback(
       [arguments, &exit_code] { exit_code = guarded("plan throughput", [&] { return run(*arguments); }); });

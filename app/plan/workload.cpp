@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `longhaul plan workload`: what an application gets over a link.
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -14,6 +13,8 @@
 #include "app/command/guard.hpp"
 #include "app/plan/options.hpp"
 #include "app/plan/plan_subcommands.hpp"
+#include "app/plan/workload_files.hpp"
+#include "base/suggestion.hpp"
 #include "config/document.hpp"
 #include "plan/workload.hpp"
 
@@ -41,47 +42,31 @@ struct Arguments {
   }
 };
 
-/// The directories of the named workloads: beside the installed program, or in the repository that it was built in.
-std::vector<fs::path> places() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return {};
-  const fs::path here = program.parent_path();
-  return {here.parent_path() / "share" / "longhaul" / "workloads",
-          here.parent_path().parent_path() / "config" / "workloads"};
-}
-
-std::vector<fs::path> known() {
-  for (const fs::path& place : places()) {
-    std::error_code error;
-    std::vector<fs::path> files;
-    for (fs::directory_iterator file(place, error), end; !error && file != end; file.increment(error))
-      if (file->path().extension() == ".yaml") files.push_back(file->path());
-    std::sort(files.begin(), files.end());
-    if (!files.empty()) return files;
-  }
-  return {};
-}
-
-std::string names() {
+std::vector<std::string> names() {
   std::vector<std::string> out;
-  for (const fs::path& file : known()) out.push_back(file.stem());
-  return out.empty() ? "none are installed" : fmt::format("{}", fmt::join(out, ", "));
+  for (const fs::path& file : workload_files()) out.push_back(file.stem());
+  return out;
+}
+
+std::string listed(const std::vector<std::string>& known) {
+  return known.empty() ? "none are installed" : fmt::format("{}", fmt::join(known, ", "));
 }
 
 /// A name is a workload that came with the program. Everything else is a file.
 std::string find(const std::string& what) {
   if (what.find('/') != std::string::npos || what.ends_with(".yaml") || what.ends_with(".yml")) return what;
-  for (const fs::path& file : known())
+  for (const fs::path& file : workload_files())
     if (file.stem() == what) return file;
   std::error_code error;
   if (fs::exists(what, error)) return what;
-  throw config::ConfigError(
-      fmt::format("\"{}\" is neither a known workload nor a file; known workloads: {}", what, names()));
+  const std::vector<std::string> known = names();
+  throw config::ConfigError(fmt::format("\"{}\" is neither a known workload nor a file{} (known workloads: {})", what,
+                                        did_you_mean(what, std::vector<std::string_view>(known.begin(), known.end())),
+                                        listed(known)));
 }
 
 int list() {
-  for (const fs::path& file : known())
+  for (const fs::path& file : workload_files())
     fmt::print("{:<24} {}\n", file.stem().string(), plan::read_workload(config::Value::load(file)).title);
   return 0;
 }
@@ -113,7 +98,7 @@ void apply_migration(const Arguments& arguments, plan::Workload& workload) {
 int run(const Arguments& arguments) {
   if (arguments.list) return list();
   if (arguments.what.empty())
-    throw config::ConfigError(fmt::format("no workload given: give a FILE, or a NAME of {}", names()));
+    throw config::ConfigError(fmt::format("no workload given: give a FILE, or a NAME of {}", listed(names())));
   plan::Workload workload = plan::read_workload(config::Value::load(find(arguments.what)));
   apply_migration(arguments, workload);
   plan::Circumstances circumstances = arguments.circumstances;
@@ -122,7 +107,7 @@ int run(const Arguments& arguments) {
                            : arguments.link.read();
   plan::Hosts& hosts = circumstances.hosts;
   hosts.rate_bps = circumstances.link.rate_bps;
-  arguments.local.read(hosts, circumstances.pair);
+  arguments.local.read(arguments.link.usual_workers(), hosts, circumstances.pair);
   circumstances.deep.read_depth = hosts.read_depth;
   circumstances.loss = read_option("--loss", arguments.loss, config::parse_fraction);
   if (circumstances.loss > 0 && !std::holds_alternative<plan::StreamLoad>(workload.load))
@@ -156,7 +141,8 @@ void add_plan_workload(CLI::App& plan, int& exit_code) {
       "  longhaul plan workload my-own.yaml --rtt 3.81ms --json\n"
       "To write your own, copy a listed workload: its comments explain each key. The default NIC depth, 128 = 2^7,\n"
       "is the LOG_MAX_OUTSTANDING_WQE published for a NIC without tuning (`longhaul plan nic` finds yours).");
-  command->add_option("workload", arguments->what, "a FILE, or the NAME of a workload that comes with longhaul");
+  command->add_option("workload", arguments->what, "a FILE, or the NAME of a workload that comes with longhaul")
+      ->type_name("WORKLOAD");
   command->add_flag("--list", arguments->list, "list the workloads that come with longhaul");
   arguments->link.add_to(*command, "", "default: from the workload");
   add_path_mtu(*command, hosts.path_mtu);

@@ -7,9 +7,9 @@
 
 namespace longhaul::app {
 
-/// Checks that the arguments of a net_af_packet device are complete, and that it has a pair of queues for each of
-/// `workers`. Throws config::ConfigError.
-void check_arguments(const config::PortConfig& port, unsigned workers = 1);
+/// Checks that DPDK knows the virtual devices, that their arguments are complete, that a net_af_packet device has a
+/// pair of queues for each of `workers`, and that the ports have different interfaces. Throws config::ConfigError.
+void check_arguments(const config::PortConfig& first, const config::PortConfig& second, unsigned workers = 1);
 
 /// Checks that the NIC or network interface is on this machine. Throws config::ConfigError.
 void check_presence(const config::PortConfig& port);

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +17,7 @@
 #include <fmt/ranges.h>
 
 #include "app/command/subcommands.hpp"
+#include "app/command/validators.hpp"
 #include "app/process/owned_pools.hpp"
 #include "base/policy.hpp"
 #include "config/quantity.hpp"
@@ -141,24 +141,25 @@ void add_replay(CLI::App& app, int& exit_code) {
       "Frames of the hosts in --near enter the host port, all others the WAN port, at the times of the capture.\n"
       "Time ends with the last frame: frames held for a later moment are reported as waiting.\n"
       "Exit status: 0 all pseudo-ACKs agree with the real ACKs; 1 some differ; 2 wrong usage or unreadable file.");
-  command->add_option("capture", arguments->input, "pcap or pcapng file")->required();
+  command->add_option("capture", arguments->input, "pcap or pcapng file")->required()->type_name("FILE");
   command
       ->add_option("--near", arguments->near,
                    "prefix of the hosts on the host port's side, such as 10.9.0.0/24; may be repeated")
-      ->required();
-  std::map<std::string, Policy> policies;
-  for (std::size_t i = 0; i < kPolicies; ++i) policies.emplace(kPolicyNames[i], static_cast<Policy>(i));
-  command->add_option("--policy", arguments->policy, "policy of the box for learned flows (default full)")
-      ->transform(CLI::CheckedTransformer(policies).description(fmt::format("{{{}}}", fmt::join(kPolicyNames, ","))));
-  command
-      ->add_option("--confirm", arguments->confirm,
-                   "accelerate a flow after one real answer (default), or from the RDMA-CM exchange on")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, engine::Confirm>{{"answer", engine::Confirm::answer},
-                                                                                 {"cm", engine::Confirm::cm}})
-                      .description("{answer,cm}"));
-  command->add_option("--wan-rate", arguments->wan_rate, "rate of the WAN port, such as 100Gbps (default unlimited)");
-  command->add_option("--host-out", arguments->host_out, "write what leaves the host port to this pcap file");
-  command->add_option("--wan-out", arguments->wan_out, "write what leaves the WAN port to this pcap file");
+      ->required()
+      ->type_name("PREFIX");
+  std::vector<std::pair<std::string, Policy>> policies;
+  for (std::size_t i = 0; i < kPolicies; ++i) policies.emplace_back(kPolicyNames[i], static_cast<Policy>(i));
+  add_choice(*command, "--policy", arguments->policy, std::move(policies),
+             "policy of the box for learned flows (default full)");
+  add_choice<engine::Confirm>(*command, "--confirm", arguments->confirm,
+                              {{"answer", engine::Confirm::answer}, {"cm", engine::Confirm::cm}},
+                              "accelerate a flow after one real answer (default), or from the RDMA-CM exchange on");
+  command->add_option("--wan-rate", arguments->wan_rate, "rate of the WAN port, such as 100Gbps (default unlimited)")
+      ->type_name("RATE");
+  command->add_option("--host-out", arguments->host_out, "write what leaves the host port to this pcap file")
+      ->type_name("FILE");
+  command->add_option("--wan-out", arguments->wan_out, "write what leaves the WAN port to this pcap file")
+      ->type_name("FILE");
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] {
     try {

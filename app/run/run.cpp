@@ -229,7 +229,7 @@ int Run::finish(const StopRecord& stop) {
 
 int run(const Options& options) {
   const config::BoxConfig config = config::load_box(options.config);
-  for (const config::PortConfig* port : {&config.host, &config.wan}) check_arguments(*port, config.process.workers());
+  check_arguments(config.host, config.wan, config.process.workers());
   if (options.check) return check(config, options);
   wire::check_icrcs();
   spdlog::info("ICRC by {}", wire::icrc_routine().name);
@@ -247,8 +247,9 @@ int run(const Options& options) {
 void add_run(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("run", "run a box: accelerate RoCEv2 between a host port and a WAN port");
-  command->add_option("--config", options->config, "configuration of the box (YAML)")->required();
-  command->add_option("--stats", options->stats, "write the counters to this file (JSON) at the end and on SIGUSR1");
+  command->add_option("--config", options->config, "configuration of the box (YAML)")->required()->type_name("FILE");
+  command->add_option("--stats", options->stats, "write the counters to this file (JSON) at the end and on SIGUSR1")
+      ->type_name("FILE");
   CLI::Option* check =
       command->add_flag("--check", options->check, "check the configuration, show the memory it needs, and exit");
   command->add_flag("--json", options->json, "with --check: show the memory as JSON")->needs(check);

@@ -9,7 +9,6 @@ namespace longhaul::config {
 namespace {
 
 constexpr std::uint64_t kMostCustody = 1ull << 40;
-constexpr std::uint64_t kMostBuffers = 1u << 24;
 
 constexpr Duration kLongest = seconds(24 * 3600);
 
@@ -137,9 +136,11 @@ void read_custody(const Value& value, BoxConfig& out) {
     engine.initial_window_bytes = engine.custody_flow_bytes;
   }
   const auto mbufs = map.find("mbufs");
-  if (mbufs) engine.custody_mbufs = static_cast<std::uint32_t>(mbufs->integer(64 * workers, kMostBuffers));
+  if (mbufs)
+    engine.custody_mbufs = static_cast<std::uint32_t>(mbufs->integer(kLeastLargeBuffers * workers, kMostBuffers));
   const auto small_mbufs = map.find("small_mbufs");
-  if (small_mbufs) out.pools.small_frames = static_cast<std::uint32_t>(small_mbufs->integer(1024, kMostBuffers));
+  if (small_mbufs)
+    out.pools.small_frames = static_cast<std::uint32_t>(small_mbufs->integer(kLeastSmallBuffers, kMostBuffers));
   if (promised) out.promise_position = promised->frames.position();
   if (out.process.mtu) check_frames_arrive(out, *out.process.mtu);
   if (promised) size_buffers(*promised, mbufs, small_mbufs, out);
@@ -214,15 +215,14 @@ BoxConfig read_box(const Value& top) {
   out.process = read_process(map);
   out.pools.frames_reserve *= out.process.workers();  // each worker has its own queues
   if (out.process.workers() > 1) out.pools.cache_reserve = out.process.workers() * engine::Pools::kKeptByWorker;
-  if (const auto v = map.find("spread"))
-    out.spread_connections = v->choice<bool>({{"connections", true}, {"pairs", false}});
+  if (const auto v = map.find("spread")) out.spread_connections = v->choice<bool>(kSpreadNames);
   if (const auto v = map.find("wan_rate")) {
-    out.engine.estimate_wan_rate = !v->is("unlimited");
+    out.engine.estimate_wan_rate = !v->is(kUnlimited);
     if (out.engine.estimate_wan_rate) out.engine.wan_rate_bps = v->rate();
   }
   if (const auto v = map.find("policy")) out.engine.policies = read_policy(*v);
   if (const auto v = map.find("confirm")) {
-    out.engine.confirm = v->choice<engine::Confirm>({{"answer", engine::Confirm::answer}, {"cm", engine::Confirm::cm}});
+    out.engine.confirm = v->choice<engine::Confirm>(kConfirmNames);
   }
   if (const auto v = map.find("learn_from_traffic")) out.engine.learn_from_traffic = v->boolean();
   if (const auto v = map.find("pair_share")) {
@@ -248,13 +248,11 @@ BoxConfig read_box(const Value& top) {
     if (out.restart_record.front() != '/' || out.restart_record.back() == '/')
       v->fail_expected("an absolute path of a file such as /run/longhaul/box.record");
   }
-  if (const auto v = map.find("link_loss"))
-    out.link_loss = v->choice<LinkLoss>({{"ignore", LinkLoss::ignore}, {"forward", LinkLoss::forward}});
+  if (const auto v = map.find("link_loss")) out.link_loss = v->choice<LinkLoss>(kLinkLossNames);
   if (const auto v = map.find("watchdog")) {
     const Map watchdog = v->map({"stall", "action"});
     if (const auto stall = watchdog.find("stall")) out.stall = stall->duration(milliseconds(100), seconds(60));
-    if (const auto action = watchdog.find("action"))
-      out.on_stall = action->choice<OnStall>({{"report", OnStall::report}, {"exit", OnStall::exit}});
+    if (const auto action = watchdog.find("action")) out.on_stall = action->choice<OnStall>(kOnStallNames);
   }
   out.pools.frames = out.engine.custody_mbufs + out.pools.frames_reserve;
   return out;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "box/memory_plan.hpp"
 #include "config/control_config.hpp"
@@ -18,6 +19,9 @@ namespace longhaul::config {
 inline constexpr std::uint64_t kLeastCustody = 64 << 10;       ///< bytes, for each worker
 inline constexpr std::uint64_t kLeastInitialWindow = 4 << 10;  ///< bytes
 inline constexpr std::uint32_t kMostConnections = 1 << 20;
+inline constexpr std::uint64_t kMostBuffers = 1u << 24;
+inline constexpr std::uint64_t kLeastLargeBuffers = 64;  ///< for each worker
+inline constexpr std::uint64_t kLeastSmallBuffers = 1024;
 inline constexpr double kLeastPairShare = 0.01;
 
 /// What happens to the other port when one port loses its link.
@@ -31,6 +35,14 @@ enum class OnStall : std::uint8_t {
   report,  ///< in the log and in the metrics
   exit,    ///< reported, and the process exits at once, so that a bypass in the NIC or in the optics takes over
 };
+
+// Names in the order of what they stand for.
+inline constexpr std::string_view kLinkLossNames[] = {"ignore", "forward"};
+inline constexpr std::string_view kOnStallNames[] = {"report", "exit"};
+inline constexpr std::string_view kConfirmNames[] = {"answer", "cm"};
+inline constexpr std::string_view kSpreadNames[] = {"pairs", "connections"};
+/// Instead of a rate for wan_rate.
+inline constexpr std::string_view kUnlimited = "unlimited";
 
 struct BoxConfig {
   std::string name = "box";

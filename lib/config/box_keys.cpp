@@ -36,64 +36,154 @@ std::string promised(const BoxConfig& config) {
   return config.promise.bytes == 0 ? "nothing promised" : fmt::format("{} promised", bytes(config.promise.bytes));
 }
 
+constexpr SchemaKey kRuleKeys[] = {
+    {"match", Form::text(), "Prefix of either end of a connection, such as 10.9.0.0/24.", true},
+    {"policy", Form::choice(kPolicyNames), "off, window or full.", true},
+};
+constexpr std::string_view kWanRateWords[] = {kUnlimited};
+
+// Keys that are part of another's value above.
+constexpr SchemaKey kPartKeys[] = {
+    {"cores", Form::numbers(kLastCore, kMostCores), "Processors instead of core, with a worker on each."},
+    {"custody.rate", Form::of(Quantity::rate), "The rate for custody.round_trip (default: wan_rate).", false,
+     "round_trip"},
+};
+
 constexpr BoxKey kKeys[] = {
-    {"name", kFixed, [](const BoxConfig& c) { return c.name; }},
-    {"ports.host", kFixed, [](const BoxConfig& c) { return c.host.device(); }},
-    {"ports.wan", kFixed, [](const BoxConfig& c) { return c.wan.device(); }},
-    {"hugepages", kFixed, [](const BoxConfig& c) { return std::string(yes_or_no(c.process.hugepages)); }},
+    {"name", kFixed, [](const BoxConfig& c) { return c.name; }, Form::text(),
+     "The name of the box in output and logs (default box)."},
+    {"ports.host", kFixed, [](const BoxConfig& c) { return c.host.device(); }, Form::object(kPortKeys, 1),
+     "The port towards the hosts.", true},
+    {"ports.wan", kFixed, [](const BoxConfig& c) { return c.wan.device(); }, Form::object(kPortKeys, 1),
+     "The port towards the long haul.", true},
+    {"hugepages", kFixed, [](const BoxConfig& c) { return std::string(yes_or_no(c.process.hugepages)); },
+     Form::boolean(), "false: ordinary memory, for labs (default true)."},
     {"memory", kFixed,
-     [](const BoxConfig& c) { return c.process.memory_bytes == 0 ? "as needed" : bytes(c.process.memory_bytes); }},
-    {"core", kFixed, cores},
-    {"spread", kFixed, [](const BoxConfig& c) { return std::string(c.spread_connections ? "connections" : "pairs"); }},
-    {"idle", kFixed, [](const BoxConfig& c) { return std::string(c.process.sleep_when_idle ? "sleep" : "poll"); }},
+     [](const BoxConfig& c) { return c.process.memory_bytes == 0 ? "as needed" : bytes(c.process.memory_bytes); },
+     Form::of(Quantity::size), "Memory for DPDK, 64MiB to 1TiB (default: what is needed)."},
+    {"core",
+     kFixed,
+     cores,
+     Form::integer(0, kLastCore),
+     "Processor of the only worker (default: not pinned).",
+     false,
+     {},
+     "cores"},
+    {"spread", kFixed, [](const BoxConfig& c) { return std::string(kSpreadNames[c.spread_connections ? 1 : 0]); },
+     Form::choice(kSpreadNames),
+     "connections (default): connections are spread over all workers; pairs: all connections of two hosts stay with "
+     "one worker."},
+    {"idle", kFixed, [](const BoxConfig& c) { return std::string(kIdleNames[c.process.sleep_when_idle ? 1 : 0]); },
+     Form::choice(kIdleNames), "poll (default): workers always poll; sleep: they sleep when there is nothing to do."},
     {"mtu", kFixed,
-     [](const BoxConfig& c) { return c.process.mtu ? std::to_string(*c.process.mtu) : std::string("the ports'"); }},
+     [](const BoxConfig& c) { return c.process.mtu ? std::to_string(*c.process.mtu) : std::string("the ports'"); },
+     Form::integer(kLeastMtu, kMostMtu),
+     "Bytes of the largest IP packet that both ports must carry (default: what the ports have)."},
     {"wan_rate", kLive,
      [](const BoxConfig& c) {
        if (c.engine.wan_rate_bps != 0) return fmt::format("{}bps", c.engine.wan_rate_bps);
-       return std::string(c.engine.estimate_wan_rate ? "estimated" : "unlimited");
-     }},
-    {"policy.default", kLive, [](const BoxConfig& c) { return std::string(name_of(c.engine.policies.fallback)); }},
-    {"policy.rules", kLive, rules},
+       return std::string(c.engine.estimate_wan_rate ? "estimated" : kUnlimited);
+     },
+     Form::of(Quantity::rate, kWanRateWords),
+     "Rate at which frames leave the WAN port (default: estimated from the answers; unlimited: custody is not paced)."},
+    {"policy.default", kLive, [](const BoxConfig& c) { return std::string(name_of(c.engine.policies.fallback)); },
+     Form::choice(kPolicyNames),
+     "Policy of connections that no rule matches. full (default): acknowledge all; window: within messages only; off: "
+     "learn and count."},
+    {"policy.rules", kLive, rules, Form::list(kRuleKeys),
+     "The first rule that contains either end of a connection applies (default: none)."},
     {"confirm", kLive,
-     [](const BoxConfig& c) { return std::string(c.engine.confirm == engine::Confirm::cm ? "cm" : "answer"); }},
+     [](const BoxConfig& c) { return std::string(kConfirmNames[static_cast<std::size_t>(c.engine.confirm)]); },
+     Form::choice(kConfirmNames),
+     "answer (default): acknowledge after one real answer; cm: as soon as RDMA-CM has set the connection up."},
     {"learn_from_traffic", kLive,
-     [](const BoxConfig& c) { return std::string(yes_or_no(c.engine.learn_from_traffic)); }},
-    {"pair_share", kFixed, [](const BoxConfig& c) { return fmt::format("{:g}%", 100 * c.pair_share); }},
-    {"custody.round_trip", kFixed, promised},
-    {"custody.least_frame", kFixed, [](const BoxConfig& c) { return bytes(c.promise.least_frame); }},
-    {"custody.box_limit", kFixed, [](const BoxConfig& c) { return bytes(c.engine.custody_box_bytes); }},
-    {"custody.flow_limit", kFixed, [](const BoxConfig& c) { return bytes(c.engine.custody_flow_bytes); }},
-    {"custody.mbufs", kFixed, [](const BoxConfig& c) { return std::to_string(c.engine.custody_mbufs); }},
-    {"custody.small_mbufs", kFixed, [](const BoxConfig& c) { return std::to_string(c.pools.small_frames); }},
-    {"custody.initial_window", kFixed, [](const BoxConfig& c) { return bytes(c.engine.initial_window_bytes); }},
-    {"connections", kFixed, [](const BoxConfig& c) { return std::to_string(c.engine.max_connections); }},
-    {"restart_record", kFixed, [](const BoxConfig& c) { return c.restart_record.empty() ? "none" : c.restart_record; }},
-    {"timers.rto_initial", kLive, [](const BoxConfig& c) { return duration_text(c.engine.rto_initial); }},
-    {"timers.rto_min", kLive, [](const BoxConfig& c) { return duration_text(c.engine.rto_min); }},
-    {"timers.rto_max", kLive, [](const BoxConfig& c) { return duration_text(c.engine.rto_max); }},
-    {"timers.give_up", kLive, [](const BoxConfig& c) { return duration_text(c.engine.give_up); }},
-    {"timers.longest_give_up", kLive, [](const BoxConfig& c) { return duration_text(c.engine.longest_give_up); }},
-    {"timers.confirm_again", kLive, [](const BoxConfig& c) { return duration_text(c.engine.confirm_again); }},
-    {"timers.dreq_hold", kLive, [](const BoxConfig& c) { return duration_text(c.engine.dreq_hold); }},
-    {"timers.drain", kLive, [](const BoxConfig& c) { return duration_text(c.drain); }},
-    {"metrics.listen", kFixed, [](const BoxConfig& c) { return c.metrics.listen.empty() ? "none" : c.metrics.listen; }},
-    {"metrics.host_pairs", kFixed, [](const BoxConfig& c) { return std::to_string(c.metrics.host_pairs); }},
+     [](const BoxConfig& c) { return std::string(yes_or_no(c.engine.learn_from_traffic)); }, Form::boolean(),
+     "Whether connections that RDMA-CM did not announce are followed, too (default true)."},
+    {"pair_share", kFixed, [](const BoxConfig& c) { return fmt::format("{:g}%", 100 * c.pair_share); },
+     Form::fraction(), "The most that two hosts may have of connections and custody, 1% to 100% (default 50%)."},
+    {"custody.round_trip", kFixed, promised, Form::of(Quantity::duration),
+     "Custody is sized to hold what custody.rate sends in this time, 1us to 60s (default: nothing is promised)."},
+    {"custody.least_frame", kFixed, [](const BoxConfig& c) { return bytes(c.promise.least_frame); },
+     Form::of(Quantity::size), "The promise holds for frames of this size or more, 64B to 9216B (default 1KiB)."},
+    {"custody.box_limit", kFixed, [](const BoxConfig& c) { return bytes(c.engine.custody_box_bytes); },
+     Form::of(Quantity::size), "Custody limit of all flows, in frame bytes (default 256MiB)."},
+    {"custody.flow_limit", kFixed, [](const BoxConfig& c) { return bytes(c.engine.custody_flow_bytes); },
+     Form::of(Quantity::size), "Custody limit of one flow, in frame bytes (default 64MiB, or what is promised)."},
+    {"custody.mbufs", kFixed, [](const BoxConfig& c) { return std::to_string(c.engine.custody_mbufs); },
+     Form::integer(kLeastLargeBuffers, kMostBuffers),
+     "Large buffers for the custody of all flows (default 16384, or what is promised)."},
+    {"custody.small_mbufs", kFixed, [](const BoxConfig& c) { return std::to_string(c.pools.small_frames); },
+     Form::integer(kLeastSmallBuffers, kMostBuffers),
+     "Small buffers, for small frames (default 65536, or what is promised)."},
+    {"custody.initial_window", kFixed, [](const BoxConfig& c) { return bytes(c.engine.initial_window_bytes); },
+     Form::of(Quantity::size), "Limit on unanswered bytes until the delivery rate of a flow is known (default 1MiB)."},
+    {"connections", kFixed, [](const BoxConfig& c) { return std::to_string(c.engine.max_connections); },
+     Form::integer(1, kMostConnections),
+     "Connections that are followed at once; further ones pass through (default 4096)."},
+    {"restart_record", kFixed, [](const BoxConfig& c) { return c.restart_record.empty() ? "none" : c.restart_record; },
+     Form::text("^/.*[^/]$"),
+     "Absolute path of the file that records which acknowledged data is undelivered, for the start after a kill "
+     "(default: none)."},
+    {"timers.rto_initial", kLive, [](const BoxConfig& c) { return duration_text(c.engine.rto_initial); },
+     Form::of(Quantity::duration), "Retransmission timeout until a round trip has been measured (default 1s)."},
+    {"timers.rto_min", kLive, [](const BoxConfig& c) { return duration_text(c.engine.rto_min); },
+     Form::of(Quantity::duration), "Shortest retransmission timeout (default 10ms)."},
+    {"timers.rto_max", kLive, [](const BoxConfig& c) { return duration_text(c.engine.rto_max); },
+     Form::of(Quantity::duration), "Longest retransmission timeout: doubling stops here (default 2s)."},
+    {"timers.give_up", kLive, [](const BoxConfig& c) { return duration_text(c.engine.give_up); },
+     Form::of(Quantity::duration), "A flow without an answer for this long fails visibly (default 60s)."},
+    {"timers.longest_give_up", kLive, [](const BoxConfig& c) { return duration_text(c.engine.longest_give_up); },
+     Form::of(Quantity::duration),
+     "The longest time instead of give_up, where RDMA-CM announces that the requester waits for longer (default "
+     "10min)."},
+    {"timers.confirm_again", kLive, [](const BoxConfig& c) { return duration_text(c.engine.confirm_again); },
+     Form::of(Quantity::duration),
+     "A connection that was idle for longer is acknowledged only after a real answer has confirmed it again (default "
+     "10min)."},
+    {"timers.dreq_hold", kLive, [](const BoxConfig& c) { return duration_text(c.engine.dreq_hold); },
+     Form::of(Quantity::duration), "Longest time that the DREQ of a closing host is held for custody (default 3s)."},
+    {"timers.drain", kLive, [](const BoxConfig& c) { return duration_text(c.drain); }, Form::of(Quantity::duration),
+     "Longest time that SIGTERM waits for custody to empty (default 10s)."},
+    {"metrics.listen", kFixed, [](const BoxConfig& c) { return c.metrics.listen.empty() ? "none" : c.metrics.listen; },
+     Form::text(":[0-9]{1,5}$"),
+     "Address and port of the status page and of what Prometheus reads, such as 127.0.0.1:9464 (default: not served).",
+     true},
+    {"metrics.host_pairs", kFixed, [](const BoxConfig& c) { return std::to_string(c.metrics.host_pairs); },
+     Form::integer(0, kMostPairs), "Pairs of hosts with series of their own; the others are added up (default 100)."},
     {"link_loss", kFixed,
-     [](const BoxConfig& c) { return std::string(c.link_loss == LinkLoss::forward ? "forward" : "ignore"); }},
-    {"watchdog.stall", kFixed, [](const BoxConfig& c) { return duration_text(c.stall); }},
+     [](const BoxConfig& c) { return std::string(kLinkLossNames[static_cast<std::size_t>(c.link_loss)]); },
+     Form::choice(kLinkLossNames),
+     "forward: when one port loses its link, the link of the other goes down, too (default ignore)."},
+    {"watchdog.stall", kFixed, [](const BoxConfig& c) { return duration_text(c.stall); }, Form::of(Quantity::duration),
+     "A worker that has not completed a round for this long has stalled, 100ms to 60s (default 1s)."},
     {"watchdog.action", kFixed,
-     [](const BoxConfig& c) { return std::string(c.on_stall == OnStall::exit ? "exit" : "report"); }},
-    {"control.socket", kFixed, [](const BoxConfig& c) { return c.control.socket.empty() ? "none" : c.control.socket; }},
-    {"control.mode", kFixed, [](const BoxConfig& c) { return fmt::format("\"{:04o}\"", c.control.mode); }},
+     [](const BoxConfig& c) { return std::string(kOnStallNames[static_cast<std::size_t>(c.on_stall)]); },
+     Form::choice(kOnStallNames), "report (default): log it; exit: end the process at once with exit status 3."},
+    {"control.socket", kFixed, [](const BoxConfig& c) { return c.control.socket.empty() ? "none" : c.control.socket; },
+     Form::text("^/.*[^/]$"), "Absolute path of the socket for longhaul ctl (default: none)."},
+    {"control.mode", kFixed, [](const BoxConfig& c) { return fmt::format("\"{:04o}\"", c.control.mode); }, Form::text(),
+     "Permissions of the socket; everyone who may write to it may use all commands (default 0660).", false, "socket"},
     {"control.group", kFixed,
-     [](const BoxConfig& c) { return c.control.group.empty() ? "the process's" : c.control.group; }},
-    {"control.telemetry", kFixed, [](const BoxConfig& c) { return std::string(yes_or_no(c.control.telemetry)); }},
+     [](const BoxConfig& c) { return c.control.group.empty() ? "the process's" : c.control.group; }, Form::text(),
+     "Group of the socket (default: that of the process).", false, "socket"},
+    {"control.telemetry", kFixed, [](const BoxConfig& c) { return std::string(yes_or_no(c.control.telemetry)); },
+     Form::boolean(), "Also serve the data to dpdk-telemetry.py -f longhaul_NAME (default false)."},
 };
 
 }  // namespace
 
 std::span<const BoxKey> box_keys() { return kKeys; }
+
+std::span<const SchemaKey> box_schema_keys() {
+  static const std::vector<SchemaKey> keys = [] {
+    std::vector<SchemaKey> out;
+    for (const BoxKey& key : kKeys)
+      out.push_back({key.name, key.form, key.help, key.required, key.needs, key.excludes, key.live});
+    out.insert(out.end(), std::begin(kPartKeys), std::end(kPartKeys));
+    return out;
+  }();
+  return keys;
+}
 
 std::vector<KeyChange> changes(const BoxConfig& before, const BoxConfig& after) {
   std::vector<KeyChange> out;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/box_config.hpp"
+#include "config/schema.hpp"
 
 namespace longhaul::config {
 
@@ -15,6 +16,11 @@ struct BoxKey {
   std::string_view name;  ///< "timers.give_up"
   bool live;              ///< a reload applies it; otherwise a change needs a new process
   std::string (*show)(const BoxConfig&);
+  Form form;
+  std::string_view help;  ///< one or more sentences, with the default
+  bool required = false;
+  std::string_view needs = {};     ///< a key beside it without which it may not stand
+  std::string_view excludes = {};  ///< a key beside it that may not stand with it
 };
 
 /// In the order of config/box-100g.yaml, each key once. A list or mapping that only makes sense as a whole is one key.

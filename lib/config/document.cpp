@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 #include <yaml-cpp/eventhandler.h>
 
+#include "base/suggestion.hpp"
 #include "config/quantity.hpp"
 
 namespace longhaul::config {
@@ -34,21 +35,6 @@ std::string describe(const YAML::Node& node) {
     default:
       return "nothing";
   }
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
 }
 
 /// Remembers where the last document began.
@@ -78,20 +64,24 @@ void refuse_second_document(const std::string& text, const std::string& name) {
     throw ConfigError(fmt::format("{}: expected one document, got more", at(name, start.mark())));
 }
 
-}  // namespace
-
-std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
-  std::string_view best;
-  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
-  for (const std::string_view candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance < least) {
-      least = distance;
-      best = candidate;
-    }
+/// The last tab in an indentation up to the line of an error. yaml-cpp's messages do not mention it: "end of map not
+/// found".
+std::optional<YAML::Mark> tab_before(const std::string& text, const YAML::Mark& error) {
+  if (error.is_null()) return std::nullopt;
+  std::optional<YAML::Mark> out;
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 0; number <= error.line && std::getline(lines, line); ++number) {
+    const std::size_t tab = line.find('\t');
+    if (tab == std::string::npos || line.find_first_not_of(" \t") < tab) continue;
+    out = YAML::Mark();
+    out->line = number;
+    out->column = static_cast<int>(tab);
   }
-  return best;
+  return out;
 }
+
+}  // namespace
 
 Value Value::load(const std::string& path) {
   std::ifstream in(path);
@@ -109,6 +99,8 @@ Value Value::parse(const std::string& text, const std::string& name) {
     if (document.IsNull()) throw ConfigError(fmt::format("{}: is empty", name));
     return Value(document, std::make_shared<const std::string>(name), "");
   } catch (const YAML::Exception& error) {
+    if (const auto tab = tab_before(text, error.mark))
+      throw ConfigError(fmt::format("{}: a tab in the indentation: YAML indents with spaces only", at(name, *tab)));
     throw ConfigError(fmt::format("{}: {}", at(name, error.mark), error.msg));
   }
 }
@@ -136,10 +128,8 @@ Map Value::map(std::initializer_list<std::string_view> keys) const {
     const std::string key = entry.first.Scalar();
     const Value named(entry.first, file_, child_path(key));
     if (std::find(known.begin(), known.end(), key) == known.end()) {
-      const std::string_view meant = nearest(key, known);
-      named.fail(meant.empty() ? fmt::format("unknown key (keys allowed here: {})", fmt::join(known, ", "))
-                               : fmt::format("unknown key; did you mean \"{}\"? (keys allowed here: {})", meant,
-                                             fmt::join(known, ", ")));
+      named.fail(
+          fmt::format("unknown key{} (keys allowed here: {})", did_you_mean(key, known), fmt::join(known, ", ")));
     }
     if (out.find(key))
       named.fail(fmt::format("duplicate key, first used in line {}", out.find(key)->node_.Mark().line + 1));
@@ -236,7 +226,8 @@ std::size_t Value::index_in(std::span<const std::string_view> names) const {
     const auto found = std::find(names.begin(), names.end(), node_.Scalar());
     if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   }
-  fail_expected(fmt::format("{}", fmt::join(names, " or ")));
+  fail(fmt::format("expected {}, got {}{}", alternatives(names), describe(node_),
+                   node_.IsScalar() ? did_you_mean(node_.Scalar(), names) : ""));
 }
 
 std::optional<Value> Map::find(std::string_view key) const {

@@ -95,7 +95,4 @@ class Map {
   std::vector<std::pair<std::string, Value>> entries_;
 };
 
-/// The candidate that `word` most likely meant; empty when none is close.
-std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
-
 }  // namespace longhaul::config

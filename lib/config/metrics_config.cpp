@@ -9,7 +9,6 @@
 namespace longhaul::config {
 namespace {
 
-constexpr unsigned kMostPairs = 10000;
 constexpr unsigned long kLastPort = 65535;
 
 bool is_address(int family, const std::string& text) {

@@ -8,6 +8,8 @@
 
 namespace longhaul::config {
 
+inline constexpr unsigned kMostPairs = 10000;  ///< pairs of hosts with series of their own
+
 struct MetricsConfig {
   std::string listen;         ///< "127.0.0.1:9464" or "[::1]:9464"; empty: not served
   std::string position;       ///< "FILE:LINE:COL: metrics.listen", for messages about the address itself

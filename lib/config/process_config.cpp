@@ -57,9 +57,6 @@ std::pair<PortConfig, PortConfig> read_ports(const Value& value, std::string_vie
 
 namespace {
 
-constexpr unsigned kLastCore = 1023;
-constexpr std::size_t kMostCores = 32;  // each pair of workers has two rings of frames
-
 void read_cores(const Value& value, ProcessConfig& out) {
   for (const Value& item : value.list()) {
     const auto core = static_cast<unsigned>(item.integer(0, kLastCore));
@@ -87,7 +84,7 @@ ProcessConfig read_process(const Map& top) {
     if (core) v->fail("give either core or cores, not both");
     read_cores(*v, out);
   }
-  if (const auto v = top.find("idle")) out.sleep_when_idle = v->choice<bool>({{"poll", false}, {"sleep", true}});
+  if (const auto v = top.find("idle")) out.sleep_when_idle = v->choice<bool>(kIdleNames);
   if (const auto v = top.find("mtu")) out.mtu = static_cast<std::uint32_t>(v->integer(kLeastMtu, kMostMtu));
   return out;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/document.hpp"
@@ -24,6 +25,10 @@ struct PortConfig {
 /// 16-bit sizes and every NIC we know.
 inline constexpr std::uint32_t kLeastMtu = 68;
 inline constexpr std::uint32_t kMostMtu = 9978;
+
+inline constexpr unsigned kLastCore = 1023;
+inline constexpr std::size_t kMostCores = 32;  ///< workers; each pair of them has two rings of frames
+inline constexpr std::string_view kIdleNames[] = {"poll", "sleep"};  ///< false and true
 
 struct ProcessConfig {
   bool hugepages = true;             ///< false: ordinary memory, for labs

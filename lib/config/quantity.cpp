@@ -86,6 +86,20 @@ std::uint64_t parse(const Kind& kind, std::string_view text) {
 
 }  // namespace
 
+std::string_view name_of(Quantity quantity) {
+  constexpr std::string_view kNames[] = {"size", "duration", "rate", "distance"};
+  return kNames[static_cast<std::size_t>(quantity)];
+}
+
+std::string pattern_of(Quantity quantity) {
+  // In the order of Quantity.
+  constexpr Kind kKinds[] = {kSize, kDuration, kRate, kDistance};
+  std::string units;
+  for (const Unit& unit : kKinds[static_cast<std::size_t>(quantity)].units)
+    units += fmt::format("{}{}", units.empty() ? "" : "|", unit.name);
+  return fmt::format(R"(^([0-9]*\.?[0-9]+ *({})|0*\.?0+)$)", units);
+}
+
 std::uint64_t parse_size(std::string_view text) { return parse(kSize, text); }
 Duration parse_duration(std::string_view text) { return parse(kDuration, text); }
 

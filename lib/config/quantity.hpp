@@ -18,6 +18,12 @@ class QuantityError : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+enum class Quantity : std::uint8_t { size, duration, rate, distance };
+/// "size", "duration".
+std::string_view name_of(Quantity quantity);
+/// A regular expression (ECMA 262) for what is read as such a quantity: a number with one of the units, or 0.
+std::string pattern_of(Quantity quantity);
+
 // Each throws QuantityError. Fractions such as "2.5Gbps" are exact. A value that is not a whole number of the result's
 // unit ("1.5B"), or does not fit, is an error.
 

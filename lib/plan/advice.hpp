@@ -34,6 +34,21 @@ inline constexpr double kWorthwhile = 1.05;
 /// One sentence.
 std::string advise(const Ways& ways);
 
+/// The most workers that a box has (`cores` of its configuration).
+inline constexpr std::uint64_t kMostWorkers = 32;
+
+/// Workers of a box that take in what the line carries of these messages, at the pair's time for a frame.
+std::uint64_t workers_to_fill(const Scenario& scenario);
+
+/// What takes the limit of the box away: "4 workers and 4 QPs (now 1 and 1) would carry the line".
+std::string box_remedy(const Scenario& scenario);
+/// The same for `workers` that are needed and `qps` connections.
+std::string box_remedy(std::uint64_t workers, const Pair& pair, std::uint32_t qps);
+
+/// What fills the line without a pair: "2991 work requests a QP, posted and in the NIC (now 128), or 24 QPs (now 1), or
+/// messages of 128 KiB". More depth does not help READ.
+std::string alternatives(const Scenario& standard, bool depth_helps);
+
 /// The smallest message size that fills the line with this many outstanding: a power of two, not below the scenario's
 /// message size. 0: none up to 2^31, the largest message there is.
 std::uint64_t message_to_fill(const Scenario& scenario);

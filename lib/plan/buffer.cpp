@@ -15,10 +15,13 @@
 #include "plan/depth.hpp"
 #include "plan/framing.hpp"
 #include "plan/text.hpp"
+#include "plan/timers.hpp"
 
 namespace longhaul::plan {
 namespace {
 
+constexpr double kNoticed = 1.05;  // a loss of rate below this factor is within the formulas' error
+constexpr std::uint32_t kLargestPathMtu = 4096;
 constexpr double kRare = 1e-3;         // share of the round trips that need more repairs than planned
 constexpr unsigned kMostRepairs = 64;  // after this many, any loss rate below 80 % is repaired
 
@@ -68,6 +71,28 @@ std::uint64_t under_way(const Link& link, Duration time) {
   return box::CustodyPromise::bytes_under_way(link.rate_bps, time);
 }
 
+/// What decides about the memory, and what would change it.
+std::string advice(const BufferQuestion& question, const Custody& custody) {
+  const auto bytes = [&](Duration time) { return amount_text(static_cast<double>(under_way(question.link, time))); };
+  const std::string path = bytes(question.link.round_trip);
+  std::string out =
+      fmt::format("{} in custody keep the line full over this path; more would not be faster.", bytes(custody.time));
+  if (custody.after_outage > std::max(custody.repaired, question.link.round_trip))
+    out = fmt::format(
+        "The outage decides: {} in custody hide it, {} would do for the path alone; a shorter outage, or less to send "
+        "during it, would help.",
+        bytes(custody.time), path);
+  else if (custody.repairs > 0)
+    out = fmt::format("Losses decide: {} in custody instead of {} for the path alone; a cleaner path would help.",
+                      bytes(custody.time), path);
+  if (custody.connection_bps < static_cast<double>(question.link.rate_bps) / kNoticed)
+    out += fmt::format(" More memory would not make one connection faster than {}: more connections would.",
+                       rate_text(custody.connection_bps));
+  if (question.path_mtu < kLargestPathMtu)
+    out += " A path MTU of 4096 would take fewer buffers, and fewer cycles a byte.";
+  return out;
+}
+
 }  // namespace
 
 Duration resend_timer(Duration round_trip) {
@@ -110,7 +135,8 @@ std::string configuration(const BufferQuestion& question, const Custody& custody
   const Duration rto_max = std::max(usual.rto_max, 2 * timer);
   const std::uint64_t window =
       std::clamp(under_way(question.link, question.link.round_trip), config::kLeastInitialWindow, custody.bytes);
-  std::string out = "# SPDX-License-Identifier: BSD-3-Clause\n";
+  std::string out =
+      "# SPDX-License-Identifier: BSD-3-Clause\n# yaml-language-server: $schema=/usr/share/longhaul/box.schema.json\n";
   out += fmt::format("# Calculated by `{}`.\n", made_by);
   out +=
       "# The ports are examples; `dpdk-devbind.py --status-dev net` lists yours. `longhaul run --check` shows the "
@@ -141,10 +167,10 @@ Report report(const BufferQuestion& question, const Custody& custody, const BoxM
   const double round_trip = seconds_of(link.round_trip);
   const double path = static_cast<double>(under_way(link, link.round_trip));
   Report out;
-  out.title = fmt::format(
-      "{}, round trip {} ({} of fibre), loss {:g}{}: calculated", rate_text(static_cast<double>(link.rate_bps)),
-      time_text(round_trip), distance_text(link.round_trip), question.loss,
-      question.outage == 0 ? "" : fmt::format(", outages of {}", time_text(seconds_of(question.outage))));
+  out.title =
+      fmt::format("{}, round trip {} ({}), loss {:g}{}: calculated", rate_text(static_cast<double>(link.rate_bps)),
+                  time_text(round_trip), path_text(link.round_trip), question.loss,
+                  question.outage == 0 ? "" : fmt::format(", outages of {}", time_text(seconds_of(question.outage))));
   Table times("custody", "A packet in the near box's custody", Kind::calculated,
               {{"case", "case", Column::Align::left, {}},
                {"seconds", "held for, ms", Column::Align::right, {}},
@@ -207,6 +233,8 @@ Report report(const BufferQuestion& question, const Custody& custody, const BoxM
   facts["reorder_bytes_if_built"] = custody.reorder_bytes;
   facts["connection_bits_per_second"] = custody.connection_bps;
   facts["configuration"] = config;
+  warn_of_timers(link.round_trip, out);
+  out.advice = advice(question, custody);
   return out;
 }
 

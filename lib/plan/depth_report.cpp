@@ -2,6 +2,8 @@
 #include "plan/depth_report.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "plan/depth.hpp"
 #include "plan/predict.hpp"
 #include "plan/text.hpp"
+#include "plan/timers.hpp"
 
 namespace longhaul::plan {
 namespace {
@@ -88,6 +91,45 @@ Table message_table(const DepthQuestion& question) {
   return table;
 }
 
+/// The message whose row stands for the table in a sentence: 4 KiB if it is there.
+std::uint64_t usual_message(const DepthQuestion& question) {
+  constexpr std::uint64_t kUsual = 4096;
+  return std::ranges::find(question.messages, kUsual) == question.messages.end() ? question.messages.front() : kUsual;
+}
+
+/// What fills the line, beside the smallest of the depths in question.
+std::string advice(const DepthQuestion& question) {
+  const bool computed = question.frames.empty();
+  const std::uint64_t depth = question.depths.empty() ? 1 : std::ranges::min(question.depths);
+  const std::uint64_t message = computed ? usual_message(question) : 0;
+  const auto needed = [&](std::uint64_t size) {
+    return depth_cell_value(question, line_bytes(question.operation, size, question.framing));
+  };
+  const std::uint64_t bytes =
+      computed ? line_bytes(question.operation, message, question.framing) : question.frames.front();
+  const std::uint64_t fill = depth_cell_value(question, bytes);
+  const std::string what = computed ? "messages of " + size_text(message) : fmt::format("frames of {} B", bytes);
+  if (fill <= depth)
+    return fmt::format("{} under way are enough for {}: more depth, more QPs or the pair would add nothing.", depth,
+                       what);
+  std::string out = fmt::format("{} {} under way (now {})", fill, what, depth);
+  if (computed) {
+    std::uint64_t larger = std::bit_ceil(message);
+    while (larger < kLargestMessage && needed(larger) > depth) larger *= 2;
+    if (needed(larger) <= depth) out += ", or messages of " + size_text(larger);
+  }
+  if (question.operation == Operation::read)
+    return fmt::format("READ waits for the far host's data, so the pair does not help: {} would fill the line.", out);
+  const Pair pair;
+  const double packets = computed ? static_cast<double>(packets_of(message, question.framing.path_mtu)) : 1;
+  const double workers = std::ceil(static_cast<double>(question.link.rate_bps) / 8 / static_cast<double>(bytes) *
+                                   packets * static_cast<double>(pair.frame_time) / 1e9);
+  return fmt::format("{} would fill the line. So would a pair of boxes{}: to the near one, {} away, {} are enough.",
+                     out, workers > 1 ? fmt::format(" of {:.0f} workers", workers) : "",
+                     time_text(static_cast<double>(pair.local_round_trip) / 1e9),
+                     std::max<std::uint64_t>(1, depth_for(question.link.rate_bps, pair.local_round_trip, bytes)));
+}
+
 }  // namespace
 
 Report report(const DepthQuestion& question) {
@@ -96,9 +138,8 @@ Report report(const DepthQuestion& question) {
   const bool computed = question.frames.empty();
   const std::uint32_t frame = full_frame(question.framing);
   Report out;
-  out.title = fmt::format("{}, round trip {} ({} of fibre, 5 us a km and way): calculated",
-                          rate_text(static_cast<double>(link.rate_bps)),
-                          time_text(static_cast<double>(link.round_trip) / 1e9), distance_text(link.round_trip));
+  out.title = fmt::format("{}, round trip {} ({}): calculated", rate_text(static_cast<double>(link.rate_bps)),
+                          time_text(static_cast<double>(link.round_trip) / 1e9), path_text(link.round_trip));
   out.lines.push_back(fmt::format("bandwidth-delay product: {} each way", amount_text(static_cast<double>(product))));
   if (computed)
     out.lines.push_back(fmt::format("a middle packet: {} B on the line, {} of payload and {} around it ({})", frame,
@@ -133,6 +174,8 @@ Report report(const DepthQuestion& question) {
     for (const FramePart& part : parts_of(question.framing)) parts[std::string(part.name)] = part.bytes;
     facts["overhead"] = std::move(parts);
   }
+  warn_of_timers(link.round_trip, out);
+  out.advice = advice(question);
   return out;
 }
 

@@ -10,7 +10,9 @@
 #include "plan/depth.hpp"
 #include "plan/predict.hpp"
 #include "plan/predict_run.hpp"
+#include "plan/summary.hpp"
 #include "plan/text.hpp"
+#include "plan/timers.hpp"
 
 namespace longhaul::plan {
 namespace {
@@ -138,9 +140,8 @@ Report report(const SimulationQuestion& question, const std::vector<SimulatedPoi
       if (known == reasons.end()) reasons.push_back(reason);
     }
     table.add({word(std::string(way_of(point.way).name)),
-               {fmt::format("{:.6g}", static_cast<double>(s.link.round_trip) / 1e6),
-                static_cast<double>(s.link.round_trip) * 1e-9},
-               number(kilometres(s.link.round_trip), 6),
+               round_trip_cell(s.link.round_trip),
+               kilometres_cell(s.link.round_trip),
                size_cell(s.message),
                count(point.run.messages),
                gigabits(simulation.bits_per_second),
@@ -162,6 +163,8 @@ Report report(const SimulationQuestion& question, const std::vector<SimulatedPoi
   out.facts = facts_of(scenario, Kind::simulated);
   out.facts["loss"] = question.loss_ppm * 1e-6;
   out.facts["seed"] = question.seed;
+  warn_of_timers(*std::ranges::max_element(asked.round_trips), out);
+  out.advice = "By the formula: " + summarize(asked);
   return out;
 }
 

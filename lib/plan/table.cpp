@@ -137,6 +137,10 @@ std::string render(const Report& report, Format format) {
     Json out = report.facts;
     for (const Table& table : report.tables) out[table.key()] = table.json();
     out["notes"] = report.notes;
+    if (!report.advice.empty()) {
+      out["notes"].push_back(report.advice);
+      out["advice"] = report.advice;
+    }
     return out.dump(2) + "\n";
   }
   std::string out = report.title + "\n";
@@ -144,7 +148,9 @@ std::string render(const Report& report, Format format) {
   for (const Table& table : report.tables) out += '\n' + table.text();
   if (!report.notes.empty()) out += '\n';
   for (const std::string& note : report.notes) out += wrapped(note) + '\n';
-  return out + report.appendix;
+  out += report.appendix;
+  if (!report.advice.empty()) out += '\n' + wrapped(report.advice) + '\n';
+  return out;
 }
 
 }  // namespace longhaul::plan

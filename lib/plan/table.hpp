@@ -80,7 +80,8 @@ struct Report {
   std::vector<std::string> lines;  ///< for people, below the title
   std::vector<Table> tables;       ///< CSV has only the first
   std::vector<std::string> notes;  ///< sentences below the tables
-  std::string appendix;            ///< for people, at the very end, unchanged
+  std::string appendix;            ///< for people, behind the notes, unchanged
+  std::string advice;              ///< what would help and what would not: the last note, and a fact
 };
 
 std::string render(const Report& report, Format format);

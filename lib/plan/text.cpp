@@ -38,6 +38,18 @@ std::string plain(double value) {
   return fmt::format("{:.{}f}", value, behind);
 }
 
+// Half way round the Earth and back by detours: longer fibre is not laid.
+constexpr double kLongestFibre = 30'000;  // km
+
+/// Up to a geostationary satellite and down, there and back: 4 x 35,786 km at least. Ground stations at the edge of its
+/// view, and coding, add up to half as much again.
+struct {
+  Duration least;
+  Duration most;
+} constexpr kGeostationary = {milliseconds(470), milliseconds(800)};
+
+bool is_fibre(Duration round_trip) { return kilometres(round_trip) <= kLongestFibre; }
+
 }  // namespace
 
 std::string size_text(std::uint64_t bytes) {
@@ -50,7 +62,18 @@ std::string size_text(std::uint64_t bytes) {
 std::string rate_text(double bits_per_second) { return in_units(bits_per_second, kRates, 4); }
 std::string time_text(double seconds) { return in_units(seconds, kTimes, 4); }
 std::string amount_text(double bytes) { return in_units(bytes, kAmounts, 5); }
-std::string distance_text(Duration round_trip) { return fmt::format("{:.6g} km", kilometres(round_trip)); }
+
+std::string path_text(Duration round_trip) {
+  if (is_fibre(round_trip)) return distance_text(round_trip) + " of fibre";
+  if (round_trip < kGeostationary.least) return "longer than any fibre on Earth";
+  return round_trip <= kGeostationary.most ? "as over a geostationary satellite"
+                                           : "longer than over a geostationary satellite";
+}
+
+std::string distance_text(Duration round_trip) {
+  if (is_fibre(round_trip)) return fmt::format("{:.6g} km", kilometres(round_trip));
+  return "a round trip of " + time_text(static_cast<double>(round_trip) / 1e9);
+}
 
 std::string capitals(std::string_view letters) {
   std::string out(letters);
@@ -59,6 +82,13 @@ std::string capitals(std::string_view letters) {
 }
 
 Cell size_cell(std::uint64_t bytes) { return {size_text(bytes), bytes}; }
+Cell round_trip_cell(Duration round_trip) {
+  return {fmt::format("{:.6g}", static_cast<double>(round_trip) / 1e6), static_cast<double>(round_trip) / 1e9};
+}
+Cell kilometres_cell(Duration round_trip) {
+  const double km = kilometres(round_trip);
+  return {is_fibre(round_trip) ? fmt::format("{:.6g}", km) : "", km};
+}
 Cell gigabits(double bits_per_second) { return {plain(bits_per_second / 1e9), bits_per_second}; }
 Cell microseconds_cell(double seconds) { return {fmt::format("{:.1f}", seconds * 1e6), seconds}; }
 

@@ -12,7 +12,9 @@
 #include "plan/depth.hpp"
 #include "plan/framing.hpp"
 #include "plan/predict.hpp"
+#include "plan/summary.hpp"
 #include "plan/text.hpp"
+#include "plan/timers.hpp"
 
 namespace longhaul::plan {
 namespace {
@@ -93,10 +95,10 @@ Report report(const ThroughputQuestion& question) {
   const Scenario& scenario = question.scenario;
   const bool single = question.round_trips.size() == 1;
   const double rate = static_cast<double>(scenario.link.rate_bps);
-  const std::string where = single ? fmt::format(", round trip {} ({} of fibre)",
-                                                 time_text(static_cast<double>(question.round_trips.front()) / 1e9),
-                                                 distance_text(question.round_trips.front()))
-                                   : "";
+  const std::string where =
+      single ? fmt::format(", round trip {} ({})", time_text(static_cast<double>(question.round_trips.front()) / 1e9),
+                           path_text(question.round_trips.front()))
+             : "";
   Report out;
   const std::string operation = capitals(name_of(scenario.operation));
   out.title = fmt::format("RC {} over {}{}, {} QP{}: calculated", operation, rate_text(rate), where, scenario.hosts.qps,
@@ -115,11 +117,8 @@ Report report(const ThroughputQuestion& question) {
   for (const Duration round_trip : question.round_trips) {
     for (const std::uint64_t message : question.messages) {
       const Ways here = at(question, round_trip, message);
-      std::vector<Cell> cells = {
-          {fmt::format("{:.6g}", static_cast<double>(round_trip) / 1e6), static_cast<double>(round_trip) / 1e9},
-          number(kilometres(round_trip), 6),
-          size_cell(message),
-          count(line_bytes(scenario.operation, message, scenario.hosts.path_mtu))};
+      std::vector<Cell> cells = {round_trip_cell(round_trip), kilometres_cell(round_trip), size_cell(message),
+                                 count(line_bytes(scenario.operation, message, scenario.hosts.path_mtu))};
       double rates[std::size(kWays)];
       for (std::size_t i = 0; i < std::size(kWays); ++i) {
         const Prediction prediction = predict(here.*kWays[i].scenario);
@@ -139,6 +138,7 @@ Report report(const ThroughputQuestion& question) {
     }
   }
   out.tables.push_back(std::move(table));
+  out.tables.push_back(tcp_table(scenario, question.round_trips, question.tcp));
 
   std::string words;
   for (const Limit limit : limits)
@@ -146,7 +146,7 @@ Report report(const ThroughputQuestion& question) {
   out.notes.push_back("Limited by: " + words + ".");
   if (scenario.operation == Operation::read)
     out.notes.push_back("A pair does not help READ: only the far host has the data.");
-  if (question.messages.size() == 1 && single) out.notes.push_back(advise(some));
+  out.notes.push_back(tcp_note(question.tcp));
   check_cap(question, out.notes);
 
   out.facts = facts_of(scenario, Kind::calculated);
@@ -159,7 +159,8 @@ Report report(const ThroughputQuestion& question) {
                                            {"read_depth", hosts.read_depth},
                                            {"under_way", outstanding(scenario.operation, hosts).messages}};
   }
-  if (question.messages.size() == 1 && single) facts["advice"] = advise(some);
+  warn_of_timers(*std::ranges::max_element(question.round_trips), out);
+  out.advice = summarize(question);
   return out;
 }
 

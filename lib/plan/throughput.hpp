@@ -8,6 +8,7 @@
 #include "plan/plot.hpp"
 #include "plan/scenario.hpp"
 #include "plan/table.hpp"
+#include "plan/tcp.hpp"
 
 namespace longhaul::plan {
 
@@ -16,6 +17,7 @@ struct ThroughputQuestion {
   Hosts deep;         ///< depth, nic_depth and read_depth of the deep queues
   std::vector<std::uint64_t> messages;
   std::vector<Duration> round_trips;
+  TcpHosts tcp;
   bool latency = false;  ///< show its columns to people; programs always get them
 };
 

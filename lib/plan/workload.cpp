@@ -5,6 +5,7 @@
 
 #include "plan/depth.hpp"
 #include "plan/text.hpp"
+#include "plan/timers.hpp"
 
 namespace longhaul::plan {
 
@@ -13,8 +14,8 @@ Report begin_report(const Workload& workload, const Circumstances& circumstances
   const double round_trip = static_cast<double>(link.round_trip) / 1e9;
   Report out;
   out.title =
-      fmt::format("{} over {}, round trip {} ({} of fibre): calculated", workload.title,
-                  rate_text(static_cast<double>(link.rate_bps)), time_text(round_trip), distance_text(link.round_trip));
+      fmt::format("{} over {}, round trip {} ({}): calculated", workload.title,
+                  rate_text(static_cast<double>(link.rate_bps)), time_text(round_trip), path_text(link.round_trip));
   if (!workload.source.empty()) out.lines.push_back("source: " + workload.source);
   Json& facts = out.facts;
   facts["kind"] = name_of(Kind::calculated);
@@ -30,6 +31,7 @@ WorkloadAnswer answer(const Workload& workload, const Circumstances& circumstanc
   WorkloadAnswer out =
       std::visit([&](const auto& load) { return answer(workload, load, circumstances); }, workload.load);
   for (const std::string& remark : workload.remarks) out.report.notes.push_back(remark);
+  warn_of_timers(circumstances.link.round_trip, out.report);
   return out;
 }
 

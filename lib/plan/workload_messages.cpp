@@ -98,9 +98,13 @@ Advice advise(const Stream& stream, const Ways& three) {
                     "messages.",
                     stream.name, reach, std::ceil(at_once * stream.qps / static_cast<double>(now)))};
   if (pair.messages_per_second > standard.messages_per_second * kWorthwhile)
-    return {Remedy::pair,
-            fmt::format("{}: the pair gives {:.0f} messages/s, with the hosts as they are; without it {}.", stream.name,
-                        pair.messages_per_second, reach)};
+    return {
+        Remedy::pair,
+        fmt::format(
+            "{}: the pair gives {:.0f} messages/s, with the hosts as they are{}; without it {}.", stream.name,
+            pair.messages_per_second,
+            pair.limit == key_of(Limit::box) ? fmt::format(", limited by the box ({})", box_remedy(three.pair)) : "",
+            reach)};
   return {Remedy::messages,
           fmt::format("{}: {} is the limit; larger messages or more QPs would help.", stream.name, standard.limit)};
 }
@@ -192,13 +196,12 @@ WorkloadAnswer answer(const Workload& workload, const MessageLoad& load, const C
   }
   report.tables.push_back(std::move(table));
   const std::string sentence = sum_up(load, advices);
-  report.notes.push_back(sentence);
   for (const Advice& one : advices) report.notes.push_back(one.detail);
   report.notes.push_back(
       "Limited by: wanted: there is no more to send; answers: answers of the far application; otherwise as in "
       "`longhaul plan "
       "throughput`.");
-  report.facts["advice"] = sentence;
+  report.advice = sentence;
   return {std::move(report), std::move(plot)};
 }
 

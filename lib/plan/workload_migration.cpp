@@ -71,7 +71,7 @@ Cell deviation_cell(const MigrationResult& result, const MigrationLoad::Publishe
 }
 
 std::string advice(const MigrationLoad& load, const Throughput& standard, const Throughput& deep,
-                   const Throughput& pair) {
+                   const Throughput& pair, const Scenario& with_pair) {
   std::string never;
   for (const MigrationLoad::Machine& machine : load.machines)
     for (const Writing& writing : writings(load, machine.memory))
@@ -79,9 +79,14 @@ std::string advice(const MigrationLoad& load, const Throughput& standard, const 
         never = fmt::format("; a guest that writes more than {} never finishes by pre-copy alone",
                             rate_text(standard.bits_per_second));
   if (pair.bits_per_second > standard.bits_per_second * kWorthwhile)
-    return fmt::format("The pair would help: {} instead of {}, limited by {} ({} with deep queues){}.",
+    return fmt::format("The pair would help: {} instead of {}, limited by {}{} ({} with deep queues){}.",
                        rate_text(pair.bits_per_second), rate_text(standard.bits_per_second), pair.limit,
+                       pair.limit == key_of(Limit::box) ? fmt::format(" ({})", box_remedy(with_pair)) : "",
                        rate_text(deep.bits_per_second), never);
+  if (pair.bits_per_second < standard.bits_per_second / kWorthwhile)
+    return fmt::format("A pair like this would be slower ({} instead of {}), limited by the box: {}{}.",
+                       rate_text(pair.bits_per_second), rate_text(standard.bits_per_second), box_remedy(with_pair),
+                       never);
   if (standard.limit == "hosts")
     return fmt::format(
         "The hosts are the limit ({}), not the distance: depth, QPs or the pair would not help, but faster copying in "
@@ -202,9 +207,8 @@ WorkloadAnswer answer(const Workload& workload, const MigrationLoad& load, const
     if (!points.x.empty()) plot.series.push_back(std::move(points));
   }
   report.tables.push_back(std::move(table));
-  const std::string sentence = advice(load, standard, deeper, pair);
-  report.notes.push_back(sentence);
-  report.facts["advice"] = sentence;
+  const std::string sentence = advice(load, standard, deeper, pair, three.pair);
+  report.advice = sentence;
   for (const auto& [key, way] : {std::pair{"standard", standard}, std::pair{"deep", deeper}, std::pair{"pair", pair}})
     report.facts["throughput"][key] = {{"bits_per_second", way.bits_per_second}, {"limit", way.limit}};
   report.notes.push_back(

@@ -102,17 +102,34 @@ std::string words_for(const StorageResult& result) {
   return result.limit == "box" ? "the frame rate of the box" : "the line";
 }
 
+/// Frames of a box, with data or capsules, for one I/O.
+double frames_of(const StorageLoad& load, const Scenario& scenario) {
+  return mean(load, [&](const auto& stream) { return cost_of(load, stream, scenario.hosts.path_mtu).frames; });
+}
+
+/// The same, and what takes away a limit that is the box's.
+std::string words_with_pair(const StorageLoad& load, const StorageResult& result, const Scenario& pair) {
+  if (result.limit != "box") return words_for(result);
+  const double workers =
+      line_limit(load, pair) * frames_of(load, pair) * static_cast<double>(pair.pair.frame_time) / 1e9;
+  return fmt::format("{}: {}", words_for(result),
+                     box_remedy(static_cast<std::uint64_t>(std::ceil(workers)), pair.pair, load.queues));
+}
+
 /// One sentence, derived from the limits.
 std::string advice(const StorageLoad& load, const Ways& three) {
   const StorageResult standard = predict(load, three.standard);
+  const StorageResult pair = predict(load, three.pair);
+  if (standard.limit == "line" && pair.per_second < standard.per_second)
+    return fmt::format("The line is already full, and a pair like this would be slower ({:.0f} I/O/s, limited by {}).",
+                       pair.per_second, words_with_pair(load, pair, three.pair));
   if (standard.limit == "line")
     return "The line is already full: more depth, more queues or the pair would add nothing.";
-  const StorageResult pair = predict(load, three.pair);
   const StorageResult deep = predict(deepened(load), three.deep);
   std::string out = fmt::format("The limit is {} ({:.0f} I/O/s): ", words_for(standard), standard.per_second);
   out += pair.per_second > standard.per_second * kWorthwhile
              ? fmt::format("the pair would help ({:.0f}, then it is {}), though an I/O keeps its round trips",
-                           pair.per_second, words_for(pair))
+                           pair.per_second, words_with_pair(load, pair, three.pair))
              : "the pair would not help, because each I/O waits for the far end's own answer";
   out += deep.per_second > standard.per_second * kWorthwhile
              ? fmt::format("; deeper queues would ({:.0f}, then it is {})", deep.per_second, words_for(deep))
@@ -157,8 +174,8 @@ StorageResult predict(const StorageLoad& load, const Scenario& scenario) {
   }
   if (reads > 0) bound(static_cast<double>(load.queues) * hosts.read_depth / (reads * whole), "read_depth");
   if (scenario.pair.present) {
-    const double frames = mean(load, [&](const auto& stream) { return cost(stream).frames; });
-    bound(std::min(scenario.pair.workers, load.queues) * 1e9 / static_cast<double>(scenario.pair.frame_time) / frames,
+    bound(std::min(scenario.pair.workers, load.queues) * 1e9 / static_cast<double>(scenario.pair.frame_time) /
+              frames_of(load, scenario),
           "box");
   }
   bound(line_limit(load, scenario), "line");
@@ -232,8 +249,7 @@ WorkloadAnswer answer(const Workload& workload, const StorageLoad& load, const C
   report.tables.push_back(std::move(streams));
 
   const std::string sentence = advice(load, three);
-  report.notes.push_back(sentence);
-  report.facts["advice"] = sentence;
+  report.advice = sentence;
   report.facts["share_sum"] = sum;
   const double reads = mean(load, [](const auto& stream) { return stream.write ? 0.0 : 1.0; });
   report.facts["share_of_reads"] = reads;

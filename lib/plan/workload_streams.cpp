@@ -56,7 +56,6 @@ WorkloadAnswer answer(const Workload& workload, const StreamLoad& load, const Ci
                                           "The line is too slow: {} of payload are wanted but {} get through, the rest "
                                           "is lost; depth or the pair would not change that.",
                                           rate_text(wanted), rate_text(carried));
-  report.notes.push_back(sentence);
   report.notes.push_back(fmt::format(
       "UC is never acknowledged, so a box passes it through untouched. A lost packet spoils its message, "
       "and the receiver notices by the missing immediate: at loss {:g}, {:.4g} messages a second of {:.0f}.",
@@ -68,7 +67,7 @@ WorkloadAnswer answer(const Workload& workload, const StreamLoad& load, const Ci
                   "way.",
                   bytes, load.message, efficiency * 100, amount_text(under_way)));
   Json& facts = report.facts;
-  facts["advice"] = sentence;
+  report.advice = sentence;
   facts["qps"] = load.qps;
   facts["message_bytes"] = load.message;
   facts["packets_per_message"] = packets;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/ack_timeout.hpp"
 #include "sim/attack_table.hpp"
 #include "sim/listener.hpp"
 #include "wire/path_mtu.hpp"
@@ -12,13 +13,6 @@
 namespace longhaul::sim {
 
 namespace {
-
-/// The code of the shortest timeout, 4.096 us * 2^code, that is not below `timeout`.
-std::uint8_t timeout_code(Duration timeout) {
-  std::uint8_t code = 1;
-  while (code < 31 && (Duration{4096} << code) < timeout) ++code;
-  return code;
-}
 
 constexpr Number kActions = number_of(link::Action::ecn) + 1;
 
@@ -272,7 +266,7 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
     cm.peer_starting_psn = answered.starting_psn;
     cm.path_mtu = static_cast<std::uint8_t>(c.mtu);
     cm.retry_count = static_cast<std::uint8_t>(plan.retry_count);
-    cm.ack_timeout = timeout_code(r.ack_timeout);
+    cm.ack_timeout = static_cast<std::uint8_t>(ack_timeout_code(r.ack_timeout));
     cm.resources = static_cast<std::uint8_t>(plan.initiator_depth);
     cm.flow_control = plan.credits != 0;
     cm.timeout = microseconds(c.cm_timeout_us);

@@ -65,7 +65,7 @@ def refuses(bench):
     ctl.refused(2, "--timeout", "drain", "--timeout", "soon")
     ctl.refused(2, "confirm with --yes", "bypass", "on", "--now")
     ctl.refused(2, "off", "policy", "default", "fast")
-    ctl.refused(2, "subcommand", "policy")
+    ctl.refused(2, "a command is missing: show, ", "policy")
     Ctl(bench.program, bench.directory / "none.sock").refused(1, "no such socket", "status")
 
 

@@ -127,8 +127,9 @@ def grid(plan):
 def advice(plan):
     """what is advised works: with that depth, those QPs or that message size the line is the limit, with a bit less it is not"""
     answer = plan.json("throughput", "--distance", "100km", "--message", "512B")
-    words = answer["advice"].replace(",", "").split()
     expect(answer["advice"].startswith("The pair would help"), answer["advice"])
+    # Before that, it may say what the pair itself needs.
+    words = answer["advice"].split("without it")[1].replace(",", "").split()
     depth = int(words[words.index("work") - 1])
     qps = int(words[words.index("QPs") - 1])
     at = words.index("messages")

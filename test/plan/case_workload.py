@@ -201,7 +201,7 @@ def refused(plan):
     for text, words in (
             ("title: x\n", ("FILE:1:1", "nvmeof, migration, unacknowledged, messages", "0 of them")),
             ("title: x\nmessages:\n  - {name: a, operation: write, size: 0B}\n", ("FILE:3:", "messages[0].size")),
-            ("title: x\nmessages:\n  - {name: a, operation: wrote, size: 1B}\n", ("FILE:3:", "write or send or read")),
+            ("title: x\nmessages:\n  - {name: a, operation: wrote, size: 1B}\n", ("FILE:3:", "write, send or read")),
             ("title: x\nmessages: []\n", ("FILE:2:", "at least one stream")),
             ("title: x\nnvmeof:\n  streams:\n    - {share: 60%, size: 4KiB, operation: read}\n"
              "    - {share: 50%, size: 4KiB, operation: read}\n", ("FILE:4:", "110 %")),

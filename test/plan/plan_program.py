@@ -12,6 +12,10 @@ class Failed(AssertionError):
     """What is not as it should be."""
 
 
+class Skipped(Exception):
+    """What this machine lacks for a case."""
+
+
 def expect(condition, message):
     if not condition:
         raise Failed(message)
@@ -30,9 +34,12 @@ class Plan:
         self.program = program
         self.environment = environment
 
-    def raw(self, *arguments, command="plan"):
-        return subprocess.run([self.program, command, *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT,
+    def run(self, *arguments):
+        return subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT,
                               check=False, env=self.environment)
+
+    def raw(self, *arguments, command="plan"):
+        return self.run(command, *arguments)
 
     def text(self, *arguments, command="plan"):
         done = self.raw(*arguments, command=command)

@@ -73,6 +73,26 @@ std::string ceiling(const Diagnosis& diagnosis) {
                      show_rate(haul.payload_cap_bps()));
 }
 
+/// What would help, in a sentence.
+std::string sentence(const Diagnosis& diagnosis) {
+  const Haul& haul = diagnosis.haul;
+  const std::uint64_t depth = diagnosis.limit.depth;
+  const std::size_t faults = diagnosis.count(Severity::fault);
+  const std::string first =
+      faults == 0 ? ""
+                  : fmt::format("First mend the {} above. ", faults == 1 ? "fault" : fmt::format("{} faults", faults));
+  if (depth == 0)
+    return first +
+           fmt::format("Nothing here says whether deeper queues would help: they must hold {}.", show_need(haul));
+  if (haul.enough(depth))
+    return first + "The line is the limit: deeper queues, more QPs or a pair of boxes would add nothing.";
+  const std::uint64_t qps = (haul.messages_needed() + depth - 1) / depth;
+  return first + fmt::format("{} on each QP (now {}) or {} QPs (now {}) would fill the line{}.", haul.depth_needed(),
+                             depth, qps, haul.qps,
+                             haul.operation == Operation::read ? "; a pair of boxes would not help READ"
+                                                               : "; a pair of boxes would help with the NIC as it is");
+}
+
 std::string in_full(const Finding& finding) {
   std::string out = paragraph(name_of(finding.severity), finding.id);
   out += paragraph("  read", what_was_read(finding));
@@ -105,6 +125,7 @@ std::string to_text(const Diagnosis& diagnosis) {
     out += paragraph("not seen", fmt::format("{} ({})", one.tells, one.command));
   out += fmt::format("longhaul plan nic: {} fault{}, {} advice\n", diagnosis.count(Severity::fault),
                      diagnosis.count(Severity::fault) == 1 ? "" : "s", diagnosis.count(Severity::advice));
+  out += paragraph("helps", sentence(diagnosis));
   return out;
 }
 
@@ -137,6 +158,7 @@ std::string to_json(const Diagnosis& diagnosis) {
   }
   json["faults"] = diagnosis.count(Severity::fault);
   json["advice"] = diagnosis.count(Severity::advice);
+  json["what_helps"] = sentence(diagnosis);
   json["findings"] = Json::array();
   for (const Finding& one : diagnosis.findings)
     json["findings"].push_back({{"id", one.id},

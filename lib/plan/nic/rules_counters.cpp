@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ack_timeout.hpp"
 #include "plan/nic/rule.hpp"
 #include "plan/nic/text.hpp"
 
@@ -114,14 +115,6 @@ constexpr Counter kCounters[] = {
      "clean or replace optics and cable of this link (ethtool -m, mlxlink)"},
 };
 
-/// The least T for which 4.096 us x 2^T is above twice the RTT.
-unsigned timeout_needed(const Haul& haul) {
-  unsigned exponent = 1;
-  while (exponent < 31 && 4096.0 * static_cast<double>(1ull << exponent) < 2.0 * static_cast<double>(haul.rtt_ns))
-    ++exponent;
-  return exponent;
-}
-
 std::string cost(const Counter& counter, const Haul& haul, std::uint64_t count) {
   switch (counter.cost) {
     case Cost::none:
@@ -143,7 +136,7 @@ std::string remedy(const Counter& counter, const Haul& haul) {
   return fmt::format(
       "set an ACK timeout of {0} or more, 4.096 us x 2^{0} (calculated: twice the RTT; perftest: -u {0}), and find the "
       "loss",
-      timeout_needed(haul));
+      ack_timeout_code(2 * haul.rtt_ns));
 }
 
 std::string dashed(std::string_view name) {

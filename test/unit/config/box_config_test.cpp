@@ -240,7 +240,7 @@ TEST_CASE("errors of a box name place and remedy") {
       {"custody: []", "box.yaml:4:10: custody: expected a mapping of round_trip, "},
       {"policy: {rules: [{match: 10.9.0.0/99, policy: off}]}", "box.yaml:4:26: policy.rules[0].match: "},
       {"policy: {rules: [{policy: off}]}", "policy.rules[0]: the key \"match\" is missing"},
-      {"policy: {default: fast}", "policy.default: expected off or window or full, got \"fast\""},
+      {"policy: {default: fast}", "policy.default: expected off, window or full, got \"fast\""},
       {"confirm: [", "box.yaml:"},
       {"restart_record: box.record",
        "box.yaml:4:17: restart_record: expected an absolute path of a file such as /run/longhaul/box.record, got "},
