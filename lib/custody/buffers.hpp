@@ -73,12 +73,16 @@ class BufferReturns {
   rte_mbuf* buffers_[kMost];
 };
 
-/// Some buffers of a pool, taken and prefetched before they are needed: another core may have used them last.
+/// Buffers for frames that the box makes. The first choice are those of frames that it has just absorbed, which the
+/// caches have. Otherwise some are taken from a pool and prefetched before they are needed: another core may have used
+/// them last.
 class BufferStash {
  public:
-  explicit BufferStash(rte_mempool* pool) : pool_(pool) {}
+  /// `least`: bytes that a frame made here may have.
+  BufferStash(rte_mempool* pool, std::uint16_t least)
+      : pool_(pool), least_(static_cast<std::uint16_t>(least + RTE_PKTMBUF_HEADROOM)) {}
   ~BufferStash() {
-    if (count_ != 0) rte_mempool_put_bulk(pool_, reinterpret_cast<void**>(buffers_), count_);
+    for (unsigned i = 0; i < count_; ++i) rte_mbuf_raw_free(buffers_[i]);
   }
   BufferStash(const BufferStash&) = delete;
   BufferStash& operator=(const BufferStash&) = delete;
@@ -93,11 +97,22 @@ class BufferStash {
     return mbuf;
   }
 
+  /// Takes over one reference to a frame of one segment, which nobody needs any more. False when it is not wanted here:
+  /// others use the buffer too, it is too small, or there are enough.
+  [[gnu::always_inline]] bool recycle(rte_mbuf* mbuf) {
+    if (count_ == kMost || rte_mbuf_refcnt_read(mbuf) != 1 || !RTE_MBUF_DIRECT(mbuf) || mbuf->nb_segs != 1 ||
+        mbuf->buf_len < least_)
+      return false;
+    buffers_[count_++] = mbuf;
+    return true;
+  }
+
  private:
-  static constexpr unsigned kMost = 32;
+  static constexpr unsigned kMost = 64;    ///< a port has that many fewer to receive into
+  static constexpr unsigned kRefill = 32;  ///< of the pool's; more would be kept from other workers
 
   [[gnu::noinline]] bool refill() {
-    for (unsigned wanted : {kMost, 1u}) {
+    for (unsigned wanted : {kRefill, 1u}) {
       if (rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(buffers_), wanted) != 0) continue;
       count_ = wanted;
       for (unsigned i = 0; i < count_; ++i) {
@@ -111,6 +126,7 @@ class BufferStash {
   }
 
   rte_mempool* pool_;
+  std::uint16_t least_;
   unsigned count_ = 0;
   rte_mbuf* buffers_[kMost];
 };

@@ -117,7 +117,7 @@ class NearPart {
         index_(most_packets(limits, pools)),
         pools_(pools),
         copiers_(pools.pools.begin(), pools.pools.end()),
-        made_(pools.made),
+        made_(pools.made, AckTemplate::kRoom),
         counters_(counters),
         outlet_(outlet),
         observer_(observer),
@@ -212,6 +212,10 @@ class NearPart {
 
   /// Takes frames that nobody needs any more. Flush it before each call of the engine ends.
   BufferReturns& freed() { return freed_; }
+  /// Takes over the reference to a received frame of one segment that the box has absorbed or dropped.
+  [[gnu::always_inline]] void absorbed(rte_mbuf* mbuf) {
+    if (!made_.recycle(mbuf)) freed_.add(mbuf);
+  }
 
   void set_draining(bool draining) { draining_ = draining; }
   bool draining() const { return draining_; }

@@ -298,7 +298,7 @@ void Engine::Impl::frame(Side side, const Arrival& arrival) {
       return;
     case Verdict::drop:
     case Verdict::taken:
-      near.freed().add(arrival.mbuf);
+      near.absorbed(arrival.mbuf);
       return;
     case Verdict::sent:
       return;

@@ -22,8 +22,9 @@ struct PoolPlan {
 
   std::uint64_t page_bytes = 4096;  ///< of the memory given to DPDK: 2 MiB and more with hugepages
 
-  std::uint32_t frames_reserve = 8192;  ///< of `frames`, not for custody: both ports' rings, bursts, what waits
-  std::uint32_t cache_reserve = 0;      ///< of each small size, not for custody: in caches of other workers
+  std::uint32_t frames_reserve =
+      8192;  ///< of `frames`, not for custody: both ports' rings, bursts, what waits, made frames
+  std::uint32_t cache_reserve = 0;  ///< of each small size, not for custody: in caches of other workers
 
   /// Of `small_frames` buffers of the largest small size, those that may hold DREQs that wait for custody.
   static constexpr std::uint32_t dreqs_of(std::uint32_t small_frames) { return small_frames / 16; }

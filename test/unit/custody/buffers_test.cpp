@@ -17,7 +17,7 @@ TEST_CASE("a stash has all that its pool has, and says when that is nothing", "[
   const MbufPool pool(kBuffers);
   std::vector<rte_mbuf*> frames;
   {
-    custody::BufferStash stash(pool.get());
+    custody::BufferStash stash(pool.get(), 64);
     for (unsigned i = 0; i < kBuffers; ++i) {
       REQUIRE(stash.has_frame());
       frames.push_back(stash.frame(64));
@@ -32,6 +32,63 @@ TEST_CASE("a stash has all that its pool has, and says when that is nothing", "[
   }
   for (rte_mbuf* frame : frames) rte_pktmbuf_free(frame);
   CHECK(pool.used() == 0);
+}
+
+TEST_CASE("a stash makes frames in the buffers of absorbed frames first", "[custody][buffers]") {
+  const Rig eal;
+  const MbufPool pool(40);
+  MbufPool received(100);
+  MbufPool small(1, 32);
+  {
+    custody::BufferStash stash(pool.get(), 64);
+    const Bytes bytes(700, 0x5a);
+    rte_mbuf* absorbed = received.make(bytes);
+    absorbed->ol_flags = RTE_MBUF_F_RX_VLAN;
+    rte_pktmbuf_adj(absorbed, 14);
+    REQUIRE(stash.recycle(absorbed));
+    rte_mbuf* made = stash.frame(64);
+    CHECK(made == absorbed);
+    CHECK(made->data_off == RTE_PKTMBUF_HEADROOM);
+    CHECK(made->ol_flags == 0);
+    CHECK(made->pkt_len == 64);
+    CHECK(made->data_len == 64);
+    CHECK(pool.used() == 0);
+    rte_pktmbuf_free(made);
+    CHECK(received.used() == 0);
+
+    // Others' buffers, parts of larger frames, and buffers without room stay where they are.
+    rte_mbuf* shared = received.make(bytes);
+    rte_mbuf_refcnt_update(shared, 1);
+    CHECK_FALSE(stash.recycle(shared));
+    rte_pktmbuf_free(shared);
+    rte_mbuf* clone = rte_pktmbuf_clone(shared, received.get());
+    CHECK_FALSE(stash.recycle(clone));
+    rte_pktmbuf_free(clone);
+    rte_mbuf* chain = received.make(bytes);
+    REQUIRE(rte_pktmbuf_chain(chain, shared) == 0);
+    CHECK_FALSE(stash.recycle(chain));
+    rte_pktmbuf_free(chain);
+    rte_mbuf* tiny = small.make(Bytes(20, 1));
+    CHECK_FALSE(stash.recycle(tiny));
+    rte_pktmbuf_free(tiny);
+
+    unsigned kept = 0;
+    rte_mbuf* refused = received.make(bytes);
+    for (; stash.recycle(refused); refused = received.make(bytes)) ++kept;
+    CHECK(kept == 64);
+    rte_pktmbuf_free(refused);
+    CHECK(received.used() == kept);
+    for (unsigned i = 0; i < kept; ++i) {
+      rte_mbuf* one = stash.frame(64);
+      CHECK(one->pool == received.get());
+      rte_pktmbuf_free(one);
+    }
+    rte_mbuf* own = stash.frame(64);
+    CHECK(own->pool == pool.get());
+    rte_pktmbuf_free(own);
+  }
+  CHECK(pool.used() == 0);
+  CHECK(received.used() == 0);
 }
 
 TEST_CASE("a copier copies as often as its pool has buffers, and counts the one that it has ahead",
