@@ -2,6 +2,8 @@
 #include "drivers/capture_reader.hpp"
 
 #include <array>
+#include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 
@@ -56,6 +58,17 @@ CaptureReader::CaptureReader(const std::string& path) : impl_(std::make_unique<I
 CaptureReader::~CaptureReader() = default;
 CaptureReader::CaptureReader(CaptureReader&&) noexcept = default;
 CaptureReader& CaptureReader::operator=(CaptureReader&&) noexcept = default;
+
+std::uint64_t CaptureReader::size() const {
+  std::error_code unknown;
+  const auto bytes = std::filesystem::file_size(impl_->path, unknown);
+  return unknown ? 0 : bytes;
+}
+
+std::uint64_t CaptureReader::bytes_read() const {
+  const long place = std::ftell(pcap_file(impl_->handle.get()));
+  return place < 0 ? 0 : static_cast<std::uint64_t>(place);
+}
 
 bool CaptureReader::next(CapturedFrame& out) {
   pcap_pkthdr* header = nullptr;

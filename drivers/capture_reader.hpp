@@ -32,6 +32,10 @@ class CaptureReader {
   /// damaged: also when it ends inside a frame, or has a time that is not valid.
   bool next(CapturedFrame& out);
 
+  /// Bytes of the file, and how many of them have been read; 0 when that is not known (a pipe).
+  std::uint64_t size() const;
+  std::uint64_t bytes_read() const;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -63,6 +63,7 @@ void AckComparison::on_real_ack(const custody::FlowIdentity& identity, const cus
     return;
   }
   ++real_acks_unmatched;
+  ++flow.report.unmatched;
   const Seen* request = flow.history.find(ack.psn);
   unmatched.push_back({frame_, flow.report.flow, ack.psn, frontier, request != nullptr ? request->first_frame : 0,
                        reason_for(flow, ack.psn, frontier)});
@@ -76,6 +77,7 @@ void AckComparison::compare(Flow& flow, const custody::AckFields& real, const cu
     return;
   }
   ++real_acks_mismatched;
+  ++flow.report.mismatched;
   const auto differ = [&](const char* field, std::uint32_t real_value, std::uint32_t pseudo_value) {
     if (real_value == pseudo_value) return;
     mismatches.push_back({frame_, flow.report.flow, real.psn, field, real_value, pseudo_value});

@@ -44,6 +44,8 @@ struct FlowReport {
   std::uint64_t pseudo_acks = 0;
   std::uint64_t real_acks = 0;
   std::uint64_t matched = 0;
+  std::uint64_t mismatched = 0;
+  std::uint64_t unmatched = 0;
   End end = End::open;
   std::uint64_t custody_left = 0;  ///< packets in custody when the flow ended
 };
@@ -53,6 +55,7 @@ class AckComparison final : public custody::Observer {
  public:
   /// With `comparing` false (no flow has the policy full) every real ACK counts as forwarded.
   explicit AckComparison(bool comparing) : comparing_(comparing) {}
+  bool comparing() const { return comparing_; }
 
   /// Brackets the engine's handling of a frame of the capture. `parsed` is null if the frame is not RoCE.
   void begin_frame(std::uint64_t number) {

@@ -38,7 +38,12 @@ void Runner::feed(std::span<const std::uint8_t> bytes, bool truncated, Time at) 
   wire::Frame frame;
   const bool roce = wire::is_roce(wire::parse(bytes, frame));
   const bool icrc_ok = roce && wire::verify_icrc(frame);
-  if (roce && !icrc_ok) ++result_.icrc_bad;
+  if (roce) {
+    ++result_.roce;
+    if (frame.service() == wire::Service::rc) ++result_.rc;
+    if (!icrc_ok) ++result_.icrc_bad;
+    conversations_.note(frame, near_);
+  }
 
   const Side side = near_.side_of(bytes);
   rte_mbuf* const mbuf = to_mbuf(bytes);
@@ -95,6 +100,7 @@ rte_mbuf* Runner::to_mbuf(std::span<const std::uint8_t> frame) {
 Result Runner::finish() {
   run_timers(now_);
   result_.counters = engine_.counters();
+  result_.conversations = conversations_.all();
   result_.emitted_host = collector_.emitted(Side::host);
   result_.emitted_wan = collector_.emitted(Side::wan);
   result_.waiting = engine_.waiting_frames();

@@ -9,6 +9,7 @@
 #include "engine/engine.hpp"
 #include "replay/ack_comparison.hpp"
 #include "replay/collector.hpp"
+#include "replay/conversations.hpp"
 #include "replay/near_hosts.hpp"
 
 namespace longhaul::replay {
@@ -19,6 +20,8 @@ namespace longhaul::replay {
 struct Result {
   std::uint64_t frames = 0;
   std::uint64_t truncated = 0;         ///< cut by the capture's snap length; passed unchanged
+  std::uint64_t roce = 0;              ///< RoCE frames of any kind, wrong ICRC included
+  std::uint64_t rc = 0;                ///< of those, frames of reliable connections
   std::uint64_t icrc_bad = 0;          ///< of all RoCE frames, learned or not
   std::uint64_t clock_steps_back = 0;  ///< frames older than the one before, handled at the time of the one before
   std::uint64_t emitted_host = 0;
@@ -27,6 +30,7 @@ struct Result {
   std::uint64_t custody_left_packets = 0;
   std::uint64_t custody_left_bytes = 0;
   Counters counters;
+  std::vector<Conversation> conversations;
 };
 
 class Runner {
@@ -46,6 +50,7 @@ class Runner {
 
   const engine::Pools& pools_;
   NearHosts near_;
+  Conversations conversations_;
   AckComparison comparison_;
   Collector collector_;
   engine::Engine engine_;  // after the members that it refers to

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "app/replay/arguments.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace longhaul::app {
+namespace {
+
+constexpr const char* kFooter =
+    "Frames of the hosts in --near enter the host port, all others the WAN port, at the times of the capture.\n"
+    "Time ends with the last frame: frames held for a later moment are reported as waiting.\n"
+    "\n"
+    "  longhaul replay write.pcap --near 10.9.0.2                    one capture, judged\n"
+    "  longhaul replay *.pcap.zst --near 10.9.0.0/24 --junit r.xml   many, with a report for CI\n"
+    "  longhaul replay *.pcap --near 10.9.0.2 --write-expect e.json  writes down what each gives;\n"
+    "  longhaul replay *.pcap --near 10.9.0.2 --expect e.json        later runs must give the same\n"
+    "\n"
+    "Exit status: 0 all pseudo-ACKs agree with the real ACKs; 1 some differ, or a demand is not met; 2 wrong usage or\n"
+    "unreadable file; 3 nothing was compared, such as when --near fits no host. Of several captures, the first of\n"
+    "2, 1 and 3 that one of them gives.";
+
+void add_judging(CLI::App& command, ReplayArguments& arguments) {
+  command.add_option("--min-matched", arguments.demands.min_matched,
+                     "real ACKs that must match in each capture; 0: it is fine if nothing is compared");
+  command.add_option("--max-unmatched", arguments.demands.max_unmatched,
+                     "real ACKs that may have no pseudo-ACK in each capture");
+  CLI::Option* const expect = command.add_option(
+      "--expect", arguments.expect, "demand the counters in this file, of each capture and each of its flows");
+  command.add_option("--write-expect", arguments.write_expect, "write the counters to this file, for --expect")
+      ->excludes(expect);
+}
+
+void add_output(CLI::App& command, ReplayArguments& arguments) {
+  command.add_option("--host-out", arguments.host_out, "write what leaves the host port to this pcap file");
+  command.add_option("--wan-out", arguments.wan_out, "write what leaves the WAN port to this pcap file");
+  command.add_option("--junit", arguments.junit, "write the results to this file, as JUnit XML");
+  command.add_flag("--json", arguments.json, "print one JSON object; several captures are in its \"captures\"");
+  command.add_flag("--quiet", arguments.quiet, "show no progress on the terminal");
+}
+
+}  // namespace
+
+void add_options(CLI::App& command, ReplayArguments& arguments) {
+  command.footer(kFooter);
+  command.add_option("capture", arguments.captures, "pcap or pcapng files")->required();
+  // One prefix each time, or the captures that follow would be taken for prefixes.
+  command
+      .add_option("--near", arguments.near,
+                  "prefix of the hosts on the host port's side, such as 10.9.0.0/24; may be repeated")
+      ->required()
+      ->allow_extra_args(false);
+  std::map<std::string, Policy> policies;
+  for (std::size_t i = 0; i < kPolicies; ++i) policies.emplace(kPolicyNames[i], static_cast<Policy>(i));
+  command.add_option("--policy", arguments.policy, "policy of the box for learned flows (default full)")
+      ->transform(CLI::CheckedTransformer(policies).description(fmt::format("{{{}}}", fmt::join(kPolicyNames, ","))));
+  command
+      .add_option("--confirm", arguments.confirm,
+                  "accelerate a flow after one real answer (default), or from the RDMA-CM exchange on")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, engine::Confirm>{{"answer", engine::Confirm::answer},
+                                                                                 {"cm", engine::Confirm::cm}})
+                      .description("{answer,cm}"));
+  command.add_option("--wan-rate", arguments.wan_rate, "rate of the WAN port, such as 100Gbps (default unlimited)");
+  add_judging(command, arguments);
+  add_output(command, arguments);
+}
+
+void check_files(const ReplayArguments& arguments) {
+  struct File {
+    const char* option;
+    const std::string& path;
+    bool written;
+  };
+  std::vector<File> files;
+  for (const auto& capture : arguments.captures) files.push_back({"the capture", capture, false});
+  files.push_back({"--expect", arguments.expect, false});
+  files.push_back({"--host-out", arguments.host_out, true});
+  files.push_back({"--wan-out", arguments.wan_out, true});
+  files.push_back({"--write-expect", arguments.write_expect, true});
+  files.push_back({"--junit", arguments.junit, true});
+  const auto same = [](const std::string& one, const std::string& other) {
+    std::error_code absent;  // a file that does not exist yet is not the same as another
+    return one == other || std::filesystem::equivalent(one, other, absent);
+  };
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!files[i].written || files[i].path.empty()) continue;
+    for (std::size_t other = 0; other < i; ++other) {
+      // Anything may be written to /dev/null.
+      if (files[other].path.empty() || !same(files[i].path, files[other].path) ||
+          std::filesystem::is_character_file(files[i].path))
+        continue;
+      throw std::runtime_error(
+          fmt::format("{}: {} would overwrite {}", files[i].path, files[i].option, files[other].option));
+    }
+  }
+  if (arguments.captures.size() > 1 && !(arguments.host_out.empty() && arguments.wan_out.empty()))
+    throw std::runtime_error("--host-out and --wan-out are for one capture: replay the others by themselves");
+}
+
+}  // namespace longhaul::app
