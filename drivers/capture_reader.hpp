@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads captures: pcap and pcapng, timestamps in microseconds or nanoseconds.
+// Reads captures: pcap and pcapng, timestamps in microseconds or nanoseconds, also compressed by gzip or zstd.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@ struct CapturedFrame {
 class CaptureReader {
  public:
   /// Throws std::runtime_error naming the file when it cannot be read, is no capture, or is not of Ethernet frames.
+  /// "-" is standard input.
   explicit CaptureReader(const std::string& path);
   ~CaptureReader();
   CaptureReader(CaptureReader&&) noexcept;
