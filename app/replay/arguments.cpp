@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/replay/annotated_file.hpp"
+
 namespace longhaul::app {
 namespace {
 
@@ -40,6 +42,9 @@ void add_judging(CLI::App& command, ReplayArguments& arguments) {
 void add_output(CLI::App& command, ReplayArguments& arguments) {
   command.add_option("--host-out", arguments.host_out, "write what leaves the host port to this pcap file");
   command.add_option("--wan-out", arguments.wan_out, "write what leaves the WAN port to this pcap file");
+  command.add_option("--annotated-out", arguments.annotated_out,
+                     "write both ports to this pcapng file, with a comment on each frame that the box made, absorbed "
+                     "or changed; for several captures a directory");
   command.add_option("--junit", arguments.junit, "write the results to this file, as JUnit XML");
   command.add_flag("--json", arguments.json, "print one JSON object; several captures are in its \"captures\"");
   command.add_flag("--quiet", arguments.quiet, "show no progress on the terminal");
@@ -49,7 +54,10 @@ void add_output(CLI::App& command, ReplayArguments& arguments) {
 
 void add_options(CLI::App& command, ReplayArguments& arguments) {
   command.footer(kFooter);
-  command.add_option("capture", arguments.captures, "pcap or pcapng files")->required();
+  command
+      .add_option("capture", arguments.captures,
+                  "pcap or pcapng files, also compressed by gzip or zstd; - is standard input")
+      ->required();
   // One prefix each time, or the captures that follow would be taken for prefixes.
   command
       .add_option("--near", arguments.near,
@@ -72,9 +80,17 @@ void add_options(CLI::App& command, ReplayArguments& arguments) {
 }
 
 void check_files(const ReplayArguments& arguments) {
+  if (arguments.captures.size() > 1) {
+    if (!arguments.host_out.empty() || !arguments.wan_out.empty())
+      throw std::runtime_error("--host-out and --wan-out are for one capture: replay the others by themselves");
+    std::error_code absent;
+    if (!arguments.annotated_out.empty() && !std::filesystem::is_directory(arguments.annotated_out, absent))
+      throw std::runtime_error(fmt::format(
+          "--annotated-out {}: for several captures it must be a directory that exists", arguments.annotated_out));
+  }
   struct File {
     const char* option;
-    const std::string& path;
+    std::string path;
     bool written;
   };
   std::vector<File> files;
@@ -82,6 +98,8 @@ void check_files(const ReplayArguments& arguments) {
   files.push_back({"--expect", arguments.expect, false});
   files.push_back({"--host-out", arguments.host_out, true});
   files.push_back({"--wan-out", arguments.wan_out, true});
+  for (const auto& capture : arguments.captures)
+    files.push_back({"--annotated-out", annotated_path(arguments.annotated_out, capture), true});
   files.push_back({"--write-expect", arguments.write_expect, true});
   files.push_back({"--junit", arguments.junit, true});
   const auto same = [](const std::string& one, const std::string& other) {
@@ -99,8 +117,6 @@ void check_files(const ReplayArguments& arguments) {
           fmt::format("{}: {} would overwrite {}", files[i].path, files[i].option, files[other].option));
     }
   }
-  if (arguments.captures.size() > 1 && !(arguments.host_out.empty() && arguments.wan_out.empty()))
-    throw std::runtime_error("--host-out and --wan-out are for one capture: replay the others by themselves");
 }
 
 }  // namespace longhaul::app

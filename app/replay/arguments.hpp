@@ -25,6 +25,7 @@ struct ReplayArguments {
   std::string wan_rate = "0";
   std::string host_out;
   std::string wan_out;
+  std::string annotated_out;
   replay::Demands demands;
   std::string expect;
   std::string write_expect;

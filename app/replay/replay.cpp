@@ -16,6 +16,7 @@
 #include "app/command/json_file.hpp"
 #include "app/command/subcommands.hpp"
 #include "app/process/owned_pools.hpp"
+#include "app/replay/annotated_file.hpp"
 #include "app/replay/arguments.hpp"
 #include "app/replay/expectations.hpp"
 #include "app/replay/outputs.hpp"
@@ -93,16 +94,22 @@ class Session {
     PortFiles files(arguments_.host_out, arguments_.wan_out);
     if (!eal_) eal_.emplace(eal_options());
     const OwnedPools pools(pool_plan());
-    replay::Runner runner(settings_, pools.get(), near_, files);
+    const std::string annotated = annotated_path(arguments_.annotated_out, capture);
+    std::optional<AnnotatedFile> annotated_file;
+    std::optional<replay::Annotator> annotator;
+    if (!annotated.empty()) annotator.emplace(files, annotated_file.emplace(annotated));
+    replay::Output& output = annotator ? static_cast<replay::Output&>(*annotator) : files;
+    replay::Runner runner(settings_, pools.get(), near_, output, annotator ? &*annotator : nullptr);
 
     ReplayProgress progress(!arguments_.quiet, capture, reports_.size() + 1, arguments_.captures.size(), reader.size());
     drivers::CapturedFrame frame;
     for (std::uint64_t frames = 1; reader.next(frame); ++frames) {
-      runner.feed(frame.bytes, frame.cut_short(), frame.time);
+      runner.feed(frame.bytes, frame.original_size, frame.time);
       progress.at(frames, [&] { return reader.bytes_read(); });
     }
     const replay::Result result = runner.finish();
     files.flush();
+    if (annotator) annotated_file->write(*annotator);
     if (counted_) counted_->add(capture, replay::expected_counters(result, runner.comparison()));
     return {capture, result, runner.comparison(), judge(capture, result, runner.comparison())};
   }

@@ -8,6 +8,7 @@
 
 #include "engine/engine.hpp"
 #include "replay/ack_comparison.hpp"
+#include "replay/annotator.hpp"
 #include "replay/collector.hpp"
 #include "replay/conversations.hpp"
 #include "replay/near_hosts.hpp"
@@ -35,11 +36,14 @@ struct Result {
 
 class Runner {
  public:
-  /// `pools` and `output` must outlive the runner.
-  Runner(const engine::Settings& settings, const engine::Pools& pools, std::vector<flow::Prefix> near, Output& output);
+  /// All but the first must outlive the runner. `annotator`, if there is one, is told of each frame; it is then the
+  /// output too, or stands before it.
+  Runner(const engine::Settings& settings, const engine::Pools& pools, std::vector<flow::Prefix> near, Output& output,
+         Annotator* annotator = nullptr);
 
-  /// The next frame of the capture. Throws std::runtime_error when there is no buffer for it.
-  void feed(std::span<const std::uint8_t> frame, bool truncated, Time at);
+  /// The next frame of the capture, of `original_size` bytes, of which the capture may have the beginning only. Throws
+  /// std::runtime_error when there is no buffer for it.
+  void feed(std::span<const std::uint8_t> frame, std::uint32_t original_size, Time at);
 
   Result finish();
   const AckComparison& comparison() const { return comparison_; }
@@ -52,6 +56,7 @@ class Runner {
   NearHosts near_;
   Conversations conversations_;
   AckComparison comparison_;
+  Annotator* annotator_;
   Collector collector_;
   engine::Engine engine_;  // after the members that it refers to
   Fates fates_;

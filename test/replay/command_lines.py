@@ -101,7 +101,11 @@ ROWS = [
     (f"uc.pcap absent.pcap differs.pcap --near {NEAR}", 2, r"absent\.pcap .* unusable\ndiffers.pcap .* differs\nall .* unusable\n"),
     (f"write.pcap absent.pcap --near {NEAR}", 2, r"longhaul replay: .*absent\.pcap"),
     (f"write.pcap send.pcap --near {NEAR} --wan-out x.pcap", 2, "--wan-out are for one capture"),
+    (f"write.pcap send.pcap --near {NEAR} --annotated-out x.pcapng", 2, "must be a directory that exists"),
     # files
+    (f"write.pcap --near {NEAR} --annotated-out write.pcap", 2, "--annotated-out would overwrite the capture"),
+    (f"write.pcap --near {NEAR} --annotated-out nowhere/x.pcapng", 2, r"nowhere/x\.pcapng: cannot be written: No such file"),
+    (f"write.pcap ./write.pcap --near {NEAR} --annotated-out .", 2, r"write\.pcapng: --annotated-out would overwrite --annotated-out"),
     (f"write.pcap --near {NEAR} --junit write.pcap", 2, "--junit would overwrite the capture"),
     (f"write.pcap --near {NEAR} --write-expect e.json --junit e.json", 2, "--junit would overwrite --write-expect"),
     (f"write.pcap --near {NEAR} --expect absent.json", 2, r"absent\.json: cannot be read: No such file"),
