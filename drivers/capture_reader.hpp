@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads captures: pcap and pcapng, timestamps in microseconds or nanoseconds.
+// Reads captures: pcap and pcapng, timestamps in microseconds or nanoseconds, also compressed by gzip or zstd.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@ struct CapturedFrame {
 class CaptureReader {
  public:
   /// Throws std::runtime_error naming the file when it cannot be read, is no capture, or is not of Ethernet frames.
+  /// "-" is standard input.
   explicit CaptureReader(const std::string& path);
   ~CaptureReader();
   CaptureReader(CaptureReader&&) noexcept;
@@ -31,6 +32,10 @@ class CaptureReader {
   /// The next frame, or false at the end. Throws std::runtime_error with file and frame number when the file is
   /// damaged: also when it ends inside a frame, or has a time that is not valid.
   bool next(CapturedFrame& out);
+
+  /// Bytes of the file, and how many of them have been read; 0 when that is not known (a pipe).
+  std::uint64_t size() const;
+  std::uint64_t bytes_read() const;
 
  private:
   struct Impl;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/pcapng_writer.hpp"
 
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -20,7 +22,14 @@ constexpr std::uint16_t kUserApplication = 4;
 constexpr std::uint16_t kInterfaceName = 2;
 constexpr std::uint16_t kTimeResolution = 9;
 constexpr std::uint16_t kPacketFlags = 2;
+constexpr std::uint16_t kPacketId = 5;
+constexpr std::uint16_t kComment = 1;
 constexpr std::uint16_t kEndOfOptions = 0;
+
+template <typename T>
+std::array<std::uint8_t, sizeof(T)> raw(T value) {
+  return std::bit_cast<std::array<std::uint8_t, sizeof(T)>>(value);
+}
 
 /// The body of a block, in this machine's byte order, as the section header says.
 class Body {
@@ -89,18 +98,18 @@ void PcapngWriter::block(std::uint32_t type, const std::vector<std::uint8_t>& bo
 }
 
 void PcapngWriter::write(std::uint32_t interface, Way way, Time time, std::uint32_t size,
-                         std::span<const std::uint8_t> bytes) {
-  const auto flags = static_cast<std::uint32_t>(way);
-  block(kEnhancedPacket,
-        Body()
-            .put(interface)
-            .put(static_cast<std::uint32_t>(time >> 32))
-            .put(static_cast<std::uint32_t>(time))
-            .put(static_cast<std::uint32_t>(bytes.size()))
-            .put(size)
-            .put_padded(bytes)
-            .option(kPacketFlags, std::span(reinterpret_cast<const std::uint8_t*>(&flags), sizeof(flags)))
-            .end());
+                         std::span<const std::uint8_t> bytes, const Note& note) {
+  Body body;
+  body.put(interface)
+      .put(static_cast<std::uint32_t>(time >> 32))
+      .put(static_cast<std::uint32_t>(time))
+      .put(static_cast<std::uint32_t>(bytes.size()))
+      .put(size)
+      .put_padded(bytes)
+      .option(kPacketFlags, raw(static_cast<std::uint32_t>(way)));
+  if (note.packet_id) body.option(kPacketId, raw(*note.packet_id));
+  if (!note.comment.empty()) body.option(kComment, note.comment);
+  block(kEnhancedPacket, body.end());
 }
 
 void PcapngWriter::close() {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,9 +22,16 @@ class PcapngWriter {
   /// Replaces the file. Throws std::runtime_error that names it when it cannot be made.
   PcapngWriter(const std::string& path, std::span<const std::string_view> interfaces, std::string_view application);
 
+  /// What readers show beside a frame.
+  struct Note {
+    std::string_view comment;                ///< UTF-8; left out when empty
+    std::optional<std::uint64_t> packet_id;  ///< the same for one frame at several interfaces (epb_packetid)
+  };
+
   /// `interface` is an index into those given at the start, `time` is in nanoseconds since 1970. `size` is the frame's,
   /// in bytes; `bytes` may be only its beginning.
-  void write(std::uint32_t interface, Way way, Time time, std::uint32_t size, std::span<const std::uint8_t> bytes);
+  void write(std::uint32_t interface, Way way, Time time, std::uint32_t size, std::span<const std::uint8_t> bytes,
+             const Note& note = {{}, std::nullopt});
 
   /// Throws std::runtime_error when not everything has reached the file (a full disk).
   void close();

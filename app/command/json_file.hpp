@@ -12,6 +12,7 @@ using Json = nlohmann::ordered_json;
 
 /// Replaces `path` as a whole, so that a reader never sees half of it. A device or a pipe, such as /dev/stdout, is
 /// written to. Throws std::runtime_error.
+void write_atomically(const std::string& path, const std::string& text);
 void write_atomically(const std::string& path, const Json& json);
 
 }  // namespace longhaul::app

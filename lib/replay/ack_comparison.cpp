@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "replay/ack_comparison.hpp"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "wire/psn.hpp"
 
 namespace longhaul::replay {
@@ -55,6 +59,7 @@ void AckComparison::on_real_ack(const custody::FlowIdentity& identity, const cus
 
   if (!comparing_ || !confirmed) {
     ++real_acks_forwarded;
+    verdict_ = {AckVerdict::Kind::not_comparable, ""};
     raise(flow.acked_before_confirmation, ack.psn);
     return;
   }
@@ -63,9 +68,11 @@ void AckComparison::on_real_ack(const custody::FlowIdentity& identity, const cus
     return;
   }
   ++real_acks_unmatched;
+  ++flow.report.unmatched;
   const Seen* request = flow.history.find(ack.psn);
   unmatched.push_back({frame_, flow.report.flow, ack.psn, frontier, request != nullptr ? request->first_frame : 0,
                        reason_for(flow, ack.psn, frontier)});
+  verdict_ = {AckVerdict::Kind::unmatched, unmatched.back().reason};
   if (wire::psn_le(frontier, ack.psn)) raise(flow.acked_by_responder_first, ack.psn);
 }
 
@@ -73,11 +80,16 @@ void AckComparison::compare(Flow& flow, const custody::AckFields& real, const cu
   if (real == pseudo) {
     ++real_acks_matched;
     ++flow.report.matched;
+    verdict_ = {AckVerdict::Kind::equal, "equal"};
     return;
   }
   ++real_acks_mismatched;
+  ++flow.report.mismatched;
+  verdict_ = {AckVerdict::Kind::differs, ""};
   const auto differ = [&](const char* field, std::uint32_t real_value, std::uint32_t pseudo_value) {
     if (real_value == pseudo_value) return;
+    verdict_.text += fmt::format("{}{} is 0x{:x}, the pseudo-ACK said 0x{:x}", verdict_.text.empty() ? "" : ", ", field,
+                                 real_value, pseudo_value);
     mismatches.push_back({frame_, flow.report.flow, real.psn, field, real_value, pseudo_value});
   };
   differ("destination_qpn", real.destination_qpn, pseudo.destination_qpn);
@@ -86,7 +98,22 @@ void AckComparison::compare(Flow& flow, const custody::AckFields& real, const cu
   differ("p_key", real.p_key, pseudo.p_key);
 }
 
+const Seen* AckComparison::request_answered_by(const wire::Frame& answer) const {
+  const Flow* const flow = flow_at(by_answer_, answer);
+  return flow == nullptr ? nullptr : flow->history.find(answer.psn());
+}
+
+const Seen* AckComparison::request_like(const wire::Frame& request) const {
+  const Flow* const flow = flow_at(by_request_, request);
+  return flow == nullptr ? nullptr : flow->history.find(request.psn());
+}
+
 AckComparison::Flow* AckComparison::flow_at(const std::map<Ends, std::uint64_t>& index, const wire::Frame& frame) {
+  return const_cast<Flow*>(std::as_const(*this).flow_at(index, frame));
+}
+
+const AckComparison::Flow* AckComparison::flow_at(const std::map<Ends, std::uint64_t>& index,
+                                                  const wire::Frame& frame) const {
   const auto found = index.find({frame.source.bytes, frame.destination.bytes, frame.destination_qpn()});
   return found == index.end() ? nullptr : &flows_.at(found->second);
 }

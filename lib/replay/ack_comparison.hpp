@@ -36,6 +36,19 @@ struct Unmatched {
   std::string reason;
 };
 
+/// What became of the real ACK in a frame.
+struct AckVerdict {
+  enum class Kind : std::uint8_t {
+    none,            ///< the frame has none
+    not_comparable,  ///< its flow is not confirmed, or not accelerated
+    equal,           ///< to the pseudo-ACK for its PSN
+    differs,
+    unmatched,  ///< there is no pseudo-ACK for its PSN
+  };
+  Kind kind = Kind::none;
+  std::string text;  ///< "equal", how it differs, or why there is no pseudo-ACK
+};
+
 struct FlowReport {
   enum class End : std::uint8_t { open, orderly, custody_left };
   custody::FlowIdentity flow;
@@ -44,6 +57,8 @@ struct FlowReport {
   std::uint64_t pseudo_acks = 0;
   std::uint64_t real_acks = 0;
   std::uint64_t matched = 0;
+  std::uint64_t mismatched = 0;
+  std::uint64_t unmatched = 0;
   End end = End::open;
   std::uint64_t custody_left = 0;  ///< packets in custody when the flow ended
 };
@@ -53,11 +68,13 @@ class AckComparison final : public custody::Observer {
  public:
   /// With `comparing` false (no flow has the policy full) every real ACK counts as forwarded.
   explicit AckComparison(bool comparing) : comparing_(comparing) {}
+  bool comparing() const { return comparing_; }
 
   /// Brackets the engine's handling of a frame of the capture. `parsed` is null if the frame is not RoCE.
   void begin_frame(std::uint64_t number) {
     frame_ = number;
     told_ = false;
+    verdict_.kind = AckVerdict::Kind::none;
   }
   void end_frame(const wire::Frame* parsed, Side side, bool icrc_ok, const Fates& fates);
 
@@ -75,6 +92,12 @@ class AckComparison final : public custody::Observer {
   std::vector<Mismatch> mismatches;
   std::vector<Unmatched> unmatched;
 
+  /// Of the frame that end_frame() was called for last.
+  const AckVerdict& verdict() const { return verdict_; }
+  /// The request that an ACK answers, and the one that has the place of this request; null if the capture shows none.
+  const Seen* request_answered_by(const wire::Frame& answer) const;
+  const Seen* request_like(const wire::Frame& request) const;
+
   /// In the order in which the engine learned them.
   std::vector<FlowReport> flows() const;
 
@@ -90,6 +113,7 @@ class AckComparison final : public custody::Observer {
   using Ends = std::tuple<std::array<std::uint8_t, 16>, std::array<std::uint8_t, 16>, std::uint32_t>;
 
   Flow& flow_of(const custody::FlowIdentity& flow);
+  const Flow* flow_at(const std::map<Ends, std::uint64_t>& index, const wire::Frame& frame) const;
   Flow* flow_at(const std::map<Ends, std::uint64_t>& index, const wire::Frame& frame);
   /// Compares an ACK that the engine did not report, because its PSN was never forwarded.
   void compare_untold(Flow& flow, const wire::Frame& frame);
@@ -98,6 +122,7 @@ class AckComparison final : public custody::Observer {
 
   bool comparing_;
   std::uint64_t frame_ = 0;
+  AckVerdict verdict_;
   bool told_ = false;                    ///< the engine has reported a real ACK in this frame
   std::map<std::uint64_t, Flow> flows_;  ///< by serial
   // The newest flow's serial by the addresses in its frames: source, destination, destination QPN.

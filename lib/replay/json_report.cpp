@@ -30,8 +30,21 @@ Json flow_report_json(const FlowReport& report) {
   json["pseudo_acks"] = report.pseudo_acks;
   json["real_acks"] = report.real_acks;
   json["matched"] = report.matched;
+  json["mismatched"] = report.mismatched;
+  json["unmatched"] = report.unmatched;
   json["end"] = name_of(report.end);
   json["custody_left"] = report.custody_left;
+  return json;
+}
+
+Json conversation_json(const Conversation& conversation) {
+  Json json = Json::array();
+  for (const auto& host : conversation.hosts) {
+    json.push_back({{"address", host.address.to_string()},
+                    {"near", host.near},
+                    {"frames", host.frames},
+                    {"requests", host.requests}});
+  }
   return json;
 }
 
@@ -88,6 +101,8 @@ Json to_json(const Result& result, const AckComparison& comparison) {
       {"real_acks_mismatched", comparison.real_acks_mismatched},
       {"real_acks_unmatched", comparison.real_acks_unmatched},
       {"real_acks_forwarded", comparison.real_acks_forwarded},
+      {"roce", result.roce},
+      {"rc", result.rc},
       {"icrc_bad", result.icrc_bad},
       {"flows_learned", counters[Counter::flows_learned]},
       {"custody_left_packets", result.custody_left_packets},
@@ -108,6 +123,11 @@ Json to_json(const Result& result, const AckComparison& comparison) {
   for (const auto& unmatched : comparison.unmatched) json["unmatched"].push_back(unmatched_json(unmatched));
   json["flows"] = Json::array();
   for (const auto& report : comparison.flows()) json["flows"].push_back(flow_report_json(report));
+  json["conversations"] = Json::array();
+  for (const auto& conversation : result.conversations)
+    json["conversations"].push_back(conversation_json(conversation));
+  const auto nothing = nothing_compared(result, comparison);
+  json["nothing_compared"] = nothing ? nothing->reason : "";
   json["counters"] = counters_json(counters);
   json["parse"] = parse_json(counters);
   return json;

@@ -26,9 +26,10 @@ class NearHosts {
   /// The side at which `frame` arrives. Remembers the MACs of near hosts.
   Side side_of(std::span<const std::uint8_t> frame);
 
- private:
+  /// A prefix has this address in it.
   bool is_near(const wire::IpAddress& address) const;
 
+ private:
   std::vector<flow::Prefix> prefixes_;
   std::set<wire::MacAddress> macs_;
 };

@@ -17,14 +17,15 @@ constexpr int kPollsWithoutProgress = 1000;
 }  // namespace
 
 Runner::Runner(const engine::Settings& settings, const engine::Pools& pools, std::vector<flow::Prefix> near,
-               Output& output)
+               Output& output, Annotator* annotator)
     : pools_(pools),
       near_(std::move(near)),
       comparison_(any_policy_full(settings.policies)),
+      annotator_(annotator),
       collector_(output),
       engine_(settings, pools, collector_, &comparison_) {}
 
-void Runner::feed(std::span<const std::uint8_t> bytes, bool truncated, Time at) {
+void Runner::feed(std::span<const std::uint8_t> bytes, std::uint32_t original_size, Time at) {
   if (result_.frames > 0 && at < now_) {
     ++result_.clock_steps_back;
     at = now_;
@@ -33,20 +34,28 @@ void Runner::feed(std::span<const std::uint8_t> bytes, bool truncated, Time at) 
   now_ = at;
   collector_.set_time(now_);
   ++result_.frames;
-  if (truncated) ++result_.truncated;
+  if (bytes.size() < original_size) ++result_.truncated;
 
   wire::Frame frame;
   const bool roce = wire::is_roce(wire::parse(bytes, frame));
   const bool icrc_ok = roce && wire::verify_icrc(frame);
-  if (roce && !icrc_ok) ++result_.icrc_bad;
+  if (roce) {
+    ++result_.roce;
+    if (frame.service() == wire::Service::rc) ++result_.rc;
+    if (!icrc_ok) ++result_.icrc_bad;
+    conversations_.note(frame, near_);
+  }
 
   const Side side = near_.side_of(bytes);
   rte_mbuf* const mbuf = to_mbuf(bytes);
   comparison_.begin_frame(result_.frames);
+  if (annotator_ != nullptr) annotator_->begin_frame(bytes, original_size, side, now_);
   fates_.begin(engine_.counters());
   engine_.receive(side, {&mbuf, 1}, now_);
   fates_.end(engine_.counters());
-  comparison_.end_frame(roce ? &frame : nullptr, side, icrc_ok, fates_);
+  const wire::Frame* const parsed = roce ? &frame : nullptr;
+  comparison_.end_frame(parsed, side, icrc_ok, fates_);
+  if (annotator_ != nullptr) annotator_->end_frame(parsed, fates_, comparison_);
 }
 
 void Runner::run_timers(Time until) {
@@ -59,6 +68,7 @@ void Runner::run_timers(Time until) {
     last = now;
     collector_.set_time(now);
     engine_.poll(now);
+    if (annotator_ != nullptr) annotator_->end_timers(comparison_);
   }
 }
 
@@ -94,7 +104,9 @@ rte_mbuf* Runner::to_mbuf(std::span<const std::uint8_t> frame) {
 
 Result Runner::finish() {
   run_timers(now_);
+  if (annotator_ != nullptr) annotator_->finish();
   result_.counters = engine_.counters();
+  result_.conversations = conversations_.all();
   result_.emitted_host = collector_.emitted(Side::host);
   result_.emitted_wan = collector_.emitted(Side::wan);
   result_.waiting = engine_.waiting_frames();

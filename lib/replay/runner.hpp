@@ -8,7 +8,9 @@
 
 #include "engine/engine.hpp"
 #include "replay/ack_comparison.hpp"
+#include "replay/annotator.hpp"
 #include "replay/collector.hpp"
+#include "replay/conversations.hpp"
 #include "replay/near_hosts.hpp"
 
 namespace longhaul::replay {
@@ -19,6 +21,8 @@ namespace longhaul::replay {
 struct Result {
   std::uint64_t frames = 0;
   std::uint64_t truncated = 0;         ///< cut by the capture's snap length; passed unchanged
+  std::uint64_t roce = 0;              ///< RoCE frames of any kind, wrong ICRC included
+  std::uint64_t rc = 0;                ///< of those, frames of reliable connections
   std::uint64_t icrc_bad = 0;          ///< of all RoCE frames, learned or not
   std::uint64_t clock_steps_back = 0;  ///< frames older than the one before, handled at the time of the one before
   std::uint64_t emitted_host = 0;
@@ -27,15 +31,19 @@ struct Result {
   std::uint64_t custody_left_packets = 0;
   std::uint64_t custody_left_bytes = 0;
   Counters counters;
+  std::vector<Conversation> conversations;
 };
 
 class Runner {
  public:
-  /// `pools` and `output` must outlive the runner.
-  Runner(const engine::Settings& settings, const engine::Pools& pools, std::vector<flow::Prefix> near, Output& output);
+  /// All but the first must outlive the runner. `annotator`, if there is one, is told of each frame; it is then the
+  /// output too, or stands before it.
+  Runner(const engine::Settings& settings, const engine::Pools& pools, std::vector<flow::Prefix> near, Output& output,
+         Annotator* annotator = nullptr);
 
-  /// The next frame of the capture. Throws std::runtime_error when there is no buffer for it.
-  void feed(std::span<const std::uint8_t> frame, bool truncated, Time at);
+  /// The next frame of the capture, of `original_size` bytes, of which the capture may have the beginning only. Throws
+  /// std::runtime_error when there is no buffer for it.
+  void feed(std::span<const std::uint8_t> frame, std::uint32_t original_size, Time at);
 
   Result finish();
   const AckComparison& comparison() const { return comparison_; }
@@ -46,7 +54,9 @@ class Runner {
 
   const engine::Pools& pools_;
   NearHosts near_;
+  Conversations conversations_;
   AckComparison comparison_;
+  Annotator* annotator_;
   Collector collector_;
   engine::Engine engine_;  // after the members that it refers to
   Fates fates_;

@@ -4,27 +4,13 @@
 #include <iterator>
 
 #include "replay/report.hpp"
+#include "replay/text_list.hpp"
 
 namespace longhaul::replay {
-namespace {
-
-/// Long lists are cut for people; --json has all of them.
-constexpr std::size_t kListed = 20;
-
 std::string name_flow(const custody::FlowIdentity& flow) {
   return fmt::format("{} 0x{:06x} -> {} 0x{:06x}", flow.requester.to_string(), flow.requester_qpn,
                      flow.responder.to_string(), flow.responder_qpn);
 }
-
-template <typename List, typename Line>
-void append_list(std::string& text, const char* title, const List& list, Line line) {
-  if (list.empty()) return;
-  text += fmt::format("\n{}\n", title);
-  for (std::size_t i = 0; i < list.size() && i < kListed; ++i) text += fmt::format("  {}\n", line(list[i]));
-  if (list.size() > kListed) text += fmt::format("  and {} more\n", list.size() - kListed);
-}
-
-}  // namespace
 
 std::string to_text(const Result& result, const AckComparison& comparison) {
   const Counters& counters = result.counters;
@@ -48,7 +34,6 @@ std::string to_text(const Result& result, const AckComparison& comparison) {
   row("  unmatched", comparison.real_acks_unmatched);
   row("  not comparable", comparison.real_acks_forwarded);
   row("custody left, packets", result.custody_left_packets);
-  if (!sums_to_input(result)) text += "the frames do not add up: an error in longhaul\n";
 
   append_list(text, "flows", comparison.flows(), [](const FlowReport& report) {
     return fmt::format("{}: {} requests, {} pseudo-ACKs, {} real ACKs, {}{}", name_flow(report.flow), report.requests,

@@ -27,6 +27,7 @@ def listing(frames, first_time):
 def report_text(report):
     """As the program prints it, with what says nothing (zero counters) left out."""
     report = dict(report)
+    del report["capture"]  # where it lies
     for table in ("counters", "parse", "made", "not_forwarded"):
         report[table] = {name: value for name, value in report[table].items() if value}
     return json.dumps(report, indent=1) + "\n"

@@ -28,8 +28,9 @@ class Longhaul:
     def __init__(self, path):
         self.path = path
 
-    def raw(self, *arguments):
-        return subprocess.run([self.path, "replay", *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT)
+    def raw(self, *arguments, cwd=None, **more):
+        return subprocess.run([pathlib.Path(self.path).absolute(), "replay", *map(str, arguments)], capture_output=True, text=True,
+                              timeout=TIMEOUT, cwd=cwd, check=False, **more)
 
     def replay(self, path, near, *more):
         with tempfile.TemporaryDirectory(prefix="longhaul-replay-") as directory:
