@@ -32,10 +32,6 @@ DEFECTS = [
            '  std::memcpy(rte_pktmbuf_mtod(to, void*), rte_pktmbuf_mtod(from, const void*), from->pkt_len);\n',
            '  std::memcpy(rte_pktmbuf_mtod(to, void*), rte_pktmbuf_mtod(from, const void*), from->pkt_len);\n'
            '  rte_pktmbuf_mtod(to, char*)[from->pkt_len - 5] ^= 1;\n', 2),
-    Defect('makes ACKs in buffers that custody still has', 'lib/custody/buffers.hpp',
-           'rte_mbuf_refcnt_read(mbuf) != 1 || !RTE_MBUF_DIRECT(mbuf) || mbuf->nb_segs != 1 ||\n        mbuf->buf_len',
-           '!RTE_MBUF_DIRECT(mbuf) || mbuf->nb_segs != 1 ||\n        mbuf->buf_len', 1,
-           unit='a stash makes frames in the buffers of absorbed frames first'),
     Defect('marks a resend without a new ICRC', 'lib/custody/resend.cpp',
            'wire::store_icrc(bytes + frame.icrc_offset, wire::compute_icrc(frame));', '', 2),
     Defect('new frames overtake those that a port refused', 'lib/engine/egress.cpp',
