@@ -18,11 +18,6 @@
 #include "steer/pair_hash.hpp"
 
 namespace longhaul::drivers {
-namespace {
-
-constexpr std::uint16_t kRingSize = 1024;  ///< descriptors per queue, where the NIC allows
-
-}  // namespace
 
 std::uint32_t mbuf_bytes_for(const EthdevSpec& spec, std::uint32_t mtu) {
   const std::uint32_t bytes = mtu + kFrameOverhead;
@@ -103,6 +98,7 @@ void EthdevPort::start(std::uint32_t mtu, std::span<rte_mempool* const> pools) {
 
   if (const int error = configure_and_start(mtu, pools); error != 0) fail("start", error);
   started_ = true;
+  apply_flow_control();
   if (receive_queues_ > 1 && !af_packet_) fill_indirection();
 
   // A NIC that refuses would drop frames to other addresses: no bump in the wire. A vdev may not know promiscuous mode
@@ -180,10 +176,7 @@ void EthdevPort::configure_queues(std::uint32_t mtu, std::span<rte_mempool* cons
   if (hashes && may_hash_) tell_of_hash(hash);
 
   if (const int error = rte_eth_dev_info_get(port_, &info); error != 0) fail("no device information", error);
-  std::uint16_t rx_size = kRingSize;
-  std::uint16_t tx_size = kRingSize;
-  if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(port_, &rx_size, &tx_size); error != 0)
-    fail("cannot adjust the ring sizes", error);
+  const Descriptors descriptors = adjusted_descriptors();
 
   const auto socket = static_cast<unsigned>(rte_eth_dev_socket_id(port_));
   rte_eth_rxconf rx = info.default_rxconf;
@@ -193,12 +186,41 @@ void EthdevPort::configure_queues(std::uint32_t mtu, std::span<rte_mempool* cons
   for (std::uint16_t i = 0; i < workers; ++i) {
     const bool receives = i < receive_queues_;
     if (receives)
-      if (const int error = rte_eth_rx_queue_setup(port_, i, rx_size, socket, &rx, pools[i]); error != 0)
+      if (const int error = rte_eth_rx_queue_setup(port_, i, descriptors.receive, socket, &rx, pools[i]); error != 0)
         fail(fmt::format("cannot set up receive queue {}", i), error);
-    if (const int error = rte_eth_tx_queue_setup(port_, i, tx_size, socket, &tx); error != 0)
+    if (const int error = rte_eth_tx_queue_setup(port_, i, descriptors.transmit, socket, &tx); error != 0)
       fail(fmt::format("cannot set up transmit queue {}", i), error);
     queues_[i]->set_receives(receives);
   }
+}
+
+Descriptors EthdevPort::adjusted_descriptors() const {
+  const Descriptors asked = spec_.descriptors.value_or(Descriptors{});
+  Descriptors out = asked;
+  if (const int error = rte_eth_dev_adjust_nb_rx_tx_desc(port_, &out.receive, &out.transmit); error != 0)
+    fail("cannot adjust the ring sizes", error);
+  if (af_packet_ && spec_.descriptors)
+    spdlog::warn("{}: `descriptors` does nothing for a kernel interface: framecnt= of its vdev string sizes its rings",
+                 describe());
+  if (out.receive != asked.receive || out.transmit != asked.transmit)
+    spdlog::log(spec_.descriptors ? spdlog::level::warn : spdlog::level::info,
+                "{}: has {} receive and {} transmit descriptors a queue, which its driver allows, not {} and {}",
+                describe(), out.receive, out.transmit, asked.receive, asked.transmit);
+  return out;
+}
+
+// What a NIC has from its firmware or its kernel driver differs; some obey pause frames, and one of those would hold
+// back all connections.
+void EthdevPort::apply_flow_control() const {
+  const int error = set_flow_control(port_, spec_.flow_control.value_or(FlowControl::off));
+  if (error == 0) return;
+  if (spec_.flow_control)
+    fail("cannot set `flow_control` as configured (leave the key out to take the port as it is)", error);
+  if (!spec_.vdev.empty()) return;
+  spdlog::warn(
+      "{}: cannot switch flow control off ({}): whether it obeys pause frames is up to the NIC; see "
+      "docs/operate/nics.md",
+      describe(), rte_strerror(-error));
 }
 
 void EthdevPort::tell_of_hash(const ReceiveHash& hash) const {

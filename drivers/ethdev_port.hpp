@@ -12,6 +12,7 @@
 #include "base/port_stats.hpp"
 #include "drivers/af_packet.hpp"
 #include "drivers/ethdev_queue.hpp"
+#include "drivers/flow_control.hpp"
 #include "drivers/mtu.hpp"
 #include "drivers/port.hpp"
 
@@ -21,12 +22,22 @@ namespace longhaul::drivers {
 
 struct ReceiveHash;
 
+/// Sizes of a queue's rings.
+struct Descriptors {
+  std::uint16_t receive = 1024;
+  std::uint16_t transmit = 1024;
+};
+
 /// Which device; exactly one of `pci` and `vdev` is not empty.
 struct EthdevSpec {
   std::string label;  ///< "host", "wan", "a", "b": for messages
   std::string pci;    ///< "0000:01:00.0", allowed when the EAL started; or the name of any device that is there already
   std::string vdev;   ///< "net_af_packet0,iface=veth0,framesz=16384,..."
   unsigned workers = 1;  ///< workers that use it, each with a pair of queues
+  /// Asked for; the device may change them. Not set: the usual ones, and a change is no news.
+  std::optional<Descriptors> descriptors = std::nullopt;
+  /// Not set: off, and a device that cannot switch it off is taken as it is.
+  std::optional<FlowControl> flow_control = std::nullopt;
 };
 
 /// Frame bytes an mbuf of the pool for a port must hold when IP packets of `mtu` bytes are to be carried.
@@ -81,6 +92,8 @@ class EthdevPort final : public Port {
   void give_up_hashing(int error);
   void tell_of_hash(const ReceiveHash& hash) const;
   void fill_indirection() const;
+  void apply_flow_control() const;
+  Descriptors adjusted_descriptors() const;
   [[noreturn]] void fail(const std::string& what, int error) const;
 
   EthdevSpec spec_;

@@ -14,6 +14,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 3> kHandOver = {"vfio-pci", "uio_pci_generic", "igb_uio"};
+/// PCI device IDs of physical functions (Linux and DPDK: ice_devids.h).
+constexpr std::array<std::string_view, 6> kE810 = {"0x8086:0x1591", "0x8086:0x1592", "0x8086:0x1593",
+                                                   "0x8086:0x1599", "0x8086:0x159a", "0x8086:0x159b"};
 constexpr std::array<std::string_view, 3> kShare = {"mlx5_core", "mlx4_core", "mana"};
 
 bool is_there(const fs::path& path) {
@@ -92,6 +95,21 @@ std::vector<std::string> holders(const fs::path& group, const std::string& self)
   return held;
 }
 
+/// An RDMA device of Ethernet that does not take in RoCE has none.
+bool has_gids(const fs::path& nic) {
+  const auto devices = names_in(nic / "infiniband");
+  return std::ranges::any_of(devices, [&](const std::string& device) {
+    return !names_in(nic / "infiniband" / device / "ports" / "1" / "gids").empty();
+  });
+}
+
+void read_packages(const std::string& root, Machine& out) {
+  for (const char* at : {"/lib/firmware/updates/intel/ice/ddp", "/lib/firmware/intel/ice/ddp"})
+    out.ice_package |= std::ranges::any_of(names_in(root + at), [](const std::string& name) {
+      return name == "ice.pkg" || (name.starts_with("ice-") && name.ends_with(".pkg"));
+    });
+}
+
 void read_nics(const std::string& root, Machine& out) {
   const fs::path all = root + "/sys/bus/pci/devices";
   for (const std::string& address : names_in(all)) {
@@ -108,6 +126,9 @@ void read_nics(const std::string& root, Machine& out) {
     nic.link_width = number_in(at / "current_link_width").value_or(0);
     nic.link_width_most = number_in(at / "max_link_width").value_or(0);
     nic.interfaces = interfaces_of(at);
+    nic.model = text_in(at / "vendor") + ":" + text_in(at / "device");
+    nic.physical_function = linked_name(at / "physfn");
+    nic.has_gids = has_gids(at);
     out.nics.emplace(address, std::move(nic));
   }
 }
@@ -185,11 +206,13 @@ void read_wakeup(const std::string& root, Machine& out) {
 
 Machine Machine::read(const std::string& root) {
   Machine machine;
-  for (const auto part :
-       {read_processors, read_clock, read_memory, read_nics, read_interfaces, read_vfio, read_limits, read_wakeup})
+  for (const auto part : {read_processors, read_clock, read_memory, read_nics, read_packages, read_interfaces,
+                          read_vfio, read_limits, read_wakeup})
     part(root, machine);
   return machine;
 }
+
+bool is_e810(const Nic& nic) { return std::ranges::find(kE810, nic.model) != kE810.end(); }
 
 bool shares_with_dpdk(const std::string& driver) { return std::ranges::find(kShare, driver) != kShare.end(); }
 

@@ -39,6 +39,9 @@ struct Nic {
   std::string link_speed, link_speed_most;  ///< of PCIe: "16.0 GT/s PCIe"
   std::int64_t link_width = 0, link_width_most = 0;
   std::vector<std::string> interfaces;  ///< of the kernel
+  std::string model;                    ///< vendor and device of PCI: "0x8086:0x1592"
+  std::string physical_function;        ///< its address, when this is a virtual function; else empty
+  bool has_gids = false;                ///< its RDMA device has a table of GIDs: it takes in RoCE itself
 };
 
 /// A network interface of the kernel.
@@ -63,6 +66,7 @@ struct Machine {
 
   std::map<std::string, Nic> nics;              ///< by PCI address
   std::map<std::string, Interface> interfaces;  ///< by name
+  bool ice_package = false;                     ///< the file that an E810 needs (DDP) is there
   std::vector<std::string> iommus;
   std::size_t iommu_groups = 0;
   bool vfio_loaded = false;    ///< the driver vfio-pci is there
@@ -80,6 +84,8 @@ struct Machine {
 
 /// Whether DPDK can use a device with this kernel driver, which hands the device over or shares it.
 bool gives_to_dpdk(const std::string& driver);
+/// Whether it is a physical function of an E810.
+bool is_e810(const Nic& nic);
 /// Whether DPDK uses the device beside this kernel driver (mlx5), without VFIO and its IOMMU.
 bool shares_with_dpdk(const std::string& driver);
 

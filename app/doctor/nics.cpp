@@ -20,13 +20,19 @@ using drivers::Interface;
 using drivers::Machine;
 using drivers::Nic;
 
-/// Whether a configured port needs VFIO or, without a configuration, a NIC that DPDK has.
-bool needs_vfio(const Patient& patient) {
-  if (!patient.uses_nics()) return false;
+/// The configured ports or, without a configuration, all that DPDK has.
+std::vector<std::string> ports_of(const Patient& patient) {
   std::vector<std::string> addresses = patient.pci_ports();
   if (patient.config == nullptr)
     for (const auto& [address, nic] : patient.machine.nics)
       if (drivers::gives_to_dpdk(nic.driver)) addresses.push_back(address);
+  return addresses;
+}
+
+/// Whether a configured port needs VFIO or, without a configuration, a NIC that DPDK has.
+bool needs_vfio(const Patient& patient) {
+  if (!patient.uses_nics()) return false;
+  const std::vector<std::string> addresses = ports_of(patient);
   const auto shares = [&](const std::string& address) {
     const auto nic = patient.machine.nics.find(address);
     return nic != patient.machine.nics.end() && drivers::shares_with_dpdk(nic->second.driver);
@@ -155,12 +161,8 @@ std::vector<Finding> nics(const Patient& patient) {
 }
 
 std::vector<Finding> pcie(const Patient& patient) {
-  std::vector<std::string> addresses = patient.pci_ports();
-  if (patient.config == nullptr)
-    for (const auto& [address, nic] : patient.machine.nics)
-      if (drivers::gives_to_dpdk(nic.driver)) addresses.push_back(address);
   std::vector<Finding> findings;
-  for (const std::string& address : addresses) {
+  for (const std::string& address : ports_of(patient)) {
     const auto found = patient.machine.nics.find(address);
     if (found == patient.machine.nics.end() || found->second.link_width == 0) continue;
     const Nic& nic = found->second;
@@ -243,11 +245,40 @@ std::vector<Finding> mtu(const Patient& patient) {
   }
 }
 
+/// What must be set on a NIC itself (docs/operate/nics.md), as far as the kernel shows it.
+std::vector<Finding> nic_settings(const Patient& patient) {
+  std::vector<Finding> findings;
+  for (const std::string& address : ports_of(patient)) {
+    const auto found = patient.machine.nics.find(address);
+    if (found == patient.machine.nics.end()) continue;
+    const Nic& nic = found->second;
+    if (nic.driver == "mlx5_core" && nic.has_gids)
+      findings.push_back({Level::warning, fmt::format("{}: RoCE is on: the NIC itself may take RoCE frames", address),
+                          fmt::format("devlink dev param set pci/{0} name enable_roce value false cmode driverinit\n"
+                                      "devlink dev reload pci/{0}",
+                                      address)});
+    if (drivers::is_e810(nic) && !patient.machine.ice_package)
+      findings.push_back({Level::error, fmt::format("{}: an E810, but its DDP package is missing", address),
+                          "put ice.pkg of the linux-firmware repository into /lib/firmware/intel/ice/ddp"});
+    if (nic.physical_function.empty()) continue;
+    if (patient.config != nullptr && patient.config->link_loss == config::LinkLoss::forward)
+      findings.push_back(
+          {Level::warning,
+           fmt::format("{}: a virtual function cannot take down the link, which link_loss: forward asks", address),
+           "use the physical function, or leave link_loss out"});
+    findings.push_back({Level::ok, fmt::format("{}: a virtual function of {}, which must trust it and let it be truly "
+                                               "promiscuous (docs/operate/nics.md)",
+                                               address, nic.physical_function)});
+  }
+  return findings;
+}
+
 constexpr Check kChecks[] = {
     {"iommu", "VFIO hands over a NIC only behind an IOMMU, which confines the NIC to the box's own memory", iommu},
     {"vfio", "this driver hands a NIC over to DPDK (ConnectX and mana do not need it)", vfio},
     {"lockdown", "with Secure Boot the kernel denies programs access to hardware without an IOMMU", lockdown},
     {"nics", "a box takes two ports away from the kernel (ConnectX and mana keep their kernel driver)", nics},
+    {"nic-settings", "RoCE, LLDP and link must go where a box expects them (docs/operate/nics.md)", nic_settings},
     {"pcie", "a slot with fewer lanes or of an older generation carries less than the port", pcie},
     {"interfaces", "net_af_packet ports are network interfaces of the kernel", interfaces},
     {"mtu", "each port must be able to send what the other receives", mtu},

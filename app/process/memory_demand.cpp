@@ -11,8 +11,15 @@ namespace longhaul::app {
 
 namespace {
 
-constexpr std::uint64_t kDpdkItself = 32ull << 20;
+constexpr std::uint64_t kDpdkItself = 32ull << 20;  // with rings of the usual size
+constexpr std::uint64_t kDescriptorBytes = 128;     // and what the driver notes of it; the largest we know has 64
 constexpr std::uint64_t kRoom = 160ull << 20;
+
+/// In the rings of one worker, above the usual.
+std::uint64_t more_descriptors(const config::ProcessConfig& process) {
+  const std::uint64_t usual = config::DescriptorConfig().of_worker();
+  return std::max<std::uint64_t>(process.descriptors.of_worker(), usual) - usual;
+}
 
 }  // namespace
 
@@ -22,7 +29,7 @@ MemoryDemand memory_demand(const config::ProcessConfig& process, const engine::P
                            std::uint64_t table_bytes, const std::string& root) {
   MemoryDemand demand;
   demand.planned = sockets_of(process, root) * engine::Pools::bytes_needed(pools) + table_bytes;
-  demand.itself = kDpdkItself;
+  demand.itself = kDpdkItself + process.workers() * kDescriptorBytes * more_descriptors(process);
   demand.given = process.memory_bytes;
   // With hugepages, DPDK takes memory only when it needs it.
   demand.room = process.hugepages ? 0 : kRoom;

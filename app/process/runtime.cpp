@@ -69,6 +69,9 @@ Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, co
   clock_ = std::make_unique<drivers::Clock>();
   const auto open = [&process](drivers::EthdevSpec spec) {
     spec.workers = process.workers();
+    if (const auto& rings = process.descriptors; rings.given)
+      spec.descriptors = drivers::Descriptors{rings.receive, rings.transmit};
+    if (process.flow_control) spec.flow_control = static_cast<drivers::FlowControl>(*process.flow_control);
     return std::make_unique<drivers::EthdevPort>(std::move(spec));
   };
   first_ = open(first);

@@ -187,33 +187,19 @@ void check_frames_arrive(const BoxConfig& config, std::uint32_t mtu) {
 }
 
 BoxConfig read_box(const Value& top) {
-  const Map map = top.map({"name",
-                           "ports",
-                           "hugepages",
-                           "memory",
-                           "core",
-                           "cores",
-                           "spread",
-                           "idle",
-                           "mtu",
-                           "wan_rate",
-                           "policy",
-                           "confirm",
-                           "learn_from_traffic",
-                           "pair_share",
-                           "custody",
-                           "connections",
-                           "timers",
-                           "metrics",
-                           "restart_record",
-                           "link_loss",
-                           "watchdog",
-                           "control"});
+  const Map map = top.map({"name",           "ports",     "hugepages",   "memory",  "core",
+                           "cores",          "spread",    "idle",        "mtu",     "descriptors",
+                           "flow_control",   "wan_rate",  "policy",      "confirm", "learn_from_traffic",
+                           "pair_share",     "custody",   "connections", "timers",  "metrics",
+                           "restart_record", "link_loss", "watchdog",    "control"});
   BoxConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.host, out.wan) = read_ports(map.at("ports"), "host", "wan");
   out.process = read_process(map);
-  out.pools.frames_reserve *= out.process.workers();  // each worker has its own queues
+  // Each worker has its own queues, and what is in their rings holds buffers.
+  out.pools.frames_reserve += out.process.descriptors.of_worker();
+  out.pools.frames_reserve -= DescriptorConfig().of_worker();
+  out.pools.frames_reserve *= out.process.workers();
   if (out.process.workers() > 1) out.pools.cache_reserve = out.process.workers() * engine::Pools::kKeptByWorker;
   if (const auto v = map.find("spread")) out.spread_connections = v->choice<bool>(kSpreadNames);
   if (const auto v = map.find("wan_rate")) {

@@ -79,6 +79,19 @@ constexpr BoxKey kKeys[] = {
      [](const BoxConfig& c) { return c.process.mtu ? std::to_string(*c.process.mtu) : std::string("the ports'"); },
      Form::integer(kLeastMtu, kMostMtu),
      "Bytes of the largest IP packet that both ports must carry (default: what the ports have)."},
+    {"descriptors.receive", kFixed, [](const BoxConfig& c) { return std::to_string(c.process.descriptors.receive); },
+     Form::integer(kLeastDescriptors, kMostDescriptors),
+     "Receive descriptors of each worker's queue at each port; the device may change them (default 1024)."},
+    {"descriptors.transmit", kFixed, [](const BoxConfig& c) { return std::to_string(c.process.descriptors.transmit); },
+     Form::integer(kLeastDescriptors, kMostDescriptors),
+     "Transmit descriptors of each worker's queue at each port; the device may change them (default 1024)."},
+    {"flow_control", kFixed,
+     [](const BoxConfig& c) {
+       return std::string(c.process.flow_control ? kFlowControlNames[*c.process.flow_control] : "off if it can be");
+     },
+     Form::choice(kFlowControlNames),
+     "802.3x pause frames at both ports. rx: obey them; tx: send them; full: both; off: neither, and the box does not "
+     "start where that cannot be set (default: off where it can be set)."},
     {"wan_rate", kLive,
      [](const BoxConfig& c) {
        if (c.engine.wan_rate_bps != 0) return fmt::format("{}bps", c.engine.wan_rate_bps);

@@ -72,6 +72,18 @@ void read_cores(const Value& value, ProcessConfig& out) {
   if (!out.core) value.fail("the list is empty: expected one processor for each worker, such as [2, 4]");
 }
 
+DescriptorConfig read_descriptors(const Value& value) {
+  const Map map = value.map({"receive", "transmit"});
+  DescriptorConfig out;
+  const auto read = [&map](std::string_view key, std::uint16_t& to) {
+    if (const auto v = map.find(key)) to = static_cast<std::uint16_t>(v->integer(kLeastDescriptors, kMostDescriptors));
+  };
+  read("receive", out.receive);
+  read("transmit", out.transmit);
+  out.given = true;
+  return out;
+}
+
 }  // namespace
 
 ProcessConfig read_process(const Map& top) {
@@ -86,6 +98,8 @@ ProcessConfig read_process(const Map& top) {
   }
   if (const auto v = top.find("idle")) out.sleep_when_idle = v->choice<bool>(kIdleNames);
   if (const auto v = top.find("mtu")) out.mtu = static_cast<std::uint32_t>(v->integer(kLeastMtu, kMostMtu));
+  if (const auto v = top.find("descriptors")) out.descriptors = read_descriptors(*v);
+  if (const auto v = top.find("flow_control")) out.flow_control = v->choice<std::size_t>(kFlowControlNames);
   return out;
 }
 

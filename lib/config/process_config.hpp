@@ -28,6 +28,23 @@ inline constexpr std::uint32_t kMostMtu = 9978;
 
 inline constexpr unsigned kLastCore = 1023;
 inline constexpr std::size_t kMostCores = 32;  ///< workers; each pair of them has two rings of frames
+// Descriptors of a queue that may be asked for. All NICs we know have 64; mlx5 has up to 32768.
+inline constexpr std::uint16_t kLeastDescriptors = 64;
+inline constexpr std::uint16_t kMostDescriptors = 32768;
+
+/// Names in the order of drivers::FlowControl.
+inline constexpr std::string_view kFlowControlNames[] = {"off", "rx", "tx", "full"};
+
+/// Sizes of the rings of one queue.
+struct DescriptorConfig {
+  std::uint16_t receive = 1024;
+  std::uint16_t transmit = 1024;
+  bool given = false;  ///< by the configuration
+
+  /// In the queues of one worker at both ports.
+  std::uint32_t of_worker() const { return 2u * (receive + transmit); }
+};
+
 inline constexpr std::string_view kIdleNames[] = {"poll", "sleep"};  ///< false and true
 
 struct ProcessConfig {
@@ -38,6 +55,8 @@ struct ProcessConfig {
   bool sleep_when_idle = false;      ///< `idle: sleep`
   std::string telemetry_as;          ///< name under which DPDK's telemetry is served; empty: not served
   std::optional<std::uint32_t> mtu;  ///< bytes of the largest IP packet that both ports must carry
+  DescriptorConfig descriptors;
+  std::optional<std::size_t> flow_control;  ///< index of kFlowControlNames; not set: off where the device can
 
   unsigned workers() const { return 1 + static_cast<unsigned>(more_cores.size()); }
 };
@@ -48,7 +67,7 @@ PortConfig read_port(const Value& value);
 /// Reads `ports`: two different devices under these two names. Throws ConfigError.
 std::pair<PortConfig, PortConfig> read_ports(const Value& value, std::string_view first, std::string_view second);
 
-/// Reads hugepages, memory, core, cores, idle and mtu from the top mapping.
+/// Reads hugepages, memory, core, cores, idle, mtu, descriptors and flow_control from the top mapping.
 ProcessConfig read_process(const Map& top);
 
 }  // namespace longhaul::config

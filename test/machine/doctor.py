@@ -64,7 +64,7 @@ def planted(doctor, plant, config, found, mend):
 
 
 def a_healthy_machine(doctor):
-    """Nothing is found, in all three configurations, and the text says so too."""
+    """Nothing is found, in each configuration, and the text says so too."""
     for name, config in CONFIGS.items():
         for error in planted(doctor, lambda _: None, config, {}, ""):
             yield f"{name}: {error}"

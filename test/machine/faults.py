@@ -21,7 +21,7 @@ ports:
 hugepages: false
 idle: sleep
 """
-CONFIGS = {"none": None, "nics": NICS, "lab": LAB}
+CONFIGS = {"none": None, "nics": NICS, "lab": LAB, "forward": NICS + "link_loss: forward\n"}
 
 
 @dataclass
@@ -246,6 +246,41 @@ def shared_nic_without_link(tree):
     for number, address in enumerate((HOST, WAN)):
         tree.bind(address, "mlx5_core")
         tree.interface(f"ens{number}", 9000, carrier=1 - number, nic=address)
+
+
+@fault("none nics", "name enable_roce value false", nic_settings="warning")
+def connectx_takes_in_roce(tree):
+    tree.bind(WAN, "mlx5_core")
+    tree.write(f"{PCI}/devices/{WAN}/infiniband/mlx5_0/ports/1/gids/0", "fe80:0000:0000:0000:0202:c9ff:fe00:0001")
+
+
+@fault("none nics", "")
+def connectx_without_roce(tree):
+    tree.bind(WAN, "mlx5_core")
+    (tree.root / f"{PCI}/devices/{WAN}/infiniband/mlx5_0/ports/1/gids").mkdir(parents=True)
+
+
+@fault("none nics", "/lib/firmware/intel/ice/ddp", nic_settings="error")
+def e810_without_package(tree):
+    tree.write(f"{PCI}/devices/{HOST}/vendor", "0x8086")
+    tree.write(f"{PCI}/devices/{HOST}/device", "0x159b")
+
+
+@fault("none nics", "")
+def e810_with_package(tree):
+    e810_without_package(tree)
+    tree.write("lib/firmware/intel/ice/ddp/ice-1.3.30.0.pkg", "")
+    tree.link("lib/firmware/intel/ice/ddp/ice.pkg", "ice-1.3.30.0.pkg")
+
+
+@fault("forward", "physical function", nic_settings="warning")
+def virtual_function_follows_the_link(tree):
+    tree.link(f"{PCI}/devices/{HOST}/physfn", "../0000:82:00.0")
+
+
+@fault("none nics", "")
+def virtual_function(tree):
+    virtual_function_follows_the_link(tree)
 
 
 @fault("none nics", "LnkSta", pcie="warning")

@@ -13,25 +13,25 @@ COMMANDS = ("ip", "rdma", "ethtool", "tcpdump", "sysctl", "ib_write_bw", "rping"
             "ibv_rc_pingpong", "nvme", "fio", "ping")
 
 
-def kernel():
-    """The user-mode kernel that tools/kernel built, or None."""
-    path = subprocess.run([REPOSITORY / "tools" / "kernel", "--path"], capture_output=True, text=True, check=False)
+def kernel(*options):
+    """The user-mode kernel that tools/kernel built, or None. `options` are of tools/kernel, like --any."""
+    path = subprocess.run([REPOSITORY / "tools" / "kernel", "--path", *options], capture_output=True, text=True, check=False)
     found = pathlib.Path(path.stdout.strip() or "/nonexistent")
     return found if found.is_file() else None
 
 
-def missing(program, through):
-    """Why scenarios cannot run here, or None."""
+def missing(program, through, any_kernel=False, jobs=True):
+    """Why scenarios cannot run here, or None. any_kernel: as kernel("--any"); jobs: whether rc_jobs is one of them."""
     absent = [command for command in COMMANDS if not shutil.which(command)]
     if absent:
         return f"not installed: {', '.join(absent)} (run tools/setup)"
-    if not kernel():
+    if not kernel(*(["--any"] if any_kernel else [])):
         return "no user-mode kernel (run tools/kernel)"
     if not PERFTEST_CLOCK.is_file():
         return f"{PERFTEST_CLOCK} is not built (run tools/build)"
     if through == "boxes" and not program.is_file():
         return f"{program} is not built (run tools/build)"
-    if not RC_JOBS.is_file():
+    if jobs and not RC_JOBS.is_file():
         return f"{RC_JOBS} is not built (run tools/build)"
     return None
 

@@ -63,6 +63,26 @@ TEST_CASE("only the ports are required") {
   CHECK(config.pools.frames > config.engine.custody_mbufs);
 }
 
+TEST_CASE("what lies in the rings of all workers is kept for them, and not for custody") {
+  const auto reserve = [](const std::string& more) { return box_of(more).pools.frames_reserve; };
+  const std::uint32_t usual = engine::PoolPlan().frames_reserve;
+  CHECK(reserve("") == usual);
+  CHECK(reserve("descriptors: {receive: 1024, transmit: 1024}") == usual);
+  CHECK(reserve("descriptors: {receive: 4096}") == usual + 2 * 3072);
+  CHECK(reserve("descriptors: {receive: 64, transmit: 64}") == usual - 2 * 2 * 960);
+  CHECK(reserve("cores: [1, 2, 3]\ndescriptors: {transmit: 2048}") == 3 * (usual + 2 * 1024));
+  const BoxConfig box = box_of("descriptors: {receive: 32768, transmit: 512}");
+  CHECK(box.process.descriptors.receive == 32768);
+  CHECK(box.process.descriptors.transmit == 512);
+  CHECK(box.pools.frames == box.engine.custody_mbufs + box.pools.frames_reserve);
+}
+
+TEST_CASE("flow control is a mode of both ports, off being a word") {
+  CHECK_FALSE(box_of("").process.flow_control.has_value());
+  CHECK(box_of("flow_control: off").process.flow_control == 0u);
+  CHECK(box_of("flow_control: full").process.flow_control == 3u);
+}
+
 TEST_CASE("policy off is a word, quoted or not") {
   const BoxConfig config = box_of(
       "policy: {default: off, rules: [{match: 10.9.0.0/24, policy: full}, {match: \"fd00::/64\", policy: \"off\"}]}");
@@ -186,6 +206,11 @@ TEST_CASE("errors of a box name place and remedy") {
       {"mtu: 20", "box.yaml:4:6: mtu: out of range: expected 68 to 9978, got \"20\""},
       {"mtu: 9k", "box.yaml:4:6: mtu: expected a whole number, got \"9k\""},
       {"mtu: -1", "mtu: expected a whole number"},
+      {"descriptors: {receive: 63}", "descriptors.receive: out of range: expected 64 to 32768, got \"63\""},
+      {"descriptors: {transmit: 65536}", "descriptors.transmit: out of range"},
+      {"descriptors: {rx: 1024}", "descriptors.rx: unknown key"},
+      {"descriptors: 1024", "descriptors: expected"},
+      {"flow_control: on", "flow_control: "},
       {"mtu: 99999999999999999999999", "mtu: out of range"},
       {"hugepages: maybe", "box.yaml:4:12: hugepages: expected true or false, got \"maybe\""},
       {"link_loss: maybe", "box.yaml:4:12: link_loss: expected ignore or forward, got \"maybe\""},

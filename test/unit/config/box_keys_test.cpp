@@ -62,6 +62,8 @@ TEST_CASE("a change is named by its key, and whether a running box can take it o
   CHECK(changed("", "confirm: cm\nlearn_from_traffic: false\n") == Keys{"confirm", "learn_from_traffic"});
   CHECK(changed("policy: {rules: [{match: 10.0.0.0/8, policy: full}]}\n",
                 "policy: {rules: [{match: 10.0.0.0/9, policy: full}]}\n") == Keys{"policy.rules"});
+  CHECK(changed("", "descriptors: {transmit: 2048}\nflow_control: off\n") ==
+        Keys{"descriptors.transmit!", "flow_control!"});
   CHECK(changed("", "name: x\nmtu: 1500\ncores: [0, 1]\nconnections: 9\n") ==
         Keys{"name!", "core!", "mtu!", "connections!"});
   CHECK(changed("control: {socket: /run/a.sock}\n", "control: {socket: /run/b.sock, mode: \"0600\"}\n") ==

@@ -3,12 +3,20 @@
 #include <catch2/catch.hpp>
 
 #include <array>
+#include <cerrno>
 #include <string>
 #include <vector>
+
+#include <rte_bus.h>
+#include <rte_dev.h>
+#include <rte_ethdev.h>
+#include <unistd.h>
 
 #include "drivers/af_packet.hpp"
 #include "drivers/clock.hpp"
 #include "drivers/eal.hpp"
+#include "drivers/ethdev_port.hpp"
+#include "drivers/flow_control.hpp"
 #include "drivers/interface.hpp"
 #include "drivers/memory_port.hpp"
 #include "drivers/mtu.hpp"
@@ -68,6 +76,35 @@ TEST_CASE("what net_af_packet can carry is read from its arguments") {
   CHECK_THROWS_WITH(parse_af_packet("net_af_packet0,iface=x,framesz=big"), Catch::Contains("framesz="));
   CHECK(interface_mtu("lo") > 1000);
   CHECK_THROWS_WITH(interface_mtu("nosuchif0"), "network interface \"nosuchif0\": No such device");
+}
+
+TEST_CASE("a port without flow control is taken as it is, unless a mode was asked for") {
+  test::MbufPool pool;
+  EthdevSpec spec{"host", "", "net_null_flow"};
+  spec.flow_control = FlowControl::off;
+  {
+    EthdevPort port(spec);
+    CHECK_THROWS_WITH(port.start(1500, pool.get()), Catch::StartsWith("host port net_null_flow: cannot set "
+                                                                      "`flow_control` as configured"));
+  }
+  spec.flow_control.reset();
+  EthdevPort port(spec);
+  CHECK_NOTHROW(port.start(1500, pool.get()));
+}
+
+// net_tap takes the mode "none" and refuses all others: what its driver was told decides.
+TEST_CASE("the mode of flow control reaches the driver") {
+  if (geteuid() != 0 || access("/dev/net/tun", R_OK | W_OK) != 0) {
+    WARN("skipped: needs root and /dev/net/tun");
+    return;
+  }
+  REQUIRE(rte_eal_hotplug_add("vdev", "net_tap_flow", "iface=lhflow0") == 0);
+  std::uint16_t port = 0;
+  REQUIRE(rte_eth_dev_get_port_by_name("net_tap_flow", &port) == 0);
+  CHECK(set_flow_control(port, FlowControl::off) == 0);
+  for (const FlowControl mode : {FlowControl::rx, FlowControl::tx, FlowControl::full})
+    CHECK(set_flow_control(port, mode) == -ENOTSUP);
+  CHECK(rte_eal_hotplug_remove("vdev", "net_tap_flow") == 0);
 }
 
 TEST_CASE("the EAL is told what the options mean") {
