@@ -79,6 +79,9 @@ constexpr BoxKey kKeys[] = {
      [](const BoxConfig& c) { return c.process.mtu ? std::to_string(*c.process.mtu) : std::string("the ports'"); },
      Form::integer(kLeastMtu, kMostMtu),
      "Bytes of the largest IP packet that both ports must carry (default: what the ports have)."},
+    {"log.format", kFixed,
+     [](const BoxConfig& c) { return std::string(kLogFormatNames[static_cast<std::size_t>(c.process.log_format)]); },
+     Form::choice(kLogFormatNames), kLogFormatHelp, true},
     {"wan_rate", kLive,
      [](const BoxConfig& c) {
        if (c.engine.wan_rate_bps != 0) return fmt::format("{}bps", c.engine.wan_rate_bps);

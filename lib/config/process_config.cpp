@@ -86,6 +86,8 @@ ProcessConfig read_process(const Map& top) {
   }
   if (const auto v = top.find("idle")) out.sleep_when_idle = v->choice<bool>(kIdleNames);
   if (const auto v = top.find("mtu")) out.mtu = static_cast<std::uint32_t>(v->integer(kLeastMtu, kMostMtu));
+  if (const auto v = top.find("log"))
+    out.log_format = v->map({"format"}).at("format").choice<LogFormat>(kLogFormatNames);
   return out;
 }
 

@@ -30,6 +30,13 @@ inline constexpr unsigned kLastCore = 1023;
 inline constexpr std::size_t kMostCores = 32;  ///< workers; each pair of them has two rings of frames
 inline constexpr std::string_view kIdleNames[] = {"poll", "sleep"};  ///< false and true
 
+/// How the log is written to standard error.
+enum class LogFormat : std::uint8_t {
+  text,  ///< for people; in the journal with priorities
+  json,  ///< an object a line
+};
+inline constexpr std::string_view kLogFormatNames[] = {"text", "json"};
+
 struct ProcessConfig {
   bool hugepages = true;             ///< false: ordinary memory, for labs
   std::uint64_t memory_bytes = 0;    ///< for DPDK; 0: what the pools need
@@ -38,6 +45,7 @@ struct ProcessConfig {
   bool sleep_when_idle = false;      ///< `idle: sleep`
   std::string telemetry_as;          ///< name under which DPDK's telemetry is served; empty: not served
   std::optional<std::uint32_t> mtu;  ///< bytes of the largest IP packet that both ports must carry
+  LogFormat log_format = LogFormat::text;
 
   unsigned workers() const { return 1 + static_cast<unsigned>(more_cores.size()); }
 };
@@ -48,7 +56,7 @@ PortConfig read_port(const Value& value);
 /// Reads `ports`: two different devices under these two names. Throws ConfigError.
 std::pair<PortConfig, PortConfig> read_ports(const Value& value, std::string_view first, std::string_view second);
 
-/// Reads hugepages, memory, core, cores, idle and mtu from the top mapping.
+/// Reads hugepages, memory, core, cores, idle, mtu and log from the top mapping.
 ProcessConfig read_process(const Map& top);
 
 }  // namespace longhaul::config
