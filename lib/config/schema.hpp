@@ -63,11 +63,11 @@ struct SchemaKey {
   bool live = false;               ///< a reload of a running box applies it
 };
 
-/// The keys of one port.
 /// The help of `log.format`, the same for every process.
 inline constexpr std::string_view kLogFormatHelp =
     "text (default): lines for people; json: an object a line, with ts, level, name and message.";
 
+/// The keys of one port.
 inline constexpr SchemaKey kPortKeys[] = {
     {"pci",
      Form::text("^[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}[.][0-9a-fA-F]$"),
