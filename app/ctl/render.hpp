@@ -9,6 +9,8 @@
 
 namespace longhaul::app {
 
+/// "12.5 kframes/s": powers of 1000, three figures; a whole number below 1000 has no decimals.
+std::string scaled(double value, const char* unit);
 /// "12.5 MB": powers of 1000, three figures.
 std::string in_bytes(double bytes);
 /// "12.5 ms"; "-" for 0.

@@ -8,8 +8,8 @@
 
 namespace longhaul::app {
 
-/// Follows `log.format`: with json, all that this process and DPDK log from now on is JSON. `name` is that of the box or
-/// link. Call it before DPDK starts.
+/// Follows `log.format`: with json, all that this process and DPDK log from now on is JSON. `name` is that of the box
+/// or link. Call it before DPDK starts.
 void choose_log(const config::ProcessConfig& config, const std::string& name);
 
 }  // namespace longhaul::app
