@@ -50,7 +50,12 @@ std::string scaled(double value, const char* unit) {
   return fmt::format("{} {}{}", whole ? fmt::format("{:.0f}", value) : figures(value), kPrefixes[i], unit);
 }
 
-std::string in_bytes(double bytes) { return scaled(bytes, "B"); }
+std::string in_bytes(double bytes) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t i = 0;
+  for (; bytes >= 1024 && i + 1 < kUnits.size(); ++i) bytes /= 1024;
+  return i == 0 ? fmt::format("{:.0f} {}", bytes, kUnits[i]) : fmt::format("{} {}", figures(bytes), kUnits[i]);
+}
 
 std::string in_time(double nanoseconds) {
   if (nanoseconds <= 0) return "-";

@@ -28,7 +28,9 @@ struct Sample {
 class Rates {
  public:
   Rates(const Sample& before, const Sample& now)
-      : before_(before.counters), now_(now.counters), seconds_(std::chrono::duration<double>(now.at - before.at).count()) {}
+      : before_(before.counters),
+        now_(now.counters),
+        seconds_(std::chrono::duration<double>(now.at - before.at).count()) {}
 
   double operator()(std::string_view counter) const {
     const double change = now_.value(counter, 0.0) - before_.value(counter, 0.0);
@@ -107,9 +109,9 @@ std::string text_of(const Json& view) {
   line("from the WAN", scaled(rate("frames_wan"), "frames/s") + ", " + scaled(8 * rate("bytes_wan"), "bit/s"));
   line("requests", scaled(rate("requests"), "requests/s") + ", resends " + scaled(rate("resends"), "packets/s"));
   line("accelerated", scaled(rate("pseudo_acks"), "pseudo-ACKs/s") + " for " + scaled(eligible, "eligible requests/s"));
-  line("custody", fmt::format("{} of {} ({:.1f}%), {} of it acknowledged but not delivered yet", in_bytes(held),
-                              in_bytes(limit), limit > 0 ? 100 * held / limit : 0.0,
-                              in_bytes(view.value("unconfirmed_bytes", 0.0))));
+  line("custody",
+       fmt::format("{} of {} ({:.1f}%), {} of it acknowledged but not delivered yet", in_bytes(held), in_bytes(limit),
+                   limit > 0 ? 100 * held / limit : 0.0, in_bytes(view.value("unconfirmed_bytes", 0.0))));
   out += "\nNOT ACCELERATED, of all requests\n";
   for (const Json& cause : view.at("not_accelerated"))
     out += fmt::format("  {:>6.1f}%  {:>18}  {}\n", 100 * cause.value("share", 0.0),

@@ -18,8 +18,9 @@ struct TopOptions {
   bool json = false;  ///< only with `once`
 };
 
-/// Shows rates, custody, what is not accelerated and why, and the busiest pairs of hosts, until q is pressed or a signal
-/// ends the process. Throws CommandError: what `ask` throws, and if standard output is no terminal and `once` is false.
+/// Shows rates, custody, what is not accelerated and why, and the busiest pairs of hosts, until q is pressed or a
+/// signal ends the process. Throws CommandError: what `ask` throws, and if standard output is no terminal and `once` is
+/// false.
 void top(const AskBox& ask, const TopOptions& options);
 
 }  // namespace longhaul::app

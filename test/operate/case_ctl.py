@@ -40,6 +40,7 @@ def answers(bench):
     expect(status["state"] == "running" and status["name"] == "near", f"status: {status}")
     expect([port["link"] for port in status["ports"]] == ["up", "up"], f"ports: {status['ports']}")
     expect("near: running" in ctl("status"), "no such text")
+    expect("limit 16.0 MiB;" in ctl("status"), "custody's limit is not written as in the configuration")
     expect("0 of 0 flows" in ctl("flows", "--sort", "rtt", "--host", "10.0.0.0/8"), "flows")
     ctl("drain", "--timeout", "60s")
     expect(ctl.json("status")["state"] == "draining", "it does not drain")
