@@ -3,8 +3,6 @@
 
 #include <exception>
 
-#include <fmt/format.h>
-
 #include "app/command/logging.hpp"
 #include "config/config_error.hpp"
 
@@ -16,10 +14,10 @@ int guarded(const char* command, Work work) {
   try {
     return work();
   } catch (const config::ConfigError& error) {
-    fmt::print(stderr, "{}longhaul {}: {}\n", failure_prefix(), command, error.what());
+    tell_failure(command, error.what());
     return 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}longhaul {}: {}\n", failure_prefix(), command, error.what());
+    tell_failure(command, error.what());
     return 1;
   }
 }

@@ -2,6 +2,7 @@
 // Where and how the log is written.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace longhaul::app {
@@ -14,6 +15,13 @@ bool is_journal(const char* stream, int descriptor);
 /// priority (sd-daemon(3): "<3>error: ...") and has no time, because the journal adds one. Elsewhere it begins with
 /// time, name and level.
 void set_up_logging();
+
+/// From now on each line of the log is a JSON object: `ts` (RFC 3339, UTC, milliseconds), `level`, `name` (the box or
+/// link) and `message`. In the journal its priority still stands before it; journald takes that off.
+void log_as_json(std::string name);
+
+/// Tells on standard error why a subcommand ends: a line for people, or of the log if that is JSON.
+void tell_failure(std::string_view command, std::string_view why);
 
 /// The prefix of the line on standard error that says why the program ends: "<3>" in the journal, else empty.
 std::string_view failure_prefix();

@@ -2,6 +2,7 @@
 #include "app/control/commands.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -174,8 +175,17 @@ Json Commands::status() {
 }
 
 Json Commands::pairs() {
-  const expose::Snapshot its = box_.snapshot();
-  if (!its.survey.made) throw CommandError("the box has just begun to look at its connections: try again in a second");
+  // The first survey is made within a second of the start, unless a worker stands still.
+  constexpr auto kPatience = std::chrono::seconds(5);
+  const auto end = Clock::now() + kPatience;
+  expose::Snapshot its = box_.snapshot();
+  while (!its.survey.made && Clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    its = box_.snapshot();
+  }
+  if (!its.survey.made)
+    throw CommandError("the box has not looked at its connections yet: `ctl status` says whether its workers run",
+                       Exit::timed_out);
   Json out = expose::pairs_json(its.survey);
   out["age_seconds"] = expose::in_seconds(its.survey_age);
   out["custody_limit_bytes"] = its.identity.custody_limit_bytes;

@@ -22,6 +22,7 @@
 #include "app/command/validators.hpp"
 #include "app/ctl/client.hpp"
 #include "app/ctl/render.hpp"
+#include "app/ctl/top.hpp"
 #include "app/protocol/base64.hpp"
 #include "app/protocol/flow_sort.hpp"
 #include "base/phase.hpp"
@@ -122,6 +123,24 @@ void add_pairs(CLI::App& to, const Given& options, int& exit_code) {
             options->json ? print_json(reply) : print(pairs_text(reply));
           }),
       options);
+}
+
+void add_top(CLI::App& to, const Given& options, int& exit_code) {
+  const auto given = std::make_shared<TopOptions>();
+  CLI::App* command =
+      add(to, "top", "show rates, custody, what is not accelerated and why, and the busiest pairs, live", exit_code,
+          [options, given] {
+            const std::string socket = options->at();
+            given->json = options->json;
+            top([&socket](const char* name) { return ask(socket, {{"command", name}}); }, *given);
+          });
+  command->add_option("--interval", given->interval, "draw again every SECONDS seconds; rates are for that time")
+      ->capture_default_str()
+      ->check(number(0.1, 3600))
+      ->type_name("SECONDS");
+  CLI::Option* once = command->add_flag("--once", given->once, "print it once, after one interval, and end");
+  command->add_flag("--json", options->json, "with --once: print JSON instead of text")->needs(once);
+  command->footer("Ends with q or Ctrl-C.");
 }
 
 struct FlowOptions {
@@ -479,6 +498,7 @@ void add_ctl(CLI::App& app, int& exit_code, const CheckBox& check_box) {
       ->excludes(socket);
   add_status(*command, options, exit_code);
   add_pairs(*command, options, exit_code);
+  add_top(*command, options, exit_code);
   add_flows(*command, options, exit_code);
   add_flow(*command, options, exit_code);
   add_policy(*command, options, exit_code);

@@ -2,6 +2,7 @@
 #include "app/ctl/render.hpp"
 
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -14,13 +15,6 @@ double number(const Json& json, std::string_view key) { return json.value(key, 0
 std::uint64_t count(const Json& json, std::string_view key) { return json.value(key, std::uint64_t{0}); }
 
 std::string figures(double value) { return fmt::format("{:.{}f}", value, value >= 100 ? 0 : value >= 10 ? 1 : 2); }
-
-std::string scaled(double value, const char* unit) {
-  constexpr std::array kPrefixes = {"", "k", "M", "G", "T"};
-  std::size_t i = 0;
-  for (; value >= 1000 && i + 1 < kPrefixes.size(); ++i) value /= 1000;
-  return i == 0 ? fmt::format("{:g} {}", value, unit) : fmt::format("{} {}{}", figures(value), kPrefixes[i], unit);
-}
 
 std::string in_uptime(double seconds) {
   const auto whole = static_cast<std::uint64_t>(seconds);
@@ -48,7 +42,20 @@ std::string link_text(const Json& link) {
 
 }  // namespace
 
-std::string in_bytes(double bytes) { return scaled(bytes, "B"); }
+std::string scaled(double value, const char* unit) {
+  constexpr std::array kPrefixes = {"", "k", "M", "G", "T"};
+  std::size_t i = 0;
+  for (; value >= 1000 && i + 1 < kPrefixes.size(); ++i) value /= 1000;
+  const bool whole = i == 0 && value == std::floor(value);  // there are no 4.00 frames
+  return fmt::format("{} {}{}", whole ? fmt::format("{:.0f}", value) : figures(value), kPrefixes[i], unit);
+}
+
+std::string in_bytes(double bytes) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t i = 0;
+  for (; bytes >= 1024 && i + 1 < kUnits.size(); ++i) bytes /= 1024;
+  return i == 0 ? fmt::format("{:.0f} {}", bytes, kUnits[i]) : fmt::format("{} {}", figures(bytes), kUnits[i]);
+}
 
 std::string in_time(double nanoseconds) {
   if (nanoseconds <= 0) return "-";

@@ -11,6 +11,7 @@
 #include "app/command/subcommands.hpp"
 #include "app/link/link_loop.hpp"
 #include "app/link/link_report.hpp"
+#include "app/process/log_choice.hpp"
 #include "app/process/port_checks.hpp"
 #include "app/process/runtime.hpp"
 #include "app/process/stop_signals.hpp"
@@ -44,6 +45,7 @@ int run(const Options& options) {
     fmt::print("longhaul link: {}: {} is valid\n", config.name, options.config);
     return 0;
   }
+  choose_log(config.process, config.name);
   Requests& requests = requests_by_signal();
   for (const config::PortConfig* port : {&config.a, &config.b}) check_presence(*port);
   engine::PoolPlan plan;

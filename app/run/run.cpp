@@ -21,6 +21,7 @@
 #include "app/control/control.hpp"
 #include "app/monitor/monitoring.hpp"
 #include "app/process/attendant.hpp"
+#include "app/process/log_choice.hpp"
 #include "app/process/memory_demand.hpp"
 #include "app/process/port_checks.hpp"
 #include "app/process/runtime.hpp"
@@ -231,6 +232,7 @@ int run(const Options& options) {
   const config::BoxConfig config = config::load_box(options.config);
   check_arguments(config.host, config.wan, config.process.workers());
   if (options.check) return check(config, options);
+  choose_log(config.process, config.name);
   wire::check_icrcs();
   spdlog::info("ICRC by {}", wire::icrc_routine().name);
   // Before anything slow, so that no signal during the start is lost.

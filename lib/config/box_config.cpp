@@ -187,11 +187,13 @@ void check_frames_arrive(const BoxConfig& config, std::uint32_t mtu) {
 }
 
 BoxConfig read_box(const Value& top) {
-  const Map map = top.map({"name",           "ports",     "hugepages",   "memory",  "core",
-                           "cores",          "spread",    "idle",        "mtu",     "descriptors",
-                           "flow_control",   "wan_rate",  "policy",      "confirm", "learn_from_traffic",
-                           "pair_share",     "custody",   "connections", "timers",  "metrics",
-                           "restart_record", "link_loss", "watchdog",    "control"});
+  const Map map = top.map({"name",       "ports",          "hugepages",   "memory",
+                           "core",       "cores",          "spread",      "idle",
+                           "mtu",        "descriptors",    "log",         "flow_control",
+                           "wan_rate",   "policy",         "confirm",     "learn_from_traffic",
+                           "pair_share", "custody",        "connections", "timers",
+                           "metrics",    "restart_record", "link_loss",   "watchdog",
+                           "control"});
   BoxConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.host, out.wan) = read_ports(map.at("ports"), "host", "wan");

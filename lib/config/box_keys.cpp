@@ -92,6 +92,9 @@ constexpr BoxKey kKeys[] = {
      Form::choice(kFlowControlNames),
      "802.3x pause frames at both ports. rx: obey them; tx: send them; full: both; off: neither, and the box does not "
      "start where that cannot be set (default: off where it can be set)."},
+    {"log.format", kFixed,
+     [](const BoxConfig& c) { return std::string(kLogFormatNames[static_cast<std::size_t>(c.process.log_format)]); },
+     Form::choice(kLogFormatNames), kLogFormatHelp, true},
     {"wan_rate", kLive,
      [](const BoxConfig& c) {
        if (c.engine.wan_rate_bps != 0) return fmt::format("{}bps", c.engine.wan_rate_bps);

@@ -91,6 +91,7 @@ std::span<const SchemaKey> link_schema_keys() {
       {"core", Form::integer(0, kLastCore), "Processor (default: not pinned)."},
       {"idle", Form::choice(kIdleNames), "poll (default) or sleep when there is nothing to do."},
       {"mtu", Form::integer(kLeastMtu, kMostMtu), "Bytes of the largest IP packet (default: what the ports have)."},
+      {"log.format", Form::choice(kLogFormatNames), kLogFormatHelp, true},
       {"frames", Form::integer(kLeastFrames, kMostFrames), "Buffers, for both directions (default 32768)."},
       {"seed", Form::integer(0, UINT64_MAX), "The same seed does the same to the nth frame of a direction."},
       {"both", Form::object(kDirection), "For both directions."},
@@ -102,8 +103,8 @@ std::span<const SchemaKey> link_schema_keys() {
 }
 
 LinkConfig read_link(const Value& top) {
-  const Map map = top.map({"name", "ports", "hugepages", "memory", "core", "idle", "mtu", "frames", "seed", "both",
-                           "a_to_b", "b_to_a", "events"});
+  const Map map = top.map({"name", "ports", "hugepages", "memory", "core", "idle", "mtu", "log", "frames", "seed",
+                           "both", "a_to_b", "b_to_a", "events"});
   LinkConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.a, out.b) = read_ports(map.at("ports"), "a", "b");

@@ -100,6 +100,8 @@ ProcessConfig read_process(const Map& top) {
   if (const auto v = top.find("mtu")) out.mtu = static_cast<std::uint32_t>(v->integer(kLeastMtu, kMostMtu));
   if (const auto v = top.find("descriptors")) out.descriptors = read_descriptors(*v);
   if (const auto v = top.find("flow_control")) out.flow_control = v->choice<std::size_t>(kFlowControlNames);
+  if (const auto v = top.find("log"))
+    out.log_format = v->map({"format"}).at("format").choice<LogFormat>(kLogFormatNames);
   return out;
 }
 

@@ -47,6 +47,13 @@ struct DescriptorConfig {
 
 inline constexpr std::string_view kIdleNames[] = {"poll", "sleep"};  ///< false and true
 
+/// How the log is written to standard error.
+enum class LogFormat : std::uint8_t {
+  text,  ///< for people; in the journal with priorities
+  json,  ///< an object a line
+};
+inline constexpr std::string_view kLogFormatNames[] = {"text", "json"};
+
 struct ProcessConfig {
   bool hugepages = true;             ///< false: ordinary memory, for labs
   std::uint64_t memory_bytes = 0;    ///< for DPDK; 0: what the pools need
@@ -57,6 +64,7 @@ struct ProcessConfig {
   std::optional<std::uint32_t> mtu;  ///< bytes of the largest IP packet that both ports must carry
   DescriptorConfig descriptors;
   std::optional<std::size_t> flow_control;  ///< index of kFlowControlNames; not set: off where the device can
+  LogFormat log_format = LogFormat::text;
 
   unsigned workers() const { return 1 + static_cast<unsigned>(more_cores.size()); }
 };
@@ -67,7 +75,7 @@ PortConfig read_port(const Value& value);
 /// Reads `ports`: two different devices under these two names. Throws ConfigError.
 std::pair<PortConfig, PortConfig> read_ports(const Value& value, std::string_view first, std::string_view second);
 
-/// Reads hugepages, memory, core, cores, idle, mtu, descriptors and flow_control from the top mapping.
+/// Reads hugepages, memory, core, cores, idle, mtu, descriptors, flow_control and log from the top mapping.
 ProcessConfig read_process(const Map& top);
 
 }  // namespace longhaul::config

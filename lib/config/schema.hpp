@@ -63,6 +63,10 @@ struct SchemaKey {
   bool live = false;               ///< a reload of a running box applies it
 };
 
+/// The help of `log.format`, the same for every process.
+inline constexpr std::string_view kLogFormatHelp =
+    "text (default): lines for people; json: an object a line, with ts, level, name and message.";
+
 /// The keys of one port.
 inline constexpr SchemaKey kPortKeys[] = {
     {"pci",

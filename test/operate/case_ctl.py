@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`longhaul ctl` and a box without traffic: the socket, exit codes, reload, and who it lets in."""
+import fcntl
 import json
 import os
+import pty
+import select
 import shutil
 import signal
+import socket
 import stat
+import struct
 import subprocess
 import tempfile
+import termios
+import time
 
 from bench import PATIENCE, expect
 from ctl import Ctl, annoy, raw
-from lab.process import LabError, wait_until
+from lab.process import LabError, run, stop, wait_until
+from lab.tools import REPOSITORY
+from namespace import Inside
 
 
 def _start(bench, extra=""):
@@ -20,25 +29,18 @@ def _start(bench, extra=""):
     return box, Ctl(bench.program, socket), socket
 
 
-def _pairs(ctl):
-    """The busiest pairs of hosts, or None before the box has looked at its connections for the first time."""
-    try:
-        return ctl.json("pairs")["pairs"]
-    except LabError:
-        return None
-
-
 def answers(bench):
     """a box answers on its socket, tells its state, and takes the socket away when it stops"""
     box, ctl, socket = _start(bench)
+    # At once: the box has not looked at its connections for the first time.
+    expect("0 of 0 pairs" in ctl("pairs"), "pairs")
     mode = stat.S_IMODE(os.stat(socket).st_mode)
     expect(mode == 0o600, f"the socket has mode {mode:o}")
     status = ctl.json("status")
     expect(status["state"] == "running" and status["name"] == "near", f"status: {status}")
     expect([port["link"] for port in status["ports"]] == ["up", "up"], f"ports: {status['ports']}")
     expect("near: running" in ctl("status"), "no such text")
-    wait_until(lambda: _pairs(ctl) is not None, PATIENCE, "a survey of connections")
-    expect("0 of 0 pairs" in ctl("pairs"), "pairs")
+    expect("limit 16.0 MiB;" in ctl("status"), "custody's limit is not written as in the configuration")
     expect("0 of 0 flows" in ctl("flows", "--sort", "rtt", "--host", "10.0.0.0/8"), "flows")
     ctl("drain", "--timeout", "60s")
     expect(ctl.json("status")["state"] == "draining", "it does not drain")
@@ -55,6 +57,84 @@ def answers(bench):
     expect("policy.default" in ctl("config", "show"), "config show")
     expect(bench.end_box(box) == 0, "the box did not stop in order")
     expect(not socket.exists(), "the socket is there still")
+
+
+def _requests(bench):
+    """The RC requests of a capture, as a file of their own, and how many frames: what tshark takes for such."""
+    requests = bench.directory / "requests.pcap"
+    run("tshark", "-r", REPOSITORY / "test/pcaps/send_bw_r_mtu1024.pcap", "-F", "pcap", "-w", requests, "-Y",
+        "infiniband.bth.opcode <= 10 && infiniband.bth.destqp != 1")
+    data = requests.read_bytes()
+    frames, at = [], 24
+    while at < len(data):
+        size = struct.unpack_from("<I", data, at + 8)[0]
+        frames.append(data[at + 16:at + 16 + size])
+        at += 16 + size
+    return frames
+
+
+def _screen(heard):
+    """Lines that a terminal shows after these bytes: only the control sequences that the view uses."""
+    shown = heard.rsplit("\x1b[H", 1)[1]
+    return [line.rstrip() for line in shown.replace("\x1b[K", "").replace("\x1b[J", "").split("\r\n")]
+
+
+def top_shows(bench):
+    """ctl top says how many requests pass plain and why, once and live; q and Ctrl-C end it and restore the terminal"""
+    _, ctl, path = _start(bench)
+    ctl.refused(2, "--once", "top")
+    ctl.refused(2, "--interval", "top", "--interval", "0")
+    ctl.refused(2, "--once", "top", "--json")
+    expect("NOT ACCELERATED, of all requests\n  nothing\n" in ctl("top", "--once", "--interval", "0.2"), "an idle box")
+    frames = _requests(bench)
+    expect(frames, "no requests in the capture")
+
+    def send():
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as host:
+            host.bind(("host", 0))
+            for frame in frames:
+                host.send(frame)
+    before = ctl.counters()["requests_unlearned"]
+    with Inside(bench.namespace) as inside:
+        # A view over an interval that all frames fall into.
+        seen = inside.submit(ctl.json, "top", "--once", "--interval", "5")
+        time.sleep(1)
+        inside.do(send)
+        view = seen.result()
+    expect(ctl.counters()["requests_unlearned"] - before == len(frames), "not all frames came")
+    cause, = view["not_accelerated"]
+    expect(cause["cause"] == "requests_unlearned" and cause["share"] == 1, f"{cause}")
+    expect(round(cause["per_second"] * view["seconds"]) == len(frames), f"{cause}, and {len(frames)} were sent")
+    expect(round(view["per_second"]["frames_host"] * view["seconds"]) == len(frames), f"{view['per_second']}")
+
+    for ending, status in ((b"q", 0), (b"\x03", -signal.SIGINT)):
+        ours, terminal = pty.openpty()
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 40, 0, 0))
+        modes = termios.tcgetattr(terminal)
+        process = subprocess.Popen([bench.program, "ctl", "--socket", path, "top", "--interval", "0.2"], stdin=terminal,
+                                   stdout=terminal, stderr=terminal, start_new_session=True,
+                                   preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        try:
+            heard = ""
+            while heard.count("NOT ACCEL") < 3:
+                expect(select.select([ours], [], [], PATIENCE)[0] and process.poll() is None, f"no view: {heard}")
+                heard += os.read(ours, 65536).decode()
+            expect(not termios.tcgetattr(terminal)[3] & termios.ECHO, "keys are echoed")
+            os.write(ours, ending)
+            wait_until(lambda: process.poll() is not None, PATIENCE, f"{ending} does not end it")
+            while select.select([ours], [], [], 0)[0]:
+                heard += os.read(ours, 65536).decode()
+        finally:
+            stop(process, grace=0)
+            after = termios.tcgetattr(terminal)
+            os.close(ours)
+            os.close(terminal)
+        expect(process.returncode == status, f"{ending}: exit status {process.returncode}")
+        expect(after == modes, f"{ending}: the terminal is not as it was")
+        expect(heard.startswith("\x1b[?1049h\x1b[?25l") and heard.endswith("\x1b[?25h\x1b[?1049l"), repr(heard[-80:]))
+        lines = _screen(heard[:heard.rindex("\x1b[?25h")])
+        expect(lines[0].startswith("near: running") and len(lines) == 12, f"{lines}")
+        expect(max(map(len, lines)) == 40, f"lines are not cut at the terminal's width: {lines}")
 
 
 def refuses(bench):
@@ -155,6 +235,7 @@ def telemetry(bench):
 CASES = {
     "ctl-telemetry": telemetry,
     "ctl-answers": answers,
+    "ctl-top-shows": top_shows,
     "ctl-refuses": refuses,
     "ctl-one-socket-each": one_socket_each,
     "ctl-reloads": reloads,

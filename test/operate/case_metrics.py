@@ -48,7 +48,8 @@ def rules(bench):
     runbook = (REPOSITORY / "docs" / "operate" / "runbook.md").read_text(encoding="utf-8")
     for alert in alerts:
         expect(f"\n## {alert}\n" in runbook, f"docs/operate/runbook.md has no section {alert}")
-        expect(f"runbook: docs/operate/runbook.md#{alert.lower()}\n" in text, f"{alert} does not link to its section")
+        expect(re.search(rf"runbook_url: '{{{{ .*/operate/runbook\.md\" }}}}#{alert.lower()}'\n", text),
+               f"{alert} does not link to its section")
 
 
 @case
