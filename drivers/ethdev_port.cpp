@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -216,7 +217,9 @@ void EthdevPort::apply_flow_control() const {
   if (error == 0) return;
   if (spec_.flow_control)
     fail("cannot set `flow_control` as configured (leave the key out to take the port as it is)", error);
-  if (!spec_.vdev.empty()) return;
+  rte_eth_dev_info info{};  // virtual devices have no pause frames
+  if (rte_eth_dev_info_get(port_, &info) != 0 || std::string_view(rte_bus_name(rte_dev_bus(info.device))) != "pci")
+    return;
   spdlog::warn(
       "{}: cannot switch flow control off ({}): whether it obeys pause frames is up to the NIC; see "
       "docs/operate/nics.md",

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "../unit/support/seen.hpp"
+#include "custody/ack_template.hpp"
 #include "custody/held.hpp"
 #include "drivers/eal.hpp"
 #include "expect.hpp"
@@ -19,9 +20,12 @@ namespace {
 
 constexpr std::uint32_t kFrameBytes = 4400;
 constexpr unsigned kReceiveBuffers = 4096;
+constexpr std::uint16_t kPoison = 64;  ///< bytes between a made frame's room and a received frame
+constexpr std::uint16_t kReceivedAt = RTE_PKTMBUF_HEADROOM + custody::AckTemplate::kRoom + kPoison;
 
-/// Ports receive into another pool than the one that the box takes its own buffers from. So received frames can be told
-/// from frames that the box made, and all of a receive buffer except the frame can be poisoned.
+/// Ports receive into another pool than the one that the box takes its own buffers from, and to another place in a
+/// buffer than where the box makes frames. So received frames can be told from frames that the box made, also from
+/// those in the buffers of absorbed frames. And all around a received frame can be poisoned.
 struct Memory {
   rte_mempool* receive = nullptr;
   engine::Pools ample;
@@ -37,7 +41,7 @@ const Memory& memory() {
     static const drivers::Eal eal(options);
     Memory out;
     out.receive = rte_pktmbuf_pool_create("receive", kReceiveBuffers, 0, custody::kMbufPrivateSize,
-                                          RTE_PKTMBUF_HEADROOM + kFrameBytes, SOCKET_ID_ANY);
+                                          kReceivedAt + kFrameBytes, SOCKET_ID_ANY);
     expect(out.receive != nullptr, "no memory for the receive pool");
     out.ample =
         engine::Pools::create({.name = "ample", .frame_bytes = kFrameBytes, .frames = 2048, .small_frames = 4096});
@@ -131,9 +135,11 @@ rte_mbuf* Box::make(Side side, const Bytes& bytes, bool chained) {
     rte_mbuf* mbuf = rte_pktmbuf_alloc(memory().receive);
     expect(mbuf != nullptr, "the receive pool is empty: frames are not given back");
     __asan_unpoison_memory_region(mbuf->buf_addr, mbuf->buf_len);
+    mbuf->data_off = kReceivedAt;
     char* room = rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(part.size()));
     std::copy(part.begin(), part.end(), room);
-    __asan_poison_memory_region(mbuf->buf_addr, mbuf->data_off);
+    __asan_poison_memory_region(mbuf->buf_addr, RTE_PKTMBUF_HEADROOM);
+    __asan_poison_memory_region(room - kPoison, kPoison);
     __asan_poison_memory_region(room + part.size(), static_cast<std::size_t>(rte_pktmbuf_tailroom(mbuf)));
     return mbuf;
   };
@@ -364,7 +370,7 @@ void Box::went_out(Side out, rte_mbuf* mbuf) {
   expect(bytes.size() == mbuf->pkt_len, "a frame's length");
   tell(now_, out == Side::host ? "host <" : "       > wan", bytes);
   if (defect("altered") && bytes.size() > 50) bytes[50] ^= 1;
-  const bool received = mbuf->pool == memory().receive;
+  const bool received = mbuf->pool == memory().receive && mbuf->data_off == kReceivedAt;
   if (received) forwarded(out, mbuf, bytes);
   if (!received && out == Side::host) made(bytes);
   if (!received && out == Side::wan) resent(bytes);
