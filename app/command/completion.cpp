@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "app/command/words.hpp"
+
 namespace longhaul::app {
 namespace {
 
@@ -18,8 +20,6 @@ struct FileType {
 };
 constexpr FileType kFileTypes[] = {
     {"FILE", Others::files}, {"SOCKET", Others::files}, {"WORKLOAD", Others::files}, {"DIR", Others::directories}};
-
-bool is_option(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -125,8 +125,7 @@ class Collector {
   }
 
   void add_commands(const CLI::App& command) {
-    for (const CLI::App* one : command.get_subcommands([](const CLI::App* any) { return !any->get_group().empty(); }))
-      add(one->get_name(), one->get_description());
+    for (const CLI::App* one : visible_commands(command)) add(one->get_name(), one->get_description());
   }
 
   Completions take() { return std::move(out_); }

@@ -7,21 +7,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/command/words.hpp"
 #include "base/suggestion.hpp"
 
 namespace longhaul::app {
 namespace {
 
-bool is_option(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
-
-/// The visible commands below this one.
-std::vector<const CLI::App*> commands(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
-}
-
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> out;
-  for (const CLI::App* command : commands(app)) out.push_back(command->get_name());
+  for (const CLI::App* command : visible_commands(app)) out.push_back(command->get_name());
   return out;
 }
 
@@ -41,7 +35,7 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
 
 /// The command of this name at any depth.
 const CLI::App* find_command(const CLI::App& app, std::string_view name) {
-  for (const CLI::App* command : commands(app)) {
+  for (const CLI::App* command : visible_commands(app)) {
     if (command->get_name() == name) return command;
     if (const CLI::App* deeper = find_command(*command, name)) return deeper;
   }
@@ -59,7 +53,7 @@ std::string unknown_option(const std::vector<const CLI::App*>& path, const std::
   }
   const CLI::App& command = *path.back();
   // Before a command is chosen, nobody can tell whose option was meant.
-  if (!commands(command).empty() && nearest(name, views(option_names(command))).empty())
+  if (!visible_commands(command).empty() && nearest(name, views(option_names(command))).empty())
     return fmt::format("unknown option {} (it may belong behind a command: {})", name,
                        fmt::join(command_names(command), ", "));
   return fmt::format("unknown option {}{}", name, did_you_mean(name, views(option_names(command))));
@@ -158,7 +152,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<const CLI::App*> path = chosen(app);
   const std::string name = full_name(*path.back());
   return fmt::format("{}: {}\n`{} --help` shows {}.\n", name, explanation(path, error), name,
-                     commands(*path.back()).empty() ? "the options and examples" : "what there is");
+                     visible_commands(*path.back()).empty() ? "the options and examples" : "what there is");
 }
 
 }  // namespace longhaul::app

@@ -155,7 +155,7 @@ int run_replay(const ReplayArguments& arguments) {
   const std::string text = report_text(arguments, session.reports());
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
     throw std::runtime_error("cannot write the report to standard output");
-  // Whoever reads the log of a job sees why it failed, also if the report went to a file.
+  // The report may go to a file. The log of a CI job must still say why the job failed.
   if (arguments.json)
     for (const auto& report : session.reports())
       for (const auto& check : report.checks)

@@ -79,7 +79,7 @@ std::span<const SchemaKey> link_schema_keys() {
       {"qpn", Form::integer(0, kLast24Bits), "Only frames to this destination QPN."},
       {"psn", Form::integer(0, kLast24Bits), "Only frames with this PSN; give either this or nth.", false, {}, "nth"},
       {"nth", Form::integer(1, UINT64_MAX), "The nth frame, from 1."},
-      {"count", Form::integer(1, UINT64_MAX), "So many frames (default 1)."},
+      {"count", Form::integer(1, UINT64_MAX), "Number of frames (default 1)."},
       {"delay", Form::of(Quantity::duration), "With the action delay: for how long."},
   };
   static constexpr SchemaKey kKeys[] = {

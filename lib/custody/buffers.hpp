@@ -34,6 +34,12 @@ inline rte_mbuf* frame_from(rte_mempool* pool, std::uint16_t size) {
 /// A copy of a frame of one segment, in a buffer of `pool`. Null when the pool is empty or its buffers are too small.
 rte_mbuf* copy_into(rte_mempool* pool, const rte_mbuf* mbuf);
 
+/// Nobody else uses the frame's buffer, and the frame is all that is in it: the mbuf is as its pool wants it. nb_segs
+/// tells, without a look at `next` in another cache line.
+[[gnu::always_inline]] inline bool is_alone(const rte_mbuf* mbuf) {
+  return rte_mbuf_refcnt_read(mbuf) == 1 && RTE_MBUF_DIRECT(mbuf) && mbuf->nb_segs == 1;
+}
+
 /// References to frames that are given back together: to free many costs little more than to free one. The user calls
 /// flush() before a pool can run short of them.
 class BufferReturns {
@@ -45,11 +51,10 @@ class BufferReturns {
 
   /// Takes one reference to a frame of one segment.
   [[gnu::always_inline]] void add(rte_mbuf* mbuf) {
-    if (rte_mbuf_refcnt_read(mbuf) != 1 || !RTE_MBUF_DIRECT(mbuf) || mbuf->nb_segs != 1) [[unlikely]] {
+    if (!is_alone(mbuf)) [[unlikely]] {
       rte_pktmbuf_free_seg(mbuf);
       return;
     }
-    // The mbuf is as its pool wants it: nb_segs tells, without a look at `next` in another cache line.
     if (mbuf->pool != pool_ || count_ == kMost) [[unlikely]] {
       flush();
       pool_ = mbuf->pool;
@@ -100,9 +105,7 @@ class BufferStash {
   /// Takes over one reference to a frame of one segment, which nobody needs any more. False when it is not wanted here:
   /// others use the buffer too, it is too small, or there are enough.
   [[gnu::always_inline]] bool recycle(rte_mbuf* mbuf) {
-    if (count_ == kMost || rte_mbuf_refcnt_read(mbuf) != 1 || !RTE_MBUF_DIRECT(mbuf) || mbuf->nb_segs != 1 ||
-        mbuf->buf_len < least_)
-      return false;
+    if (count_ == kMost || !is_alone(mbuf) || mbuf->buf_len < least_) return false;
     buffers_[count_++] = mbuf;
     return true;
   }

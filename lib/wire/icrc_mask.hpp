@@ -13,7 +13,7 @@ inline constexpr std::uint32_t kCrcOfOnes = 0x2144df1c;
 
 /// Sets the fields that may change on the way to ones (IBTA Annex A17.3.2); `ip` begins with the IP header, and `udp`
 /// and `bth` are offsets into it.
-inline void mask_for_icrc(std::uint8_t* ip, bool ipv6, std::size_t udp, std::size_t bth) noexcept {
+constexpr void mask_for_icrc(std::uint8_t* ip, bool ipv6, std::size_t udp, std::size_t bth) noexcept {
   const auto all_ones = [](std::uint8_t* field) { field[0] = field[1] = 0xff; };
   if (ipv6) {
     ip[0] |= 0x0f;  // traffic class and flow label: all but the version in the first four bytes

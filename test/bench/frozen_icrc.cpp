@@ -7,15 +7,13 @@
 #include <cstring>
 
 #include "wire/icrc.hpp"
+#include "wire/icrc_mask.hpp"
 
 namespace longhaul::bench {
 
 using namespace wire;
 
 namespace {
-
-/// zlib's CRC-32 of eight 0xff bytes, which stand for the LRH that RoCEv2 does not have.
-constexpr std::uint32_t kCrcOfOnes = 0x2144df1c;
 
 constexpr std::size_t kMaxIpv4Header = 60;
 constexpr std::size_t kMaxPseudoHeader = kMaxIpv4Header + sizeof(UdpHeader) + sizeof(Bth);
@@ -32,27 +30,10 @@ std::uint32_t crc32(std::uint32_t seed, const std::uint8_t* bytes, std::size_t s
   return crc32_gzip_refl(seed, bytes, size);
 }
 
-/// Sets the fields that may change on the way to ones; `ip` begins with the IP header, and `udp` and `bth` are offsets
-/// into it.
-constexpr void mask(std::uint8_t* ip, bool ipv6, std::size_t udp, std::size_t bth) noexcept {
-  const auto all_ones = [](std::uint8_t* field) { field[0] = field[1] = 0xff; };
-  if (ipv6) {
-    ip[0] |= 0x0f;  // traffic class and flow label: all but the version in the first four bytes
-    ip[1] = ip[2] = ip[3] = 0xff;
-    ip[offsetof(Ipv6Header, hop_limit)] = 0xff;
-  } else {
-    ip[offsetof(Ipv4Header, tos)] = 0xff;
-    ip[offsetof(Ipv4Header, ttl)] = 0xff;
-    all_ones(ip + offsetof(Ipv4Header, checksum));
-  }
-  all_ones(ip + udp + offsetof(UdpHeader, checksum));
-  ip[bth + offsetof(Bth, reserved)] = 0xff;
-}
-
-/// What mask() sets in nearly all frames: IPv4 without options.
+/// What mask_for_icrc() sets in nearly all frames: IPv4 without options.
 alignas(16) constexpr auto kUsualOnes = [] {
   std::array<std::uint8_t, kUsualHeaders> ones{};
-  mask(ones.data(), false, sizeof(Ipv4Header), sizeof(Ipv4Header) + sizeof(UdpHeader));
+  mask_for_icrc(ones.data(), false, sizeof(Ipv4Header), sizeof(Ipv4Header) + sizeof(UdpHeader));
   return ones;
 }();
 
@@ -85,7 +66,7 @@ void copy_usual(std::uint8_t* masked, const std::uint8_t* ip) noexcept {
       std::memcpy(masked + kUsualHeaders, ip + kUsualHeaders, size - kUsualHeaders);
   } else {
     std::memcpy(masked, ip, size);
-    mask(masked, frame.ipv6, udp, std::size_t{frame.bth_offset} - frame.ip_offset);
+    mask_for_icrc(masked, frame.ipv6, udp, std::size_t{frame.bth_offset} - frame.ip_offset);
   }
   return crc32(kCrcOfOnes, masked, size);
 }
