@@ -45,10 +45,6 @@ void AckTemplate::take_headers(const wire::Frame& frame) {
   std::memcpy(bytes_.data(), frame.data, bth_offset_ + sizeof(wire::Bth));
 }
 
-bool AckTemplate::resembles(const wire::Frame& answer) const {
-  return from_responder_ && std::memcmp(bytes_.data(), answer.data, 2 * sizeof(wire::MacAddress)) == 0;
-}
-
 void AckTemplate::learn_from_answer(const wire::Frame& answer) {
   take_headers(answer);
   from_responder_ = true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "custody/lane.hpp"
 #include "custody/near_part.hpp"
 #include "wire/credits.hpp"
 #include "wire/psn.hpp"
@@ -18,9 +19,6 @@ namespace {
 // Policy window acknowledges within a message after this many packets at the latest.
 constexpr std::int32_t kPacketsUnasked = 64;
 
-// One answer may end what held back the pseudo-ACKs for all of custody. One call looks at this many packets.
-constexpr unsigned kExaminedAtOnce = 512;
-
 }  // namespace
 
 std::uint64_t NearPart::window_of(const NearFlow& flow, Time now) const {
@@ -28,6 +26,10 @@ std::uint64_t NearPart::window_of(const NearFlow& flow, Time now) const {
 }
 
 void NearPart::acknowledge(NearFlow& flow, Time now) {
+  if (settings_.lane && flow.is_usual() && !draining_) [[likely]] {
+    lane_acknowledge(flow, now);
+    if (flow.queue.to_acknowledge() == nullptr) return;  // a usual flow is owed nothing else
+  }
   if (flow.phase == Phase::failed) {
     if (flow.owed.fatal_nak && !flow.doubted() &&
         send_made(flow, flow.failure.psn, flow.msn_h, wire::nak_syndrome(flow.failure.code), Counter::fatal_naks) &&

@@ -72,7 +72,7 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
     }
   }
   // An old answer may be anybody's: to forge it, nobody needs to know what is under way.
-  if (!flow.ack.resembles(frame) && psn_le(flow.una, psn)) flow.ack.learn_from_answer(frame);
+  if (!flow.ack.resembles(frame.data) && psn_le(flow.una, psn)) flow.ack.learn_from_answer(frame);
 
   Verdict verdict = Verdict::forward;
   if (frame.opcode->operation != wire::Operation::acknowledge) {
@@ -505,12 +505,7 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
     const Held& held = held_in(mbuf);
     if (!psn_lt(held.last_psn, psn)) break;
     if (held.wants_response) break;
-    if (psn_add(held.last_psn, 1) == psn && held.ack_req && held.sent && !held.resent && held.sent_at > rtt_from_) {
-      const Duration rtt = now - held.sent_at;
-      flow.rtt.sample(rtt, now);
-      wan_rtt_.record(rtt);
-      link_.on_answer(held.sent_at, now);
-    }
+    if (psn_add(held.last_psn, 1) == psn) sample_round_trip(flow, held, now);
     release_head(flow);
     flow.loss_window.on_delivered();
   }
@@ -537,21 +532,6 @@ void NearPart::progressed(NearFlow& flow, Time now) {
   settle_probe(flow, now);
   flow.window.on_delivered(flow.bytes_answered, flow.rtt.minimum(), now);
   if (flow.queue.unsent() != nullptr) outlet_.wait_to_send(flow);
-}
-
-void NearPart::release_head(NearFlow& flow) {
-  rte_mbuf* mbuf = flow.queue.pop();
-  const Held& held = held_in(mbuf);
-  if (!held.sent) ++counters_[Counter::dropped_unsent];
-  flow.msn_released = held.msn;
-  flow.bytes_answered = held.end_bytes;
-  if (held.takes_receive) {
-    ++flow.receives_released;
-    flow.receives_examined = std::max(flow.receives_examined, flow.receives_released);
-  }
-  if (const rte_mbuf* read = flow.queue.first_read(); read != nullptr && held.wants_response)
-    flow.read_next = held_in(read).psn;
-  give_back(flow, mbuf);
 }
 
 void NearPart::release_all(NearFlow& flow) {

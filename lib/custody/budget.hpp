@@ -49,6 +49,8 @@ struct Budget {
   // undivided() of both limits. The near part works them out.
   std::uint64_t undivided_bytes = 0;
   std::uint64_t undivided_large_mbufs = 0;
+  /// The least of undivided_large_mbufs and plentiful_mbufs().
+  std::uint64_t lane_mbufs = 0;
 
   /// From this many receive buffers in custody on, small frames are copied and no longer held by reference.
   std::uint64_t plentiful_mbufs() const { return large_mbufs_limit / 2; }

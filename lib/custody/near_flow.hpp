@@ -9,10 +9,10 @@
 #include "base/time.hpp"
 #include "custody/ack_template.hpp"
 #include "custody/budget.hpp"
+#include "custody/flow_state.hpp"
 #include "custody/loss_window.hpp"
 #include "custody/observer.hpp"
 #include "custody/packet_queue.hpp"
-#include "custody/phase.hpp"
 #include "custody/recent_requests.hpp"
 #include "custody/rtt.hpp"
 #include "custody/window.hpp"
@@ -23,62 +23,6 @@
 namespace longhaul::custody {
 
 class RecordSlot;
-
-/// Why the box says nothing to the requester in the responder's name: bits of Trust::silent.
-enum Silence : std::uint8_t {
-  /// The requester repeated a READ that is no longer in custody. The box acknowledges nothing past the READ (design
-  /// rule 5) until the responder's ACK for it, or for a later PSN, has passed.
-  kReadAgain = 1,
-  kDoubted = 2,  ///< the QPs may have begun another life (identity.cpp)
-  kShared = 4,   ///< another connection seems to use the requester's QPN, and its answers come here too
-  /// The connection's REQ may be forged: the requester has not named the REP's IDs, and the responder has answered
-  /// nothing. Or the flow has begun again or skipped requests, and the responder's QPN may have another requester now.
-  kUnproven = 8,
-  /// A request that is in custody and acknowledged came again. Either a pseudo-ACK was lost, or the request is another
-  /// life's and those before it were lost. An ACK for later requests would cover those, so the responder answers first.
-  kRepeated = 16,
-};
-
-/// Whether the box may speak for the responder by what it has counted of this flow.
-struct Trust {
-  bool lost = false;           ///< for good: an MSN disagreed, or no answers come; nothing more is acknowledged
-  bool msn_known = false;      ///< msn_base is known, so custody may be acknowledged
-  bool was_confirmed = false;  ///< a real answer, or RDMA-CM, has confirmed the flow once
-  std::uint8_t silent = 0;     ///< bits of Silence: nothing is acknowledged while it is not 0
-};
-
-/// The NAK that asks for the requests missing before a dropped one: once per gap.
-enum class GapNak : std::uint8_t { none, owed, sent };
-
-/// What the box must tell the requester. A packet sets it, and acknowledge() acts on it at the end of the burst.
-struct Owed {
-  bool ack_again = false;  ///< the last ACK once more: the responder gave more credits in an answer that was absorbed
-  bool ack = false;        ///< policy window: a packet before examined_end had AckReq
-  GapNak gap_nak = GapNak::none;
-  bool repair_nak = false;  ///< a PSN NAK for h: the responder has discarded packets that custody does not have
-  bool fatal_nak = false;   ///< of a failed flow
-};
-
-/// After a timeout the box sends one packet of custody, and waits for its answer before it sends more.
-enum class Probe : std::uint8_t { none, due, out };
-
-/// How far a resend of custody is.
-struct Resend {
-  bool active = false;  ///< PacketQueue::unsent() has not reached ResendMarks::end yet
-  Probe probe = Probe::none;
-  std::uint8_t timeouts = 0;  ///< since the last progress, 255 at most
-
-  bool probing() const { return probe != Probe::none; }
-  /// The probe, if there is one, must be sent once more.
-  void take_probe_back() {
-    if (probe == Probe::out) probe = Probe::due;
-  }
-  /// Ends the resend and the probe.
-  void stop() {
-    active = false;
-    probe = Probe::none;
-  }
-};
 
 /// Where the last resend and the last probe were. PSNs.
 struct ResendMarks {
@@ -105,8 +49,8 @@ struct Failure {
 
 /// Laid out by cache lines: a request touches the first kRequestBytes, an answer the first kAnswerBytes, and the rest
 /// is rarely used. With tens of thousands of flows, each line comes from memory.
-struct alignas(64) NearFlow {
-  // ---- line 0: where the flow stands
+struct alignas(64) NearFlow : FlowState {
+  // ---- line 0: where the flow stands, behind its FlowState
   // PSNs. una <= h always. Custody holds [una, tail); while rejoining it begins later.
   std::uint32_t una = 0;       ///< first PSN the responder has not answered
   std::uint32_t h = 0;         ///< first PSN that nobody, neither box nor responder, has acknowledged to the requester
@@ -121,14 +65,6 @@ struct alignas(64) NearFlow {
   std::uint32_t late_end = 0;      ///< packets before it were held back by design: their pseudo-ACKs measure no delay
   std::uint32_t examined_end = 0;  ///< policy window: first PSN after those that may be acknowledged; never before h
   flow::ConnectionIndex connection = 0;  ///< how the Outlet knows the flow
-
-  CurrentPhase phase;
-  flow::Policy policy = flow::Policy::off;
-  Trust trust;
-  Owed owed;
-  bool credits_used = false;  ///< the last real ACK carried credits
-  bool withheld = false;      ///< the packet at to_acknowledge was counted as withheld
-  Resend resend;
 
   // ---- lines 1 and 2: custody
   PacketQueue queue;
@@ -215,8 +151,12 @@ struct alignas(64) NearFlow {
   static constexpr std::size_t kRequestBytes = 5 * 64;
   static constexpr std::size_t kAnswerBytes = 8 * 64;
 };
+// All compilers that longhaul is built with support it for classes without virtual bases.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
 static_assert(offsetof(NearFlow, queue) == 64 && offsetof(NearFlow, holding) == 3 * 64,
               "what requests touch is in as many cache lines as it fits in");
 static_assert(offsetof(NearFlow, rtt) == 6 * 64 && offsetof(NearFlow, identity) <= NearFlow::kAnswerBytes);
+#pragma GCC diagnostic pop
 
 }  // namespace longhaul::custody

@@ -23,6 +23,7 @@ void place(NearFlow& flow, std::uint32_t una, std::uint32_t sent_top) {
 Budget NearPart::divided(Budget limits) {
   limits.undivided_bytes = undivided(limits.pair_bytes_limit, limits.box_bytes_limit);
   limits.undivided_large_mbufs = undivided(limits.pair_large_mbufs_limit, limits.large_mbufs_limit);
+  limits.lane_mbufs = std::min(limits.undivided_large_mbufs, limits.plentiful_mbufs());
   return limits;
 }
 

@@ -20,6 +20,7 @@
 #include "metrics/counter_set.hpp"
 #include "metrics/histogram.hpp"
 #include "wire/frame.hpp"
+#include "wire/usual_frame.hpp"
 
 struct rte_mbuf;
 struct rte_mempool;
@@ -81,6 +82,7 @@ enum class Verdict : std::uint8_t {
 };
 
 struct NearSettings {
+  bool lane = true;  ///< usual packets take the lane
   bool confirm_by_cm = false;
   std::uint64_t initial_window_bytes = 0;
   Duration rto_initial = 0;
@@ -176,6 +178,18 @@ class NearPart {
   /// Makes the pseudo-ACKs and NAKs that are possible and due. Call after each burst for every flow it touched.
   void acknowledge(NearFlow& flow, Time now);
 
+  // The lane, lane.hpp: what request(), answer() and acknowledge() do with the usual packet of a usual flow.
+  /// A SEND or WRITE with this PSN, in `bytes` of a receive buffer, may be taken, if the outlet sends it at once.
+  [[gnu::always_inline]] inline bool lane_takes(const NearFlow& flow, std::uint32_t psn, std::uint64_t bytes,
+                                                Time now) const;
+  /// Only after lane_takes(). The caller sends `mbuf`, as after Verdict::sent.
+  [[gnu::always_inline]] inline void lane_take(NearFlow& flow, const wire::UsualFrame& frame, std::uint32_t psn,
+                                               rte_mbuf* mbuf, Time now);
+  /// The answer is the ACK of the flow's oldest packet, which is acknowledged already.
+  [[gnu::always_inline]] inline bool lane_releases(const NearFlow& flow, const wire::UsualFrame& answer) const;
+  /// Only after lane_releases(). The caller drops the answer. Returns whether the deadline may be another one.
+  [[gnu::always_inline]] inline bool lane_release(NearFlow& flow, const wire::UsualFrame& answer, Time now);
+
   /// Call when flow.deadline has come.
   void on_timer(NearFlow& flow, Time now);
 
@@ -230,6 +244,13 @@ class NearPart {
   [[gnu::cold]] void follow_link(std::uint64_t sent, std::uint64_t received, Time now);
 
  private:
+  /// With more PSNs than this between the oldest unanswered packet and the newest, before and after on the circle of
+  /// 2^24 could be mistaken. Real windows are smaller: 2^22 packets with 1024 bytes of payload are 370 ms at 100
+  /// Gbit/s.
+  static constexpr std::int32_t kMaxSpan = 1 << 22;
+  /// One answer may end what held back the pseudo-ACKs for all of custody. One call looks at this many packets.
+  static constexpr std::uint32_t kExaminedAtOnce = 512;
+
   static Budget divided(Budget limits);
   static void vouched(NearFlow& flow);
 
@@ -302,6 +323,8 @@ class NearPart {
   static void lives(NearFlow& flow, Time now);
   Verdict unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   [[gnu::always_inline]] inline void release_head(NearFlow& flow);
+  /// The responder has just answered `held`, and no later packet.
+  [[gnu::always_inline]] inline void sample_round_trip(NearFlow& flow, const Held& held, Time now);
   /// A packet has left custody.
   [[gnu::always_inline]] void give_back(const NearFlow& flow, rte_mbuf* mbuf) {
     if (held_in(mbuf).indexed) [[unlikely]]
@@ -358,6 +381,8 @@ class NearPart {
   static std::uint32_t first_unused(const NearFlow& flow);
   void count_untold(const NearFlow& flow, Time now);
 
+  [[gnu::always_inline]] inline void lane_acknowledge(NearFlow& flow, Time now);
+
   // acknowledge.cpp
   bool may_acknowledge(const NearFlow& flow) const;
   bool may_have_left(const NearFlow& flow, Time now) const;
@@ -386,9 +411,9 @@ class NearPart {
   void give_up(NearFlow& flow, Time now);
   void fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now);
   void arm(NearFlow& flow, Time now);
-  bool armed_late(const NearFlow& flow, Time now) const;
+  [[gnu::always_inline]] inline bool armed_late(const NearFlow& flow, Time now) const;
   /// Before backing off.
-  Duration base_timeout_of(const NearFlow& flow) const {
+  [[gnu::always_inline]] Duration base_timeout_of(const NearFlow& flow) const {
     return flow.rtt.timeout(first_timeout_, settings_.rto_min, settings_.rto_max);
   }
   [[gnu::cold]] Duration patience_of(const NearFlow& flow) const;
@@ -416,5 +441,37 @@ class NearPart {
   Time rtt_from_ = 0;       ///< packets sent until then give no sample of the round trip
   bool draining_ = false;
 };
+
+// Parts of the paths of answers, in which they are inlined.
+
+inline void NearPart::release_head(NearFlow& flow) {
+  rte_mbuf* mbuf = flow.queue.pop();
+  const Held& held = held_in(mbuf);
+  if (!held.sent) ++counters_[Counter::dropped_unsent];
+  flow.msn_released = held.msn;
+  flow.bytes_answered = held.end_bytes;
+  if (held.takes_receive) {
+    ++flow.receives_released;
+    flow.receives_examined = std::max(flow.receives_examined, flow.receives_released);
+  }
+  if (const rte_mbuf* read = flow.queue.first_read(); read != nullptr && held.wants_response)
+    flow.read_next = held_in(read).psn;
+  give_back(flow, mbuf);
+}
+
+inline void NearPart::sample_round_trip(NearFlow& flow, const Held& held, Time now) {
+  if (!held.ack_req || !held.sent || held.resent || held.sent_at <= rtt_from_) return;
+  const Duration rtt = now - held.sent_at;
+  flow.rtt.sample(rtt, now);
+  wan_rtt_.record(rtt);
+  link_.on_answer(held.sent_at, now);
+}
+
+// Progress moves the deadline away, and on_timer() finds out when the old one comes. Only an earlier deadline, or a
+// first one, must be set at once.
+inline bool NearPart::armed_late(const NearFlow& flow, Time now) const {
+  if (flow.hold_until != 0) return true;
+  return flow.deadline > now + base_timeout_of(flow);
+}
 
 }  // namespace longhaul::custody

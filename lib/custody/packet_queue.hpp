@@ -35,6 +35,7 @@ class PacketQueue {
   rte_mbuf* to_acknowledge() const { return to_acknowledge_; }
   /// The oldest READ or atomic request; nothing behind it may be acknowledged. Null when there is none.
   rte_mbuf* first_read() const { return last_read_ == nullptr ? nullptr : held_in(last_read_).next_read; }
+  bool all_sent_and_no_read() const { return unsent_ == nullptr && last_read_ == nullptr; }
   /// How many READs and atomics there are.
   unsigned reads() const;
   /// The newest of the packets that ports have accepted without a gap, or null.
@@ -45,23 +46,15 @@ class PacketQueue {
   /// Takes over one reference to `mbuf`, whose Held is filled in except for what links it to others. Returns true when
   /// it may be the first packet of its block. Then it belongs into the PacketIndex, if the block has no other there.
   bool append(rte_mbuf* mbuf) {
-    Held& held = held_in(mbuf);
-    bool begins_block = false;
-    if (tail_ != nullptr) [[likely]] {
-      Held& before = held_in(tail_);
-      before.next = mbuf;
-      held.number = before.number + 1;
-      begins_block = PacketIndex::begins_block(held.psn) || before.wants_response;
-    } else {
-      head_ = mbuf;
-    }
-    tail_ = mbuf;
+    const bool begins_block = link(mbuf);
     if (unsent_ == nullptr) unsent_ = mbuf;
-    if (to_acknowledge_ == nullptr) to_acknowledge_ = mbuf;
-    if (held.wants_response) append_read(mbuf);
-    ++packets_;
-    bytes_ += mbuf->pkt_len;
+    if (held_in(mbuf).wants_response) append_read(mbuf);
     return begins_block;
+  }
+  /// append(), then mark_sent(): for neither a READ nor an atomic, where all_sent_and_no_read().
+  bool append_sent(rte_mbuf* mbuf) {
+    ++under_way_;
+    return link(mbuf);
   }
 
   /// Removes the head and returns it; the caller owns the reference, and removes it from the PacketIndex.
@@ -129,6 +122,23 @@ class PacketQueue {
   bool spans(std::uint32_t psn) const;
 
  private:
+  [[gnu::always_inline]] bool link(rte_mbuf* mbuf) {
+    Held& held = held_in(mbuf);
+    bool begins_block = false;
+    if (tail_ != nullptr) [[likely]] {
+      Held& before = held_in(tail_);
+      before.next = mbuf;
+      held.number = before.number + 1;
+      begins_block = PacketIndex::begins_block(held.psn) || before.wants_response;
+    } else {
+      head_ = mbuf;
+    }
+    tail_ = mbuf;
+    if (to_acknowledge_ == nullptr) to_acknowledge_ = mbuf;
+    ++packets_;
+    bytes_ += mbuf->pkt_len;
+    return begins_block;
+  }
   [[gnu::noinline]] void append_read(rte_mbuf* mbuf);
   [[gnu::noinline]] void pop_read(const rte_mbuf* mbuf);
   void cut_reads(const rte_mbuf* first_cut);

@@ -21,10 +21,6 @@ using wire::psn_lt;
 
 namespace {
 
-// With more PSNs than this between the oldest unanswered packet and the newest, before and after on the circle of 2^24
-// could be mistaken. Real windows are smaller: 2^22 packets with 1024 bytes of payload are 370 ms at 100 Gbit/s.
-constexpr std::int32_t kMaxSpan = 1 << 22;
-
 // A PSN further than this from what is under way is not this connection's: the QPN has a new user that nobody
 // announced.
 constexpr std::int32_t kPlausible = 1 << 16;

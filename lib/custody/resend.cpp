@@ -191,13 +191,6 @@ void NearPart::arm(NearFlow& flow, Time now) {
   flow.deadline = std::min(timeout_starts(flow, now) + timeout_of(flow), passed_due(flow));
 }
 
-// Progress moves the deadline away, and on_timer() finds out when the old one comes. Only an earlier deadline, or a
-// first one, must be set at once.
-bool NearPart::armed_late(const NearFlow& flow, Time now) const {
-  if (flow.hold_until != 0) return true;
-  return flow.deadline > now + base_timeout_of(flow);
-}
-
 // Each progress restarts the timer (RFC 6298, 5.3).
 Time NearPart::timeout_starts(const NearFlow& flow, Time now) {
   const Held& head = held_in(flow.queue.head());

@@ -11,14 +11,9 @@ namespace longhaul::custody {
 
 class RttEstimator {
  public:
-  void sample(Duration rtt, Time now) {
-    if (srtt_ == 0) [[unlikely]] {
-      srtt_ = rtt;
-      variation_ = rtt / 2;
-      window_start_ = now;
-      window_least_ = least_ = rtt;
-      return;
-    }
+  [[gnu::always_inline]] void sample(Duration rtt, Time now) {
+    if (srtt_ == 0) [[unlikely]]
+      return begin(rtt, now);
     const Duration error = rtt > srtt_ ? rtt - srtt_ : srtt_ - rtt;
     variation_ = variation_ - variation_ / 4 + error / 4;
     srtt_ = srtt_ - srtt_ / 8 + rtt / 8;
@@ -33,13 +28,20 @@ class RttEstimator {
 
   /// Resend timeout before backing off. On a steady path the variation goes to zero, and any hiccup of a host would
   /// look like a loss. So the margin is at least a quarter of the round trip.
-  Duration timeout(Duration initial, Duration least, Duration most) const {
+  [[gnu::always_inline]] Duration timeout(Duration initial, Duration least, Duration most) const {
     if (!known()) return initial;
     return std::clamp(srtt_ + std::max(4 * variation_, srtt_ / 4), least, std::max(least, most));
   }
 
  private:
   static constexpr Duration kWindow = seconds(10);
+
+  [[gnu::noinline]] void begin(Duration rtt, Time now) {
+    srtt_ = rtt;
+    variation_ = rtt / 2;
+    window_start_ = now;
+    window_least_ = least_ = rtt;
+  }
 
   // The least of the last one to two windows: queues inflate the mean, and the path itself may get longer.
   [[gnu::noinline]] void note_least(Duration rtt, Time now) {

@@ -58,6 +58,8 @@ class Egress {
   /// Drops made frames of `flow` that the port refused: the flow's QPN may have a new owner before they could go.
   void drop_made_for(const custody::NearFlow& flow);
 
+  /// Nothing waits here: flush() would do nothing.
+  bool idle() const { return count_ == 0 && refused_.empty(); }
   bool has_refused() const { return !refused_.empty(); }
   /// Received frames that still wait here.
   std::uint64_t waiting() const;

@@ -52,22 +52,30 @@ struct alignas(64) Connection {
     return kOwn + (from == Side::host ? custody::NearFlow::kRequestBytes : custody::NearFlow::kAnswerBytes);
   }
 };
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // as in near_flow.hpp
 static_assert(offsetof(Connection, near) == 64, "the connection's own state is one cache line");
+#pragma GCC diagnostic pop
 static_assert(Connection::hot_bytes(Side::host) == 6 * 64 && Connection::hot_bytes(Side::wan) == 9 * 64);
 
 /// What tells a next hop from others: the destination's MAC address, and two bytes of the sender's.
-inline std::uint64_t shown_by(const wire::Frame& frame) {
+inline std::uint64_t shown_by(const std::uint8_t* frame) {
   std::uint64_t head = 0;
-  std::memcpy(&head, frame.data, sizeof(head));
+  std::memcpy(&head, frame, sizeof(head));
   return head;
 }
 
 /// A frame of the burst that is being processed.
 struct Arrival {
   rte_mbuf* mbuf;
-  wire::Frame frame;  ///< as `status` says
+  wire::Frame frame;  ///< as `status` says; of a usual frame only once it goes the general way
   wire::ParseStatus status;
   flow::ConnectionIndex connection;  ///< or ConnectionTable::kNone
+  // For the lane.
+  bool usual;  ///< it has the shape, and the lane knows its connection
+  wire::UsualFrame shape;
+  flow::LaneIndex::Key key;
+  std::uint32_t place;  ///< of the key in the index
 };
 
 struct Engine::Impl final : custody::Outlet {
@@ -85,6 +93,7 @@ struct Engine::Impl final : custody::Outlet {
   [[gnu::always_inline]] inline void burst(Side side, std::span<rte_mbuf* const> frames);
   void pass_by(Side side, std::span<rte_mbuf* const> frames);
   [[gnu::always_inline]] inline bool take_apart(Side side, std::span<rte_mbuf* const> frames);
+  static void take_apart(Arrival& arrival);
   void look_up(Side side, std::size_t count);
   void prefetch_connection(Side side, const Arrival& arrival) const;
   void prefetch_contents(Side side, const Arrival& arrival) const;
@@ -97,6 +106,16 @@ struct Engine::Impl final : custody::Outlet {
   [[gnu::cold, gnu::noinline]] void show_request(const custody::NearFlow& flow, const wire::Frame& frame);
   [[gnu::cold, gnu::noinline]] void show_answer(const wire::Frame& frame);
   bool intact(const wire::Frame& frame);
+
+  // lane.hpp
+  [[gnu::always_inline]] void note_place(Side side, Arrival& arrival);
+  [[gnu::always_inline]] void find_places(std::size_t count);
+  [[gnu::always_inline]] bool lane(Side side, const Arrival& arrival);
+  [[gnu::always_inline]] bool intact(const wire::UsualFrame& frame);
+  [[gnu::always_inline]] bool lane_request(Connection& connection, const Arrival& arrival);
+  [[gnu::always_inline]] bool lane_answer(Connection& connection, const Arrival& arrival);
+
+  // engine.cpp
   [[gnu::cold, gnu::noinline]] void note_busy(Side side, std::size_t frames, std::uint64_t ticks);
   void end_of_burst();
   bool follows_link() const { return settings.wan_rate_bps == 0 && settings.estimate_wan_rate; }
@@ -195,6 +214,12 @@ struct Engine::Impl final : custody::Outlet {
   void forwarded(Side out, std::uint64_t frames);
   void made_sent(Time cause);
   void dropped(Side out, bool made);
+
+  void charge_held(std::uint64_t bytes) {
+    pacer.charge_held(bytes);
+    ++held_frames;
+    held_bytes += bytes;
+  }
 
   Egress<Impl>& out(Side side) { return egress[side]; }
 

@@ -31,7 +31,7 @@ bool is_ipv4(const wire::Frame& frame) {
 // A frame of a known connection shows other addresses than the one before, or something has been heard since.
 void Engine::Impl::note_next_hop(Connection& connection, const wire::Frame& frame) {
   if (!is_sound(frame)) return;
-  connection.shown = shown_by(frame);
+  connection.shown = shown_by(frame.data);
   connection.shown_at = now;
   if (connection.pair != NextHops::kNone) note_next_hop(connection.pair, frame);
 }

@@ -38,6 +38,10 @@ struct Settings {
   double custody_pair_share = 1;
   double connections_pair_share = 1;
 
+  /// The usual packets of usual flows take the lane (engine/lane.hpp). False: all take the general path, which does the
+  /// same with more instructions. For tests.
+  bool lane = true;
+
   std::uint32_t max_connections = 4096;  ///< RC connections followed at once; others pass through
   /// Connections that RDMA-CM did not announce to this box are learned from their requests and ACKs.
   bool learn_from_traffic = true;

@@ -64,6 +64,7 @@ constexpr CounterPlace kPlaces[] = {
     {connections_spread, "longhaul_connections_placed_total", "worker", "other"},
     {connections_at_home, "longhaul_connections_placed_total", "worker", "home"},
     {cm_requests_shown, "longhaul_cm_requests_shown_total"},
+    {lane_frames, "longhaul_lane_frames_total"},
     {bypassed, "longhaul_passed_frames_total", "reason", "bypass"},
     {icrc_bad, "longhaul_passed_frames_total", "reason", "icrc_bad"},
     {requests_implausible, "longhaul_passed_frames_total", "reason", "request_implausible"},

@@ -2,6 +2,7 @@
 #include "flow/connection_table.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 namespace longhaul::flow {
@@ -12,10 +13,25 @@ std::string purpose(std::uint32_t capacity) {
   return "connection table for " + std::to_string(capacity) + " connections";
 }
 
+// None for connections whose frames have another shape.
+std::optional<LaneIndex::Key> lane_key_of(const ConnectionInfo& info, Side from) {
+  const KeyIndex::KeyView key = key_of(info, from);
+  if (!key.first.is_ipv4() || !key.second.is_ipv4() || key.vlan.value != 0) return std::nullopt;
+  std::uint64_t addresses = 0;
+  constexpr std::size_t kIpv4 = 4;
+  constexpr std::size_t kAt = sizeof(wire::IpAddress) - kIpv4;
+  auto* bytes = reinterpret_cast<std::uint8_t*>(&addresses);
+  std::memcpy(bytes, key.first.bytes.data() + kAt, kIpv4);
+  std::memcpy(bytes + kIpv4, key.second.bytes.data() + kAt, kIpv4);
+  return LaneIndex::Key::of(from, addresses, key.qpn);
+}
+
 }  // namespace
 
 ConnectionTable::ConnectionTable(std::uint32_t capacity)
-    : by_side_{KeyIndex(capacity, purpose(capacity)), KeyIndex(capacity, purpose(capacity))}, slots_(capacity) {
+    : by_side_{KeyIndex(capacity, purpose(capacity)), KeyIndex(capacity, purpose(capacity))},
+      lane_(capacity),
+      slots_(capacity) {
   free_.reserve(capacity);
   for (std::uint32_t i = capacity; i-- > 0;) free_.push_back(i);
 }
@@ -45,6 +61,7 @@ bool ConnectionTable::link(ConnectionIndex index, const ConnectionInfo& info) {
       return false;
     }
     slot.linked[side] = true;
+    if (const auto key = lane_key_of(info, side)) lane_.put(*key, index);
   }
   slot.in_use = true;
   return true;
@@ -63,6 +80,7 @@ void ConnectionTable::unlink(ConnectionIndex index, Side from) noexcept {
   Slot& slot = slots_[index];
   if (!slot.linked[from]) return;
   by_side_[from].erase(key_of(slot.info, from));
+  if (const auto key = lane_key_of(slot.info, from)) lane_.erase(*key);
   slot.linked[from] = false;
 }
 

@@ -10,6 +10,7 @@
 #include "flow/connection.hpp"
 #include "flow/connection_key.hpp"
 #include "flow/key_index.hpp"
+#include "flow/lane_index.hpp"
 
 namespace longhaul::flow {
 
@@ -51,6 +52,8 @@ class ConnectionTable {
     by_side_[from].find(
         count, [&](std::size_t i) { return key_of(frame_at(i)); }, found);
   }
+  /// Those that the lane finds: a part of the connections, and what it finds is what find() would.
+  const LaneIndex& lane() const noexcept { return lane_; }
   /// Incremented with each connection that comes or goes.
   std::uint64_t changes() const noexcept { return changes_; }
 
@@ -73,6 +76,7 @@ class ConnectionTable {
   void unlink(ConnectionIndex index, Side from) noexcept;
 
   BySide<KeyIndex> by_side_;
+  LaneIndex lane_;
   std::vector<Slot> slots_;
   std::vector<ConnectionIndex> free_;
   std::uint64_t changes_ = 0;

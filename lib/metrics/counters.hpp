@@ -44,6 +44,7 @@ namespace longhaul::metrics {
   X(connections_spread, "connections that their home worker gave to another worker")                                   \
   X(connections_at_home, "connections that stayed with their home worker because its table of owners was full")        \
   X(cm_requests_shown, "RDMA-CM requests shown to the connection's owner after the home worker had forwarded them")    \
+  X(lane_frames, "requests and ACKs that took the lane: usual packets of usual flows, in order")                       \
   /* why frames passed through unlearned */                                                                            \
   X(bypassed, "frames passed through without inspection because bypass was on")                                        \
   X(icrc_bad, "RoCE frames of learned flows or of RDMA-CM with a wrong ICRC: passed through, no state changed")        \

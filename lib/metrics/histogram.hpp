@@ -18,7 +18,7 @@ class Histogram {
   static constexpr std::size_t kBuckets = (64 - kSubBits) << kSubBits;
 
   /// `value` came `times` times.
-  void record(std::uint64_t value, std::uint64_t times = 1) noexcept {
+  [[gnu::always_inline]] void record(std::uint64_t value, std::uint64_t times = 1) noexcept {
     buckets_[index_of(value)] += times;
     sum_ += value * times;
     if (value > max_) max_ = value;

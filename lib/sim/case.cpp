@@ -121,6 +121,7 @@ constexpr Field kAttack[] = {
 constexpr Field kCase[] = {
     FIELD(Case, seed, 0, kAny),
     FIELD(Case, luck, 0, kMuch),
+    FIELD(Case, lane, 0, 1),
     FIELD(Case, by_packet, 0, 1),
     FIELD(Case, connected, 0, 1),
     FIELD(Case, connections, 1, 64),

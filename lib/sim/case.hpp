@@ -180,6 +180,7 @@ struct AttackPlan {
 struct Case {
   Number seed = 1;
   Number luck = 0;       ///< another random draw for frames, ports and timers; 0: the seed's own
+  Number lane = 1;       ///< 0: the boxes' usual packets take the general path, as all others
   Number by_packet = 0;  ///< chance decides per nth copy of a packet, not per nth frame of a way
   Number connected = 0;  ///< QPs exist from the start: the boxes see no RDMA-CM
   Number connections = 1;

@@ -33,6 +33,7 @@ bool has_forgers(const Case& c) {
 engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   const BoxPlan& plan = box_plan(c, box);
   engine::Settings settings;
+  settings.lane = c.lane != 0;
   settings.max_connections = std::max<std::uint32_t>(16, 2 * static_cast<std::uint32_t>(c.connections));
   settings.max_pending_cm = 64;
   settings.max_candidates = 16;

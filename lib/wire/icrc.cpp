@@ -28,13 +28,12 @@ bool in_one_pass(const Frame& frame, std::size_t size) noexcept {
          (frame.ipv6 || frame.udp_offset - frame.ip_offset == sizeof(Ipv4Header));
 }
 
-std::uint32_t by_copy(const Frame& frame, std::size_t size) noexcept {
+/// `udp` and `bth` are offsets from the IP header.
+std::uint32_t by_copy(const std::uint8_t* ip, std::size_t size, bool ipv6, std::size_t udp, std::size_t bth) noexcept {
   std::uint8_t masked[kMaxHeaders];
-  const std::uint8_t* ip = frame.data + frame.ip_offset;
-  const std::size_t bth = std::size_t{frame.bth_offset} - frame.ip_offset;
   const std::size_t headers = std::min(size, bth + sizeof(Bth));
   std::memcpy(masked, ip, headers);
-  mask_for_icrc(masked, frame.ipv6, std::size_t{frame.udp_offset} - frame.ip_offset, bth);
+  mask_for_icrc(masked, ipv6, udp, bth);
   return crc32_gzip_refl(crc32_gzip_refl(kCrcOfOnes, masked, headers), ip + headers, size - headers);
 }
 
@@ -43,7 +42,8 @@ std::uint32_t by_copy(const Frame& frame, std::size_t size) noexcept {
   const std::size_t size = end - frame.ip_offset;
   if (in_one_pass(frame, size)) [[likely]]
     return icrc_routine().from_ip(frame.data + frame.ip_offset, size, frame.ipv6);
-  return by_copy(frame, size);
+  return by_copy(frame.data + frame.ip_offset, size, frame.ipv6, std::size_t{frame.udp_offset} - frame.ip_offset,
+                 std::size_t{frame.bth_offset} - frame.ip_offset);
 }
 
 }  // namespace
@@ -57,6 +57,14 @@ std::uint32_t continue_icrc(std::uint32_t icrc, std::uint64_t bytes) noexcept {
 std::uint32_t compute_icrc(const Frame& frame) noexcept { return icrc_to(frame, frame.icrc_offset); }
 
 bool verify_icrc(const Frame& frame) noexcept { return icrc_to(frame, frame.roce_size()) == kResidue; }
+
+// Rounded up to the routine's 16 bytes, such a packet begins at most 12 bytes early: within the Ethernet header.
+bool verify_icrc_of_ipv4(const std::uint8_t* ip, std::size_t size) noexcept {
+  if (const IcrcFromIp from_ip = icrc_routine().from_ip; from_ip != nullptr) [[likely]]
+    return from_ip(ip, size, false) == kResidue;
+  constexpr std::size_t kUdp = sizeof(Ipv4Header);
+  return by_copy(ip, size, false, kUdp, kUdp + sizeof(UdpHeader)) == kResidue;
+}
 
 std::uint32_t stored_icrc(const Frame& frame) noexcept {
   const std::uint8_t* at = frame.data + frame.icrc_offset;

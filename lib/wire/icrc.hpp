@@ -21,6 +21,10 @@ std::uint32_t stored_icrc(const Frame& frame) noexcept;
 /// The ICRC that `frame` carries is the one that it ought to carry.
 bool verify_icrc(const Frame& frame) noexcept;
 
+/// As verify_icrc(), for the `size` bytes of a packet of IPv4 without options, at `ip`. Before it stands an Ethernet
+/// header, and `size` is a multiple of four.
+bool verify_icrc_of_ipv4(const std::uint8_t* ip, std::size_t size) noexcept;
+
 /// The ICRC of the bytes before offset `end` of the frame. `end` must be behind the BTH's Destination QP. Frames that
 /// differ only from `end` on share this ICRC.
 std::uint32_t icrc_before(const Frame& frame, std::size_t end) noexcept;

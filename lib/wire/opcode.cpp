@@ -150,6 +150,21 @@ static_assert(kOpcodes[kIndex[kRcSendOnly]].name == "RC SEND Only" &&
 
 }  // namespace
 
+const std::array<UsualOpcode, 256> kUsualOpcodes = [] {
+  std::array<UsualOpcode, 256> usual{};
+  for (const OpcodeInfo& info : kOpcodes) {
+    if (info.service != rc || (info.operation != send && info.operation != write && info.operation != acknowledge))
+      continue;
+    UsualOpcode& of = usual[info.code];
+    of.extended_size = info.extended_size;
+    of.is_usual = true;
+    of.payload = info.payload;
+    of.ends_message = info.ends_message();
+    of.takes_receive = info.takes_receive();
+  }
+  return usual;
+}();
+
 const OpcodeInfo* find_opcode(std::uint8_t code) noexcept {
   const std::uint8_t index = kIndex[code];
   return index == kUnknown ? nullptr : &kOpcodes[index];

@@ -86,6 +86,16 @@ struct OpcodeInfo {
 /// The table's row for `code`, or nullptr when longhaul does not know it.
 const OpcodeInfo* find_opcode(std::uint8_t code) noexcept;
 
+/// What the lane must know of an opcode: of a SEND or WRITE of RC, or of its ACK. Of all others is_usual is false.
+struct UsualOpcode {
+  std::uint8_t extended_size = 0;  ///< as OpcodeInfo's
+  bool is_usual : 1 = false;
+  bool payload : 1 = false;
+  bool ends_message : 1 = false;
+  bool takes_receive : 1 = false;
+};
+extern const std::array<UsualOpcode, 256> kUsualOpcodes;
+
 // Opcodes the project builds or names itself.
 inline constexpr std::uint8_t kRcSendOnly = 0x04;
 inline constexpr std::uint8_t kRcWriteFirst = 0x06;

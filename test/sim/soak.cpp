@@ -15,6 +15,7 @@
 #include "pools.hpp"
 #include "program.hpp"
 #include "sim/case.hpp"
+#include "sim/lane_twins.hpp"
 #include "sim/world.hpp"
 
 namespace {
@@ -34,6 +35,7 @@ struct Options {
   bool shrink = true;
   bool survey = false;
   bool tenants = false;
+  bool lane = false;
   unsigned expect = 0;
 };
 
@@ -67,6 +69,7 @@ struct Report {
   std::uint64_t failed_seed = 0;
   bool failed = false;
   std::uint64_t violations = 0;
+  std::uint64_t lane_frames = 0;
 };
 
 std::size_t kind_index(std::string_view kind) {
@@ -75,10 +78,19 @@ std::size_t kind_index(std::string_view kind) {
   throw std::logic_error("a kind of case without a name here: " + std::string(kind));
 }
 
+/// run(), and a difference to the same world without the lane is a violation too.
+sim::Result run_both(const Options& options, const sim::Case& c, std::uint64_t& lane_frames) {
+  sim::Result result = run(c);
+  if (!options.lane || result.violation) return result;
+  if (std::string differs = sim::differs_without_lane(c, test::sim_pools(), lane_frames); !differs.empty())
+    result.violation = sim::Violation{{}, "the lane: " + differs};
+  return result;
+}
+
 // An exception that ends the whole run names the world.
-sim::Result run_named(const sim::Case& c) {
+sim::Result run_named(const Options& options, const sim::Case& c, std::uint64_t& lane_frames) {
   try {
-    return run(c);
+    return run_both(options, c, lane_frames);
   } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("seed {}: {}", c.seed, error.what()));
   }
@@ -92,7 +104,7 @@ void work(const Options& options, unsigned job, int pipe) {
   for (std::uint64_t i = job; i < options.cases; i += options.jobs) {
     const std::uint64_t seed = options.seed + i;
     const sim::Case c = draw(options, seed);
-    const sim::Result result = run_named(c);
+    const sim::Result result = run_named(options, c, report.lane_frames);
     ++report.cases;
     report.totals.add(result.totals);
     report.virtual_ms += result.lasted / 1000000;
@@ -137,7 +149,8 @@ void write_record(const Options& options, const Report& sum, double took, const 
 
 int explain(const Options& options, std::uint64_t seed) {
   sim::Case c = draw(options, seed);
-  auto result = run(c);
+  std::uint64_t lane_frames = 0;
+  auto result = run_both(options, c, lane_frames);
   std::cout << "\nseed " << seed << ": " << sim::to_text(c) << "\n";
   if (!result.violation) {
     std::cout << "it does not fail again\n";
@@ -145,12 +158,12 @@ int explain(const Options& options, std::uint64_t seed) {
   }
   std::cout << result.violation->text << "\n";
   if (options.shrink) {
-    const auto fails_alike = [rule = result.violation->rule](const sim::Case& candidate) {
-      const auto again = run(candidate);
+    const auto fails_alike = [&, rule = result.violation->rule](const sim::Case& candidate) {
+      const auto again = run_both(options, candidate, lane_frames);
       return again.violation && again.violation->rule == rule;
     };
     c = test::shrink(c, fails_alike, std::chrono::seconds(20));
-    result = run(c);
+    result = run_both(options, c, lane_frames);
     std::cout << "shrunk: " << sim::to_text(c) << "\n" << (result.violation ? result.violation->text : "?") << "\n";
   }
   std::cout << "replay: build/test/sim/soak --trace --case '" << sim::to_text(c) << "'\n";
@@ -161,9 +174,10 @@ int explain(const Options& options, std::uint64_t seed) {
 int expect(const Options& options) {
   std::map<unsigned, unsigned> others;
   for (std::uint64_t i = 0; i < options.cases; ++i) {
-    const auto result = run(draw(options, options.seed + i));
+    std::uint64_t lane_frames = 0;
+    const auto result = run_both(options, draw(options, options.seed + i), lane_frames);
     if (!result.violation) continue;
-    if (static_cast<unsigned>(result.violation->rule) == options.expect) {
+    if (options.lane || static_cast<unsigned>(result.violation->rule) == options.expect) {
       std::cout << "found by seed " << options.seed + i << ": " << result.violation->text << "\n";
       return 0;
     }
@@ -206,6 +220,7 @@ int soak(const Options& options, const std::string& command) {
       sum.totals.add(report.totals);
       sum.virtual_ms += report.virtual_ms;
       sum.violations += report.violations;
+      sum.lane_frames += report.lane_frames;
       for (std::size_t k = 0; k < sum.kinds.size(); ++k) sum.kinds[k] += report.kinds[k];
       if (report.failed && (!sum.failed || report.failed_seed < sum.failed_seed)) {
         sum.failed = true;
@@ -234,6 +249,9 @@ int soak(const Options& options, const std::string& command) {
   if (terminal) std::cerr << "\n";
   std::cout << fmt::format("{} cases, seeds {} to {}, {} violations, {:.1f} s\n", sum.cases, options.seed,
                            options.seed + options.cases - 1, sum.violations, took);
+  if (options.lane)
+    std::cout << fmt::format("  {:>10}  frames took the lane, and nothing differed without it but in violations\n",
+                             sum.lane_frames);
   for (std::size_t i = 0; i < std::size(kKinds); ++i)
     std::cout << fmt::format("  {:>10}  {}\n", sum.kinds[i], kKinds[i]);
   sum.totals.each(
@@ -266,8 +284,11 @@ int main(int argc, char** argv) {
   app.add_flag("--shrink,!--no-shrink", options.shrink, "make a failing case simpler (default)");
   app.add_flag("--tenants", options.tenants,
                "a hostile tenant or a forger in each world (build/test/sim/tenants --list)");
+  app.add_flag("--lane", options.lane,
+               "run each case also without the lane: whatever can be seen of both worlds must be the same");
   app.add_flag("--survey", options.survey, "print what each failing case breaks, and go on");
-  app.add_option("--expect", options.expect, "succeed as soon as a case breaks this rule, fail when none does");
+  app.add_option("--expect", options.expect,
+                 "succeed as soon as a case breaks this rule (with --lane: any), fail when none does");
   bool print = false;
   app.add_flag("--draw", print, "print the text of the case with --seed, and stop");
   return test::run_program(app, argc, argv, [&] {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nearly all frames of a line that RDMA fills have one shape: no VLAN tag, IPv4 without options and whole, no UDP
+// checksum, a packet of a SEND or a WRITE, or an ACK. There each header has its fixed place, and a few words tell all
+// that the lane (engine/lane.cpp) must know. parse() takes such a frame apart just the same.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "wire/headers.hpp"
+#include "wire/icrc.hpp"
+#include "wire/opcode.hpp"
+
+namespace longhaul::wire {
+
+/// A view of the frame, valid as long as its bytes are. Only for frames that take() has taken.
+class UsualFrame {
+ public:
+  static constexpr std::size_t kIp = sizeof(EthernetHeader);
+  static constexpr std::size_t kUdp = kIp + sizeof(Ipv4Header);
+  static constexpr std::size_t kBth = kUdp + sizeof(UdpHeader);
+  static constexpr std::size_t kExtended = kBth + sizeof(Bth);
+  static constexpr std::size_t kLeast = kExtended + kIcrcSize;
+
+  /// Returns false when the frame, which has `size` bytes at `data`, has another shape, or is marked as having met
+  /// congestion (RFC 3168).
+  [[gnu::always_inline]] bool take(const std::uint8_t* data, std::size_t size) {
+    if (size < kExtended + sizeof(Aeth) + kIcrcSize) return false;
+    const std::uint32_t type_to_tos = word(data, offsetof(EthernetHeader, ether_type));
+    const std::uint32_t fragment_to_protocol = word(data, kIp + offsetof(Ipv4Header, flags_fragment));
+    const std::uint32_t total = half(data, kIp + offsetof(Ipv4Header, total_length));
+    constexpr std::uint32_t kTypeAndVersion = std::uint32_t{kEtherTypeIpv4} << 16 | 0x45 << 8;
+    constexpr std::uint32_t kCongestion = 3;
+    constexpr std::uint32_t kFragmented = 0x3fff0000;
+    if ((type_to_tos & 0xffffff00) != kTypeAndVersion || (type_to_tos & kCongestion) == kCongestion) return false;
+    if ((fragment_to_protocol & (kFragmented | 0xff)) != kIpProtocolUdp) return false;
+    if (total + kIp > size) return false;
+    const std::uint32_t port_and_length = word(data, kUdp + offsetof(UdpHeader, destination_port));
+    if (port_and_length != (std::uint32_t{kRoceUdpPort} << 16 | (total - sizeof(Ipv4Header)))) return false;
+    const std::uint8_t flags = data[kBth + offsetof(Bth, flags)];
+    if (half(data, kUdp + offsetof(UdpHeader, checksum)) != 0 || (flags & kBthVersionMask) != 0) return false;
+    // For an ACK only an AETH, which counts as its extended header, and nothing behind it.
+    data_ = data;
+    opcode_ = kUsualOpcodes[data[kBth + offsetof(Bth, opcode)]];
+    const std::int32_t padded = static_cast<std::int32_t>(total + kIp - kLeast) - opcode_.extended_size;
+    const std::int32_t pad = (flags & kBthPadMask) >> kBthPadShift;
+    total_ = static_cast<std::uint16_t>(total);
+    return opcode_.is_usual && padded >= pad && padded % 4 == 0 && (padded == 0 || opcode_.payload);
+  }
+
+  const std::uint8_t* data() const { return data_; }
+  /// Of a SEND or WRITE. Otherwise it is an ACK, NAK or RNR NAK.
+  bool is_request() const { return opcode_.payload; }
+  /// As OpcodeInfo's.
+  bool ends_message() const { return opcode_.ends_message; }
+  bool takes_receive() const { return opcode_.takes_receive; }
+  bool ack_req() const { return (data_[kBth + offsetof(Bth, ack_req)] & kBthAckReq) != 0; }
+  std::uint32_t psn() const { return word(data_, kBth + offsetof(Bth, ack_req)) & kLow24; }
+  std::uint32_t destination_qpn() const { return word(data_, kBth + offsetof(Bth, reserved)) & kLow24; }
+  std::uint16_t p_key() const { return half(data_, kBth + offsetof(Bth, p_key)); }
+  /// The IPv4 addresses as they stand in the frame: the source in the first four bytes.
+  std::uint64_t addresses() const {
+    std::uint64_t both = 0;
+    std::memcpy(&both, data_ + kIp + offsetof(Ipv4Header, source), sizeof(both));
+    return both;
+  }
+  // Of an answer.
+  std::uint8_t syndrome() const { return data_[kExtended + offsetof(Aeth, syndrome)]; }
+  std::uint32_t msn() const { return word(data_, kExtended + offsetof(Aeth, syndrome)) & kLow24; }
+
+  /// As wire::verify_icrc().
+  bool verify_icrc() const { return verify_icrc_of_ipv4(data_ + kIp, total_); }
+  /// As wire::verify_ipv4_checksum().
+  [[gnu::always_inline]] bool verify_ipv4_checksum() const {
+    // Modulo 0xffff, where 2^64 is 1, a carry out of the word is added to it again (RFC 1071).
+    std::uint64_t sum = 0;
+    const auto add = [this, &sum]<typename Word>(std::size_t offset, Word word) {
+      std::memcpy(&word, data_ + kIp + offset, sizeof(word));
+      sum += word;
+      sum += sum < word ? 1 : 0;
+    };
+    add(0, std::uint64_t{});
+    add(8, std::uint64_t{});
+    add(16, std::uint32_t{});
+    return sum % 0xffff == 0;
+  }
+
+ private:
+  static constexpr std::uint32_t kLow24 = 0xffffff;
+
+  static std::uint32_t word(const std::uint8_t* data, std::size_t offset) {
+    return *reinterpret_cast<const Be32*>(data + offset);
+  }
+  static std::uint16_t half(const std::uint8_t* data, std::size_t offset) {
+    return *reinterpret_cast<const Be16*>(data + offset);
+  }
+
+  const std::uint8_t* data_;
+  std::uint16_t total_;  // length of the IP packet: a multiple of four, since all its parts are
+  UsualOpcode opcode_;
+};
+
+}  // namespace longhaul::wire
