@@ -74,7 +74,9 @@ void tell_of_record(const Counters& counters, const std::string& path) {
     spdlog::error("{}: {} slots are damaged: what their connections lost is unknown", path, slots);
 }
 
-drivers::EthdevSpec spec_of(const char* name, const config::PortConfig& port) { return {name, port.pci, port.vdev}; }
+drivers::EthdevSpec spec_of(const char* name, const config::PortConfig& port) {
+  return {name, port.pci, port.vdev, port.devargs};
+}
 
 int check(const config::BoxConfig& config, const Options& options) {
   const MemoryReport report = report_memory(config, spec_of("host", config.host), spec_of("wan", config.wan));
