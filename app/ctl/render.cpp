@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "app/ctl/render.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -128,20 +129,47 @@ std::string flows_text(const std::vector<Json>& flows, const Json& last) {
   return out + '\n';
 }
 
-std::string pairs_text(const Json& reply) {
+std::string causes_text(const Json& causes, std::string_view indent) {
   std::string out;
-  const std::string line = "{:<28} {:<28} {:<9} {:>11} {:>9} {:>8} {:>10} {:>12}\n";
+  for (const Json& cause : causes)
+    out += fmt::format("{}{:>6.1f}%  {:>15}  {}\n", indent, 100 * number(cause, "share"),
+                       scaled(number(cause, "per_second"), "requests/s"), cause.value("why", ""));
+  return out;
+}
+
+std::string pairs_text(const Json& reply) {
   const Json& pairs = reply.at("pairs");
+  // IPv6 addresses need more room than IPv4 ones, which leave 80 columns enough for all of it.
+  std::size_t host = 4, remote = 6, vlan = 0;
+  for (const Json& pair : pairs) {
+    host = std::max(host, pair.value("host", "").size());
+    remote = std::max(remote, pair.value("remote", "").size());
+    if (const std::size_t tags = pair.value("vlan", "").size(); tags > 0) vlan = std::max({vlan, tags + 1, 5ul});
+  }
+  const auto line = [&](auto&&... rest) {
+    return fmt::format("{:<{}} {:<{}} {:<{}}{:>5} {:>7} {:>9} {:>7} {:>11} {:>7}\n", rest...);
+  };
+  std::string out;
   if (!pairs.empty())
-    out += fmt::format(fmt::runtime(line), "HOST", "REMOTE", "VLAN", "CONNECTIONS", "PROCESSOR", "CUSTODY", "REFUSED/S",
-                       "TO THE WAN");
-  for (const Json& pair : pairs)
-    out += fmt::format(fmt::runtime(line), pair.value("host", ""), pair.value("remote", ""), pair.value("vlan", ""),
-                       count(pair, "connections"), fmt::format("{:.1f}%", 100 * number(pair, "processors")),
-                       in_bytes(number(pair, "custody_bytes")), figures(number(pair, "refused_per_second")),
-                       scaled(8 * number(pair, "bytes_per_second"), "bit/s"));
-  return out + fmt::format("{} of {} pairs of hosts with connections; processor: of one worker's time\n", pairs.size(),
-                           count(reply, "pairs_seen"));
+    out += line("HOST", host, "REMOTE", remote, vlan > 0 ? "VLAN" : "", vlan, "CONNS", "PROC", "CUSTODY", "REF/S",
+                "TO THE WAN", "NOT ACC");
+  for (const Json& pair : pairs) {
+    double share = 0;
+    for (const Json& cause : pair.at("not_accelerated")) share += number(cause, "share");
+    const bool asked = number(pair, "ack_requests_per_second") > 0;
+    out +=
+        line(pair.value("host", ""), host, pair.value("remote", ""), remote, pair.value("vlan", ""), vlan,
+             count(pair, "connections"), fmt::format("{:.1f}%", 100 * number(pair, "processors")),
+             in_bytes(number(pair, "custody_bytes")), figures(number(pair, "refused_per_second")),
+             scaled(8 * number(pair, "bytes_per_second"), "bit/s"), asked ? fmt::format("{:.1f}%", 100 * share) : "-");
+    out += causes_text(pair.at("not_accelerated"), "    ");
+  }
+  out += fmt::format("{} of {} pairs of hosts with connections\n", pairs.size(), count(reply, "pairs_seen"));
+  if (!pairs.empty())
+    out +=
+        "PROC: of one worker's time. REF/S: requests that custody had no room for.\n"
+        "NOT ACC, and the shares below a pair: of its SENDs and WRITEs with AckReq.\n";
+  return out;
 }
 
 std::string flow_text(const Json& flow) {

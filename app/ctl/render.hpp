@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/protocol/reply.hpp"
@@ -19,7 +20,9 @@ std::string in_time(double nanoseconds);
 std::string status_text(const Json& status);
 /// A line for each flow, and how many more there are.
 std::string flows_text(const std::vector<Json>& flows, const Json& last);
-/// The busiest pairs of hosts, a line each.
+/// "3.1%  12.5 requests/s  custody is full", a line for each of a reply's `not_accelerated`.
+std::string causes_text(const Json& causes, std::string_view indent);
+/// The busiest pairs of hosts, a line each, and below each why its requests are not accelerated.
 std::string pairs_text(const Json& reply);
 std::string flow_text(const Json& flow);
 std::string policy_text(const Json& policy);
