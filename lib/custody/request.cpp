@@ -352,10 +352,11 @@ Verdict NearPart::pass_plain(NearFlow& flow, const wire::Frame& frame, const Spa
 PlainCause NearPart::plain_cause(const NearFlow& flow) const {
   if (is_over(flow.phase)) return PlainCause::ended;
   if (flow.next_policy == flow::Policy::off) return PlainCause::policy;
+  if (draining_) return PlainCause::draining;
   if (flow.trust.lost) return PlainCause::untrusted;
   if (flow.doubted()) return PlainCause::doubted;
-  if (!flow.trust.was_confirmed) return PlainCause::unconfirmed;
-  return draining_ ? PlainCause::draining : flow.plain_why;
+  const bool unanswered = !flow.trust.was_confirmed && flow.una == flow.first_psn;
+  return unanswered ? PlainCause::unconfirmed : flow.plain_why;
 }
 
 void NearPart::count_plain(NearFlow& flow, const wire::Frame& frame, const Span& span) {
