@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes_text.hpp"
 #include "base/port_stats.hpp"
 
 namespace longhaul::app {
@@ -51,13 +52,6 @@ std::string scaled(double value, const char* unit) {
   return fmt::format("{} {}{}", whole ? fmt::format("{:.0f}", value) : figures(value), kPrefixes[i], unit);
 }
 
-std::string in_bytes(double bytes) {
-  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t i = 0;
-  for (; bytes >= 1024 && i + 1 < kUnits.size(); ++i) bytes /= 1024;
-  return i == 0 ? fmt::format("{:.0f} {}", bytes, kUnits[i]) : fmt::format("{} {}", figures(bytes), kUnits[i]);
-}
-
 std::string in_time(double nanoseconds) {
   if (nanoseconds <= 0) return "-";
   if (nanoseconds < 1e3) return fmt::format("{:g} ns", nanoseconds);
@@ -86,8 +80,8 @@ std::string status_text(const Json& status) {
     out += fmt::format("  [{}]\n", port.value("device", ""));
   }
   out += fmt::format("  {:<12} {} in {} packets, limit {}; {} of it acknowledged but not delivered yet\n", "custody",
-                     in_bytes(number(custody, "bytes")), count(custody, "packets"),
-                     in_bytes(number(custody, "limit_bytes")), in_bytes(number(status, "unconfirmed_bytes")));
+                     bytes_text(number(custody, "bytes")), count(custody, "packets"),
+                     bytes_text(number(custody, "limit_bytes")), bytes_text(number(status, "unconfirmed_bytes")));
   out += fmt::format("  {:<12} {}\n", "link", link_text(status.at("link")));
   out += fmt::format("  {:<12} {}", "flows", count(status.at("flows"), "total"));
   for (const auto& [phase, flows] : status.at("flows").items())
@@ -117,8 +111,8 @@ std::string flows_text(const std::vector<Json>& flows, const Json& last) {
     if (policy != flow.value("next_policy", "")) policy = ">" + flow.value("next_policy", "");
     out += fmt::format(fmt::runtime(line), count(flow, "id"), end_of(flow, "host"), end_of(flow, "remote"),
                        flow.value("state", "") + (flow.value("closing", false) ? "*" : ""), policy,
-                       in_bytes(number(flow, "custody_bytes")), in_bytes(number(flow, "unconfirmed_bytes")),
-                       in_bytes(number(flow, "taken_bytes")), in_time(number(flow, "round_trip_ns")),
+                       bytes_text(number(flow, "custody_bytes")), bytes_text(number(flow, "unconfirmed_bytes")),
+                       bytes_text(number(flow, "taken_bytes")), in_time(number(flow, "round_trip_ns")),
                        in_time(number(flow, "idle_ns")));
   }
   out += fmt::format("{} of {} flows", count(last, "shown"), count(last, "total"));
@@ -160,11 +154,11 @@ std::string pairs_text(const Json& reply) {
     out +=
         line(pair.value("host", ""), host, pair.value("remote", ""), remote, pair.value("vlan", ""), vlan,
              count(pair, "connections"), fmt::format("{:.1f}%", 100 * number(pair, "processors")),
-             in_bytes(number(pair, "custody_bytes")), figures(number(pair, "refused_per_second")),
+             bytes_text(number(pair, "custody_bytes")), fmt::format("{:.3g}", number(pair, "refused_per_second")),
              scaled(8 * number(pair, "bytes_per_second"), "bit/s"), asked ? fmt::format("{:.1f}%", 100 * share) : "-");
     out += causes_text(pair.at("not_accelerated"), "    ");
   }
-  out += fmt::format("{} of {} pairs of hosts with connections\n", pairs.size(), count(reply, "pairs_seen"));
+  out += fmt::format("{} shown; pairs of hosts with connections: {}\n", pairs.size(), count(reply, "pairs_seen"));
   if (!pairs.empty())
     out +=
         "PROC: of one worker's time. REF/S: requests that custody had no room for.\n"
@@ -194,7 +188,7 @@ std::string policy_text(const Json& policy) {
 
 std::string progress_text(const Json& progress) {
   return fmt::format("{:.1f} s: {} packets, {} in custody\n", number(progress, "seconds"),
-                     count(progress, "custody_packets"), in_bytes(number(progress, "custody_bytes")));
+                     count(progress, "custody_packets"), bytes_text(number(progress, "custody_bytes")));
 }
 
 std::string changes_text(const Json& changes) {

@@ -12,8 +12,6 @@ namespace longhaul::app {
 
 /// "12.5 kframes/s": powers of 1000, three figures; a whole number below 1000 has no decimals.
 std::string scaled(double value, const char* unit);
-/// "12.5 MiB": powers of 1024, three figures, as the status page, Grafana and configurations write sizes.
-std::string in_bytes(double bytes);
 /// "12.5 ms"; "-" for 0.
 std::string in_time(double nanoseconds);
 

@@ -13,6 +13,7 @@
 
 #include "app/ctl/render.hpp"
 #include "app/ctl/screen.hpp"
+#include "base/bytes_text.hpp"
 #include "base/plain_cause.hpp"
 
 namespace longhaul::app {
@@ -98,9 +99,8 @@ std::string text_of(const Json& view) {
   line("from the WAN", scaled(rate("frames_wan"), "frames/s") + ", " + scaled(8 * rate("bytes_wan"), "bit/s"));
   line("requests", scaled(rate("requests"), "requests/s") + ", resends " + scaled(rate("resends"), "packets/s"));
   line("accelerated", scaled(rate("pseudo_acks"), "pseudo-ACKs/s") + " for " + scaled(eligible, "eligible requests/s"));
-  line("custody",
-       fmt::format("{} of {} ({:.1f}%), {} of it acknowledged but not delivered yet", in_bytes(held), in_bytes(limit),
-                   limit > 0 ? 100 * held / limit : 0.0, in_bytes(view.value("unconfirmed_bytes", 0.0))));
+  line("custody", fmt::format("{} of {} ({:.1f}%), {} of it unconfirmed", bytes_text(held), bytes_text(limit),
+                              limit > 0 ? 100 * held / limit : 0.0, bytes_text(view.value("unconfirmed_bytes", 0.0))));
   out += "\nNOT ACCELERATED, of SENDs and WRITEs with AckReq\n";
   out += causes_text(view.at("not_accelerated"), "  ");
   if (view.at("not_accelerated").empty()) out += "  nothing\n";

@@ -43,8 +43,9 @@ std::string log_of_failing() {
 
 TEST_CASE("work that waits is a warning, once, which says for what and until when, and its going on is told") {
   const std::string said = log_of_failing<Postponed>();
-  CHECK(said.starts_with("warning: the survey waits for worker 1; the next try is in 0.001 s\n"
-                         "info: the survey goes on after "));
+  CHECK(
+      said.starts_with("warning: the survey waits for worker 1; the next try is in 0.001 s\n"
+                       "info: the survey goes on after "));
   CHECK(std::count(said.begin(), said.end(), '\n') == 2);
 }
 
