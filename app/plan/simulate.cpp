@@ -43,7 +43,7 @@ void check_memory(std::uint64_t wanted) {
   throw std::runtime_error(fmt::format(
       "the frames under way need {} of memory, but {} are free: choose a shorter distance, larger messages or fewer "
       "messages (--messages)",
-      plan::amount_text(static_cast<double>(wanted + kWorldReserve)), plan::amount_text(static_cast<double>(there))));
+      bytes_text(static_cast<double>(wanted + kWorldReserve)), bytes_text(static_cast<double>(there))));
 }
 
 /// Shows the current step, if standard error is a terminal.
@@ -58,7 +58,7 @@ class Progress {
   void at(std::size_t number, std::size_t of, const plan::SimulatedPoint& point) const {
     if (!shown_) return;
     fmt::print(stderr, "\r\033[Krun {} of {}: {}, {} messages of {} over {}", number + 1, of, point.way,
-               point.run.messages, plan::size_text(point.run.scenario.message),
+               point.run.messages, size_text(point.run.scenario.message),
                plan::distance_text(point.run.scenario.link.round_trip));
     std::fflush(stderr);
   }

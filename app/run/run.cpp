@@ -189,7 +189,17 @@ void Run::write_statistics_when_asked() {
 void Run::attend() {
   // Before the status page's sample, which shows its result.
   if (!config_.metrics.listen.empty() || !config_.control.socket.empty())
-    attendant_.every(std::chrono::seconds(1), "survey of connections", [this] { gatherer_.survey(); });
+    attendant_.every(std::chrono::seconds(1), "survey of connections", [this] {
+      try {
+        gatherer_.survey();
+      } catch (const WorkerSilent& silent) {
+        // If the worker stands still, the watcher says so.
+        throw Postponed(
+            fmt::format("a worker ({}); until then `ctl pairs`, /metrics and the status page show what the "
+                        "last survey saw",
+                        silent.what()));
+      }
+    });
   monitoring_.join(attendant_);
   attendant_.at_start([this] { control_.start(); });
   attendant_.every(std::chrono::milliseconds(100), "reload", [this] {

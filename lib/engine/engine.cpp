@@ -165,7 +165,26 @@ void Engine::Impl::note_busy(Side side, std::size_t frames, std::uint64_t ticks)
   const bool from_host = side == Side::host;
   busy_pairs.note(
       {from_host ? frame.source : frame.destination, from_host ? frame.destination : frame.source, frame.vlan, 0},
-      ticks);
+      ticks, from_host ? asked_by(arrival) : Asked::nothing, frames);
+}
+
+// After the burst. (Requests that pass plain are counted by their flow.)
+Asked Engine::Impl::asked_by(const Arrival& arrival) const {
+  const wire::Frame& frame = arrival.frame;
+  if (frame.service() != wire::Service::rc || !frame.asks_for_ack() || frame.opcode->is_response())
+    return Asked::nothing;
+  const flow::ConnectionIndex index = connection_of(Side::host, arrival);
+  if (index == flow::ConnectionTable::kNone) return Asked::unknown;
+  const custody::NearFlow& flow = connections[index].near;
+  switch (flow.phase) {
+    case custody::Phase::unconfirmed:
+      return Asked::unconfirmed;
+    case custody::Phase::confirmed:
+    case custody::Phase::rejoining:
+      return Asked::accelerated;
+    default:
+      return Asked::nothing;
+  }
 }
 
 // First all frames are parsed, then their connections are looked up together. Then the frames are processed in turn,

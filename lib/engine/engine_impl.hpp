@@ -98,6 +98,7 @@ struct Engine::Impl final : custody::Outlet {
   [[gnu::cold, gnu::noinline]] void show_answer(const wire::Frame& frame);
   bool intact(const wire::Frame& frame);
   [[gnu::cold, gnu::noinline]] void note_busy(Side side, std::size_t frames, std::uint64_t ticks);
+  [[gnu::cold, gnu::noinline]] Asked asked_by(const Arrival& arrival) const;
   void end_of_burst();
   bool follows_link() const { return settings.wan_rate_bps == 0 && settings.estimate_wan_rate; }
   void configure_pace();
