@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -78,9 +79,12 @@ Eal::Eal(const EalOptions& options) {
   if (rte_eal_init(static_cast<int>(args.size()), argv.data()) >= 0) return;
   const int error = rte_errno;
   throw std::runtime_error(fmt::format(
-      "DPDK did not start: {} (arguments: {}).{}", rte_strerror(error), fmt::join(args, " "),
+      "DPDK did not start: {} (arguments: {}).{}{}", rte_strerror(error), fmt::join(args, " "),
       options.hugepages ? " Are hugepages reserved (/proc/meminfo)? For a lab, `hugepages: false` uses ordinary memory."
-                        : " Is there enough memory, and may this user lock it (ulimit -l)?"));
+                        : " Is there enough memory, and may this user lock it (ulimit -l)?",
+      std::ranges::any_of(options.pci, [](const std::string& nic) { return nic.find(',') != std::string::npos; })
+          ? " Do the NICs' drivers know the `devargs` (see the messages above)?"
+          : ""));
 }
 
 Eal::~Eal() { rte_eal_cleanup(); }

@@ -20,8 +20,9 @@ struct EalOptions {
   std::string shared_as;
   /// DPDK's telemetry answers under this name (dpdk-telemetry.py -f NAME). Empty: there is no telemetry.
   std::string telemetry_as;
-  std::string huge_dir;          ///< where hugetlbfs is mounted, if `shared_as` is to use that and no other
-  std::vector<std::string> pci;  ///< PCI addresses of the NICs to use; none: PCI is not scanned
+  std::string huge_dir;  ///< where hugetlbfs is mounted, if `shared_as` is to use that and no other
+  /// PCI addresses of the NICs to use, each perhaps with ",DEVARGS" of its driver; none: PCI is not scanned.
+  std::vector<std::string> pci;
 };
 
 /// DPDK's environment while this lives. The constructor throws std::runtime_error that says what to do when it cannot

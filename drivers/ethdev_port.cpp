@@ -40,10 +40,13 @@ EthdevPort::EthdevPort(EthdevSpec spec) : spec_(std::move(spec)), af_packet_(par
     name_ = spec_.pci;
   }
   if (rte_eth_dev_get_port_by_name(name_.c_str(), &port_) != 0) {
-    throw std::runtime_error(
-        fmt::format("{} port: no DPDK port {}. Is the address right (lspci -D), and is the NIC bound to vfio-pci, or "
-                    "to its kernel driver if it is a bifurcated one such as mlx5?",
-                    spec_.label, name_));
+    throw std::runtime_error(fmt::format(
+        "{} port: no DPDK port {}. Is the address right (lspci -D), and is the NIC bound to vfio-pci, or "
+        "to its kernel driver if it is a bifurcated one such as mlx5?{}",
+        spec_.label, name_,
+        spec_.devargs.empty()
+            ? ""
+            : fmt::format(" Does its driver know the devargs \"{}\" (docs/operate/nics.md)?", spec_.devargs)));
   }
   rte_eth_dev_info info{};
   if (const int error = rte_eth_dev_info_get(port_, &info); error != 0) fail("no device information", error);

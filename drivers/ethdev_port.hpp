@@ -33,7 +33,8 @@ struct EthdevSpec {
   std::string label;  ///< "host", "wan", "a", "b": for messages
   std::string pci;    ///< "0000:01:00.0", allowed when the EAL started; or the name of any device that is there already
   std::string vdev;   ///< "net_af_packet0,iface=veth0,framesz=16384,..."
-  unsigned workers = 1;  ///< workers that use it, each with a pair of queues
+  std::string devargs = {};  ///< of the NIC's driver, given to the EAL when it started; for messages here
+  unsigned workers = 1;      ///< workers that use it, each with a pair of queues
   /// Asked for; the device may change them. Not set: the usual ones, and a change is no news.
   std::optional<Descriptors> descriptors = std::nullopt;
   /// Not set: off, and a device that cannot switch it off is taken as it is.

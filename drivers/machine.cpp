@@ -17,6 +17,11 @@ constexpr std::array<std::string_view, 3> kHandOver = {"vfio-pci", "uio_pci_gene
 /// PCI device IDs of physical functions (Linux and DPDK: ice_devids.h).
 constexpr std::array<std::string_view, 6> kE810 = {"0x8086:0x1591", "0x8086:0x1592", "0x8086:0x1593",
                                                    "0x8086:0x1599", "0x8086:0x159a", "0x8086:0x159b"};
+// drivers/net/i40e/base/i40e_devids.h of DPDK, without those of X722.
+constexpr std::array<std::string_view, 17> kX710 = {
+    "0x8086:0x0cf8", "0x8086:0x0d58", "0x8086:0x104e", "0x8086:0x104f", "0x8086:0x1572", "0x8086:0x1580",
+    "0x8086:0x1581", "0x8086:0x1583", "0x8086:0x1584", "0x8086:0x1585", "0x8086:0x1586", "0x8086:0x1587",
+    "0x8086:0x1588", "0x8086:0x1589", "0x8086:0x158a", "0x8086:0x158b", "0x8086:0x15ff"};
 constexpr std::array<std::string_view, 3> kShare = {"mlx5_core", "mlx4_core", "mana"};
 
 bool is_there(const fs::path& path) {
@@ -213,6 +218,8 @@ Machine Machine::read(const std::string& root) {
 }
 
 bool is_e810(const Nic& nic) { return std::ranges::find(kE810, nic.model) != kE810.end(); }
+
+bool is_x710(const Nic& nic) { return std::ranges::find(kX710, nic.model) != kX710.end(); }
 
 bool shares_with_dpdk(const std::string& driver) { return std::ranges::find(kShare, driver) != kShare.end(); }
 

@@ -86,6 +86,8 @@ struct Machine {
 bool gives_to_dpdk(const std::string& driver);
 /// Whether it is a physical function of an E810.
 bool is_e810(const Nic& nic);
+/// Of an X710, XL710 or XXV710.
+bool is_x710(const Nic& nic);
 /// Whether DPDK uses the device beside this kernel driver (mlx5), without VFIO and its IOMMU.
 bool shares_with_dpdk(const std::string& driver);
 

@@ -10,6 +10,7 @@
 
 #include "app/process/memory_demand.hpp"
 #include "app/process/runtime.hpp"
+#include "base/bytes_text.hpp"
 #include "base/fair_share.hpp"
 #include "box/memory_plan.hpp"
 #include "box/share.hpp"
@@ -24,17 +25,17 @@ using box::share_of;
 // Ethernet, IPv4, UDP, BTH, ICRC.
 constexpr std::uint32_t kLeastFrame = 14 + 20 + 8 + 12 + 4;
 
-double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+std::string amount(std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
 std::string items_text(std::string_view title, std::span<const MemoryPlan::Item> items) {
   std::string out;
   std::uint64_t sum = 0;
   for (const MemoryPlan::Item& item : items) {
-    out += fmt::format("  {:<28} {:>9} x {:>7} B {:>10.1f} MiB\n", item.what, item.count,
-                       item.count == 0 ? 0 : (item.bytes + item.count - 1) / item.count, mib(item.bytes));
+    out += fmt::format("  {:<28} {:>9} x {:>7} B {:>14}\n", item.what, item.count,
+                       item.count == 0 ? 0 : (item.bytes + item.count - 1) / item.count, amount(item.bytes));
     sum += item.bytes;
   }
-  return fmt::format("{:<53} {:>10.1f} MiB\n", title, mib(sum)) + out;
+  return fmt::format("{:<53} {:>14}\n", title, amount(sum)) + out;
 }
 
 /// What the machine must have, and why it is more than what was planned.
@@ -42,9 +43,9 @@ std::string demand_text(const config::ProcessConfig& process, const MemoryDemand
   const char* kind = process.hugepages ? "hugepages to reserve" : "ordinary memory that must be free";
   const std::string why = demand.given > demand.needed()
                               ? std::string("set by `memory`")
-                              : fmt::format("{:.1f} planned, {:.1f} for DPDK itself", mib(demand.planned),
-                                            mib(demand.at_start() - demand.planned));
-  std::string out = fmt::format("{:<53} {:>10.1f} MiB ({})\n", kind, mib(demand.at_start()), why);
+                              : fmt::format("{} planned, {} for DPDK itself", amount(demand.planned),
+                                            amount(demand.at_start() - demand.planned));
+  std::string out = fmt::format("{:<53} {:>14} ({})\n", kind, amount(demand.at_start()), why);
   if (const unsigned sockets = sockets_of(process); sockets > 1)
     out += fmt::format("    workers run on {} NUMA sockets with pools on each: reserve an equal part on each socket\n",
                        sockets);
@@ -64,26 +65,26 @@ std::string workers_text(const config::BoxConfig& config) {
   for (const unsigned core : config.process.more_cores) processors += fmt::format(", {}", core);
   const engine::Settings share = share_of(config.engine, workers);
   return fmt::format(
-      "{} workers, on processors {}; the share of each: {} connections, {} bytes in custody, {} receive buffers{}\n",
-      workers, processors, share.max_connections, share.custody_box_bytes, share.custody_mbufs,
+      "{} workers, on processors {}; the share of each: {} connections, {} in custody, {} receive buffers{}\n", workers,
+      processors, share.max_connections, amount(share.custody_box_bytes), share.custody_mbufs,
       share.wan_rate_bps == 0 ? ""
                               : fmt::format(", {:g} Gbit/s to the WAN", static_cast<double>(share.wan_rate_bps) / 1e9));
 }
 
 std::string custody_text(const config::BoxConfig& config, const MemoryPlan& plan) {
   const engine::Settings& engine = config.engine;
-  std::string out = fmt::format("custody: limit {} bytes, {} bytes a pair of hosts, {} bytes a connection; ",
-                                engine.custody_box_bytes, custody_of_pair(engine),
-                                share_of(engine, config.process.workers()).custody_flow_bytes);
+  std::string out = fmt::format("custody: limit {}, {} a pair of hosts, {} a connection; ",
+                                amount(engine.custody_box_bytes), amount(custody_of_pair(engine)),
+                                amount(share_of(engine, config.process.workers()).custody_flow_bytes));
   if (plan.needs.empty())
     out += "nothing promised (set custody.round_trip or custody.least_frame for a promise)\n";
   else
-    out += fmt::format("promised: {} bytes in frames of {} bytes or more\n", config.promise.bytes,
+    out += fmt::format("promised: {} in frames of {} B or more\n", amount(config.promise.bytes),
                        config.promise.least_frame);
   if (const unsigned workers = config.process.workers(); !plan.needs.empty() && workers > 1)
     out += fmt::format(
-        "    each of {} workers holds its share, {} bytes, for its own connections; one connection cannot have more\n",
-        workers, config.promise.share(workers));
+        "    each of {} workers holds its share, {}, for its own connections; one connection cannot have more\n",
+        workers, amount(config.promise.share(workers)));
   std::uint32_t least = kLeastFrame;
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     const engine::BufferClass& buffers = plan.buffers[i];
@@ -91,8 +92,8 @@ std::string custody_text(const config::BoxConfig& config, const MemoryPlan& plan
     // If there are few small buffers, all may be within their reserve.
     const std::uint64_t ours = buffers.buffers - std::min(buffers.buffers, buffers.reserve);
     if (!plan.needs.empty()) least = std::max(least, plan.needs[i].least_frame);
-    out += fmt::format("    frames of {:>4} to {:>4} B: {:>8} buffers of {} bytes hold at least {} bytes", least,
-                       buffers.frame_bytes, ours, buffers.buffer_bytes, ours * least);
+    out += fmt::format("    frames of {:>4} to {:>4} B: {:>8} buffers of {} B hold at least {}", least,
+                       buffers.frame_bytes, ours, buffers.buffer_bytes, amount(ours * least));
     if (!plan.needs.empty() && plan.needs[i].least_frame != 0)
       out += fmt::format("; {} needed", plan.needs[i].buffers - buffers.reserve);
     out += '\n';
@@ -101,8 +102,8 @@ std::string custody_text(const config::BoxConfig& config, const MemoryPlan& plan
   const engine::BufferClass& receive = plan.buffers.back();
   const std::uint64_t most = std::uint64_t{receive.buffers - receive.reserve} * receive.frame_bytes;
   if (most < engine.custody_box_bytes)
-    out += fmt::format("    large frames cannot reach the limit: {} buffers hold at most {} bytes\n",
-                       receive.buffers - receive.reserve, most);
+    out += fmt::format("    large frames cannot reach the limit: {} buffers hold at most {}\n",
+                       receive.buffers - receive.reserve, amount(most));
   return out;
 }
 
@@ -175,7 +176,7 @@ MemoryReport report_memory(const config::BoxConfig& config, const drivers::Ethde
               items_text(config.process.hugepages ? "from hugepages" : "from ordinary memory, by DPDK", plan.dpdk) +
               items_text("from ordinary memory, with all connections in use", plan.ordinary) +
               (config.restart_record.empty() ? "" : items_text("in " + config.restart_record, plan.file)) +
-              fmt::format("per connection: {} bytes\n", plan.bytes_per_connection) + workers_text(config) +
+              fmt::format("per connection: {}\n", amount(plan.bytes_per_connection)) + workers_text(config) +
               custody_text(config, plan),
           to_json(config, plan, demand)};
 }

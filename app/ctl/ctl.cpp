@@ -25,6 +25,7 @@
 #include "app/ctl/top.hpp"
 #include "app/protocol/base64.hpp"
 #include "app/protocol/flow_sort.hpp"
+#include "base/bytes_text.hpp"
 #include "base/phase.hpp"
 #include "base/policy.hpp"
 #include "base/side.hpp"
@@ -306,7 +307,7 @@ void confirm(const Options& options, bool yes) {
                        Exit::usage);
   const Json status = ask(options.at(), {{"command", "status"}});
   fmt::print(stderr, "{}: {} are acknowledged but not delivered yet. Their connections will fail. Continue? [y/N] ",
-             status.value("name", ""), in_bytes(status.value("unconfirmed_bytes", 0.0)));
+             status.value("name", ""), bytes_text(status.value("unconfirmed_bytes", 0.0)));
   std::string answer;
   if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes")) throw CommandError("nothing was changed");
 }

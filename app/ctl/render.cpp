@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "app/ctl/render.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "base/bytes_text.hpp"
 #include "base/port_stats.hpp"
 
 namespace longhaul::app {
@@ -50,13 +52,6 @@ std::string scaled(double value, const char* unit) {
   return fmt::format("{} {}{}", whole ? fmt::format("{:.0f}", value) : figures(value), kPrefixes[i], unit);
 }
 
-std::string in_bytes(double bytes) {
-  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t i = 0;
-  for (; bytes >= 1024 && i + 1 < kUnits.size(); ++i) bytes /= 1024;
-  return i == 0 ? fmt::format("{:.0f} {}", bytes, kUnits[i]) : fmt::format("{} {}", figures(bytes), kUnits[i]);
-}
-
 std::string in_time(double nanoseconds) {
   if (nanoseconds <= 0) return "-";
   if (nanoseconds < 1e3) return fmt::format("{:g} ns", nanoseconds);
@@ -85,8 +80,8 @@ std::string status_text(const Json& status) {
     out += fmt::format("  [{}]\n", port.value("device", ""));
   }
   out += fmt::format("  {:<12} {} in {} packets, limit {}; {} of it acknowledged but not delivered yet\n", "custody",
-                     in_bytes(number(custody, "bytes")), count(custody, "packets"),
-                     in_bytes(number(custody, "limit_bytes")), in_bytes(number(status, "unconfirmed_bytes")));
+                     bytes_text(number(custody, "bytes")), count(custody, "packets"),
+                     bytes_text(number(custody, "limit_bytes")), bytes_text(number(status, "unconfirmed_bytes")));
   out += fmt::format("  {:<12} {}\n", "link", link_text(status.at("link")));
   out += fmt::format("  {:<12} {}", "flows", count(status.at("flows"), "total"));
   for (const auto& [phase, flows] : status.at("flows").items())
@@ -116,8 +111,8 @@ std::string flows_text(const std::vector<Json>& flows, const Json& last) {
     if (policy != flow.value("next_policy", "")) policy = ">" + flow.value("next_policy", "");
     out += fmt::format(fmt::runtime(line), count(flow, "id"), end_of(flow, "host"), end_of(flow, "remote"),
                        flow.value("state", "") + (flow.value("closing", false) ? "*" : ""), policy,
-                       in_bytes(number(flow, "custody_bytes")), in_bytes(number(flow, "unconfirmed_bytes")),
-                       in_bytes(number(flow, "taken_bytes")), in_time(number(flow, "round_trip_ns")),
+                       bytes_text(number(flow, "custody_bytes")), bytes_text(number(flow, "unconfirmed_bytes")),
+                       bytes_text(number(flow, "taken_bytes")), in_time(number(flow, "round_trip_ns")),
                        in_time(number(flow, "idle_ns")));
   }
   out += fmt::format("{} of {} flows", count(last, "shown"), count(last, "total"));
@@ -128,20 +123,47 @@ std::string flows_text(const std::vector<Json>& flows, const Json& last) {
   return out + '\n';
 }
 
-std::string pairs_text(const Json& reply) {
+std::string causes_text(const Json& causes, std::string_view indent) {
   std::string out;
-  const std::string line = "{:<28} {:<28} {:<9} {:>11} {:>9} {:>8} {:>10} {:>12}\n";
+  for (const Json& cause : causes)
+    out += fmt::format("{}{:>6.1f}%  {:>15}  {}\n", indent, 100 * number(cause, "share"),
+                       scaled(number(cause, "per_second"), "requests/s"), cause.value("why", ""));
+  return out;
+}
+
+std::string pairs_text(const Json& reply) {
   const Json& pairs = reply.at("pairs");
+  // IPv6 addresses need more room than IPv4 ones, which leave 80 columns enough for all of it.
+  std::size_t host = 4, remote = 6, vlan = 0;
+  for (const Json& pair : pairs) {
+    host = std::max(host, pair.value("host", "").size());
+    remote = std::max(remote, pair.value("remote", "").size());
+    if (const std::size_t tags = pair.value("vlan", "").size(); tags > 0) vlan = std::max({vlan, tags + 1, 5ul});
+  }
+  const auto line = [&](auto&&... rest) {
+    return fmt::format("{:<{}} {:<{}} {:<{}}{:>5} {:>7} {:>9} {:>7} {:>11} {:>7}\n", rest...);
+  };
+  std::string out;
   if (!pairs.empty())
-    out += fmt::format(fmt::runtime(line), "HOST", "REMOTE", "VLAN", "CONNECTIONS", "PROCESSOR", "CUSTODY", "REFUSED/S",
-                       "TO THE WAN");
-  for (const Json& pair : pairs)
-    out += fmt::format(fmt::runtime(line), pair.value("host", ""), pair.value("remote", ""), pair.value("vlan", ""),
-                       count(pair, "connections"), fmt::format("{:.1f}%", 100 * number(pair, "processors")),
-                       in_bytes(number(pair, "custody_bytes")), figures(number(pair, "refused_per_second")),
-                       scaled(8 * number(pair, "bytes_per_second"), "bit/s"));
-  return out + fmt::format("{} of {} pairs of hosts with connections; processor: of one worker's time\n", pairs.size(),
-                           count(reply, "pairs_seen"));
+    out += line("HOST", host, "REMOTE", remote, vlan > 0 ? "VLAN" : "", vlan, "CONNS", "PROC", "CUSTODY", "REF/S",
+                "TO THE WAN", "NOT ACC");
+  for (const Json& pair : pairs) {
+    double share = 0;
+    for (const Json& cause : pair.at("not_accelerated")) share += number(cause, "share");
+    const bool asked = number(pair, "ack_requests_per_second") > 0;
+    out +=
+        line(pair.value("host", ""), host, pair.value("remote", ""), remote, pair.value("vlan", ""), vlan,
+             count(pair, "connections"), fmt::format("{:.1f}%", 100 * number(pair, "processors")),
+             bytes_text(number(pair, "custody_bytes")), fmt::format("{:.3g}", number(pair, "refused_per_second")),
+             scaled(8 * number(pair, "bytes_per_second"), "bit/s"), asked ? fmt::format("{:.1f}%", 100 * share) : "-");
+    out += causes_text(pair.at("not_accelerated"), "    ");
+  }
+  out += fmt::format("{} shown; pairs of hosts with connections: {}\n", pairs.size(), count(reply, "pairs_seen"));
+  if (!pairs.empty())
+    out +=
+        "PROC: of one worker's time. REF/S: requests that custody had no room for.\n"
+        "NOT ACC, and the shares below a pair: of its SENDs and WRITEs with AckReq.\n";
+  return out;
 }
 
 std::string flow_text(const Json& flow) {
@@ -166,7 +188,7 @@ std::string policy_text(const Json& policy) {
 
 std::string progress_text(const Json& progress) {
   return fmt::format("{:.1f} s: {} packets, {} in custody\n", number(progress, "seconds"),
-                     count(progress, "custody_packets"), in_bytes(number(progress, "custody_bytes")));
+                     count(progress, "custody_packets"), bytes_text(number(progress, "custody_bytes")));
 }
 
 std::string changes_text(const Json& changes) {

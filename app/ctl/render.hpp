@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/protocol/reply.hpp"
@@ -11,15 +12,15 @@ namespace longhaul::app {
 
 /// "12.5 kframes/s": powers of 1000, three figures; a whole number below 1000 has no decimals.
 std::string scaled(double value, const char* unit);
-/// "12.5 MiB": powers of 1024, three figures, as the status page, Grafana and configurations write sizes.
-std::string in_bytes(double bytes);
 /// "12.5 ms"; "-" for 0.
 std::string in_time(double nanoseconds);
 
 std::string status_text(const Json& status);
 /// A line for each flow, and how many more there are.
 std::string flows_text(const std::vector<Json>& flows, const Json& last);
-/// The busiest pairs of hosts, a line each.
+/// "3.1%  12.5 requests/s  custody is full", a line for each of a reply's `not_accelerated`.
+std::string causes_text(const Json& causes, std::string_view indent);
+/// The busiest pairs of hosts, a line each, and below each why its requests are not accelerated.
 std::string pairs_text(const Json& reply);
 std::string flow_text(const Json& flow);
 std::string policy_text(const Json& policy);

@@ -13,6 +13,8 @@
 
 #include "app/ctl/render.hpp"
 #include "app/ctl/screen.hpp"
+#include "base/bytes_text.hpp"
+#include "base/plain_cause.hpp"
 
 namespace longhaul::app {
 namespace {
@@ -21,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Sample {
   Json counters;
+  Json pairs;
   Clock::time_point at;
 };
 
@@ -47,49 +50,36 @@ class Rates {
 constexpr std::string_view kRates[] = {"frames_host", "bytes_host",  "frames_wan",        "bytes_wan",
                                        "requests",    "pseudo_acks", "eligible_requests", "resends"};
 
-/// Why a request is not accelerated.
-struct Cause {
-  std::string_view counter;
-  std::string_view why;
-  bool of_plain;  ///< plain_requests counts it, too
-};
-constexpr Cause kCauses[] = {
-    {"requests_unlearned", "their connection is unknown", false},
-    {"custody_refused_flow", "their flow has its limit of custody", true},
-    {"custody_refused_box", "custody is full", true},
-    {"custody_refused_pair", "their two hosts have their share of custody", true},
-    {"custody_refused_mbufs", "custody has no buffers to spare", true},
-};
-constexpr std::string_view kOtherCause = "plain_others";
-constexpr std::string_view kOtherWhy = "policy, or a connection that is not confirmed, doubted or rejoining";
-
-/// The causes that there are, with rates and shares of all requests, known connections or not.
-Json not_accelerated(const Rates& rates) {
-  const double all = rates("requests") + rates("requests_unlearned");
+/// Why SENDs and WRITEs with AckReq were not accelerated, with rates and shares, as far as surveys saw: between the
+/// surveys of the two samples, or between the last two where both have the same one.
+Json not_accelerated(const Json& before, const Json& pairs) {
+  const Json& earlier = before.at("counted_by_surveys");
+  const Json& later = pairs.at("counted_by_surveys");
+  const double seconds = later.value("at_seconds", 0.0) - earlier.value("at_seconds", 0.0);
+  if (seconds <= 0) return pairs.at("not_accelerated");
+  const double all = later.value("ack_requests", 0.0) - earlier.value("ack_requests", 0.0);
   Json out = Json::array();
-  const auto add = [&](std::string_view cause, std::string_view why, double rate) {
-    if (rate > 0) out.push_back({{"cause", cause}, {"why", why}, {"per_second", rate}, {"share", rate / all}});
-  };
-  double others = rates("plain_requests");
-  for (const Cause& cause : kCauses) {
-    const double rate = rates(cause.counter);
-    add(cause.counter, cause.why, rate);
-    if (cause.of_plain) others -= rate;
+  for (const PlainCauseInfo& cause : kPlainCauseInfo) {
+    const std::string name(cause.name);
+    const double count = later.at("not_accelerated").value(name, 0.0) - earlier.at("not_accelerated").value(name, 0.0);
+    if (count > 0)
+      out.push_back({{"cause", name}, {"why", cause.why}, {"per_second", count / seconds}, {"share", count / all}});
   }
-  // Counters of a moment are not all read at the same instant of traffic.
-  add(kOtherCause, kOtherWhy, std::max(0.0, others));
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Json& a, const Json& b) { return a.value("share", 0.0) > b.value("share", 0.0); });
   return out;
 }
 
-Json view_of(const Json& status, const Rates& rates, const Json& pairs) {
+Json view_of(const Json& status, const Sample& before, const Sample& now) {
+  const Rates rates(before, now);
   Json out;
   for (const char* key : {"name", "state", "uptime_seconds", "custody", "unconfirmed_bytes", "flows"})
     out[key] = status.at(key);
   out["seconds"] = rates.seconds();
   for (const std::string_view name : kRates) out["per_second"][std::string(name)] = rates(name);
-  out["not_accelerated"] = not_accelerated(rates);
-  out["pairs"] = pairs.at("pairs");
-  out["pairs_seen"] = pairs.at("pairs_seen");
+  out["not_accelerated"] = not_accelerated(before.pairs, now.pairs);
+  out["pairs"] = now.pairs.at("pairs");
+  out["pairs_seen"] = now.pairs.at("pairs_seen");
   return out;
 }
 
@@ -109,13 +99,10 @@ std::string text_of(const Json& view) {
   line("from the WAN", scaled(rate("frames_wan"), "frames/s") + ", " + scaled(8 * rate("bytes_wan"), "bit/s"));
   line("requests", scaled(rate("requests"), "requests/s") + ", resends " + scaled(rate("resends"), "packets/s"));
   line("accelerated", scaled(rate("pseudo_acks"), "pseudo-ACKs/s") + " for " + scaled(eligible, "eligible requests/s"));
-  line("custody",
-       fmt::format("{} of {} ({:.1f}%), {} of it acknowledged but not delivered yet", in_bytes(held), in_bytes(limit),
-                   limit > 0 ? 100 * held / limit : 0.0, in_bytes(view.value("unconfirmed_bytes", 0.0))));
-  out += "\nNOT ACCELERATED, of all requests\n";
-  for (const Json& cause : view.at("not_accelerated"))
-    out += fmt::format("  {:>6.1f}%  {:>18}  {}\n", 100 * cause.value("share", 0.0),
-                       scaled(cause.value("per_second", 0.0), "requests/s"), cause.value("why", ""));
+  line("custody", fmt::format("{} of {} ({:.1f}%), {} of it unconfirmed", bytes_text(held), bytes_text(limit),
+                              limit > 0 ? 100 * held / limit : 0.0, bytes_text(view.value("unconfirmed_bytes", 0.0))));
+  out += "\nNOT ACCELERATED, of SENDs and WRITEs with AckReq\n";
+  out += causes_text(view.at("not_accelerated"), "  ");
   if (view.at("not_accelerated").empty()) out += "  nothing\n";
   return out + '\n' + pairs_text(view);
 }
@@ -127,7 +114,7 @@ class Watch {
   /// What has happened since the last view, or since the beginning.
   Json next() {
     Sample now = sample();
-    Json view = view_of(ask_("status"), Rates(last_, now), ask_("pairs"));
+    Json view = view_of(ask_("status"), last_, now);
     last_ = std::move(now);
     return view;
   }
@@ -135,7 +122,7 @@ class Watch {
  private:
   Sample sample() const {
     Json counters = ask_("counters");
-    return {std::move(counters), Clock::now()};
+    return {std::move(counters), ask_("pairs"), Clock::now()};
   }
 
   const AskBox& ask_;

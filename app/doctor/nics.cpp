@@ -245,6 +245,21 @@ std::vector<Finding> mtu(const Patient& patient) {
   }
 }
 
+/// What the kernel does not show of a NIC, and how a person sees it. docs/operate/nics.md has the sources.
+struct Unseen {
+  bool (*is)(const Nic&);
+  std::string_view look;
+};
+
+constexpr Unseen kUnseen[] = {
+    {[](const Nic& nic) { return nic.model.starts_with("0x15b3:"); },
+     "mlxconfig -d {} query | grep -i -e LLDP -e DCBX; mlnx_qos -i NETDEV"},
+    {drivers::is_e810, "ethtool --show-priv-flags NETDEV, before {} is bound to vfio-pci: fw-lldp-agent must be off"},
+    {drivers::is_x710, "ethtool --show-priv-flags NETDEV, before {} is bound to vfio-pci: disable-fw-lldp must be on"},
+    {[](const Nic& nic) { return nic.model.starts_with("0x14e4:"); },
+     "niccli, before {} is bound to vfio-pci; and ask the neighbours (lldpcli show neighbors)"},
+};
+
 /// What must be set on a NIC itself (docs/operate/nics.md), as far as the kernel shows it.
 std::vector<Finding> nic_settings(const Patient& patient) {
   std::vector<Finding> findings;
@@ -260,6 +275,11 @@ std::vector<Finding> nic_settings(const Patient& patient) {
     if (drivers::is_e810(nic) && !patient.machine.ice_package)
       findings.push_back({Level::error, fmt::format("{}: an E810, but its DDP package is missing", address),
                           "put ice.pkg of the linux-firmware repository into /lib/firmware/intel/ice/ddp"});
+    const auto* const unseen = std::ranges::find_if(kUnseen, [&](const Unseen& one) { return one.is(nic); });
+    if (unseen != std::end(kUnseen) && nic.physical_function.empty())
+      findings.push_back(
+          {Level::ok, fmt::format("{}: whether its firmware takes LLDP cannot be seen from here; by hand: ", address) +
+                          fmt::format(fmt::runtime(unseen->look), address)});
     if (nic.physical_function.empty()) continue;
     if (patient.config != nullptr && patient.config->link_loss == config::LinkLoss::forward)
       findings.push_back(

@@ -52,7 +52,8 @@ int run(const Options& options) {
   plan.name = "link";
   plan.frames = config.frames;
   plan.small_frames = 1024;  // the link makes no frames, but a pool cannot be empty
-  Runtime runtime(config.process, plan, {"a", config.a.pci, config.a.vdev}, {"b", config.b.pci, config.b.vdev});
+  Runtime runtime(config.process, plan, {"a", config.a.pci, config.a.vdev, config.a.devargs},
+                  {"b", config.b.pci, config.b.vdev, config.b.devargs});
 
   // Each direction has a share of its own. Otherwise a full direction would starve the other of buffers.
   const std::size_t share = (config.frames - kFramesOfPorts) / 2;

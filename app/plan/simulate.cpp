@@ -16,6 +16,7 @@
 #include "app/process/owned_pools.hpp"
 #include "drivers/eal.hpp"
 #include "drivers/system_memory.hpp"
+#include "plan/bars.hpp"
 #include "plan/simulated.hpp"
 #include "plan/text.hpp"
 
@@ -32,6 +33,7 @@ struct Arguments {
   std::uint64_t messages = 0;
   std::string loss = "0";
   std::uint64_t seed = 1;
+  bool bars = false;
   bool quiet = false;
 };
 
@@ -41,7 +43,7 @@ void check_memory(std::uint64_t wanted) {
   throw std::runtime_error(fmt::format(
       "the frames under way need {} of memory, but {} are free: choose a shorter distance, larger messages or fewer "
       "messages (--messages)",
-      plan::amount_text(static_cast<double>(wanted + kWorldReserve)), plan::amount_text(static_cast<double>(there))));
+      bytes_text(static_cast<double>(wanted + kWorldReserve)), bytes_text(static_cast<double>(there))));
 }
 
 /// Shows the current step, if standard error is a terminal.
@@ -56,7 +58,7 @@ class Progress {
   void at(std::size_t number, std::size_t of, const plan::SimulatedPoint& point) const {
     if (!shown_) return;
     fmt::print(stderr, "\r\033[Krun {} of {}: {}, {} messages of {} over {}", number + 1, of, point.way,
-               point.run.messages, plan::size_text(point.run.scenario.message),
+               point.run.messages, size_text(point.run.scenario.message),
                plan::distance_text(point.run.scenario.link.round_trip));
     std::fflush(stderr);
   }
@@ -85,6 +87,8 @@ int run(const Arguments& arguments) {
   engine::PoolPlan buffers;
   try {
     points = plan::points_of(question);
+    // A picture that cannot be drawn is refused before the runs, not after them.
+    if (arguments.bars || !arguments.output.plot.empty()) plan::plot(question, points);
     buffers = plan::pools_for(points);
   } catch (const std::invalid_argument& error) {
     throw config::ConfigError(error.what());
@@ -103,7 +107,8 @@ int run(const Arguments& arguments) {
       points[i].simulation = plan::simulate(points[i].run, pools.get());
     }
   }
-  const plan::Report report = plan::report(question, points);
+  plan::Report report = plan::report(question, points);
+  if (arguments.bars) report.picture = plan::bars(plan::plot(question, points));
   arguments.output.give(report, [&] { return plan::plot(question, points); });
   return 0;
 }
@@ -120,6 +125,7 @@ void add_plan_simulate(CLI::App& plan, int& exit_code) {
       "formula, with the reason where the two differ by more than 5 %. The same command gives the same figures on\n"
       "every machine.\n"
       "Examples:\n"
+      "  longhaul plan simulate --distance 1km 10km 100km 1000km --message 4KiB --bars\n"
       "  longhaul plan simulate --distance 100km --message 512B 4KiB --plot three-ways.svg\n"
       "  longhaul plan simulate --distance 1000km --message 4KiB --ways standard pair --loss 1e-4\n"
       "  longhaul plan simulate --rtt 3.81ms --operation read --qps 16 --ways standard --json");
@@ -140,6 +146,9 @@ void add_plan_simulate(CLI::App& plan, int& exit_code) {
       ->check(whole_number(0, UINT64_MAX));
   command->add_flag("--quiet", arguments->quiet, "show no progress on the terminal");
   arguments->output.add_to(*command);
+  command->add_flag("--bars", arguments->bars, "also draw the simulated rates as bars, in the terminal")
+      ->excludes(command->get_option("--json"))
+      ->excludes(command->get_option("--csv"));
   command->callback([arguments, &exit_code] { exit_code = guarded("plan simulate", [&] { return run(*arguments); }); });
 }
 

@@ -59,11 +59,21 @@ void Attendant::body() {
 }
 
 void Attendant::attend(Duty& duty) const {
+  const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
+  const bool failed_before = duty.failing_since != Clock::time_point{};
+  const auto failed = [&] {
+    if (!failed_before) duty.failing_since = Clock::now();
+    return !failed_before;
+  };
   try {
     duty.work();
-    duty.failing = false;
+    if (failed_before) spdlog::info("{} goes on after {:.1f} s", duty.what, seconds(Clock::now() - duty.failing_since));
+    duty.failing_since = {};
+  } catch (const Postponed& reason) {
+    if (failed())
+      spdlog::warn("{} waits for {}; the next try is in {} s", duty.what, reason.what(), seconds(duty.period));
   } catch (const std::exception& error) {
-    if (!std::exchange(duty.failing, true)) spdlog::error("{}: {}", duty.what, error.what());
+    if (failed()) spdlog::error("{}: {}; the next try is in {} s", duty.what, error.what(), seconds(duty.period));
   }
   duty.due = Clock::now() + duty.period;
 }

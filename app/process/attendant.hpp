@@ -8,11 +8,17 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace longhaul::app {
+
+/// What is thrown by work that has to wait for something which is no error. Its text says for what.
+class Postponed : public std::runtime_error {
+  using runtime_error::runtime_error;
+};
 
 /// Does things periodically. If one of them throws or takes long, it does not end the others, but may delay them.
 class Attendant {
@@ -28,7 +34,8 @@ class Attendant {
   void at_start(std::function<void()> work) { first_.push_back(std::move(work)); }
   /// Call before start(). `work` is the last thing that runs in the thread. Several run in reverse order.
   void at_end(std::function<void()> work) { last_.push_back(std::move(work)); }
-  /// Call before start(). If `work` throws, the log says `what`.
+  /// Call before start(). If `work` throws, the log says `what`, and how long until it is tried again: once, as a
+  /// warning for Postponed and as an error for all else. It also says when `work` goes on.
   void every(std::chrono::milliseconds period, std::string what, std::function<void()> work);
 
   /// Needs a started EAL. The thread runs where the process could run before the EAL started, except on the workers'
@@ -44,7 +51,7 @@ class Attendant {
     std::string what;
     std::function<void()> work;
     Clock::time_point due;
-    bool failing = false;  ///< already logged
+    Clock::time_point failing_since{};  ///< already logged; none: the last time it went well
   };
   void body();
   void attend(Duty& duty) const;

@@ -63,7 +63,7 @@ Runtime::Runtime(const config::ProcessConfig& process, engine::PoolPlan plan, co
   const std::string missing = drivers::shortage(drivers::SystemMemory::read(), demand.at_start(), process.hugepages);
   if (!missing.empty()) throw std::runtime_error(missing);
   for (const drivers::EthdevSpec* spec : {&first, &second}) {
-    if (!spec->pci.empty()) options.pci.push_back(spec->pci);
+    if (!spec->pci.empty()) options.pci.push_back(spec->devargs.empty() ? spec->pci : spec->pci + "," + spec->devargs);
   }
   eal_ = std::make_unique<drivers::Eal>(options);
   clock_ = std::make_unique<drivers::Clock>();

@@ -74,7 +74,9 @@ void tell_of_record(const Counters& counters, const std::string& path) {
     spdlog::error("{}: {} slots are damaged: what their connections lost is unknown", path, slots);
 }
 
-drivers::EthdevSpec spec_of(const char* name, const config::PortConfig& port) { return {name, port.pci, port.vdev}; }
+drivers::EthdevSpec spec_of(const char* name, const config::PortConfig& port) {
+  return {name, port.pci, port.vdev, port.devargs};
+}
 
 int check(const config::BoxConfig& config, const Options& options) {
   const MemoryReport report = report_memory(config, spec_of("host", config.host), spec_of("wan", config.wan));
@@ -187,7 +189,17 @@ void Run::write_statistics_when_asked() {
 void Run::attend() {
   // Before the status page's sample, which shows its result.
   if (!config_.metrics.listen.empty() || !config_.control.socket.empty())
-    attendant_.every(std::chrono::seconds(1), "survey of connections", [this] { gatherer_.survey(); });
+    attendant_.every(std::chrono::seconds(1), "survey of connections", [this] {
+      try {
+        gatherer_.survey();
+      } catch (const WorkerSilent& silent) {
+        // If the worker stands still, the watcher says so.
+        throw Postponed(
+            fmt::format("a worker ({}); until then `ctl pairs`, /metrics and the status page show what the "
+                        "last survey saw",
+                        silent.what()));
+      }
+    });
   monitoring_.join(attendant_);
   attendant_.at_start([this] { control_.start(); });
   attendant_.every(std::chrono::milliseconds(100), "reload", [this] {

@@ -84,8 +84,8 @@ std::span<const SchemaKey> link_schema_keys() {
   };
   static constexpr SchemaKey kKeys[] = {
       {"name", Form::text(), "The name of the link in output and logs (default link)."},
-      {"ports.a", Form::object(kPortKeys, 1), "One end.", true},
-      {"ports.b", Form::object(kPortKeys, 1), "The other end.", true},
+      {"ports.a", Form::object(kPortKeys, 1), "One end: pci (perhaps with devargs) or vdev.", true},
+      {"ports.b", Form::object(kPortKeys, 1), "The other end: pci (perhaps with devargs) or vdev.", true},
       {"hugepages", Form::boolean(), "false: ordinary memory, for labs (default true)."},
       {"memory", Form::of(Quantity::size), "Memory for DPDK, 64MiB to 1TiB (default: what is needed)."},
       {"core", Form::integer(0, kLastCore), "Processor (default: not pinned)."},

@@ -17,6 +17,21 @@ bool is_pci_address(std::string_view text) {
          });
 }
 
+/// A form such as "a=1,b=[0,2],c": names, each perhaps with a value, between commas that no bracket encloses. Which
+/// there are only the NIC's driver knows.
+bool is_devargs(std::string_view text) {
+  int depth = 0;
+  bool begins = true;  // an argument, which begins with its name
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isgraph(byte) == 0 || (begins && std::isalpha(byte) == 0)) return false;
+    if (c == '[' || c == '(') ++depth;
+    if ((c == ']' || c == ')') && --depth < 0) return false;
+    begins = c == ',' && depth == 0;
+  }
+  return !begins && depth == 0;
+}
+
 /// The name before the first comma, by which DPDK knows the device.
 std::string_view device_name(const PortConfig& port) {
   const std::string_view device = port.device();
@@ -26,7 +41,7 @@ std::string_view device_name(const PortConfig& port) {
 }  // namespace
 
 PortConfig read_port(const Value& value) {
-  const Map map = value.map({"pci", "vdev"});
+  const Map map = value.map({"pci", "vdev", "devargs"});
   const auto pci = map.find("pci");
   const auto vdev = map.find("vdev");
   if (pci.has_value() == vdev.has_value()) value.fail("expected either pci or vdev");
@@ -42,6 +57,13 @@ PortConfig read_port(const Value& value) {
     if (!printable || std::isalpha(static_cast<unsigned char>(out.vdev[0])) == 0) {
       vdev->fail_expected("a DPDK device without spaces such as \"net_af_packet0,iface=veth0\"");
     }
+  }
+  if (const auto devargs = map.find("devargs")) {
+    if (!pci) devargs->fail("only a NIC (pci) has devargs: a vdev's arguments follow its name, after a comma");
+    out.devargs = devargs->text();
+    if (!is_devargs(out.devargs))
+      devargs->fail_expected(
+          "arguments of the NIC's driver, without spaces and without the address, such as \"rx_low_latency=1\"");
   }
   return out;
 }

@@ -16,9 +16,12 @@ namespace longhaul::config {
 struct PortConfig {
   std::string pci;       ///< "0000:01:00.0"
   std::string vdev;      ///< an EAL string: "net_af_packet0,iface=veth0,..."
+  std::string devargs;   ///< of the driver of `pci`: "rx_low_latency=1,safe-mode-support=1"; empty: none
   std::string position;  ///< "FILE:LINE:COL: path" of the key that is set, for messages about the device itself
 
   const std::string& device() const { return pci.empty() ? vdev : pci; }
+  /// With its devargs, as EAL takes it: "0000:01:00.0,rx_low_latency=1".
+  std::string described() const { return devargs.empty() ? device() : device() + "," + devargs; }
 };
 
 /// Bytes of the largest IP packet that ports may be asked to carry (`mtu`): IPv4's minimum, and what fits the mbufs'
@@ -69,7 +72,7 @@ struct ProcessConfig {
   unsigned workers() const { return 1 + static_cast<unsigned>(more_cores.size()); }
 };
 
-/// Reads `{pci: ...}` or `{vdev: ...}`.
+/// Reads `{pci: ..., devargs: ...}` or `{vdev: ...}`.
 PortConfig read_port(const Value& value);
 
 /// Reads `ports`: two different devices under these two names. Throws ConfigError.

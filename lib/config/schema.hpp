@@ -76,6 +76,9 @@ inline constexpr SchemaKey kPortKeys[] = {
      {},
      "vdev"},
     {"vdev", Form::text("^[A-Za-z][!-~]*$"), "A virtual device of DPDK: \"net_af_packet0,iface=veth0\"."},
+    {"devargs", Form::text("^[A-Za-z][!-~]*$"),
+     "Arguments of the NIC's DPDK driver, such as \"rx_low_latency=1\" (docs/operate/nics.md; default: none).", false,
+     "pci"},
 };
 
 using Json = nlohmann::ordered_json;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lane: the usual packet of a usual flow, in order and with nothing in its way, and the responder's ACK of the oldest
-// packet in custody. What happens is what request.cpp, answer.cpp and acknowledge.cpp do, in the same order, without the
-// questions whose answers FlowState::is_usual() and the frame's shape have already given. Where they have not, the lane
-// does not begin, and the general path takes the packet.
+// The lane: the usual packet of a usual flow, in order and with nothing in its way, and the responder's ACK of the
+// oldest packet in custody. What happens is what request.cpp, answer.cpp and acknowledge.cpp do, in the same order,
+// without the questions whose answers FlowState::is_usual() and the frame's shape have already given. Where they have
+// not, the lane does not begin, and the general path takes the packet.
 //
 // Included by those who take packets: the functions are part of their loops.
 #pragma once
@@ -23,8 +23,9 @@ inline bool NearPart::lane_takes(const NearFlow& flow, std::uint32_t psn, std::u
   if (flow.queue.empty() && idle_for_long(flow, now)) return false;
   if (wire::psn_diff(psn, flow.una) >= kMaxSpan || flow.queue.under_way() >= flow.loss_window.packets()) return false;
   const Holding& own = *flow.holding;
-  return flow.queue.bytes() + bytes <= budget_.flow_bytes_limit && budget_.held.bytes + bytes <= budget_.undivided_bytes &&
-         budget_.held.large_mbufs < budget_.lane_mbufs && own.large_mbufs < budget_.pair_plentiful_mbufs();
+  return flow.queue.bytes() + bytes <= budget_.flow_bytes_limit &&
+         budget_.held.bytes + bytes <= budget_.undivided_bytes && budget_.held.large_mbufs < budget_.lane_mbufs &&
+         own.large_mbufs < budget_.pair_plentiful_mbufs();
 }
 
 inline void NearPart::lane_take(NearFlow& flow, const wire::UsualFrame& frame, std::uint32_t psn, rte_mbuf* mbuf,
@@ -65,9 +66,9 @@ inline bool NearPart::lane_release(NearFlow& flow, const wire::UsualFrame& answe
   ++counters_[Counter::real_acks];
   ++counters_[Counter::absorbed_acks];
   if (observer_ != nullptr) [[unlikely]]
-    observer_->on_real_ack(
-        flow.identity, {answer.destination_qpn(), answer.psn(), answer.msn(), answer.syndrome(), answer.p_key()}, true,
-        flow.h, now);
+    observer_->on_real_ack(flow.identity,
+                           {answer.destination_qpn(), answer.psn(), answer.msn(), answer.syndrome(), answer.p_key()},
+                           true, flow.h, now);
   const Held& held = held_in(flow.queue.head());
   flow.una = wire::psn_add(held.last_psn, 1);
   sample_round_trip(flow, held, now);

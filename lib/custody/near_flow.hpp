@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/plain_cause.hpp"
 #include "base/side.hpp"
 #include "base/time.hpp"
 #include "custody/ack_template.hpp"
@@ -128,6 +129,10 @@ struct alignas(64) NearFlow : FlowState {
   std::uint32_t read_again_last = 0;  ///< PSN of the last response to the READ that was repeated
   Time repeated_at = 0;               ///< when the requester last repeated what was acknowledged
   std::uint64_t examined_bytes = 0;   ///< bytes_taken up to examined_end
+
+  // Only requests that pass plain touch these.
+  PlainCause plain_why = PlainCause::catching_up;  ///< why the flow is plain, where a request decided it
+  ByPlainCause<std::uint32_t> plain{};             ///< SENDs and WRITEs with AckReq that passed, by cause
 
   /// The only way to change the phase.
   void move(PhaseEvent event) {

@@ -82,7 +82,6 @@ enum class Verdict : std::uint8_t {
 };
 
 struct NearSettings {
-  bool lane = true;  ///< usual packets take the lane
   bool confirm_by_cm = false;
   std::uint64_t initial_window_bytes = 0;
   Duration rto_initial = 0;
@@ -90,6 +89,7 @@ struct NearSettings {
   Duration rto_max = 0;
   Duration give_up = 0;
   Duration confirm_again = 0;  ///< after a longer idle time an answer must confirm a flow again
+  bool lane = true;            ///< usual packets take the lane
 };
 
 /// A connection without RDMA-CM can end and begin again unseen, so it must be confirmed again after this idle time at
@@ -274,6 +274,8 @@ class NearPart {
   void note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   static bool idle_for_long(const NearFlow& flow, Time now);
   Verdict pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span);
+  PlainCause plain_cause(const NearFlow& flow) const;
+  [[gnu::cold, gnu::noinline]] void count_plain(NearFlow& flow, const wire::Frame& frame, const Span& span);
   static bool is_not_held(const NearFlow& flow, std::uint32_t psn);
   void begin_later(const NearFlow& flow, rte_mbuf* mbuf, std::uint32_t psn);
   void add_to_index(const NearFlow& flow, rte_mbuf* mbuf);
@@ -287,6 +289,7 @@ class NearPart {
                                              std::uint64_t limit, Counter full, Time now);
   /// Counts it, and returns false.
   [[gnu::cold, gnu::noinline]] bool refuse(NearFlow& flow, Counter why);
+  static PlainCause cause_of_refusal(Counter why);
   bool others_make_room(const NearFlow& flow);
   void note_contended(std::uint64_t held, std::uint64_t all, Time now);
   bool take(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Time now);

@@ -204,6 +204,7 @@ Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Spa
     return Verdict::drop;
   }
   flow.move(PhaseEvent::gap_passed);
+  flow.plain_why = PlainCause::gap;
   note_leap(flow, frame, span, now);
   return pass_plain(flow, frame, span);
 }
@@ -332,15 +333,31 @@ void NearPart::add_to_index(const NearFlow& flow, rte_mbuf* mbuf) {
 void NearPart::count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span) {
   if (psn_lt(span.psn, flow.sent_top)) return;
   ++counters_[Counter::requests];
-  if (flow.trust.was_confirmed && frame.opcode != nullptr && frame.ack_req() && !frame.opcode->wants_response())
-    ++counters_[Counter::eligible_requests];
+  if (flow.trust.was_confirmed && frame.asks_for_ack()) ++counters_[Counter::eligible_requests];
 }
 
 Verdict NearPart::pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span) {
   count_new(flow, frame, span);
   ++counters_[Counter::plain_requests];
+  count_plain(flow, frame, span);
   reach_sent_top(flow, span);
   return Verdict::forward;
+}
+
+// Which of the reasons that hold now is the one to act on.
+PlainCause NearPart::plain_cause(const NearFlow& flow) const {
+  if (is_over(flow.phase)) return PlainCause::ended;
+  if (flow.next_policy == flow::Policy::off) return PlainCause::policy;
+  if (draining_) return PlainCause::draining;
+  if (flow.trust.lost) return PlainCause::untrusted;
+  if (flow.doubted()) return PlainCause::doubted;
+  const bool unanswered = !flow.trust.was_confirmed && flow.una == flow.first_psn;
+  return unanswered ? PlainCause::unconfirmed : flow.plain_why;
+}
+
+void NearPart::count_plain(NearFlow& flow, const wire::Frame& frame, const Span& span) {
+  if (psn_lt(span.psn, flow.sent_top) || !frame.asks_for_ack()) return;
+  ++flow.plain[static_cast<std::size_t>(plain_cause(flow))];
 }
 
 void NearPart::reach_sent_top(NearFlow& flow, const Span& span) {
@@ -365,7 +382,14 @@ bool NearPart::others_make_room(const NearFlow& flow) {
 bool NearPart::refuse(NearFlow& flow, Counter why) {
   ++counters_[why];
   ++flow.refused;
+  flow.plain_why = cause_of_refusal(why);
   return false;
+}
+
+PlainCause NearPart::cause_of_refusal(Counter why) {
+  if (why == Counter::custody_refused_flow) return PlainCause::custody_flow;
+  if (why == Counter::custody_refused_pair) return PlainCause::custody_pair;
+  return why == Counter::custody_refused_mbufs ? PlainCause::custody_buffers : PlainCause::custody_box;
 }
 
 // The box is full, and others have more of it than the pair of hosts that asks: they must come down to their share.
@@ -447,6 +471,7 @@ bool NearPart::may_rejoin(const NearFlow& flow, const Span& span) const {
 void NearPart::start_rejoining(NearFlow& flow, const Span& span, PhaseEvent why) {
   flow.move(why);
   flow.policy = flow.next_policy;
+  flow.plain_why = PlainCause::catching_up;
   flow.trust.msn_known = false;
   flow.tail = span.psn;
   flow.msn_base = flow.msn_tail = flow.msn_released = 0;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/plain_cause.hpp"
 #include "custody/near_flow.hpp"
 #include "flow/connection.hpp"
 
@@ -23,6 +24,7 @@ struct ConnectionState {
   std::uint64_t unconfirmed_bytes = 0;  ///< part of custody_bytes acknowledged to the requester
   std::uint64_t taken_bytes = 0;        ///< frame bytes ever taken into custody
   std::uint64_t refused_requests = 0;   ///< ever passed without custody, which had no room for them
+  ByPlainCause<std::uint32_t> plain{};  ///< SENDs and WRITEs with AckReq that ever passed plain, by cause
   std::uint64_t lost_bytes = 0;         ///< of a failed flow: acknowledged and not delivered
   Duration oldest = 0;                  ///< since custody last made progress; 0 when it is empty
   Duration idle = 0;                    ///< since the last frame

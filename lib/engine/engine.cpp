@@ -150,27 +150,54 @@ void Engine::Impl::begin_call(Time time) {
 
 void Engine::Impl::receive(Side side, std::span<rte_mbuf* const> frames, Time time) {
   begin_call(time);
-  const bool sampled = busy_pairs.samples_this_call();
-  const std::uint64_t began = sampled ? rte_rdtsc() : 0;
-  std::size_t in_last_burst = 0;
-  for (; !frames.empty(); frames = frames.subspan(in_last_burst)) {
-    in_last_burst = std::min(frames.size(), kBurst);
-    burst(side, frames.first(in_last_burst));
+  sample.wanted = busy_pairs.samples_this_call();
+  sample.taken = false;
+  const std::uint64_t began = sample.wanted ? rte_rdtsc() : 0;
+  while (!frames.empty()) {
+    const std::size_t some = std::min(frames.size(), kBurst);
+    burst(side, frames.first(some));
+    frames = frames.subspan(some);
   }
   end_of_burst();
-  if (sampled) [[unlikely]]
-    note_busy(side, in_last_burst, rte_rdtsc() - began);
+  if (sample.taken) [[unlikely]]
+    note_busy(rte_rdtsc() - began);
 }
 
-// `frames` were in the last burst, and what they said of themselves is still there.
-void Engine::Impl::note_busy(Side side, std::size_t frames, std::uint64_t ticks) {
-  if (bypass || frames == 0) return;
+// Before the burst is processed, while its frames are here: of one of them, who speaks to whom.
+void Engine::Impl::take_sample(Side side, std::size_t frames) {
   const Arrival& arrival = arrivals[busy_pairs.chosen_of(frames)];
-  if (!wire::is_roce(arrival.status)) return;
-  flow::KeyIndex::Key hosts{arrival.frame.source, arrival.frame.destination, arrival.frame.vlan, 0};
-  if (arrival.usual) hosts = {arrival.key.source(), arrival.key.destination(), {}, 0};  // perhaps never taken apart
-  if (side == Side::wan) std::swap(hosts.first, hosts.second);
-  busy_pairs.note(hosts, ticks);
+  sample.taken = wire::is_roce(arrival.status);
+  if (!sample.taken) return;
+  const bool from_host = side == Side::host;
+  if (arrival.usual) {
+    sample.hosts = {arrival.key.source(), arrival.key.destination(), {}, 0};
+    sample.asks = from_host && arrival.shape.is_request() && arrival.shape.ack_req();
+  } else {
+    const wire::Frame& frame = arrival.frame;
+    sample.hosts = {frame.source, frame.destination, frame.vlan, 0};
+    sample.asks =
+        from_host && frame.service() == wire::Service::rc && frame.asks_for_ack() && !frame.opcode->is_response();
+  }
+  if (!from_host) std::swap(sample.hosts.first, sample.hosts.second);
+  sample.connection = arrival.connection;
+  sample.frames = frames;
+}
+
+void Engine::Impl::note_busy(std::uint64_t ticks) { busy_pairs.note(sample.hosts, ticks, asked(), sample.frames); }
+
+// After the burst. (Requests that pass plain are counted by their flow.)
+Asked Engine::Impl::asked() const {
+  if (!sample.asks || looked_up_at != table.changes()) return Asked::nothing;
+  if (sample.connection == flow::ConnectionTable::kNone) return Asked::unknown;
+  switch (connections[sample.connection].near.phase) {
+    case custody::Phase::unconfirmed:
+      return Asked::unconfirmed;
+    case custody::Phase::confirmed:
+    case custody::Phase::rejoining:
+      return Asked::accelerated;
+    default:
+      return Asked::nothing;
+  }
 }
 
 // First all frames are parsed, then their connections are looked up together. Then the frames are processed in turn,
@@ -191,6 +218,8 @@ void Engine::Impl::burst(Side side, std::span<rte_mbuf* const> frames) {
   }
   look_up(side, frames.size());
   const std::size_t count = frames.size();
+  if (sample.wanted) [[unlikely]]
+    take_sample(side, count);
   for (std::size_t i = 0; i < std::min(count, kConnection); ++i) prefetch_connection(side, arrivals[i]);
   for (std::size_t i = 0; i < std::min(count, kContents); ++i) prefetch_contents(side, arrivals[i]);
   for (std::size_t i = 0; i < count; ++i) {

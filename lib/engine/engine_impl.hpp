@@ -116,7 +116,9 @@ struct Engine::Impl final : custody::Outlet {
   [[gnu::always_inline]] bool lane_answer(Connection& connection, const Arrival& arrival);
 
   // engine.cpp
-  [[gnu::cold, gnu::noinline]] void note_busy(Side side, std::size_t frames, std::uint64_t ticks);
+  [[gnu::cold, gnu::noinline]] void take_sample(Side side, std::size_t frames);
+  [[gnu::cold, gnu::noinline]] void note_busy(std::uint64_t ticks);
+  Asked asked() const;
   void end_of_burst();
   bool follows_link() const { return settings.wan_rate_bps == 0 && settings.estimate_wan_rate; }
   void configure_pace();
@@ -249,6 +251,15 @@ struct Engine::Impl final : custody::Outlet {
   std::size_t touched_count = 0;
   Backlog backlog;
   BusyPairs busy_pairs;
+  /// Of a frame of the last burst of this call, for busy_pairs.
+  struct {
+    bool wanted = false;
+    bool taken = false;
+    bool asks = false;  ///< it is a request that asks for an ACK
+    flow::KeyIndex::Key hosts;
+    flow::ConnectionIndex connection = 0;
+    std::size_t frames = 0;  ///< in the burst
+  } sample;
   metrics::Histogram pseudo_ack_delay;
   Time now = 0;
   bool bypass = false;            ///< all frames pass unexamined

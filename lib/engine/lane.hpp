@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The lane: nearly all frames of a line that RDMA fills are usual packets (wire/usual_frame.hpp) of usual flows
-// (custody/lane.hpp). They are not taken apart, one line of an index finds their connection, and one decision each takes
-// them: the general path does the same, and is the reference (Settings::lane). What the lane declines, for whatever
-// reason, has changed nothing, and goes the general way.
+// (custody/lane.hpp). They are not taken apart, one line of an index finds their connection, and one decision each
+// takes them: the general path does the same, and is the reference (Settings::lane). What the lane declines, for
+// whatever reason, has changed nothing, and goes the general way.
 #pragma once
 
 #include "custody/lane.hpp"

@@ -86,6 +86,7 @@ ConnectionState Engine::Impl::describe(flow::ConnectionIndex index, Time time) c
   state.unconfirmed_bytes = flow.unconfirmed_bytes();
   state.taken_bytes = flow.bytes_taken;
   state.refused_requests = flow.refused;
+  state.plain = flow.plain;
   state.lost_bytes = flow.failure.lost_bytes;
   state.oldest = flow.queue.empty() ? 0 : time - std::min(time, flow.unanswered_since);
   state.idle = time - std::min(time, connection.last_seen);

@@ -205,6 +205,27 @@ void add_survey(Families& out, const Snapshot& its) {
             number(survey.pairs_seen));
 }
 
+/// A series for each cause, or for each that there ever was.
+void add_plain(Families& out, const Asked& asked, std::span<const Label> labels, bool also_none) {
+  std::vector<Label> all(labels.begin(), labels.end());
+  all.emplace_back();
+  for (std::size_t i = 0; i < kPlainCauses; ++i) {
+    if (asked.plain[i] == 0 && !also_none) continue;
+    all.back() = {"reason", kPlainCauseInfo[i].name};
+    out.add(number(asked.plain[i]), all);
+  }
+}
+
+void add_asked(Families& out, const Asked& asked) {
+  out.begin(MetricType::Counter, "longhaul_ack_requests_total",
+            "SENDs and WRITEs with AckReq from the host side, accelerated or not, known connections or not, estimated "
+            "from samples");
+  out.add(number(asked.all()));
+  out.begin(MetricType::Counter, "longhaul_not_accelerated_requests_total",
+            "those of longhaul_ack_requests_total that were not accelerated, by cause");
+  add_plain(out, asked, {}, true);
+}
+
 void add_pairs(Families& out, const std::vector<PairState>& pairs) {
   if (pairs.empty()) return;
   static constexpr Column<PairState> kColumns[] = {
@@ -225,14 +246,25 @@ void add_pairs(Families& out, const std::vector<PairState>& pairs) {
       {MetricType::Counter, "longhaul_pair_processor_seconds_total",
        "time that workers spent for two hosts, estimated from samples",
        [](const PairState& p) { return p.processor_seconds; }},
+      {MetricType::Counter, "longhaul_pair_ack_requests_total",
+       "SENDs and WRITEs with AckReq between two hosts, accelerated or not, estimated from samples",
+       [](const PairState& p) { return number(p.asked.all()); }},
+  };
+  const auto with_labels = [](const PairState& pair, auto&& add) {
+    const Label labels[] = {{"host", pair.host}, {"remote", pair.remote}, {"vlan", pair.vlan}};
+    add(std::span(labels, pair.vlan.empty() ? 2 : 3));
   };
   for (const auto& column : kColumns) {
     out.begin(column.type, column.name, column.help);
-    for (const PairState& pair : pairs) {
-      const Label labels[] = {{"host", pair.host}, {"remote", pair.remote}, {"vlan", pair.vlan}};
-      out.add(column.value(pair), std::span(labels, pair.vlan.empty() ? 2 : 3));
-    }
+    for (const PairState& pair : pairs)
+      with_labels(pair, [&](std::span<const Label> labels) { out.add(column.value(pair), labels); });
   }
+  out.begin(
+      MetricType::Counter, "longhaul_pair_not_accelerated_requests_total",
+      "those of longhaul_pair_ack_requests_total that were not accelerated, by cause; only causes that there ever "
+      "were");
+  for (const PairState& pair : pairs)
+    with_labels(pair, [&](std::span<const Label> labels) { add_plain(out, pair.asked, labels, false); });
 }
 
 std::string cell(std::string text) {
@@ -259,6 +291,7 @@ Snapshot example() {
   out.workers.resize(1);
   out.survey.pairs.resize(1);
   out.survey.pairs[0].vlan = "100";
+  out.survey.pairs[0].asked.plain[0] = 1;
   out.identity.configuration = {{"policy", ""}, {"confirm", ""}, {"spread", ""}, {"idle", ""}, {"workers", ""}};
   return out;
 }
@@ -287,6 +320,7 @@ std::vector<MetricFamily> families(const Snapshot& snapshot) {
                 snapshot.total.pseudo_ack_delay, kDelayEdges);
   add_workers(out, snapshot.workers);
   add_survey(out, snapshot);
+  add_asked(out, snapshot.survey.asked);
   add_pairs(out, snapshot.survey.pairs);
   return out.take();
 }
@@ -317,6 +351,14 @@ std::string metrics_page() {
            (place.less ? ", except those counted under the other source" : "") + " | `" + std::string(info.name) +
            "` |\n";
   }
+  out +=
+      "\n## Why requests are not accelerated\n\n"
+      "The label `reason` of `longhaul_not_accelerated_requests_total` and "
+      "`longhaul_pair_not_accelerated_requests_total`.\n"
+      "What passes because of an earlier request counts for its reason.\n\n"
+      "| reason | of the requests |\n|---|---|\n";
+  for (const PlainCauseInfo& cause : kPlainCauseInfo)
+    out += "| `" + std::string(cause.name) + "` | " + std::string(cause.why) + " |\n";
   return out;
 }
 

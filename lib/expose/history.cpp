@@ -77,6 +77,12 @@ constexpr std::array<Column, kColumns> kTable = {{
      [](const Snapshot& before, const Snapshot& after, double seconds) -> Value {
        return grown(lost(before), lost(after)) / seconds;
      }},
+    {"not_accelerated",
+     [](const Snapshot&, const Snapshot& after, double) -> Value {
+       const Asked& asked = after.survey.asked_lately;
+       if (asked.all() == 0) return std::nullopt;
+       return static_cast<double>(asked.not_accelerated()) / static_cast<double>(asked.all());
+     }},
 }};
 
 }  // namespace

@@ -19,7 +19,7 @@ struct Column {
   std::string_view name;
   std::optional<double> (*value)(const Snapshot& before, const Snapshot& after, double seconds);
 };
-inline constexpr std::size_t kColumns = 14;
+inline constexpr std::size_t kColumns = 15;
 std::span<const Column, kColumns> history_columns();
 
 class History {

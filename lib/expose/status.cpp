@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "expose/status.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <span>
+#include <vector>
 
 namespace longhaul::expose {
 namespace {
@@ -12,6 +15,10 @@ double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return 0;
   const double scale = std::pow(10, 3 - std::floor(std::log10(std::fabs(value))));
   return std::round(value * scale) / scale;
+}
+
+double per_second(std::uint64_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
 Json history_of(const History& history) {
@@ -71,7 +78,24 @@ constexpr Counter kLost[] = {Counter::flows_failed,
                              Counter::dropped_port_full,
                              Counter::dropped_ring_full};
 
-Json pair_json(const PairState& pair) {
+/// The causes that there were between the last two surveys, the most frequent one first.
+Json not_accelerated(const Asked& asked, double seconds) {
+  std::vector<PlainCause> causes;
+  for (std::size_t i = 0; i < kPlainCauses; ++i)
+    if (asked.plain[i] > 0) causes.push_back(static_cast<PlainCause>(i));
+  std::ranges::stable_sort(causes, std::greater{}, [&asked](PlainCause cause) { return asked.share_of(cause); });
+  Json out = Json::array();
+  for (const PlainCause cause : causes) {
+    const auto at = static_cast<std::size_t>(cause);
+    out.push_back({{"cause", kPlainCauseInfo[at].name},
+                   {"why", kPlainCauseInfo[at].why},
+                   {"per_second", rounded(per_second(asked.plain[at], seconds))},
+                   {"share", rounded(asked.share_of(cause))}});
+  }
+  return out;
+}
+
+Json pair_json(const PairState& pair, double seconds) {
   return {{"host", pair.host},
           {"remote", pair.remote},
           {"vlan", pair.vlan},
@@ -80,7 +104,9 @@ Json pair_json(const PairState& pair) {
           {"unconfirmed_bytes", pair.sums.unconfirmed_bytes},
           {"bytes_per_second", rounded(pair.bytes_per_second)},
           {"refused_per_second", rounded(pair.refused_per_second)},
-          {"processors", rounded(pair.processors)}};
+          {"processors", rounded(pair.processors)},
+          {"ack_requests_per_second", rounded(per_second(pair.asked_lately.all(), seconds))},
+          {"not_accelerated", not_accelerated(pair.asked_lately, seconds)}};
 }
 
 }  // namespace
@@ -118,7 +144,13 @@ Json pairs_json(const SurveyResult& survey) {
   Json out;
   out["pairs_seen"] = survey.pairs_seen;
   out["pairs"] = Json::array();
-  for (const PairState& pair : survey.busiest) out["pairs"].push_back(pair_json(pair));
+  for (const PairState& pair : survey.busiest) out["pairs"].push_back(pair_json(pair, survey.seconds));
+  out["ack_requests_per_second"] = rounded(per_second(survey.asked_lately.all(), survey.seconds));
+  out["not_accelerated"] = not_accelerated(survey.asked_lately, survey.seconds);
+  Json counted = {{"at_seconds", in_seconds(survey.at)}, {"ack_requests", survey.asked.all()}};
+  for (std::size_t i = 0; i < kPlainCauses; ++i)
+    counted["not_accelerated"][std::string(kPlainCauseInfo[i].name)] = survey.asked.plain[i];
+  out["counted_by_surveys"] = std::move(counted);
   return out;
 }
 

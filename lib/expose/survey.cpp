@@ -24,6 +24,19 @@ wire::IpAddress address(const std::array<std::uint8_t, 16>& bytes) {
 
 }  // namespace
 
+std::uint64_t Asked::not_accelerated() const { return std::accumulate(plain.begin(), plain.end(), std::uint64_t{0}); }
+
+double Asked::share_of(PlainCause cause) const {
+  const std::uint64_t whole = all();
+  return whole == 0 ? 0 : static_cast<double>(plain[static_cast<std::size_t>(cause)]) / static_cast<double>(whole);
+}
+
+Asked& Asked::operator+=(const Asked& more) {
+  accelerated += more.accelerated;
+  for (std::size_t i = 0; i < kPlainCauses; ++i) plain[i] += more.plain[i];
+  return *this;
+}
+
 void ConnectionSums::add(const engine::ConnectionState& connection) {
   ++connections[static_cast<std::size_t>(connection.phase)][connection.from_traffic ? 1 : 0]
                [static_cast<std::size_t>(connection.policy)];
@@ -67,20 +80,31 @@ void Survey::add(std::span<const engine::ConnectionState> connections) {
     // A connection's count may begin anew: then all of it is fresh.
     pair.fresh.taken += connection.taken_bytes - std::min(known.taken, connection.taken_bytes);
     pair.fresh.refused += connection.refused_requests - std::min(known.refused, connection.refused_requests);
-    known = {connection.taken_bytes, connection.refused_requests, survey_};
+    for (std::size_t i = 0; i < kPlainCauses; ++i)
+      pair.fresh.asked.plain[i] += connection.plain[i] - std::min(known.plain[i], connection.plain[i]);
+    known = {connection.taken_bytes, connection.refused_requests, connection.plain, survey_};
   }
 }
 
 void Survey::add(std::span<const engine::BusyPair> busy, double hz) {
-  for (const engine::BusyPair& one : busy)
-    pairs_[{one.hosts.first.bytes, one.hosts.second.bytes, one.hosts.vlan.value}].fresh.processor +=
-        static_cast<double>(one.ticks) / hz;
+  for (const engine::BusyPair& one : busy) {
+    Counts& fresh = pairs_[{one.hosts.first.bytes, one.hosts.second.bytes, one.hosts.vlan.value}].fresh;
+    fresh.processor += static_cast<double>(one.ticks) / hz;
+    const auto asked = [&one](engine::Asked how) { return one.asked[static_cast<std::size_t>(how)]; };
+    const auto plain = [&fresh](PlainCause cause) -> auto& {
+      return fresh.asked.plain[static_cast<std::size_t>(cause)];
+    };
+    fresh.asked.accelerated += asked(engine::Asked::accelerated);
+    plain(PlainCause::unconfirmed) += asked(engine::Asked::unconfirmed);
+    plain(PlainCause::unknown) += asked(engine::Asked::unknown);
+  }
 }
 
 Survey::Counts& Survey::Counts::operator+=(const Counts& more) {
   taken += more.taken;
   refused += more.refused;
   processor += more.processor;
+  asked += more.asked;
   return *this;
 }
 
@@ -92,6 +116,7 @@ void Survey::finish() {
   std::vector<std::pair<std::uint64_t, PairState>> all;
   for (auto& [key, pair] : pairs_) {
     next_.pairs_seen += pair.sums.connections > 0 ? 1 : 0;
+    next_.asked_lately += pair.fresh.asked;
     if (pair.named) {
       pair.named_counts += pair.fresh;
       next_.pairs.push_back(state_of(key, pair));
@@ -105,9 +130,14 @@ void Survey::finish() {
   other.taken_bytes = other_.taken;
   other.refused = other_.refused;
   other.processor_seconds = other_.processor;
+  other.asked = other_.asked;
   if (pair_limit_ > 0) next_.pairs.push_back(std::move(other));
 
   find_busiest();
+  asked_ += next_.asked_lately;
+  next_.asked = asked_;
+  next_.seconds = seconds_since_before();
+  next_.at = now_;
   next_.made = true;
   before_ = now_;
   finished_ = true;
@@ -176,13 +206,18 @@ PairState Survey::state_of(const Key& key, const Pair& pair) const {
   state.taken_bytes = pair.named_counts.taken;
   state.refused = pair.named_counts.refused;
   state.processor_seconds = pair.named_counts.processor;
-  if (before_ > 0 && now_ > before_) {
-    const double seconds = static_cast<double>(now_ - before_) / 1e9;
+  state.asked = pair.named_counts.asked;
+  state.asked_lately = pair.fresh.asked;
+  if (const double seconds = seconds_since_before(); seconds > 0) {
     state.bytes_per_second = static_cast<double>(pair.fresh.taken) / seconds;
     state.refused_per_second = static_cast<double>(pair.fresh.refused) / seconds;
     state.processors = pair.fresh.processor / seconds;
   }
   return state;
+}
+
+double Survey::seconds_since_before() const {
+  return before_ > 0 && now_ > before_ ? static_cast<double>(now_ - before_) / 1e9 : 0;
 }
 
 }  // namespace longhaul::expose

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/phase.hpp"
+#include "base/plain_cause.hpp"
 #include "base/policy.hpp"
 #include "base/time.hpp"
 #include "engine/busy_pairs.hpp"
@@ -31,6 +32,19 @@ struct PairSums {
   std::uint64_t unconfirmed_bytes = 0;
 };
 
+/// SENDs and WRITEs with AckReq, which is what a box can accelerate. Those that passed plain were counted one by one.
+/// The accelerated ones, and those of connections that are not known or not confirmed, are estimated from samples.
+struct Asked {
+  std::uint64_t accelerated = 0;
+  ByPlainCause<std::uint64_t> plain{};
+
+  std::uint64_t not_accelerated() const;
+  std::uint64_t all() const { return accelerated + not_accelerated(); }
+  /// The part of all() that was not accelerated, for this cause; 0 where there are none.
+  double share_of(PlainCause cause) const;
+  Asked& operator+=(const Asked& more);
+};
+
 /// Two hosts, one on each side of the box.
 struct PairState {
   std::string host;    ///< address behind the host port; "other": all pairs without a series of their own
@@ -40,10 +54,12 @@ struct PairState {
   std::uint64_t taken_bytes = 0;  ///< ever taken into custody, as far as surveys saw
   std::uint64_t refused = 0;      ///< requests that custody had no room for, as far as surveys saw
   double processor_seconds = 0;   ///< that workers spent for them, as far as surveys saw, by samples
+  Asked asked;                    ///< ever, as far as surveys saw
   // Between the last two surveys.
   double bytes_per_second = 0;  ///< taken into custody
   double refused_per_second = 0;
   double processors = 0;  ///< processor_seconds for each second
+  Asked asked_lately;
 };
 
 /// All connections, summed up.
@@ -67,6 +83,10 @@ struct SurveyResult : ConnectionSums {
   /// what was refused. Pairs without a known connection too.
   std::vector<PairState> busiest;
   std::uint64_t pairs_seen = 0;  ///< pairs with connections
+  Asked asked;                   ///< of all pairs, ever
+  Asked asked_lately;            ///< of all pairs, between the last two surveys
+  double seconds = 0;            ///< between the last two surveys; 0: there is one only
+  Time at = 0;                   ///< when the last survey began
 };
 
 /// Keeps counting from survey to survey, so that bytes add up although connections come and go. Memory is bounded by
@@ -103,6 +123,7 @@ class Survey {
     std::uint64_t taken = 0;    ///< frame bytes
     std::uint64_t refused = 0;  ///< requests
     double processor = 0;       ///< seconds
+    Asked asked;
 
     Counts& operator+=(const Counts& more);
   };
@@ -116,11 +137,13 @@ class Survey {
   struct Known {
     std::uint64_t taken = 0;
     std::uint64_t refused = 0;
+    ByPlainCause<std::uint32_t> plain{};
     std::uint64_t survey = 0;  ///< the last one that saw it
   };
 
   void name_pairs();
   void forget_gone();
+  double seconds_since_before() const;
   void find_busiest();
   PairState state_of(const Key& key, const Pair& pair) const;
 
@@ -133,6 +156,7 @@ class Survey {
   std::map<Key, Pair> pairs_;
   std::unordered_map<std::uint64_t, Known> known_;  ///< by serial
   Counts other_;
+  Asked asked_;
   SurveyResult next_;
   SurveyResult result_;
 };

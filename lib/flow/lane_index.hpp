@@ -79,7 +79,9 @@ class LaneIndex {
     std::uint32_t side_and_qpn = kFree;
     std::uint32_t connection = kNone;
 
-    [[gnu::always_inline]] bool is(const Key& key) const { return addresses == key.addresses && side_and_qpn == key.side_and_qpn; }
+    [[gnu::always_inline]] bool is(const Key& key) const {
+      return addresses == key.addresses && side_and_qpn == key.side_and_qpn;
+    }
   };
   struct alignas(64) Bucket : std::array<Entry, 4> {};
   static_assert(sizeof(Bucket) == 64);

@@ -73,7 +73,7 @@ std::uint64_t under_way(const Link& link, Duration time) {
 
 /// What decides about the memory, and what would change it.
 std::string advice(const BufferQuestion& question, const Custody& custody) {
-  const auto bytes = [&](Duration time) { return amount_text(static_cast<double>(under_way(question.link, time))); };
+  const auto bytes = [&](Duration time) { return bytes_text(static_cast<double>(under_way(question.link, time))); };
   const std::string path = bytes(question.link.round_trip);
   std::string out =
       fmt::format("{} in custody keep the line full over this path; more would not be faster.", bytes(custody.time));
@@ -174,11 +174,11 @@ Report report(const BufferQuestion& question, const Custody& custody, const BoxM
   Table times("custody", "A packet in the near box's custody", Kind::calculated,
               {{"case", "case", Column::Align::left, {}},
                {"seconds", "held for, ms", Column::Align::right, {}},
-               {"bytes", "in custody, MB", Column::Align::right, {}}});
+               {"bytes", "in custody, MiB", Column::Align::right, {}}});
   const auto add = [&](std::string what, double time, double bytes) {
     times.add({word(std::move(what)),
                {fmt::format("{:.6g}", time * 1e3), time},
-               {fmt::format("{:.6g}", bytes / 1e6), bytes}});
+               {fmt::format("{:.6g}", bytes / (1 << 20)), bytes}});
   };
   const double rate = static_cast<double>(link.rate_bps) / 8;
   add("nothing lost", round_trip, path);
@@ -244,7 +244,7 @@ Plot plot(const BufferQuestion& question) {
   Plot out;
   out.title = fmt::format("Custody for {}", rate_text(static_cast<double>(question.link.rate_bps)));
   out.x = {"distance, km of fibre", true, Axis::Marks::numbers};
-  out.y = {"in custody, MB", true, Axis::Marks::numbers};
+  out.y = {"in custody, MiB", true, Axis::Marks::numbers};
   struct Case {
     std::string name;
     double loss;
@@ -264,7 +264,7 @@ Plot plot(const BufferQuestion& question) {
     for (const Duration round_trip : distances_between(middle / 100, middle * kReach)) {
       at.link.round_trip = round_trip;
       series.x.push_back(kilometres(round_trip));
-      series.y.push_back(static_cast<double>(custody_for(at).bytes) / 1e6);
+      series.y.push_back(static_cast<double>(custody_for(at).bytes) / (1 << 20));
     }
     out.series.push_back(std::move(series));
   }

@@ -140,7 +140,7 @@ Report report(const DepthQuestion& question) {
   Report out;
   out.title = fmt::format("{}, round trip {} ({}): calculated", rate_text(static_cast<double>(link.rate_bps)),
                           time_text(static_cast<double>(link.round_trip) / 1e9), path_text(link.round_trip));
-  out.lines.push_back(fmt::format("bandwidth-delay product: {} each way", amount_text(static_cast<double>(product))));
+  out.lines.push_back(fmt::format("bandwidth-delay product: {} each way", bytes_text(static_cast<double>(product))));
   if (computed)
     out.lines.push_back(fmt::format("a middle packet: {} B on the line, {} of payload and {} around it ({})", frame,
                                     question.framing.path_mtu, frame_overhead(question.framing),

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bytes_text.hpp"
+
 extern char** environ;
 
 namespace longhaul::plan {
@@ -48,13 +50,6 @@ std::string gnuplot_text(std::string_view text) {
   return out + '\'';
 }
 
-std::string bytes_text(double bytes) {
-  constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
-  return fmt::format("{:g} {}", bytes, kUnits[unit]);
-}
-
 /// Labels at every second power of two, so that they do not touch.
 std::string byte_marks(std::string_view axis, const Plot& plot, bool x) {
   double least = HUGE_VAL;
@@ -65,8 +60,8 @@ std::string byte_marks(std::string_view axis, const Plot& plot, bool x) {
   std::string marks;
   for (double at = std::exp2(std::floor(std::log2(least))); most > 0 && at <= most; at *= 2) {
     const bool named = std::fmod(std::round(std::log2(at)) - std::floor(std::log2(least)), 2) == 0;
-    marks += fmt::format("{}{} {:.0f} {}", marks.empty() ? "" : ", ", named ? gnuplot_text(bytes_text(at)) : "''", at,
-                         named ? 0 : 1);
+    marks += fmt::format("{}{} {:.0f} {}", marks.empty() ? "" : ", ",
+                         named ? gnuplot_text(size_text(static_cast<std::uint64_t>(at))) : "''", at, named ? 0 : 1);
   }
   return marks.empty() ? "" : fmt::format("set {}tics ({}) rotate by -45\n", axis, marks);
 }

@@ -146,6 +146,7 @@ std::string render(const Report& report, Format format) {
   std::string out = report.title + "\n";
   for (const std::string& line : report.lines) out += line + '\n';
   for (const Table& table : report.tables) out += '\n' + table.text();
+  if (!report.picture.empty()) out += '\n' + report.picture;
   if (!report.notes.empty()) out += '\n';
   for (const std::string& note : report.notes) out += wrapped(note) + '\n';
   out += report.appendix;

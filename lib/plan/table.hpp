@@ -79,7 +79,8 @@ struct Report {
   Json facts = Json::object();     ///< for programs, at the top level
   std::vector<std::string> lines;  ///< for people, below the title
   std::vector<Table> tables;       ///< CSV has only the first
-  std::vector<std::string> notes;  ///< sentences below the tables
+  std::string picture;             ///< for people, below the tables, unchanged
+  std::vector<std::string> notes;  ///< sentences below those
   std::string appendix;            ///< for people, behind the notes, unchanged
   std::string advice;              ///< what would help and what would not: the last note, and a fact
 };

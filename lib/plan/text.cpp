@@ -20,7 +20,6 @@ struct Unit {
 };
 constexpr Unit kRates[] = {{1e12, "Tbit/s"}, {1e9, "Gbit/s"}, {1e6, "Mbit/s"}, {1e3, "kbit/s"}, {1, "bit/s"}};
 constexpr Unit kTimes[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
-constexpr Unit kAmounts[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
 
 /// In the largest unit in which the value is at least 1, or else in the smallest unit.
 std::string in_units(double value, std::span<const Unit> units, int digits) {
@@ -52,16 +51,8 @@ bool is_fibre(Duration round_trip) { return kilometres(round_trip) <= kLongestFi
 
 }  // namespace
 
-std::string size_text(std::uint64_t bytes) {
-  constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; bytes != 0 && bytes % 1024 == 0 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
-  return fmt::format("{} {}", bytes, kUnits[unit]);
-}
-
 std::string rate_text(double bits_per_second) { return in_units(bits_per_second, kRates, 4); }
 std::string time_text(double seconds) { return in_units(seconds, kTimes, 4); }
-std::string amount_text(double bytes) { return in_units(bytes, kAmounts, 5); }
 
 std::string path_text(Duration round_trip) {
   if (is_fibre(round_trip)) return distance_text(round_trip) + " of fibre";

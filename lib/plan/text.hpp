@@ -6,15 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/bytes_text.hpp"
 #include "base/time.hpp"
 #include "plan/table.hpp"
 
 namespace longhaul::plan {
 
-std::string size_text(std::uint64_t bytes);     ///< "64 KiB", "4178 B"
 std::string rate_text(double bits_per_second);  ///< "4.19 Gbit/s"
 std::string time_text(double seconds);          ///< "1.002 ms"
-std::string amount_text(double bytes);          ///< "12.5 MB", powers of 1000
 /// "100 km of fibre"; for round trips that no fibre on Earth has, what else takes so long.
 std::string path_text(Duration round_trip);
 /// "100 km"; beyond any fibre "a round trip of 600 ms".

@@ -137,7 +137,7 @@ WorkloadAnswer answer(const Workload& workload, const MigrationLoad& load, const
   report.lines.push_back(
       fmt::format("throughput: standard {} ({}), deep queues {} ({}), pair {} ({}); {} of storage first; downtime {}",
                   rate_text(standard.bits_per_second), standard.limit, rate_text(deeper.bits_per_second), deeper.limit,
-                  rate_text(pair.bits_per_second), pair.limit, amount_text(static_cast<double>(load.storage)),
+                  rate_text(pair.bits_per_second), pair.limit, bytes_text(static_cast<double>(load.storage)),
                   time_text(static_cast<double>(load.downtime) / 1e9)));
   Table table("migrations", "Seconds until the machine runs at the other end", Kind::calculated,
               {{"memory_bytes", "memory", Column::Align::right, {}},

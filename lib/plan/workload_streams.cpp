@@ -65,7 +65,7 @@ WorkloadAnswer answer(const Workload& workload, const StreamLoad& load, const Ci
       fmt::format("{} B on the line for a message of {} B (RETH in the first packet, immediate in the last): {:.2f} %; "
                   "{} under way one "
                   "way.",
-                  bytes, load.message, efficiency * 100, amount_text(under_way)));
+                  bytes, load.message, efficiency * 100, bytes_text(under_way)));
   Json& facts = report.facts;
   report.advice = sentence;
   facts["qps"] = load.qps;

@@ -42,6 +42,21 @@ std::string failure_text(const Result& result, const std::vector<Check>& checks,
   return text;
 }
 
+/// What an agreement rests on, as the last sentence; empty if nothing was compared, or if it was not so.
+std::string seen(const AckComparison& comparison, Verdict verdict) {
+  const std::uint64_t matched = comparison.real_acks_matched;
+  if (verdict != Verdict::agreed || matched == 0) return "";
+  std::string text = fmt::format(
+      "\nSeen: the box answered before the responder did, and all {} ACKs that the responder then sent for the same "
+      "PSNs\nsay the same (destination QPN, MSN, syndrome, P_Key).",
+      matched);
+  if (comparison.real_acks_unmatched > 0)
+    text += fmt::format(" {} had no pseudo-ACK, for the reasons above.", comparison.real_acks_unmatched);
+  if (comparison.real_acks_forwarded > 0)
+    text += fmt::format(" {} came before a box may answer, and went through.", comparison.real_acks_forwarded);
+  return text + "\n";
+}
+
 struct Column {
   const char* title;
   std::uint64_t CaptureReport::*value;
@@ -68,7 +83,7 @@ CaptureReport::CaptureReport(std::string name, const Result& result, const AckCo
       unmatched(comparison.real_acks_unmatched),
       json(to_json(result, comparison)),
       failure(failure_text(result, checks, verdict)) {
-  text = to_text(result, comparison) + failure;
+  text = to_text(result, comparison) + failure + seen(comparison, verdict);
   json["capture"] = capture;
   json["verdict"] = name_of(verdict);
   json["checks"] = checks_json(checks);

@@ -79,8 +79,8 @@ std::string differs_without_lane(const Case& c, const engine::Pools& pools, std:
     for (std::size_t i = 0; i < metrics::kCounterCount; ++i)
       if (const auto counter = static_cast<Counter>(i);
           counter != Counter::lane_frames && with.counters[box][counter] != without.counters[box][counter])
-        return fmt::format("box {}, {}: {}; in general: {}", box, metrics::kCounterInfo[i].name, with.counters[box][counter],
-                           without.counters[box][counter]);
+        return fmt::format("box {}, {}: {}; in general: {}", box, metrics::kCounterInfo[i].name,
+                           with.counters[box][counter], without.counters[box][counter]);
   if (with.outcome != without.outcome) return with.outcome + "\nin general: " + without.outcome;
   return {};
 }

@@ -108,6 +108,8 @@ struct Frame {
     return bth().opcode >> kServiceShift == static_cast<unsigned>(Service::rc) ? Service::rc : Service::other;
   }
   bool ack_req() const noexcept { return (bth().ack_req & kBthAckReq) != 0; }
+  /// A SEND or WRITE with AckReq: a pseudo-ACK can answer it. Only for requests.
+  bool asks_for_ack() const noexcept { return opcode != nullptr && ack_req() && !opcode->wants_response(); }
   /// Bytes up to and including the ICRC, as the IP length gives them.
   std::uint32_t roce_size() const noexcept { return icrc_offset + static_cast<std::uint32_t>(kIcrcSize); }
 

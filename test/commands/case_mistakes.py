@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mistakes and first steps: what was typed, with which status the program ends, and what it says."""
+"""Mistakes: what was typed, with which status the program ends, and what it says."""
 import pathlib
 import re
 import tempfile
@@ -164,31 +164,8 @@ def plain_help(program):
         expect("--help" in options, f"{' '.join(path)} --help does not list itself")
 
 
-# What was typed; what standard output says. Status 0, and nothing on standard error.
-FIRST_STEPS = (
-    ("--help", ("run", "ctl", "doctor", "plan")),
-    ("--version", ("0.",)),
-    ("plan --help", ("Start with your own link",)),
-    ("plan throughput --distance 100km --message 4KiB", ("The pair would help",)),
-    ("plan workload --list", ("retail-web", "vm-migration")),
-    ("run --check --config EXAMPLE", ("is valid", "hugepages to reserve")),
-    ("ctl config check EXAMPLE", ("is valid",)),
-)
-
-
-def first_steps(program):
-    """what one types first works"""
-    example = str(pathlib.Path(__file__).resolve().parents[2] / "config/box-100g.yaml")
-    for line, words in FIRST_STEPS:
-        done = program.run(*(example if word == "EXAMPLE" else word for word in line.split()))
-        expect(done.returncode == 0 and not done.stderr, f"{line}: {done.returncode}, {done.stderr!r}")
-        for word in words:
-            expect(word in done.stdout, f"{line}: nothing about {word!r} in {done.stdout!r}")
-
-
 CASES = {
     "mistakes-table": mistakes,
     "mistakes-spelling": misspelled,
     "mistakes-help": plain_help,
-    "first-steps": first_steps,
 }

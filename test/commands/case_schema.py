@@ -121,6 +121,8 @@ def planted():
 WRONG = (
     ("box", "name: x"), ("box", "ports: {host: {vdev: net_null0}}"), ("box", "ports: {host: {vdev: net_null0}, wan: {}}"),
     ("box", "ports: {host: {vdev: net_null0}, wan: {pci: '01:00.0'}}"),
+    ("box", "ports: {host: {vdev: net_null0}, wan: {pci: '0000:01:00.0', devargs: 'a=1, b=2'}}"),
+    ("box", "ports: {host: {vdev: net_null0, devargs: a=1}, wan: {vdev: net_null1}}"),
     ("box", "ports: {host: {vdev: net_null0}, wan: {pci: '0000:01:00.0', vdev: net_null1}}"),
     ("box", PORTS["box"] + "control: {mode: '0600'}"), ("box", PORTS["box"] + "metrics: {host_pairs: 5}"),
     *(("link", PORTS["link"] + row) for row in (

@@ -21,6 +21,7 @@ namespace {
 
 void check(const config::PortConfig& port) {
   expect(port.pci.empty() != port.vdev.empty(), "a port is a PCI device or a virtual one");
+  expect(port.devargs.empty() || !port.pci.empty(), "only a PCI device has devargs");
   expect(!port.position.empty(), "a port's place in the file");
   for (const char c : port.device()) expect(c > ' ' && c < 0x7f, "a device's name goes into a command line");
 }

@@ -101,6 +101,33 @@ def every_check_has_a_fault(doctor):
         yield f"{name}: no fault in the table"
 
 
+# Model in PCI, and the tool by which a person sees what doctor cannot.
+BY_HAND = (("0x15b3", "0x101d", "mlxconfig -d {} query"), ("0x8086", "0x159b", "fw-lldp-agent"),
+           ("0x8086", "0x1572", "disable-fw-lldp"), ("0x14e4", "0x1750", "niccli"))
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/operate/nics.md"
+
+
+def says_what_it_cannot_see(doctor):
+    """Of each NIC with a firmware that may answer LLDP: it is no fault, and the tool to look with is named, as in the page."""
+    for vendor, device, tool in BY_HAND:
+        for physical_function in (True, False):
+            with tempfile.TemporaryDirectory(prefix="longhaul-machine-") as root:
+                planted_tree = tree.plant(root)
+                planted_tree.write("lib/firmware/intel/ice/ddp/ice.pkg", "")
+                planted_tree.write(f"{tree.PCI}/devices/{tree.HOST}/vendor", vendor)
+                planted_tree.write(f"{tree.PCI}/devices/{tree.HOST}/device", device)
+                if not physical_function:
+                    planted_tree.link(f"{tree.PCI}/devices/{tree.HOST}/physfn", "../0000:82:00.0")
+                report = json.loads(doctor.examine(root, NICS, "--json").stdout)
+            told = [finding for finding in report["findings"] if "cannot be seen" in finding["seen"]]
+            if [finding["level"] for finding in told] != ["ok"] * physical_function:
+                yield f"{vendor}:{device}: {told}"
+            if physical_function and tool.format(tree.HOST) not in told[0]["seen"]:
+                yield f"{vendor}:{device}: no {tool} in {told[0]['seen']}"
+        if tool.split(" ")[0] not in PAGE.read_text(encoding="utf-8"):
+            yield f"nics.md does not name {tool}"
+
+
 def wrong_usage(doctor):
     """Exit code 2, and a message that names the place."""
     cases = (
@@ -132,7 +159,8 @@ def cases(program):
                 return list(run(Doctor(program, directory)))
         return case
 
-    for function in (a_healthy_machine, text_tells_what_json_does, every_check_has_a_fault, wrong_usage, this_machine):
+    for function in (a_healthy_machine, text_tells_what_json_does, every_check_has_a_fault,
+                     says_what_it_cannot_see, wrong_usage, this_machine):
         yield f"doctor.{function.__name__}", in_directory(function)
     for fault in FAULTS:
         for name in fault.configs.split():

@@ -86,6 +86,12 @@ def _captured(bench, ctl, flow):
     expect(times == sorted(times) and abs(times[-1] - time.time()) < 600, f"from {times[0]} to {times[-1]}")
 
 
+def _share(ctl, host, cause):
+    """Of the host's requests in the last survey, those that were not accelerated for this cause."""
+    return sum(why["share"] for pair in ctl.json("pairs")["pairs"] if pair["host"] == host
+               for why in pair["not_accelerated"] if why["cause"] == cause)
+
+
 def changed_under_traffic(bench):
     """a capture, policy, reload, hostile clients, bypass on and off: verified pings go on"""
     with _pair(bench) as (session, ctl):
@@ -103,6 +109,7 @@ def changed_under_traffic(bench):
         before = ctl.counters()["pseudo_acks"]
         ctl.grows("requests")
         expect(ctl.counters()["pseudo_acks"] == before, "policy off, and yet acknowledged")
+        wait_until(lambda: _share(ctl, session.client.ip, "policy") > 0.9, PATIENCE, "policy off as the cause in `pairs`")
         expect(ctl.json("policy", "unset", session.server.ip)["connections_changed"] == 1, "policy unset")
         ctl.grows("pseudo_acks")
 

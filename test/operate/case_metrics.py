@@ -15,6 +15,7 @@ import time
 import browser
 import dashboard
 from bench import PATIENCE, Skip, expect
+from ctl import Ctl
 from lab.laboratory import Laboratory
 from lab.path import Conditions
 from lab.process import LabError, run, wait_until
@@ -268,6 +269,23 @@ def check_rules_live(pair):
         expect(200 < value < 600, f"{labels['instance']}: {value} samples in a scrape")
 
 
+def check_not_accelerated(pair, ctl):
+    """While a box drains, perftest's requests count as not accelerated for that reason, for their pair of hosts."""
+    hosts = f'host="{pair.session.client.ip}",remote="{pair.session.server.ip}",{pair.instance("near")}'
+    plain = f'sum(longhaul_pair_not_accelerated_requests_total{{{hosts}}})'
+    count = 20000
+    pair.wait_scraped()
+    before = sum(value for _, value in pair.prometheus.query(plain))
+    ctl("drain", "--timeout", "60s")
+    pair.session.perftest("ib_write_bw", 4096, count, depth=16)
+    ctl("resume")
+    # What a connection sends between the last survey and its end is not in it.
+    wait_until(lambda: pair.value(plain) - before > count / 4, PATIENCE, "requests not accelerated while draining", step=0.2)
+    expect(pair.value(plain) - before < 1.2 * count, f"{pair.value(plain) - before} of {count} were not accelerated")
+    draining = pair.value(f'longhaul_pair_not_accelerated_requests_total{{{hosts},reason="draining"}}')
+    expect(draining > count / 4, f"only {draining} because the box drains")
+
+
 def check_storm(pair):
     """200 requests/s while perftest runs: perftest loses nothing, and all requests are answered."""
     seconds, per_second = 5, 200
@@ -297,7 +315,7 @@ def pair(bench):
         namespace = laboratory.network.namespace(WATCH)
         inside = stack.enter_context(Inside(namespace, threads=8))
         session = stack.enter_context(laboratory.session(
-            Conditions(distance="100km", policy="full", metrics=LISTEN)))
+            Conditions(distance="100km", policy="full", metrics=LISTEN, control=True)))
         targets = {f"{address}:9464": {"site": name, "pair": "lab"} for name, address in BOXES.items()}
         prometheus = stack.enter_context(Server(inside, namespace, bench.directory / "prometheus", targets))
         both = Pair(bench, session, inside, prometheus)
@@ -308,6 +326,7 @@ def pair(bench):
         check_agreement(both)
         bench.say("counters agree")
         check_rules_live(both)
+        check_not_accelerated(both, Ctl(bench.program, session.path.socket("near")))
         bench.say(check_storm(both))
         dashboard.check_queries(prometheus, "lab", bench.say)
         if browser.program():

@@ -163,11 +163,16 @@ class Chroot:
     def __exit__(self, *error):
         self._directory.__exit__(*error)
 
-    def run(self, *command, check=True, timeout=10 * MINUTES):
-        inside = ('mount -t proc proc "$0/proc" && mount -t sysfs -o ro sysfs "$0/sys" && '
+    def command(self, *command):
+        """The words that run a command in it, whatever ends them."""
+        # Its root is a mount of its own: `ip netns exec` changes how that propagates.
+        inside = ('mount --bind "$0" "$0" && mount -t proc proc "$0/proc" && mount -t sysfs -o ro sysfs "$0/sys" && '
                   'exec chroot "$0" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 '
                   'DEBIAN_FRONTEND=noninteractive "$@"')
-        return call(*ISOLATED, "sh", "-c", inside, self.root, *command, check=check, timeout=timeout)
+        return [*ISOLATED, "sh", "-c", inside, self.root, *command]
+
+    def run(self, *command, check=True, timeout=10 * MINUTES):
+        return call(*self.command(*command), check=check, timeout=timeout)
 
     def paths(self):
         """All that lies in it, files with size."""

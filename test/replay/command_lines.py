@@ -85,6 +85,10 @@ ROWS = [
     ("write.pcap --near 192.0.2.1 --json", 3, r"write\.pcap: nothing was compared: --near fits none"),
     (f"write.pcap --near {NEAR} --policy off", 0, "pseudo-ACKs +0\n"),
     (f"uc.pcap --near {NEAR} --min-matched 0", 0, "frames +80\n"),
+    # what was seen, as the last sentence; nothing of the kind where something differs
+    (f"write.pcap --near {NEAR}", 0, r"\n\nSeen: .* all 74 ACKs .*\n.* 2 came before a box may answer, .*\.\n$"),
+    (f"lossy.pcap --near {NEAR}", 0, r"\n\nSeen: .* ACKs .*\n.* [1-9]\d* had no pseudo-ACK, for the reasons above\."),
+    (f"differs.pcap --near {NEAR}", 1, r"(?s)^(?!.*Seen:)"),
     # demands
     (f"write.pcap --near {NEAR} --min-matched 74", 0, "matched +74\n"),
     (f"write.pcap --near {NEAR} --min-matched 75", 1, "failed\n  74 real ACKs matched, fewer than 75\n"),

@@ -84,32 +84,16 @@ std::string show_time(std::uint64_t ns) {
   return fmt::format("{} ns", ns);
 }
 
-std::string show_size(std::uint64_t bytes) {
-  if (bytes != 0 && bytes % (1ull << 20) == 0) return fmt::format("{} MiB", bytes >> 20);
-  if (bytes != 0 && bytes % 1024 == 0) return fmt::format("{} KiB", bytes >> 10);
-  return fmt::format("{} B", bytes);
-}
-
-std::string show_volume(double bytes) {
-  constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-  std::size_t unit = 0;
-  while (bytes >= 1000 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.3g} {}", bytes, kUnits[unit]);
-}
-
 std::string show_percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
 
 std::string show_ceiling(const Haul& haul, std::uint64_t depth) {
   return fmt::format("{} x {} x {} / {} = {} (calculated)", plural(haul.qps, "QP"), depth,
-                     show_size(haul.message_bytes), show_time(haul.rtt_ns), show_rate(haul.payload_bps(depth)));
+                     size_text(haul.message_bytes), show_time(haul.rtt_ns), show_rate(haul.payload_bps(depth)));
 }
 
 std::string show_need(const Haul& haul) {
   return fmt::format("{} outstanding messages of {}{} (calculated)", haul.messages_needed(),
-                     show_size(haul.message_bytes),
+                     size_text(haul.message_bytes),
                      haul.qps > 1 ? fmt::format(", {} per QP", haul.depth_needed()) : "");
 }
 

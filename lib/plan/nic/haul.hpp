@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/bytes_text.hpp"
+
 namespace longhaul::plan::nic {
 
 enum class Operation { write, send, read };
@@ -49,11 +51,9 @@ struct Haul {
 /// Bytes of a packet beside its payload: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4, preamble 8, gap 12.
 constexpr std::uint32_t kOverheadBytes = 14 + 20 + 8 + 12 + 4 + 4 + 8 + 12;
 
-std::string show_rate(double bps);           ///< "4.40 Gbit/s"
-std::string show_time(std::uint64_t ns);     ///< "3.81 ms"
-std::string show_size(std::uint64_t bytes);  ///< "4 KiB", exact
-std::string show_volume(double bytes);       ///< "47.6 MB", rounded
-std::string show_percent(double fraction);   ///< "4.5 %"
+std::string show_rate(double bps);          ///< "4.40 Gbit/s"
+std::string show_time(std::uint64_t ns);    ///< "3.81 ms"
+std::string show_percent(double fraction);  ///< "4.5 %"
 /// "4 QPs x 128 x 4 KiB / 3.81 ms = 4.40 Gbit/s (calculated)".
 std::string show_ceiling(const Haul& haul, std::uint64_t depth);
 /// "11398 outstanding messages of 4 KiB, 2850 per QP (calculated)".

@@ -49,7 +49,7 @@ std::string what_was_read(const Finding& finding) {
 std::string heading(const Haul& haul) {
   return fmt::format("{} ({}) over an RTT of {} ({}), {} of {} ({}) with {} ({}), path MTU {} ({})\n",
                      show_rate(static_cast<double>(haul.rate_bps)), name_of(haul.rate_origin), show_time(haul.rtt_ns),
-                     name_of(haul.rtt_origin), name_of(haul.operation), show_size(haul.message_bytes),
+                     name_of(haul.rtt_origin), name_of(haul.operation), size_text(haul.message_bytes),
                      name_of(haul.message_origin), haul.qps == 1 ? "1 QP" : fmt::format("{} QPs", haul.qps),
                      name_of(haul.qps_origin), haul.path_mtu, name_of(haul.path_mtu_origin));
 }

@@ -126,7 +126,7 @@ std::string cost(const Counter& counter, const Haul& haul, std::uint64_t count) 
           " Each costs at least an RTT, {} ({}), and with go-back-N up to {:.0f} packets again: at most {} for {} "
           "(calculated).",
           show_time(haul.rtt_ns), name_of(haul.rtt_origin), haul.packets_in_flight(),
-          show_volume(haul.bytes_in_flight() * static_cast<double>(count)), count);
+          bytes_text(haul.bytes_in_flight() * static_cast<double>(count)), count);
   }
   return {};
 }

@@ -48,7 +48,7 @@ std::string other_ways(const Haul& haul, std::uint64_t depth) {
   const std::uint64_t qps = all / depth + (all % depth != 0);
   const double bytes = haul.bytes_in_flight() / (static_cast<double>(haul.qps) * static_cast<double>(depth));
   return fmt::format("{} QPs or more with messages of {}, or messages of about {} or more with {} (calculated)", qps,
-                     show_size(haul.message_bytes), show_volume(bytes),
+                     size_text(haul.message_bytes), bytes_text(bytes),
                      haul.qps == 1 ? "1 QP" : fmt::format("{} QPs", haul.qps));
 }
 

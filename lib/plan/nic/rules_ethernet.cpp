@@ -105,7 +105,7 @@ std::string pause_message(const Case& what) {
       "{} of buffer per direction and RTT (calculated).",
       what.fact.name == "RX" ? "this port does not stop for pause frames"
                              : "this port sends no pause frames when its buffers fill",
-      show_volume(what.haul.bytes_in_flight()), show_volume(what.haul.bytes_in_flight()));
+      bytes_text(what.haul.bytes_in_flight()), bytes_text(what.haul.bytes_in_flight()));
 }
 std::string pause_remedy(const Case& what) {
   const std::string interface = device_of(what, "INTERFACE");

@@ -19,7 +19,7 @@ bool is_on(const Case& what) { return number_or(what.value, 0) != 0; }
 bool is_off(const Case& what) { return !is_on(what); }
 
 std::string one_loss(const Haul& haul) {
-  return fmt::format("{:.0f} packets, {}", haul.packets_in_flight(), show_volume(haul.bytes_in_flight()));
+  return fmt::format("{:.0f} packets, {}", haul.packets_in_flight(), bytes_text(haul.bytes_in_flight()));
 }
 
 // LINK_TYPE: 1 InfiniBand, 2 Ethernet, 3 VPI
@@ -99,7 +99,7 @@ std::string window_wanted(const Case& what) {
 std::string window_figure(const Case& what) {
   return fmt::format("{} x 2^{} packets x {} / {} = {} (calculated)",
                      what.haul.qps == 1 ? "1 QP" : fmt::format("{} QPs", what.haul.qps), number_or(what.value, 0),
-                     show_size(what.haul.path_mtu), show_time(what.haul.rtt_ns), show_rate(window_bps(what)));
+                     size_text(what.haul.path_mtu), show_time(what.haul.rtt_ns), show_rate(window_bps(what)));
 }
 std::string window_fine(const Case& what) { return window_figure(what); }
 std::string window_message(const Case& what) {
@@ -122,7 +122,7 @@ std::string mask_message(const Case& what) {
   return fmt::format(
       "congestion control is off on all priorities: marks of switches slow no sender, and a full queue causes losses. "
       "In any case the first sign of a full queue arrives one RTT late, after {} more (calculated).",
-      show_volume(what.haul.bytes_in_flight()));
+      bytes_text(what.haul.bytes_in_flight()));
 }
 std::string mask_remedy(const Case& what) {
   return set_firmware(what, what.fact.name, "255") + "; leave it off only if nothing else shares the path";

@@ -9,8 +9,8 @@ import sys
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 PERFTEST_CLOCK = REPOSITORY / "build" / "test" / "hosts" / "libperftest_clock.so"
 RC_JOBS = REPOSITORY / "build" / "test" / "hosts" / "rc_jobs" / "rc_jobs"
-COMMANDS = ("ip", "rdma", "ethtool", "tcpdump", "sysctl", "ib_write_bw", "rping", "rstream",
-            "ibv_rc_pingpong", "nvme", "fio", "ping")
+DEMO_COMMANDS = ("ip", "rdma", "ethtool", "sysctl", "ib_write_bw", "ping")
+COMMANDS = (*DEMO_COMMANDS, "tcpdump", "rping", "rstream", "ibv_rc_pingpong", "nvme", "fio")
 
 
 def kernel(*options):
@@ -20,18 +20,18 @@ def kernel(*options):
     return found if found.is_file() else None
 
 
-def missing(program, through, any_kernel=False, jobs=True):
-    """Why scenarios cannot run here, or None. any_kernel: as kernel("--any"); jobs: whether rc_jobs is one of them."""
-    absent = [command for command in COMMANDS if not shutil.which(command)]
+def missing(program, through, demo=False):
+    """Why scenarios cannot run here, or None. demo: only those of tools/demo, with any cached kernel."""
+    absent = [command for command in (DEMO_COMMANDS if demo else COMMANDS) if not shutil.which(command)]
     if absent:
         return f"not installed: {', '.join(absent)} (run tools/setup)"
-    if not kernel(*(["--any"] if any_kernel else [])):
+    if not kernel(*(["--any"] if demo else [])):
         return "no user-mode kernel (run tools/kernel)"
     if not PERFTEST_CLOCK.is_file():
         return f"{PERFTEST_CLOCK} is not built (run tools/build)"
     if through == "boxes" and not program.is_file():
         return f"{program} is not built (run tools/build)"
-    if jobs and not RC_JOBS.is_file():
+    if not demo and not RC_JOBS.is_file():
         return f"{RC_JOBS} is not built (run tools/build)"
     return None
 

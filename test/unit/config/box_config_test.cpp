@@ -191,6 +191,24 @@ TEST_CASE("a box has a worker for each of its cores") {
   CHECK(three.pools.frames - one.pools.frames == 2 * (one.pools.frames - one.engine.custody_mbufs));
 }
 
+TEST_CASE("a NIC's devargs follow its address, and only a NIC has them") {
+  const auto port = [](const std::string& text) { return read_port(Value::parse(text, "port.yaml")); };
+  const PortConfig nic = port("{pci: \"0000:01:00.0\", devargs: \"rx_low_latency=1,representor=pf[0,1]vf[0-3],x\"}");
+  CHECK(nic.device() == "0000:01:00.0");
+  CHECK(nic.described() == "0000:01:00.0,rx_low_latency=1,representor=pf[0,1]vf[0-3],x");
+  CHECK(port("{pci: \"0000:01:00.0\"}").described() == "0000:01:00.0");
+  CHECK(port("{pci: \"0000:01:00.0\", devargs: \"proto_xtr='[(1,2-3):tcp,10:vlan]'\"}").devargs ==
+        "proto_xtr='[(1,2-3):tcp,10:vlan]'");
+  CHECK_THROWS_WITH(port("{vdev: net_null0, devargs: a=1}"),
+                    Catch::Contains("port.yaml:1:28: devargs: only a NIC (pci) has devargs"));
+  for (const char* wrong : {"\"\"", "\"a=1, b=2\"", "\"a=1,\"", "\",a=1\"", "\"a=1,,b=2\"", "\"a=[1,2\"", "\"a=1]\"",
+                            "\"0000:01:00.0,a=1\"", "\"a=\\e\"", "[a]"}) {
+    INFO(wrong);
+    CHECK_THROWS_WITH(port(std::string("{pci: \"0000:01:00.0\", devargs: ") + wrong + "}"),
+                      Catch::Contains("port.yaml:1:32: devargs: "));
+  }
+}
+
 TEST_CASE("errors of a box name place and remedy") {
   struct Row {
     const char* yaml;

@@ -66,6 +66,10 @@ TEST_CASE("a change is named by its key, and whether a running box can take it o
         Keys{"descriptors.transmit!", "flow_control!"});
   CHECK(changed("", "name: x\nmtu: 1500\ncores: [0, 1]\nconnections: 9\n") ==
         Keys{"name!", "core!", "mtu!", "connections!"});
+  const std::string other = "ports:\n  host: {vdev: \"net_null0\"}\n  wan: {pci: \"0000:01:00.1\", devargs: a=1}\n";
+  const auto devargs = changes(box_of(""), read_box(Value::parse(other, "box.yaml")));
+  REQUIRE(devargs.size() == 1);
+  CHECK((devargs[0].key == "ports.wan" && !devargs[0].live));
   CHECK(changed("control: {socket: /run/a.sock}\n", "control: {socket: /run/b.sock, mode: \"0600\"}\n") ==
         Keys{"control.socket!", "control.mode!"});
   // Keys whose values follow from a promise are named too.

@@ -120,6 +120,11 @@ TEST_CASE("the EAL is told what the options mean") {
                                                             "--file-prefix=longhaul_near", "--allow=0000:01:00.0",
                                                             "--force-max-simd-bitwidth=512", "--log-level=error"});
 
+  options.pci = {"0000:01:00.0,rx_low_latency=1", "0000:01:00.1"};
+  const auto two = Eal::arguments(options);
+  CHECK(std::vector<std::string>(two.begin() + 4, two.begin() + 6) ==
+        std::vector<std::string>{"--allow=0000:01:00.0,rx_low_latency=1", "--allow=0000:01:00.1"});
+
   EalOptions shared;
   shared.core = 1;
   shared.workers = {0, 0};

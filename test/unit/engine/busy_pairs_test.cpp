@@ -32,6 +32,15 @@ TEST_CASE("one call in sixteen is measured, and counts for sixteen", "[busy_pair
   CHECK(ticks_of(busy, 1) == 16 * 150);
 }
 
+TEST_CASE("the chosen frame stands for all frames of the calls", "[busy_pairs]") {
+  BusyPairs busy;
+  busy.note(between(1), 100, engine::Asked::accelerated, 8);
+  busy.note(between(1), 100, engine::Asked::unknown, 2);
+  const auto pair = busy.pairs().front();
+  CHECK(pair.asked[static_cast<std::size_t>(engine::Asked::accelerated)] == 16 * 8);
+  CHECK(pair.asked[static_cast<std::size_t>(engine::Asked::unknown)] == 16 * 2);
+}
+
 TEST_CASE("frames take turns to be the one that counts", "[busy_pairs]") {
   BusyPairs busy;
   for (const std::size_t expected : {0, 1, 2, 0, 1, 2}) CHECK(busy.chosen_of(3) == expected);

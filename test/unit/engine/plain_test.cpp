@@ -21,6 +21,18 @@ Bytes strange(const Pair& pair, std::uint32_t psn) {
   return frame;
 }
 
+/// Of the only connection.
+std::uint32_t passed(const Rig& rig, PlainCause cause) {
+  std::vector<engine::ConnectionState> all;
+  rig.engine->describe(0, rig.engine->connection_slots(), rig.now, all);
+  return all.at(0).plain[static_cast<std::size_t>(cause)];
+}
+std::uint32_t passed(const Rig& rig) {
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < kPlainCauses; ++i) sum += passed(rig, static_cast<PlainCause>(i));
+  return sum;
+}
+
 }  // namespace
 
 TEST_CASE("an unknown opcode is forwarded; nothing from it on is acknowledged until the responder's ACK gives the MSN",
@@ -320,4 +332,46 @@ TEST_CASE("requests whose answers take another path: custody is given back and t
   rig.host_sends(pair.write(102));
   CHECK(rig.at_wan() == Lines{"write_only 102!"});
   CHECK(rig.engine->custody_packets() == 0);
+}
+
+TEST_CASE("requests that pass plain are counted by cause: the first one's, also for those behind it",
+          "[engine][plain]") {
+  auto settings = small_settings();
+  settings.custody_flow_bytes = 3 * Pair{}.write(0).size();
+  Rig rig(settings);
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  CHECK(passed(rig) == 0);
+  rig.host_sends({pair.write(101), pair.write(102), pair.write(103), pair.write(104), pair.write(105)});
+  CHECK(passed(rig, PlainCause::custody_flow) == 2);
+  rig.host_sends(pair.write(105));  // a repeat is not counted twice
+  rig.wan_sends({pair.ack(103, 4), pair.ack(105, 6)});
+  rig.host_sends(pair.write(106));
+  rig.wan_sends(pair.ack(106, 7));
+  CHECK(passed(rig) == 2);  // what custody takes is none of them
+
+  rig.wait(seconds(1));  // a gap long after the last request may be another life's: it passes
+  rig.host_sends(pair.write(108));
+  CHECK(passed(rig, PlainCause::gap) + passed(rig, PlainCause::doubted) == 1);
+  CHECK(passed(rig) == 3);
+}
+
+TEST_CASE("what passes while draining, with policy off, or before a real answer, has its own cause",
+          "[engine][plain]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.engine->set_draining(true);
+  rig.host_sends({pair.write(101), pair.write(102)});
+  CHECK(passed(rig, PlainCause::draining) == 2);
+  rig.engine->set_draining(false);
+  rig.wan_sends(pair.ack(102, 3));
+
+  auto settings = small_settings();
+  settings.policies.fallback = flow::Policy::off;
+  rig.engine->reconfigure(settings);
+  CHECK(rig.engine->apply_policies(0, rig.engine->connection_slots()) == 1);
+  rig.host_sends(pair.write(103));
+  CHECK(passed(rig, PlainCause::policy) == 1);
+  CHECK(passed(rig) == 3);
 }

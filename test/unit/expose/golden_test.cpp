@@ -79,20 +79,28 @@ Snapshot busy_box() {
       one.oldest = milliseconds(connections.size());
       one.taken_bytes = 1000 * connections.size();
       one.refused_requests = connections.size();
+      one.plain[connections.size() % kPlainCauses] = static_cast<std::uint32_t>(10 * connections.size());
       one.info.end(Side::host).ip =
           wire::IpAddress::from_ipv4({10, 0, 0, static_cast<std::uint8_t>(1 + connections.size() % 3)});
       one.info.end(Side::wan).ip = wire::IpAddress::from_ipv4({10, 9, 0, 1});
     }
   const std::vector<engine::BusyPair> busy = {
-      {{connections[0].info.end(Side::host).ip, connections[0].info.end(Side::wan).ip, {}, 0}, 250'000'000},
-      {{wire::IpAddress::from_ipv4({10, 66, 0, 1}), wire::IpAddress::from_ipv4({10, 66, 0, 2}), {}, 0}, 500'000'000}};
+      {{connections[0].info.end(Side::host).ip, connections[0].info.end(Side::wan).ip, {}, 0},
+       250'000'000,
+       {16, 4000, 32, 48}},
+      {{wire::IpAddress::from_ipv4({10, 66, 0, 1}), wire::IpAddress::from_ipv4({10, 66, 0, 2}), {}, 0},
+       500'000'000,
+       {0, 0, 0, 64}}};
   for (const Time now : {seconds(1), seconds(2)}) {
     survey.begin(now);
     survey.add(connections);
     survey.add(busy, 1e9);
     survey.finish();
     for (engine::ConnectionState& one : connections) one.taken_bytes += 100 * one.serial;
-    for (engine::ConnectionState& one : connections) one.refused_requests += one.serial % 2;
+    for (engine::ConnectionState& one : connections) {
+      one.refused_requests += one.serial % 2;
+      one.plain[static_cast<std::size_t>(PlainCause::custody_box)] += static_cast<std::uint32_t>(one.serial);
+    }
   }
   out.survey = survey.result();
   out.survey_age = milliseconds(300);

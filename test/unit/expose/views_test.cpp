@@ -144,7 +144,10 @@ TEST_CASE("10,000 host pairs: as many series as the limit allows, and nothing is
   std::vector<engine::ConnectionState> connections;
   for (std::uint32_t i = 0; i < kPairs; ++i) connections.push_back(connection(i + 1, i, i));
   look(survey, seconds(1), connections);
-  for (auto& each : connections) each.taken_bytes += 500;
+  for (auto& each : connections) {
+    each.taken_bytes += 500;
+    each.plain[static_cast<std::size_t>(PlainCause::custody_box)] += 3;
+  }
   look(survey, seconds(2), connections);
 
   Snapshot snapshot;
@@ -163,8 +166,41 @@ TEST_CASE("10,000 host pairs: as many series as the limit allows, and nothing is
   const auto shown = series(snapshot);
   const auto of_pairs = std::count_if(shown.begin(), shown.end(),
                                       [](const auto& entry) { return entry.first.starts_with("longhaul_pair_"); });
-  CHECK(static_cast<std::size_t>(of_pairs) == 6 * result.pairs.size());
-  CHECK(shown.size() < 460 + 6 * (limit + 1));
+  CHECK(static_cast<std::size_t>(of_pairs) == 8 * result.pairs.size());
+  CHECK(shown.size() < 460 + 8 * (limit + 1));
+  CHECK(shown.at("longhaul_not_accelerated_requests_total{reason=\"custody_box\"}") == 3 * kPairs);
+}
+
+TEST_CASE("what was not accelerated: counts of connections and samples of a pair make one whole") {
+  Survey survey(1);
+  const auto at = [](PlainCause cause) { return static_cast<std::size_t>(cause); };
+  engine::ConnectionState one = connection(1, 7, 0);
+  engine::BusyPair busy;
+  busy.hosts = {one.info.end(Side::host).ip, one.info.end(Side::wan).ip, {}, 0};
+  busy.ticks = 1;
+  busy.asked = {5, 60, 0, 20};
+  for (const Time now : {seconds(1), seconds(3)}) {
+    survey.begin(now);
+    survey.add(std::vector{one});
+    survey.add(std::vector{busy}, 1e9);
+    survey.finish();
+    one.plain[at(PlainCause::gap)] += 15;
+    one.plain[at(PlainCause::policy)] += 5;
+  }
+  const Asked& lately = survey.result().busiest.at(0).asked_lately;
+  CHECK(lately.all() == 100);
+  CHECK(lately.share_of(PlainCause::gap) == Approx(0.15));
+  CHECK(lately.share_of(PlainCause::unknown) == Approx(0.2));
+  CHECK(lately.share_of(PlainCause::draining) == 0);
+  CHECK(survey.result().asked.all() == 180);
+  const Json shown = pairs_json(survey.result());
+  CHECK(shown["ack_requests_per_second"] == 50);
+  const Json& causes = shown["pairs"][0]["not_accelerated"];
+  REQUIRE(causes.size() == 3);
+  CHECK(causes[0]["cause"] == "unknown");
+  CHECK(causes[1]["cause"] == "gap");
+  CHECK(causes[1]["per_second"] == 7.5);
+  CHECK(causes[2]["share"] == 0.05);
 }
 
 TEST_CASE("a pair's bytes add up over connections that come and go, and over surveys that were cut short") {

@@ -15,6 +15,7 @@
 #include "plan/nic/examine.hpp"
 #include "plan/nic/text.hpp"
 
+using namespace longhaul;
 using namespace longhaul::plan::nic;
 
 namespace {
@@ -122,9 +123,15 @@ TEST_CASE("figures at the ends of what an option takes") {
   haul.message_bytes = 1ull << 31;
   CHECK(haul.messages_needed() == 0);
   CHECK(haul.depth_needed() == 1);
-  CHECK(show_size(1ull << 31) == "2048 MiB");
-  CHECK(show_size(513) == "513 B");
-  CHECK(show_volume(47'625'000) == "47.6 MB");
+  CHECK(size_text(1ull << 31) == "2 GiB");
+  CHECK(size_text(513) == "513 B");
+  CHECK(bytes_text(47'625'000) == "45.4 MiB");
+  CHECK(bytes_text(0) == "0 B");
+  CHECK(bytes_text(1023) == "1023 B");
+  CHECK(bytes_text(1024) == "1.00 KiB");
+  CHECK(bytes_text(1048575) == "1.00 MiB");  // not 1024 KiB
+  CHECK(bytes_text(10238) == "10.0 KiB");    // not 10.00
+  CHECK(bytes_text(4096.0 * 1024 * 1024) == "4.00 GiB");
   CHECK(show_rate(42'000'000) == "0.042 Gbit/s");
 }
 
