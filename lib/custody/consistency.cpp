@@ -63,6 +63,10 @@ std::string_view inconsistency(const NearFlow& flow) {
   if (!psn_le(flow.una, flow.h)) return "una <= h";
   if (!psn_le(flow.h, top)) return "h <= what has come from the requester";
   if (flow.phase == Phase::confirmed && !psn_le(flow.h, flow.tail)) return "confirmed: h <= tail";
+  // The lane believes these without looking.
+  if (flow.is_usual() && !psn_le(flow.sent_top, flow.tail)) return "usual: nothing beyond custody was forwarded";
+  if (flow.is_usual() && queue.unsent() == nullptr && flow.hold_until != 0)
+    return "usual: held back, with nothing to send";
   if (flow.policy == flow::Policy::window && flow.phase == Phase::confirmed && !psn_le(flow.h, flow.examined_end))
     return "window: h <= what may be acknowledged";
   if (flow.misplaced_event) return "an event that the phase does not know";

@@ -17,9 +17,8 @@
 namespace longhaul::custody {
 
 inline bool NearPart::lane_takes(const NearFlow& flow, std::uint32_t psn, std::uint64_t bytes, Time now) const {
-  if (!flow.is_usual() || psn != flow.tail || wire::psn_lt(psn, flow.sent_top)) return false;
-  if (flow.path_mtu == 0 || flow.ack.empty() || draining_) return false;
-  if (!flow.queue.all_sent_and_no_read() || flow.hold_until != 0) return false;
+  if (!flow.is_usual() || psn != flow.tail || flow.path_mtu == 0 || flow.ack.empty() || draining_) return false;
+  if (flow.queue.unsent() != nullptr) return false;
   if (flow.queue.empty() && idle_for_long(flow, now)) return false;
   if (wire::psn_diff(psn, flow.una) >= kMaxSpan || flow.queue.under_way() >= flow.loss_window.packets()) return false;
   const Holding& own = *flow.holding;
@@ -54,12 +53,12 @@ inline void NearPart::lane_take(NearFlow& flow, const wire::UsualFrame& frame, s
 
 inline bool NearPart::lane_releases(const NearFlow& flow, const wire::UsualFrame& answer) const {
   const rte_mbuf* head = flow.queue.head();
-  if (!flow.is_usual() || head == nullptr || !flow.queue.all_sent_and_no_read()) return false;
+  if (!flow.is_usual() || head == nullptr || flow.queue.unsent() != nullptr) return false;
   const Held& held = held_in(head);
   const std::uint32_t psn = answer.psn();
-  return held.last_psn == psn && wire::psn_add(flow.msn_base, held.msn) == answer.msn() && held.sent &&
-         answer.syndrome() == wire::kAckNoCredits && wire::psn_lt(psn, flow.h) && !flow.behind &&
-         flow.hold_until == 0 && flow.path_mtu != 0 && flow.ack.resembles(answer.data());
+  return held.last_psn == psn && wire::psn_add(flow.msn_base, held.msn) == answer.msn() && !held.wants_response &&
+         answer.syndrome() == wire::kAckNoCredits && wire::psn_lt(psn, flow.h) && !flow.behind && flow.path_mtu != 0 &&
+         flow.ack.resembles(answer.data());
 }
 
 inline bool NearPart::lane_release(NearFlow& flow, const wire::UsualFrame& answer, Time now) {

@@ -35,7 +35,6 @@ class PacketQueue {
   rte_mbuf* to_acknowledge() const { return to_acknowledge_; }
   /// The oldest READ or atomic request; nothing behind it may be acknowledged. Null when there is none.
   rte_mbuf* first_read() const { return last_read_ == nullptr ? nullptr : held_in(last_read_).next_read; }
-  bool all_sent_and_no_read() const { return unsent_ == nullptr && last_read_ == nullptr; }
   /// How many READs and atomics there are.
   unsigned reads() const;
   /// The newest of the packets that ports have accepted without a gap, or null.
@@ -51,7 +50,7 @@ class PacketQueue {
     if (held_in(mbuf).wants_response) append_read(mbuf);
     return begins_block;
   }
-  /// append(), then mark_sent(): for neither a READ nor an atomic, where all_sent_and_no_read().
+  /// append(), then mark_sent(): for neither a READ nor an atomic, where unsent() is null.
   bool append_sent(rte_mbuf* mbuf) {
     ++under_way_;
     return link(mbuf);
