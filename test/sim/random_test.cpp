@@ -12,6 +12,7 @@
 
 #include "case_files.hpp"
 #include "pools.hpp"
+#include "sim/lane_twins.hpp"
 #include "sim/pair.hpp"
 #include "sim/world.hpp"
 
@@ -115,4 +116,19 @@ TEST_CASE("at random: every invariant holds in every world") {
   CHECK(totals.unconfirmed_in_doubt > 0);
   CHECK(totals.handed_over > ran);
   CHECK(totals.handed_home > ran);
+}
+
+TEST_CASE("at random: a world is the same without the lane") {
+  constexpr std::uint64_t kCases = 2000;
+  constexpr std::uint64_t kAttackedOf = 8;
+  const std::uint64_t seed = setting("LONGHAUL_SEED", 1);
+  std::uint64_t lane_frames = 0;
+  for (std::uint64_t i = 0; i < kCases; ++i) {
+    sim::Case c = sim::draw_case(seed + i);
+    if (i % kAttackedOf == 0) c = sim::with_random_attack(c);
+    INFO(sim::to_text(c) << "\nsee it: build/test/sim/soak --lane --seed " << seed + i << " --cases 1"
+                         << (i % kAttackedOf == 0 ? " --tenants" : ""));
+    CHECK(sim::differs_without_lane(c, test::sim_pools(), lane_frames) == "");
+  }
+  CHECK(lane_frames > 2 * kCases);
 }

@@ -29,8 +29,8 @@ bool usual_but(const std::function<void(FlowState&)>& change) {
 TEST_CASE("each part of a flow's state can make it unusual", "[custody][lane]") {
   CHECK(usual().is_usual());
   CHECK_FALSE(FlowState{}.is_usual());
-  for (const PhaseEvent event : {PhaseEvent::request_passed, PhaseEvent::idle_long, PhaseEvent::data_lost,
-                                 PhaseEvent::closed})
+  for (const PhaseEvent event :
+       {PhaseEvent::request_passed, PhaseEvent::idle_long, PhaseEvent::data_lost, PhaseEvent::closed})
     CHECK_FALSE(usual_but([&](FlowState& state) { CHECK(state.phase.move(event)); }));
   CHECK_FALSE(usual_but([](FlowState& state) { state.policy = flow::Policy::off; }));
   CHECK_FALSE(usual_but([](FlowState& state) { state.policy = flow::Policy::window; }));

@@ -22,8 +22,12 @@ class Story {
   explicit Story(bool lane) : rig_(settings(lane)) {}
 
   Rig& rig() { return rig_; }
-  void host_sends(const std::vector<Bytes>& burst) { step([&] { rig_.host_sends(burst); }); }
-  void wan_sends(const std::vector<Bytes>& burst) { step([&] { rig_.wan_sends(burst); }); }
+  void host_sends(const std::vector<Bytes>& burst) {
+    step([&] { rig_.host_sends(burst); });
+  }
+  void wan_sends(const std::vector<Bytes>& burst) {
+    step([&] { rig_.wan_sends(burst); });
+  }
   void wait(Duration duration) {
     step([&] { rig_.wait(duration); });
   }
@@ -88,14 +92,15 @@ TEST_CASE("what is not usual does not take the lane", "[engine][lane]") {
     return tell([&](Story& story) {
              story.rig().connect_confirmed(kPair);
              tale(story);
-           }).lane_frames;
+           })
+        .lane_frames;
   };
   CHECK(alone([](Story& story) { story.host_sends({kPair.read(101)}); }) == 0);
   CHECK(alone([](Story& story) { story.host_sends({kPair.atomic(101)}); }) == 0);
-  CHECK(alone([](Story& story) { story.host_sends({kPair.write(100)}); }) == 0);  // a repeat
-  CHECK(alone([](Story& story) { story.host_sends({kPair.write(103)}); }) == 0);  // beyond a gap
+  CHECK(alone([](Story& story) { story.host_sends({kPair.write(100)}); }) == 0);        // a repeat
+  CHECK(alone([](Story& story) { story.host_sends({kPair.write(103)}); }) == 0);        // beyond a gap
   CHECK(alone([](Story& story) { story.host_sends({kPair.write_again(101)}); }) == 0);  // marked by a switch
-  CHECK(alone([](Story& story) { story.wan_sends({kPair.ack(100, 1)}); }) == 0);  // once more
+  CHECK(alone([](Story& story) { story.wan_sends({kPair.ack(100, 1)}); }) == 0);        // once more
   // With one WRITE, which does.
   const auto after_one = [&](const std::vector<Bytes>& answers) {
     return alone([&](Story& story) {
