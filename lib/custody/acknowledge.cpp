@@ -216,15 +216,6 @@ std::uint8_t NearPart::ack_syndrome(const NearFlow& flow) {
   return wire::credit_code(flow.receive_limit - std::min(flow.receive_limit, flow.receives_examined));
 }
 
-// The box is about to acknowledge everything before `h`: the first `bytes` ever taken into custody. The record has it
-// first.
-inline void NearPart::promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h, std::uint64_t bytes) {
-  flow.h = h;
-  flow.msn_h = msn_h;
-  flow.bytes_promised = bytes;
-  if (flow.record != nullptr) flow.record->promise(h, msn_h, bytes);
-}
-
 bool NearPart::send_made(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome, Counter counter,
                          Time cause) {
   rte_mbuf* frame = flow.ack.make(made_, psn, msn, syndrome);

@@ -68,10 +68,17 @@ inline bool NearPart::lane_release(NearFlow& flow, const wire::UsualFrame& answe
     observer_->on_real_ack(flow.identity,
                            {answer.destination_qpn(), answer.psn(), answer.msn(), answer.syndrome(), answer.p_key()},
                            true, flow.h, now);
-  const Held& held = held_in(flow.queue.head());
+  rte_mbuf* mbuf = flow.queue.pop_usual();
+  const Held& held = held_in(mbuf);
   flow.una = wire::psn_add(held.last_psn, 1);
   sample_round_trip(flow, held, now);
-  release_head(flow);
+  flow.msn_released = held.msn;
+  flow.bytes_answered = held.end_bytes;
+  if (held.takes_receive) {
+    ++flow.receives_released;
+    flow.receives_examined = std::max(flow.receives_examined, flow.receives_released);
+  }
+  give_back(flow, mbuf);
   flow.loss_window.on_delivered();
   if (wire::psn_lt(flow.examined_end, flow.una)) flow.examined_end = flow.una;
   flow.unanswered_since = flow.answered_at = now;
@@ -81,6 +88,22 @@ inline bool NearPart::lane_release(NearFlow& flow, const wire::UsualFrame& answe
   if (!armed_late(flow, now)) [[likely]]
     return false;
   arm(flow, now);
+  return true;
+}
+
+// As pseudo_ack().
+inline bool NearPart::lane_pseudo_ack(NearFlow& flow, const Held& held, Time cause, Time now) {
+  if (!made_.has_frame()) [[unlikely]] {
+    ++counters_[Counter::made_frames_lost];
+    return false;
+  }
+  promise(flow, wire::psn_add(held.last_psn, 1), wire::psn_add(flow.msn_base, held.msn), held.end_bytes);
+  if (observer_ != nullptr) [[unlikely]]
+    observer_->on_pseudo_ack(
+        flow.identity, {flow.ack.destination_qpn(), held.last_psn, flow.msn_h, wire::kAckNoCredits, flow.ack.p_key()},
+        now);
+  ++counters_[Counter::pseudo_acks];
+  outlet_.send_to_requester(flow, flow.ack.make(made_, held.last_psn, flow.msn_h, wire::kAckNoCredits), cause);
   return true;
 }
 
@@ -95,7 +118,7 @@ inline void NearPart::lane_acknowledge(NearFlow& flow, Time now) {
     if (held.takes_receive) ++flow.receives_examined;
     if (held.ack_req) {
       const Time cause = wire::psn_lt(held.psn, flow.late_end) ? kNever : held.received_at;
-      if (!pseudo_ack(flow, held.last_psn, held.msn, held.end_bytes, cause, now)) [[unlikely]] {
+      if (!lane_pseudo_ack(flow, held, cause, now)) [[unlikely]] {
         if (held.takes_receive) --flow.receives_examined;
         return;
       }

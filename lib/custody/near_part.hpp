@@ -385,6 +385,7 @@ class NearPart {
   void count_untold(const NearFlow& flow, Time now);
 
   [[gnu::always_inline]] inline void lane_acknowledge(NearFlow& flow, Time now);
+  [[gnu::always_inline]] inline bool lane_pseudo_ack(NearFlow& flow, const Held& held, Time cause, Time now);
 
   // acknowledge.cpp
   bool may_acknowledge(const NearFlow& flow) const;
@@ -445,7 +446,7 @@ class NearPart {
   bool draining_ = false;
 };
 
-// Parts of the paths of answers, in which they are inlined.
+// Parts of more than one path, in which they are inlined.
 
 inline void NearPart::release_head(NearFlow& flow) {
   rte_mbuf* mbuf = flow.queue.pop();
@@ -475,6 +476,15 @@ inline void NearPart::sample_round_trip(NearFlow& flow, const Held& held, Time n
 inline bool NearPart::armed_late(const NearFlow& flow, Time now) const {
   if (flow.hold_until != 0) return true;
   return flow.deadline > now + base_timeout_of(flow);
+}
+
+// The box is about to acknowledge everything before `h`: the first `bytes` ever taken into custody. The record has it
+// first.
+inline void NearPart::promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h, std::uint64_t bytes) {
+  flow.h = h;
+  flow.msn_h = msn_h;
+  flow.bytes_promised = bytes;
+  if (flow.record != nullptr) flow.record->promise(h, msn_h, bytes);
 }
 
 }  // namespace longhaul::custody

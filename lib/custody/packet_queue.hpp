@@ -75,6 +75,21 @@ class PacketQueue {
     return mbuf;
   }
 
+  /// pop(), where unsent() is null, and the head is neither to_acknowledge() nor a READ or atomic.
+  [[gnu::always_inline]] rte_mbuf* pop_usual() {
+    rte_mbuf* mbuf = head_;
+    head_ = held_in(mbuf).next;
+    if (head_ == nullptr)
+      tail_ = nullptr;
+    else
+      prefetch_behind(head_);
+    if (newest_sent_ == mbuf) newest_sent_ = nullptr;
+    --under_way_;
+    --packets_;
+    bytes_ -= mbuf->pkt_len;
+    return mbuf;
+  }
+
   /// Removes everything behind `last`, or everything when `last` is null. `last` and all before it were sent. Returns
   /// the first packet removed, or null when there was none; the caller owns the references, and removes the packets
   /// from the PacketIndex.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -28,24 +29,18 @@ class UsualFrame {
   /// congestion (RFC 3168).
   [[gnu::always_inline]] bool take(const std::uint8_t* data, std::size_t size) {
     if (size < kExtended + sizeof(Aeth) + kIcrcSize) return false;
-    const std::uint32_t type_to_tos = word(data, offsetof(EthernetHeader, ether_type));
-    const std::uint32_t fragment_to_protocol = word(data, kIp + offsetof(Ipv4Header, flags_fragment));
+    if ((kEthernetAndIp.differs(data) | kFragmentAndProtocol.differs(data) | kPortToVersion.differs(data)) != 0)
+      return false;
     const std::uint32_t total = half(data, kIp + offsetof(Ipv4Header, total_length));
-    constexpr std::uint32_t kTypeAndVersion = std::uint32_t{kEtherTypeIpv4} << 16 | 0x45 << 8;
-    constexpr std::uint32_t kCongestion = 3;
-    constexpr std::uint32_t kFragmented = 0x3fff0000;
-    if ((type_to_tos & 0xffffff00) != kTypeAndVersion || (type_to_tos & kCongestion) == kCongestion) return false;
-    if ((fragment_to_protocol & (kFragmented | 0xff)) != kIpProtocolUdp) return false;
-    if (total + kIp > size) return false;
-    const std::uint32_t port_and_length = word(data, kUdp + offsetof(UdpHeader, destination_port));
-    if (port_and_length != (std::uint32_t{kRoceUdpPort} << 16 | (total - sizeof(Ipv4Header)))) return false;
-    const std::uint8_t flags = data[kBth + offsetof(Bth, flags)];
-    if (half(data, kUdp + offsetof(UdpHeader, checksum)) != 0 || (flags & kBthVersionMask) != 0) return false;
+    const std::uint32_t udp = half(data, kUdp + offsetof(UdpHeader, length));
+    constexpr std::uint8_t kCongestion = 3;
+    const std::uint8_t tos = data[kIp + offsetof(Ipv4Header, tos)];
+    if (total + kIp > size || udp + sizeof(Ipv4Header) != total || (tos & kCongestion) == kCongestion) return false;
     // For an ACK only an AETH, which counts as its extended header, and nothing behind it.
     data_ = data;
     opcode_ = kUsualOpcodes[data[kBth + offsetof(Bth, opcode)]];
     const std::int32_t padded = static_cast<std::int32_t>(total + kIp - kLeast) - opcode_.extended_size;
-    const std::int32_t pad = (flags & kBthPadMask) >> kBthPadShift;
+    const std::int32_t pad = (data[kBth + offsetof(Bth, flags)] & kBthPadMask) >> kBthPadShift;
     total_ = static_cast<std::uint16_t>(total);
     return opcode_.is_usual && padded >= pad && padded % 4 == 0 && (padded == 0 || opcode_.payload);
   }
@@ -89,6 +84,28 @@ class UsualFrame {
 
  private:
   static constexpr std::uint32_t kLow24 = 0xffffff;
+
+  /// Eight bytes that a usual frame has at `offset`, those under the mask at least.
+  struct Eight {
+    std::size_t offset;
+    std::array<std::uint8_t, 8> mask;
+    std::array<std::uint8_t, 8> bytes;
+
+    [[gnu::always_inline]] std::uint64_t differs(const std::uint8_t* data) const {
+      std::uint64_t found = 0;
+      std::memcpy(&found, data + offset, sizeof(found));
+      return (found & std::bit_cast<std::uint64_t>(mask)) ^ std::bit_cast<std::uint64_t>(bytes);
+    }
+  };
+  static constexpr std::uint8_t kAll = 0xff;
+  static constexpr Eight kEthernetAndIp{
+      offsetof(EthernetHeader, ether_type), {kAll, kAll, kAll}, {kEtherTypeIpv4 >> 8, kEtherTypeIpv4& kAll, 0x45}};
+  static constexpr Eight kFragmentAndProtocol{
+      kIp + offsetof(Ipv4Header, flags_fragment), {0x3f, kAll, 0, kAll}, {0, 0, 0, kIpProtocolUdp}};
+  static constexpr Eight kPortToVersion{kUdp + offsetof(UdpHeader, destination_port),
+                                        {kAll, kAll, 0, 0, kAll, kAll, 0, kBthVersionMask},
+                                        {kRoceUdpPort >> 8, kRoceUdpPort& kAll}};
+  static_assert(kPortToVersion.offset + 7 == kBth + offsetof(Bth, flags));
 
   static std::uint32_t word(const std::uint8_t* data, std::size_t offset) {
     return *reinterpret_cast<const Be32*>(data + offset);
