@@ -210,10 +210,13 @@ void Engine::Impl::burst(Side side, std::span<rte_mbuf* const> frames) {
     pass_by(side, frames);
     return;
   }
+  tries_lane = begin_lane(side);
+  const std::uint64_t lane_before = counters[Counter::lane_frames];
   const std::uint64_t bytes_before = counters[bytes_from(side)];
   if (!take_apart(side, frames)) {
     if (side == Side::host) pacer.charge(counters[bytes_from(side)] - bytes_before);
     out(other(side)).forward(frames);
+    end_lane(side, frames.size(), 0);
     return;
   }
   look_up(side, frames.size());
@@ -231,6 +234,7 @@ void Engine::Impl::burst(Side side, std::span<rte_mbuf* const> frames) {
     }
     frame(side, arrivals[i]);
   }
+  end_lane(side, count, counters[Counter::lane_frames] - lane_before);
 }
 
 void Engine::Impl::pass_by(Side side, std::span<rte_mbuf* const> frames) {
@@ -251,6 +255,7 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
   const std::uint64_t others_before = perhaps_arp(counters);
   bool ipv6 = false;
   std::uint64_t bytes = 0;
+  const bool tries = tries_lane;  // a member would be read again for each frame
   const auto parse = [&](std::size_t i) __attribute__((always_inline)) {
     rte_mbuf* mbuf = frames[i];
     Arrival& arrival = arrivals[i];
@@ -262,7 +267,7 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
       arrival.usual = false;
       return;
     }
-    arrival.usual = settings.lane && arrival.shape.take(rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len);
+    arrival.usual = tries && arrival.shape.take(rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len);
     if (arrival.usual) [[likely]] {
       note_place(side, arrival);
       return;
@@ -282,16 +287,11 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
     parse(i);
   }
   for (; i < frames.size(); ++i) parse(i);
-  find_places(frames.size());
+  if (tries_lane) find_places(frames.size());
   counters[frames_from(side)] += frames.size();
   counters[bytes_from(side)] += bytes;
   if (side == Side::wan && (ipv6 || perhaps_arp(counters) != others_before)) hear_neighbours(frames.size());
   return roce_parsed(counters) != roce_before;
-}
-
-void Engine::Impl::take_apart(Arrival& arrival) {
-  const rte_mbuf* mbuf = arrival.mbuf;
-  arrival.status = wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, arrival.frame);
 }
 
 void Engine::Impl::look_up(Side side, std::size_t count) {

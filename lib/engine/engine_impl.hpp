@@ -93,7 +93,10 @@ struct Engine::Impl final : custody::Outlet {
   [[gnu::always_inline]] inline void burst(Side side, std::span<rte_mbuf* const> frames);
   void pass_by(Side side, std::span<rte_mbuf* const> frames);
   [[gnu::always_inline]] inline bool take_apart(Side side, std::span<rte_mbuf* const> frames);
-  static void take_apart(Arrival& arrival);
+  [[gnu::always_inline]] static void take_apart(Arrival& arrival) {
+    const rte_mbuf* mbuf = arrival.mbuf;
+    arrival.status = wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->data_len}, arrival.frame);
+  }
   void look_up(Side side, std::size_t count);
   void prefetch_connection(Side side, const Arrival& arrival) const;
   void prefetch_contents(Side side, const Arrival& arrival) const;
@@ -108,6 +111,8 @@ struct Engine::Impl final : custody::Outlet {
   bool intact(const wire::Frame& frame);
 
   // lane.hpp
+  [[gnu::always_inline]] bool begin_lane(Side side);
+  [[gnu::always_inline]] void end_lane(Side side, std::size_t frames, std::uint64_t taken);
   [[gnu::always_inline]] void note_place(Side side, Arrival& arrival);
   [[gnu::always_inline]] void find_places(std::size_t count);
   [[gnu::always_inline]] bool lane(Side side, const Arrival& arrival);
@@ -275,6 +280,8 @@ struct Engine::Impl final : custody::Outlet {
   };
   std::vector<Accepted> accepted;
   static constexpr std::size_t kBurst = 32;
+  bool tries_lane = false;            ///< in this burst
+  BySide<std::uint8_t> lane_rests{};  ///< bursts that the lane is not tried for
   std::array<Arrival, kBurst> arrivals;
   std::uint64_t looked_up_at = 0;          ///< table.changes() when the connections of `arrivals` were looked up
   flow::ConnectionIndex clock_hand = 0;    ///< where the search for an idle connection goes on

@@ -10,6 +10,21 @@
 
 namespace longhaul::engine {
 
+/// Whether frames of this burst may take the lane.
+inline bool Engine::Impl::begin_lane(Side side) {
+  if (lane_rests[side] == 0) return settings.lane;
+  --lane_rests[side];
+  return false;
+}
+
+/// `taken` of the burst's `frames` took the lane. Where a large burst has none for it, the next bursts are not asked: a
+/// line that carries other traffic does not pay for the question each time.
+inline void Engine::Impl::end_lane(Side side, std::size_t frames, std::uint64_t taken) {
+  constexpr std::size_t kLarge = 8;
+  constexpr std::uint8_t kRest = 15;
+  if (tries_lane && taken == 0 && frames >= kLarge) lane_rests[side] = kRest;
+}
+
 /// The frame has the usual shape. Its place in the index is fetched.
 inline void Engine::Impl::note_place(Side side, Arrival& arrival) {
   arrival.status = wire::ParseStatus::roce;

@@ -118,7 +118,7 @@ DEFECTS = [
            1, 'come_back=1 a.psn=16777213 a.messages=3'),
     Defect('policy window completes messages', 'lib/custody/acknowledge.cpp',
            'if (flow.policy == flow::Policy::window && held.msn != flow.msn_released) break;', '', 1),
-    Defect('promises nothing to the restart record', 'lib/custody/acknowledge.cpp',
+    Defect('promises nothing to the restart record', 'lib/custody/near_part.hpp',
            'if (flow.record != nullptr) flow.record->promise(h, msn_h, bytes);', '', 1),
     Defect('writes down as answered what was only taken', 'lib/custody/answer.cpp',
            'flow.record->answered(flow.bytes_answered);', 'flow.record->answered(flow.bytes_taken);', 1),
