@@ -3,6 +3,7 @@
 // exactly its size, so that the address sanitizer sees the first byte too far (meson setup build-asan
 // -Db_sanitize=address,undefined).
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <set>
@@ -11,6 +12,7 @@
 #include "wire/builder.hpp"
 #include "wire/cm.hpp"
 #include "wire/icrc.hpp"
+#include "wire/usual_frame.hpp"
 
 using namespace longhaul::wire;
 using namespace longhaul::test;
@@ -34,6 +36,34 @@ std::uint64_t touch(const Frame& frame) {
   return sum + (verify_ipv4_checksum(frame) ? 1 : 0);
 }
 
+/// A frame of the usual shape is one that parses, and both readings agree. Returns whether it has that shape.
+bool agrees_as_usual(const std::uint8_t* bytes, std::size_t size, ParseStatus status, const Frame& frame) {
+  UsualFrame usual;
+  if (!usual.take(bytes, size)) return false;
+  REQUIRE(status == ParseStatus::roce);
+  const OpcodeInfo& opcode = *frame.opcode;
+  REQUIRE(opcode.service == Service::rc);
+  REQUIRE_FALSE(opcode.wants_response());
+  REQUIRE(usual.is_request() == opcode.is_request());
+  REQUIRE(usual.ends_message() == opcode.ends_message());
+  REQUIRE(usual.takes_receive() == opcode.takes_receive());
+  REQUIRE(usual.psn() == frame.psn());
+  REQUIRE(usual.ack_req() == frame.ack_req());
+  REQUIRE(usual.destination_qpn() == frame.destination_qpn());
+  REQUIRE(usual.p_key() == frame.bth().p_key);
+  REQUIRE(frame.vlan.value == 0);
+  REQUIRE((frame.source.is_ipv4() && frame.destination.is_ipv4()));
+  REQUIRE(std::memcmp(&frame.source.bytes[12], bytes + UsualFrame::kIp + 12, 4) == 0);
+  REQUIRE(usual.verify_icrc() == verify_icrc(frame));
+  REQUIRE(usual.verify_ipv4_checksum() == verify_ipv4_checksum(frame));
+  if (!usual.is_request()) {
+    REQUIRE(opcode.operation == Operation::acknowledge);
+    REQUIRE(usual.syndrome() == frame.aeth().syndrome);
+    REQUIRE(usual.msn() == frame.aeth().msn);
+  }
+  return true;
+}
+
 /// Parses a heap copy of exactly `size` bytes, and uses everything that it may use.
 ParseStatus attempt(const std::uint8_t* bytes, std::size_t size) {
   const std::unique_ptr<std::uint8_t[]> copy(new std::uint8_t[size]);
@@ -46,6 +76,7 @@ ParseStatus attempt(const std::uint8_t* bytes, std::size_t size) {
     volatile std::uint64_t sink = touch(frame);
     (void)sink;
   }
+  agrees_as_usual(copy.get(), size, status, frame);
   if (status == ParseStatus::unknown_opcode) {
     volatile std::uint32_t sink = compute_icrc(frame) + frame.psn();
     (void)sink;
@@ -142,4 +173,23 @@ TEST_CASE("random damage never reads beyond the frame", "[wire][hostile]") {
   }
   CHECK(seen.size() >= 14);
   CHECK(seen[ParseStatus::roce] > 1000);
+}
+
+TEST_CASE("nearly all SENDs, WRITEs and ACKs that real stacks sent have the usual shape", "[wire][hostile]") {
+  std::size_t usual = 0;
+  std::size_t others = 0;
+  for (const std::string& name : capture_names())
+    for (const Bytes& bytes : read_capture(name)) {
+      Frame frame;
+      const ParseStatus status = parse(bytes, frame);
+      const bool has_shape = agrees_as_usual(bytes.data(), bytes.size(), status, frame);
+      if (has_shape) ++usual;
+      if (status != ParseStatus::roce || frame.vlan.value != 0 || frame.ipv6) continue;
+      const Operation operation = frame.opcode->operation;
+      const bool sought =
+          operation == Operation::send || operation == Operation::write || operation == Operation::acknowledge;
+      if (frame.opcode->service == Service::rc && sought && !has_shape) ++others;
+    }
+  CHECK(usual > 1000);
+  CHECK(others * 20 < usual);  // those marked by a switch, and frames of less than 62 bytes
 }
