@@ -369,6 +369,7 @@ void Box::went_out(Side out, rte_mbuf* mbuf) {
   }
   expect(bytes.size() == mbuf->pkt_len, "a frame's length");
   tell(now_, out == Side::host ? "host <" : "       > wan", bytes);
+  story_ = (story_ ^ now_ ^ (out == Side::host ? 1 : 2)) * 0x9e3779b97f4a7c15 + hash_of(bytes);
   if (defect("altered") && bytes.size() > 50) bytes[50] ^= 1;
   const bool received = mbuf->pool == memory().receive && mbuf->data_off == kReceivedAt;
   if (received) forwarded(out, mbuf, bytes);
@@ -446,6 +447,7 @@ void Box::complete(std::size_t left) {
 
 void Box::check() {
   const Counters& counters = engine_->counters();
+  used_lane_ |= counters[Counter::lane_frames] != 0;
   const std::uint64_t in = counters[Counter::frames_host] + counters[Counter::frames_wan];
   std::uint64_t accounted =
       counters[Counter::forwarded_host] + counters[Counter::forwarded_wan] + engine_->waiting_frames();

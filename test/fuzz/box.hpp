@@ -63,6 +63,11 @@ class Box final : public engine::Sink, public custody::Observer {
 
   Time now() const { return now_; }
 
+  /// All that has left the box: each frame, its port and its time, in order.
+  std::uint64_t story() const { return story_; }
+  /// Frames have taken the lane.
+  bool used_lane() const { return used_lane_; }
+
  private:
   struct Flow {
     custody::FlowIdentity identity;
@@ -160,6 +165,8 @@ class Box final : public engine::Sink, public custody::Observer {
   std::vector<Emitted> out_;  ///< since settle() last looked
   bool settling_ = false;
   Time settling_since_ = 0;
+  std::uint64_t story_ = 0;
+  bool used_lane_ = false;
 };
 
 }  // namespace longhaul::fuzz

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A whole box. The input is a box's settings (4 bytes) and a list of events: connections by real RDMA-CM, requests and
-// answers inside and outside their windows, arbitrary frames, time, full ports. box.hpp says what is judged.
+// answers inside and outside their windows, arbitrary frames, time, full ports. box.hpp says what is judged. An input
+// whose frames take the lane runs without it too, and the same frames must leave at the same times.
 //
 // Settings: byte 0: bit 0 confirm by CM, bit 1 policy off, bits 2-3: 1 policy window, 3 very few buffers, bits 4-5 WAN
 // rate, bit 6 short dreq_hold, bit 7 short give_up. Byte 1: custody of one flow, in units of 256 bytes. Byte 2: initial
@@ -63,6 +64,7 @@ class Attack {
     (this->*kEvents[first & 15])(in, n);
   }
   void settle() { box_.settle(); }
+  const Box& box() const { return box_; }
 
  private:
   using Event = void (Attack::*)(Input&, unsigned);
@@ -403,6 +405,19 @@ engine::Settings settings_from(Input& in, bool& scarce) {
   return settings;
 }
 
+/// What leaves the box under this input, with the lane or without.
+std::uint64_t tell(const std::uint8_t* data, std::size_t size, bool lane, bool& used_lane) {
+  Input in(data, size);
+  bool scarce = false;
+  engine::Settings settings = settings_from(in, scarce);
+  settings.lane = lane;
+  Attack attack(settings, scarce);
+  for (unsigned events = 0; events < kMostEvents && !in.empty(); ++events) attack.event(in);
+  attack.settle();
+  used_lane |= attack.box().used_lane();
+  return attack.box().story();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
@@ -411,11 +426,9 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Input in(data, size);
-  bool scarce = false;
-  const engine::Settings settings = settings_from(in, scarce);
-  Attack attack(settings, scarce);
-  for (unsigned events = 0; events < kMostEvents && !in.empty(); ++events) attack.event(in);
-  attack.settle();
+  bool used_lane = false;
+  const std::uint64_t story = tell(data, size, true, used_lane);
+  if (used_lane && tell(data, size, false, used_lane) + (defect("lane") ? 1 : 0) != story)
+    broken("the lane does not what the general path does", std::source_location::current());
   return 0;
 }
