@@ -165,13 +165,15 @@ def check_pointed(page, touch):
 
     def pointed(wanted, what):
         wait_until(lambda: plot()["moments"] == (plot()["plots"] if wanted else 0), 30, what, step=0.1)
+    point = page.tap if touch else page.move_to
+    point(5, 5)  # an earlier look may have left the pointer above a plot
     pointed(False, "a page that nobody points at")
     at = plot()
-    (page.tap if touch else page.move_to)(at["x"], at["y"])
+    point(at["x"], at["y"])
     pointed(True, "marks in all plots")
     if not re.search(r"\d s ago", plot()["text"]) or not re.search(r"busy \d", plot()["legend"]):
         raise LabError(f"no moment or no value: {plot()}")
-    (page.tap if touch else page.move_to)(5, 5)
+    point(5, 5)
     pointed(False, "the values of now again")
 
 
