@@ -160,21 +160,10 @@ bool NearPart::is_beyond_window(const NearFlow& flow, std::uint64_t unanswered, 
   return unanswered > window_of(flow, now);
 }
 
-// `msn` and `bytes` count from where custody began, as in Held. Without a buffer for the ACK nothing is promised
-// either: the responder's own ACK would be absorbed, and the requester would hear of neither. Returns false then.
 bool NearPart::pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause,
                           Time now) {
-  if (!made_.has_frame()) [[unlikely]] {
-    ++counters_[Counter::made_frames_lost];
-    return false;
-  }
-  promise(flow, psn_add(psn, 1), psn_add(flow.msn_base, msn), bytes);
+  if (!make_pseudo_ack(flow, psn, msn, bytes, ack_syndrome(flow), cause, now)) return false;
   flow.owed.ack_again = false;  // this ACK says more
-  const std::uint8_t syndrome = ack_syndrome(flow);
-  if (observer_ != nullptr)
-    observer_->on_pseudo_ack(flow.identity, {flow.ack.destination_qpn(), psn, flow.msn_h, syndrome, flow.ack.p_key()},
-                             now);
-  send_made(flow, psn, flow.msn_h, syndrome, Counter::pseudo_acks, cause);
   return true;
 }
 

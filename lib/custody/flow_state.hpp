@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Everything about a flow that decides how its next packet is treated, but for PSNs, times and amounts: 16 bytes. They
 // are one word. Two comparisons tell whether the flow is as nearly all flows are, and then the lane takes its packets
-// (custody/lane.cpp). No copy of the word is kept, so it cannot be out of date.
+// (custody/lane.hpp). No copy of the word is kept, so it cannot be out of date.
 #pragma once
 
 #include <array>

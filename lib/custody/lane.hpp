@@ -72,12 +72,7 @@ inline bool NearPart::lane_release(NearFlow& flow, const wire::UsualFrame& answe
   const Held& held = held_in(mbuf);
   flow.una = wire::psn_add(held.last_psn, 1);
   sample_round_trip(flow, held, now);
-  flow.msn_released = held.msn;
-  flow.bytes_answered = held.end_bytes;
-  if (held.takes_receive) {
-    ++flow.receives_released;
-    flow.receives_examined = std::max(flow.receives_examined, flow.receives_released);
-  }
+  count_answered(flow, held);
   give_back(flow, mbuf);
   flow.loss_window.on_delivered();
   if (wire::psn_lt(flow.examined_end, flow.una)) flow.examined_end = flow.una;
@@ -91,19 +86,20 @@ inline bool NearPart::lane_release(NearFlow& flow, const wire::UsualFrame& answe
   return true;
 }
 
-// As pseudo_ack().
-inline bool NearPart::lane_pseudo_ack(NearFlow& flow, const Held& held, Time cause, Time now) {
+// `msn` and `bytes` count from where custody began, as in Held. Without a buffer for the ACK nothing is promised
+// either: the responder's own ACK would be absorbed, and the requester would hear of neither. Returns false then.
+inline bool NearPart::make_pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes,
+                                      std::uint8_t syndrome, Time cause, Time now) {
   if (!made_.has_frame()) [[unlikely]] {
     ++counters_[Counter::made_frames_lost];
     return false;
   }
-  promise(flow, wire::psn_add(held.last_psn, 1), wire::psn_add(flow.msn_base, held.msn), held.end_bytes);
+  promise(flow, wire::psn_add(psn, 1), wire::psn_add(flow.msn_base, msn), bytes);
   if (observer_ != nullptr) [[unlikely]]
-    observer_->on_pseudo_ack(
-        flow.identity, {flow.ack.destination_qpn(), held.last_psn, flow.msn_h, wire::kAckNoCredits, flow.ack.p_key()},
-        now);
+    observer_->on_pseudo_ack(flow.identity, {flow.ack.destination_qpn(), psn, flow.msn_h, syndrome, flow.ack.p_key()},
+                             now);
   ++counters_[Counter::pseudo_acks];
-  outlet_.send_to_requester(flow, flow.ack.make(made_, held.last_psn, flow.msn_h, wire::kAckNoCredits), cause);
+  outlet_.send_to_requester(flow, flow.ack.make(made_, psn, flow.msn_h, syndrome), cause);
   return true;
 }
 
@@ -118,7 +114,8 @@ inline void NearPart::lane_acknowledge(NearFlow& flow, Time now) {
     if (held.takes_receive) ++flow.receives_examined;
     if (held.ack_req) {
       const Time cause = wire::psn_lt(held.psn, flow.late_end) ? kNever : held.received_at;
-      if (!lane_pseudo_ack(flow, held, cause, now)) [[unlikely]] {
+      if (!make_pseudo_ack(flow, held.last_psn, held.msn, held.end_bytes, wire::kAckNoCredits, cause, now))
+          [[unlikely]] {
         if (held.takes_receive) --flow.receives_examined;
         return;
       }

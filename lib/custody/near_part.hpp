@@ -326,6 +326,8 @@ class NearPart {
   static void lives(NearFlow& flow, Time now);
   Verdict unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   [[gnu::always_inline]] inline void release_head(NearFlow& flow);
+  /// `held` has left custody at its head.
+  [[gnu::always_inline]] static inline void count_answered(NearFlow& flow, const Held& held);
   /// The responder has just answered `held`, and no later packet.
   [[gnu::always_inline]] inline void sample_round_trip(NearFlow& flow, const Held& held, Time now);
   /// A packet has left custody.
@@ -385,7 +387,8 @@ class NearPart {
   void count_untold(const NearFlow& flow, Time now);
 
   [[gnu::always_inline]] inline void lane_acknowledge(NearFlow& flow, Time now);
-  [[gnu::always_inline]] inline bool lane_pseudo_ack(NearFlow& flow, const Held& held, Time cause, Time now);
+  [[gnu::always_inline]] inline bool make_pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn,
+                                                     std::uint64_t bytes, std::uint8_t syndrome, Time cause, Time now);
 
   // acknowledge.cpp
   bool may_acknowledge(const NearFlow& flow) const;
@@ -448,16 +451,20 @@ class NearPart {
 
 // Parts of more than one path, in which they are inlined.
 
-inline void NearPart::release_head(NearFlow& flow) {
-  rte_mbuf* mbuf = flow.queue.pop();
-  const Held& held = held_in(mbuf);
-  if (!held.sent) ++counters_[Counter::dropped_unsent];
+inline void NearPart::count_answered(NearFlow& flow, const Held& held) {
   flow.msn_released = held.msn;
   flow.bytes_answered = held.end_bytes;
   if (held.takes_receive) {
     ++flow.receives_released;
     flow.receives_examined = std::max(flow.receives_examined, flow.receives_released);
   }
+}
+
+inline void NearPart::release_head(NearFlow& flow) {
+  rte_mbuf* mbuf = flow.queue.pop();
+  const Held& held = held_in(mbuf);
+  if (!held.sent) ++counters_[Counter::dropped_unsent];
+  count_answered(flow, held);
   if (const rte_mbuf* read = flow.queue.first_read(); read != nullptr && held.wants_response)
     flow.read_next = held_in(read).psn;
   give_back(flow, mbuf);

@@ -58,36 +58,20 @@ class PacketQueue {
 
   /// Removes the head and returns it; the caller owns the reference, and removes it from the PacketIndex.
   rte_mbuf* pop() {
-    rte_mbuf* mbuf = head_;
+    rte_mbuf* mbuf = unlink_head();
     const Held& held = held_in(mbuf);
-    head_ = held.next;
-    if (head_ == nullptr) tail_ = nullptr;
     if (unsent_ == mbuf)
       unsent_ = held.next;
     else
       --under_way_;
     if (to_acknowledge_ == mbuf) to_acknowledge_ = held.next;
-    if (newest_sent_ == mbuf) newest_sent_ = nullptr;
     if (held.wants_response) pop_read(mbuf);
-    prefetch_behind(head_);
-    --packets_;
-    bytes_ -= mbuf->pkt_len;
     return mbuf;
   }
-
   /// pop(), where unsent() is null, and the head is neither to_acknowledge() nor a READ or atomic.
   [[gnu::always_inline]] rte_mbuf* pop_usual() {
-    rte_mbuf* mbuf = head_;
-    head_ = held_in(mbuf).next;
-    if (head_ == nullptr)
-      tail_ = nullptr;
-    else
-      prefetch_behind(head_);
-    if (newest_sent_ == mbuf) newest_sent_ = nullptr;
     --under_way_;
-    --packets_;
-    bytes_ -= mbuf->pkt_len;
-    return mbuf;
+    return unlink_head();
   }
 
   /// Removes everything behind `last`, or everything when `last` is null. `last` and all before it were sent. Returns
@@ -152,6 +136,16 @@ class PacketQueue {
     ++packets_;
     bytes_ += mbuf->pkt_len;
     return begins_block;
+  }
+  [[gnu::always_inline]] rte_mbuf* unlink_head() {
+    rte_mbuf* mbuf = head_;
+    head_ = held_in(mbuf).next;
+    if (head_ == nullptr) tail_ = nullptr;
+    if (newest_sent_ == mbuf) newest_sent_ = nullptr;
+    prefetch_behind(head_);
+    --packets_;
+    bytes_ -= mbuf->pkt_len;
+    return mbuf;
   }
   [[gnu::noinline]] void append_read(rte_mbuf* mbuf);
   [[gnu::noinline]] void pop_read(const rte_mbuf* mbuf);

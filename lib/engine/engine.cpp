@@ -398,7 +398,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   Connection& connection = connections[index];
   connection.last_seen = now;
   if (side == Side::host) {
-    if (connection.shown != shown_by(frame.data) || connection.shown_at < next_hops.heard_at()) [[unlikely]]
+    if (!is_newest_shown(connection, frame.data)) [[unlikely]]
       note_next_hop(connection, frame);
     else
       connection.shown_at = now;
@@ -465,15 +465,7 @@ void Engine::Impl::show_request(const custody::NearFlow& flow, const wire::Frame
 void Engine::Impl::show_answer(const wire::Frame& frame) { learn_from_traffic(Side::wan, frame, false); }
 
 bool Engine::Impl::intact(const wire::Frame& frame) {
-  if (!wire::verify_icrc(frame)) {
-    ++counters[Counter::icrc_bad];
-    return false;
-  }
-  if (!flow::header_checksums_good(frame)) {
-    ++counters[Counter::header_checksum_bad];
-    return false;
-  }
-  return true;
+  return count_intact(wire::verify_icrc(frame), [&] { return flow::header_checksums_good(frame); });
 }
 
 void Engine::Impl::forward(Side to, rte_mbuf* mbuf) {

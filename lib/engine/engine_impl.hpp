@@ -109,6 +109,23 @@ struct Engine::Impl final : custody::Outlet {
   [[gnu::cold, gnu::noinline]] void show_request(const custody::NearFlow& flow, const wire::Frame& frame);
   [[gnu::cold, gnu::noinline]] void show_answer(const wire::Frame& frame);
   bool intact(const wire::Frame& frame);
+  /// `checksums`: whether those of the headers are good, asked only if the ICRC is.
+  template <typename Checksums>
+  [[gnu::always_inline]] bool count_intact(bool icrc, Checksums&& checksums) {
+    if (!icrc) [[unlikely]] {
+      ++counters[Counter::icrc_bad];
+      return false;
+    }
+    if (!checksums()) [[unlikely]] {
+      ++counters[Counter::header_checksum_bad];
+      return false;
+    }
+    return true;
+  }
+  /// The frame comes by the next hop that its connection has shown last, and nothing newer was heard.
+  [[gnu::always_inline]] bool is_newest_shown(const Connection& connection, const std::uint8_t* frame) const {
+    return connection.shown == shown_by(frame) && connection.shown_at >= next_hops.heard_at();
+  }
 
   // lane.hpp
   [[gnu::always_inline]] bool begin_lane(Side side);

@@ -59,10 +59,8 @@ inline bool Engine::Impl::lane(Side side, const Arrival& arrival) {
 
 // As intact().
 inline bool Engine::Impl::intact(const wire::UsualFrame& frame) {
-  if (frame.verify_icrc() && frame.verify_ipv4_checksum()) [[likely]]
-    return true;
-  ++counters[frame.verify_icrc() ? Counter::header_checksum_bad : Counter::icrc_bad];
-  return false;
+  return count_intact(
+      frame.verify_icrc(), [&]() __attribute__((always_inline)) { return frame.verify_ipv4_checksum(); });
 }
 
 inline bool Engine::Impl::lane_request(Connection& connection, const Arrival& arrival) {
@@ -70,8 +68,7 @@ inline bool Engine::Impl::lane_request(Connection& connection, const Arrival& ar
   rte_mbuf* mbuf = arrival.mbuf;
   custody::NearFlow& flow = connection.near;
   const std::uint32_t psn = frame.psn();
-  if (!frame.is_request() || connection.shown != shown_by(frame.data()) || connection.shown_at < next_hops.heard_at())
-    return false;
+  if (!frame.is_request() || !is_newest_shown(connection, frame.data())) return false;
   if (!near.lane_takes(flow, psn, mbuf->pkt_len, now) || !may_send() ||
       (!backlog.empty() && backlog.others_wait(connection.pair)))
     return false;

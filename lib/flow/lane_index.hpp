@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/hash_secret.hpp"
 #include "base/side.hpp"
 #include "flow/key_index.hpp"
 
@@ -36,18 +37,14 @@ class LaneIndex {
     }
   };
 
-  explicit LaneIndex(std::uint32_t capacity, const KeyIndex::Secret& secret = KeyIndex::random_secret())
-      : addresses_secret_(secret[0]), qpn_secret_(secret[1]), buckets_(capacity) {}
+  explicit LaneIndex(std::uint32_t capacity) : buckets_(capacity) {}
   /// Of ordinary memory. With as many connections as there is room for, two in a hundred are not here.
   static constexpr std::uint64_t kBytesPerConnection = 64;
 
   /// Where `key` has its place; find() wants to know.
   [[gnu::always_inline]] std::uint32_t bucket_of(const Key& key) const {
-    __extension__ typedef unsigned __int128 Wide;
-    // As KeyIndex::spot_of().
-    const Wide product = Wide{key.addresses + addresses_secret_} * (key.side_and_qpn + qpn_secret_);
-    const std::uint64_t folded = static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
-    return static_cast<std::uint32_t>(((folded * kSpread) >> 32) * buckets_.size() >> 32);
+    const std::uint64_t hash = mix_keyed(mix_keyed(secret_, key.addresses, secret_), key.side_and_qpn, secret_);
+    return static_cast<std::uint32_t>((hash >> 32) * buckets_.size() >> 32);
   }
   [[gnu::always_inline]] void prefetch(std::uint32_t bucket) const { rte_prefetch0(&buckets_[bucket]); }
 
@@ -71,7 +68,6 @@ class LaneIndex {
   }
 
  private:
-  static constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;
   static constexpr std::uint32_t kFree = 0xffffffff;  // no key has more than 25 bits here
 
   struct Entry {
@@ -86,8 +82,7 @@ class LaneIndex {
   struct alignas(64) Bucket : std::array<Entry, 4> {};
   static_assert(sizeof(Bucket) == 64);
 
-  std::uint64_t addresses_secret_;
-  std::uint64_t qpn_secret_;
+  std::uint64_t secret_ = hash_secret();
   std::vector<Bucket> buckets_;
 };
 

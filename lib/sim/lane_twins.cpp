@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "sim/frames.hpp"
@@ -24,7 +25,7 @@ struct Seen {
   };
   std::vector<Event> events;
   std::array<Counters, 2> counters;  ///< by box
-  std::string outcome;
+  Result result;
 };
 
 Case with_lane(Case c, bool lane) {
@@ -45,7 +46,7 @@ Seen look_at(const Case& c, const engine::Pools& pools) {
   World world(c, pools, [&seen](Time at, const char* where, const View& view) {
     seen.events.push_back({at, where, fingerprint(view.bytes)});
   });
-  seen.outcome = describe(world.run());
+  seen.result = world.run();
   for (unsigned box = 0; box < seen.counters.size(); ++box)
     for (std::size_t i = 0; i < metrics::kCounterCount; ++i)
       seen.counters[box].events[i] = world.count(box, static_cast<Counter>(i));
@@ -62,14 +63,8 @@ std::string frame_at(const Case& c, const engine::Pools& pools, std::size_t n) {
   return text;
 }
 
-}  // namespace
-
-std::string differs_without_lane(const Case& c, const engine::Pools& pools, std::uint64_t& lane_frames) {
-  const Case lane = with_lane(c, true);
-  const Case general = with_lane(c, false);
-  const Seen with = look_at(lane, pools);
-  const Seen without = look_at(general, pools);
-  for (const Counters& counters : with.counters) lane_frames += counters[Counter::lane_frames];
+std::string first_difference(const Case& lane, const Seen& with, const Case& general, const Seen& without,
+                             const engine::Pools& pools) {
   const auto [first, second] = std::ranges::mismatch(with.events, without.events);
   if (first != with.events.end() || second != without.events.end()) {
     const auto n = static_cast<std::size_t>(first - with.events.begin());
@@ -81,8 +76,23 @@ std::string differs_without_lane(const Case& c, const engine::Pools& pools, std:
           counter != Counter::lane_frames && with.counters[box][counter] != without.counters[box][counter])
         return fmt::format("box {}, {}: {}; in general: {}", box, metrics::kCounterInfo[i].name,
                            with.counters[box][counter], without.counters[box][counter]);
-  if (with.outcome != without.outcome) return with.outcome + "\nin general: " + without.outcome;
-  return {};
+  const std::string outcome = describe(with.result);
+  const std::string other = describe(without.result);
+  return outcome == other ? "" : outcome + "\nin general: " + other;
+}
+
+}  // namespace
+
+LaneTwins run_lane_twins(const Case& c, const engine::Pools& pools) {
+  const Case lane = with_lane(c, true);
+  const Case general = with_lane(c, false);
+  Seen with = look_at(lane, pools);
+  const Seen without = look_at(general, pools);
+  LaneTwins twins;
+  twins.difference = first_difference(lane, with, general, without, pools);
+  for (const Counters& counters : with.counters) twins.lane_frames += counters[Counter::lane_frames];
+  twins.with = std::move(with.result);
+  return twins;
 }
 
 }  // namespace longhaul::sim

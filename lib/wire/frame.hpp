@@ -145,22 +145,26 @@ struct Frame {
 /// The ICRC is located, not verified (icrc.hpp).
 ParseStatus parse(std::span<const std::uint8_t> bytes, Frame& out) noexcept;
 
+/// The sum of the 32-bit words of an IPv4 header of `size` bytes, which is a multiple of four and at least 20.
+[[gnu::always_inline]] inline std::uint64_t ipv4_words_sum(const std::uint8_t* ip, std::size_t size) noexcept {
+  const auto word_at = [ip](std::size_t offset) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, ip + offset, sizeof(word));
+    return std::uint64_t{word};
+  };
+  std::uint64_t sum = word_at(0) + word_at(4) + word_at(8) + word_at(12) + word_at(16);
+  for (std::size_t at = sizeof(Ipv4Header); at < size; at += 4) sum += word_at(at);
+  return sum;
+}
+/// The sum with the checksum in it is 0xffff in any byte order (RFC 1071). To add carries back in is arithmetic modulo
+/// 0xffff, where 0xffff is 0, and not all bytes are 0. A remainder by a constant takes no division.
+constexpr bool is_ipv4_sum_good(std::uint64_t sum) noexcept { return sum % 0xffff == 0; }
+
 /// The IPv4 header checksum is right; always true for IPv6, which has none. The ICRC does not cover ToS, TTL and
 /// checksum: a frame damaged there has a good ICRC, but the next router or host drops it.
 inline bool verify_ipv4_checksum(const Frame& frame) noexcept {
-  if (frame.ipv6) return true;
-  // The sum with the checksum in it is 0xffff in any byte order (RFC 1071), and the header is whole 32-bit words.
-  const auto word_at = [&frame](std::size_t offset) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, frame.data + offset, sizeof(word));
-    return std::uint64_t{word};
-  };
-  const std::size_t ip = frame.ip_offset;
-  std::uint64_t sum = word_at(ip) + word_at(ip + 4) + word_at(ip + 8) + word_at(ip + 12) + word_at(ip + 16);
-  for (std::size_t at = ip + sizeof(Ipv4Header); at < frame.udp_offset; at += 4) sum += word_at(at);
-  // To add carries back in is arithmetic modulo 0xffff, where 0xffff is 0, and not all bytes are 0. A remainder by a
-  // constant takes no division.
-  return sum % 0xffff == 0;
+  const std::size_t size = std::size_t{frame.udp_offset} - frame.ip_offset;
+  return frame.ipv6 || is_ipv4_sum_good(ipv4_words_sum(frame.data + frame.ip_offset, size));
 }
 
 /// The checksum (RFC 791) of the IPv4 header in `header`, options included, the checksum field counted as zero.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Nearly all frames of a line that RDMA fills have one shape: no VLAN tag, IPv4 without options and whole, no UDP
 // checksum, a packet of a SEND or a WRITE, or an ACK. There each header has its fixed place, and a few words tell all
-// that the lane (engine/lane.cpp) must know. parse() takes such a frame apart just the same.
+// that the lane (engine/lane.hpp) must know. parse() takes such a frame apart just the same.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "wire/frame.hpp"
 #include "wire/headers.hpp"
 #include "wire/icrc.hpp"
 #include "wire/opcode.hpp"
@@ -69,17 +70,7 @@ class UsualFrame {
   bool verify_icrc() const { return verify_icrc_of_ipv4(data_ + kIp, total_); }
   /// As wire::verify_ipv4_checksum().
   [[gnu::always_inline]] bool verify_ipv4_checksum() const {
-    // Modulo 0xffff, where 2^64 is 1, a carry out of the word is added to it again (RFC 1071).
-    std::uint64_t sum = 0;
-    const auto add = [this, &sum]<typename Word>(std::size_t offset, Word word) {
-      std::memcpy(&word, data_ + kIp + offset, sizeof(word));
-      sum += word;
-      sum += sum < word ? 1 : 0;
-    };
-    add(0, std::uint64_t{});
-    add(8, std::uint64_t{});
-    add(16, std::uint32_t{});
-    return sum % 0xffff == 0;
+    return is_ipv4_sum_good(ipv4_words_sum(data_ + kIp, sizeof(Ipv4Header)));
   }
 
  private:

@@ -80,11 +80,12 @@ std::size_t kind_index(std::string_view kind) {
 
 /// run(), and a difference to the same world without the lane is a violation too.
 sim::Result run_both(const Options& options, const sim::Case& c, std::uint64_t& lane_frames) {
-  sim::Result result = run(c);
-  if (!options.lane || result.violation) return result;
-  if (std::string differs = sim::differs_without_lane(c, test::sim_pools(), lane_frames); !differs.empty())
-    result.violation = sim::Violation{{}, "the lane: " + differs};
-  return result;
+  if (!options.lane) return run(c);
+  sim::LaneTwins twins = sim::run_lane_twins(c, test::sim_pools());
+  lane_frames += twins.lane_frames;
+  if (!twins.with.violation && !twins.difference.empty())
+    twins.with.violation = sim::Violation{{}, "the lane: " + twins.difference};
+  return twins.with;
 }
 
 // An exception that ends the whole run names the world.
