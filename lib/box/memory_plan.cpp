@@ -98,8 +98,8 @@ MemoryPlan plan_memory(const engine::Settings& settings, const engine::PoolPlan&
       {"connections, by frame", connections, workers * 2 * KeyIndex::bytes_needed(settings.max_connections)});
   plan.dpdk.push_back({"pairs of hosts", connections, workers * NextHops::bytes_needed(settings.max_connections)});
   const std::uint64_t by_frame = plan.dpdk.end()[-2].bytes + plan.dpdk.end()[-1].bytes;
-  plan.dpdk.push_back(
-      {"candidates, by frame", candidates, workers * 3 * KeyIndex::bytes_needed(settings.max_candidates)});
+  plan.dpdk.push_back({"candidates, by frame", candidates,
+                       workers * flow::TrafficLearner::kIndexes * KeyIndex::bytes_needed(settings.max_candidates)});
   const std::uint64_t owned = workers > 1 ? workers * division.connections : 0;
   if (owned > 0)
     plan.dpdk.push_back({"owners, by frame", owned, workers * steer::Steering::table_bytes(division.connections)});

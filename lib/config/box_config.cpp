@@ -187,12 +187,31 @@ void check_frames_arrive(const BoxConfig& config, std::uint32_t mtu) {
 }
 
 BoxConfig read_box(const Value& top) {
-  const Map map = top.map({"name",       "ports",          "hugepages",   "memory",
-                           "core",       "cores",          "spread",      "idle",
-                           "mtu",        "descriptors",    "log",         "flow_control",
-                           "wan_rate",   "policy",         "confirm",     "learn_from_traffic",
-                           "pair_share", "custody",        "connections", "timers",
-                           "metrics",    "restart_record", "link_loss",   "watchdog",
+  const Map map = top.map({"name",
+                           "ports",
+                           "hugepages",
+                           "memory",
+                           "core",
+                           "cores",
+                           "spread",
+                           "idle",
+                           "mtu",
+                           "descriptors",
+                           "log",
+                           "flow_control",
+                           "wan_rate",
+                           "policy",
+                           "confirm",
+                           "learn_from_traffic",
+                           "candidates",
+                           "pair_share",
+                           "custody",
+                           "connections",
+                           "timers",
+                           "metrics",
+                           "restart_record",
+                           "link_loss",
+                           "watchdog",
                            "control"});
   BoxConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
@@ -213,6 +232,8 @@ BoxConfig read_box(const Value& top) {
     out.engine.confirm = v->choice<engine::Confirm>(kConfirmNames);
   }
   if (const auto v = map.find("learn_from_traffic")) out.engine.learn_from_traffic = v->boolean();
+  if (const auto v = map.find("candidates"))
+    out.engine.max_candidates = static_cast<std::uint32_t>(v->integer(1, kMostConnections));
   if (const auto v = map.find("pair_share")) {
     out.pair_share = v->fraction();
     if (out.pair_share < kLeastPairShare) v->fail_expected("a part from 1% to 100%");

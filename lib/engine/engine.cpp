@@ -431,7 +431,9 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
     const bool others = wire::psn_lt(frame.psn(), connection.near.una) &&
                         !custody::NearPart::answered_lately(connection.near, now) &&
                         !near.is_last_ack(connection.near, frame);
+    answering = &frame;
     verdict = near.answer(connection.near, frame, now);
+    answering = nullptr;
     if (others) [[unlikely]]
       show_answer(frame);
   }
@@ -459,7 +461,11 @@ void Engine::Impl::show_request(const custody::NearFlow& flow, const wire::Frame
   if (flow.policy == flow::Policy::off || !custody::NearPart::awaits_proof(flow, now)) return;
   const Duration round_trip = flow.rtt.smoothed();
   const Duration life = round_trip != 0 ? custody::kKeptBack + 2 * round_trip : flow::TrafficLearner::kBlind;
-  presumed_requests->note({frame.source, frame.destination, frame.vlan}, frame.psn(), now, life);
+  // From the port of these QPNs only the former requester sends, and only its responder answers from it.
+  const std::uint16_t port = frame.udp_source_port();
+  const bool named = connections[flow.connection].derived_port && port == derived_port_of(table[flow.connection]);
+  presumed_requests->note({frame.source, frame.destination, frame.vlan}, frame.psn(), now, life,
+                          named ? port : UnknownRequests::kAnyPort);
 }
 
 void Engine::Impl::show_answer(const wire::Frame& frame) { learn_from_traffic(Side::wan, frame, false); }

@@ -42,6 +42,7 @@ struct alignas(64) Connection {
   Time shown_at = 0;        ///< when that frame came; 0: none came
   NextHops::PairIndex pair = NextHops::kNone;
   bool from_traffic = false;  ///< not learned from RDMA-CM: its communication IDs are not known
+  bool derived_port = false;  ///< its frames had the UDP source port that is derived from both QPNs
   bool touched = false;       ///< is in the list of this burst
   bool in_backlog = false;    ///< is in the list of connections with something to send
   custody::NearFlow near;
@@ -176,7 +177,9 @@ struct Engine::Impl final : custody::Outlet {
                       std::optional<Time> since = std::nullopt) const;
   bool contested_elsewhere(const UnknownRequests::Hosts& hosts, std::uint32_t psn,
                            std::optional<Time> since = std::nullopt) const;
-  [[gnu::noinline]] bool fits_presumed(const UnknownRequests::Hosts& hosts, std::uint32_t psn);
+  [[gnu::noinline]] bool fits_presumed(const UnknownRequests::Hosts& hosts, const wire::Frame& answer);
+  std::optional<bool> judged_by_port(const custody::NearFlow& flow, std::uint32_t psn,
+                                     std::optional<Time> since = std::nullopt) const;
   static custody::FlowIdentity identity_of(const flow::ConnectionInfo& info);
   [[nodiscard]] bool make_room(const flow::ConnectionInfo& info);
 
@@ -262,6 +265,7 @@ struct Engine::Impl final : custody::Outlet {
   std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn;  ///< from traffic; empty: always
   Shared* shared = nullptr;                       ///< with the engines of other workers; null: there are none
   UnknownRequests* contested_requests = nullptr;  ///< this engine's own among the shared ones
+  const wire::Frame* answering = nullptr;         ///< the answer that a near flow looks at now
   UnknownRequests presumed_here;
   UnknownRequests* presumed_requests = &presumed_here;  ///< or the shared one
   std::uint64_t news_read = 0;                          ///< number of shared->next_hops' items already read

@@ -208,7 +208,7 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool 
     if (!learner.request(frame, now)) ++counters[Counter::traffic_table_full];
     return;
   }
-  if ((presumed_requests->any() && fits_presumed(hosts(), frame.psn())) ||
+  if ((presumed_requests->any() && fits_presumed(hosts(), frame)) ||
       (shared != nullptr && contested_elsewhere(hosts(), frame.psn()))) {
     ++counters[Counter::traffic_ambiguous];
     return;
@@ -231,6 +231,7 @@ void Engine::Impl::learn_from_traffic(Side side, const wire::Frame& frame, bool 
   const auto index = admit(outcome.info, true);
   if (!index) return;
   learner.forget(outcome.info);
+  connections[*index].derived_port = outcome.derived_port;
   ++counters[Counter::connections_from_traffic];
   near.begin_midway(connections[*index].near, outcome.una, outcome.msn, outcome.next_psn, now);
   record_connection(*index);
@@ -249,13 +250,28 @@ bool Engine::Impl::may_be_anothers(const custody::NearFlow& flow, std::uint32_t 
   const flow::ConnectionInfo& info = table[flow.connection];
   const bool unseen = learner.lacks_room(info, now) || (flow.trust.was_confirmed && !settings.learn_from_traffic);
   if (flow.contested() && unseen) return true;
+  if (const auto judged = judged_by_port(flow, psn)) return *judged;
   return learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);
 }
 
 // A candidate with the same PSNs that was there before `since` belongs to another requester.
 bool Engine::Impl::may_have_moved(const custody::NearFlow& flow, std::uint32_t psn, Time since) {
+  if (const auto judged = judged_by_port(flow, psn, since)) return *judged;
   const flow::ConnectionInfo& info = table[flow.connection];
   return learner.may_be_meant(info, psn, now, since) || elsewhere_seen(info, psn, since);
+}
+
+// Whether the answer that is looked at may be another connection's, as far as its UDP source port tells. Where hosts
+// derive ports from both QPNs, the answer of another responder to the same requester comes from another port. This
+// worker's learner has seen all requests of unknown connections between these hosts, because it learned this one.
+std::optional<bool> Engine::Impl::judged_by_port(const custody::NearFlow& flow, std::uint32_t psn,
+                                                 std::optional<Time> since) const {
+  if (answering == nullptr || !connections[flow.connection].derived_port) return std::nullopt;
+  const flow::ConnectionInfo& info = table[flow.connection];
+  if (answering->udp_source_port() != flow::derived_port_of(info) || learner.shares_port(info, psn, now, since))
+    return true;
+  const UnknownRequests::Hosts hosts{info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan};
+  return shared != nullptr && contested_elsewhere(hosts, psn, since);
 }
 
 bool Engine::Impl::may_listen_elsewhere(const custody::NearFlow& flow, std::uint32_t psn, Time since) {
@@ -291,9 +307,9 @@ bool Engine::Impl::contested_elsewhere(const UnknownRequests::Hosts& hosts, std:
   });
 }
 
-// An ACK for `psn` may answer requests that some worker has taken for a known connection's.
-bool Engine::Impl::fits_presumed(const UnknownRequests::Hosts& hosts, std::uint32_t psn) {
-  return presumed_requests->may_be_meant(hosts, psn, now);
+// The ACK may answer requests that some worker has taken for a known connection's.
+bool Engine::Impl::fits_presumed(const UnknownRequests::Hosts& hosts, const wire::Frame& answer) {
+  return presumed_requests->may_be_meant(hosts, answer.psn(), now, std::nullopt, answer.udp_source_port());
 }
 
 // A place for a connection of these hosts. Where there is none for them, a connection without custody makes room: one

@@ -45,7 +45,7 @@ struct Settings {
   std::uint32_t max_connections = 4096;  ///< RC connections followed at once; others pass through
   /// Connections that RDMA-CM did not announce to this box are learned from their requests and ACKs.
   bool learn_from_traffic = true;
-  std::uint32_t max_candidates = 1024;  ///< connections watched at once in order to learn them this way
+  std::uint32_t max_candidates = 4096;  ///< connections watched at once in order to learn them this way
   std::uint32_t max_pending_cm = 4096;  ///< RDMA-CM exchanges followed at once
   std::uint32_t max_held_dreqs = 4096;  ///< DREQs that wait for custody; RDMA-CM repeats those that find no place
 

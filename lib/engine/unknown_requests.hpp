@@ -31,16 +31,21 @@ class UnknownRequests {
     wire::VlanKey vlan;
   };
 
+  /// Of a request whose answer may have any UDP source port.
+  static constexpr std::uint16_t kAnyPort = 0;
+
   /// A request with `psn` has passed. It may be answered for `life` from now on, by default as long as a TrafficLearner
-  /// remembers it.
-  void note(const Hosts& hosts, std::uint32_t psn, Time now, Duration life = Learner::kCandidateLife) {
+  /// remembers it, from UDP source port `port`.
+  void note(const Hosts& hosts, std::uint32_t psn, Time now, Duration life = Learner::kCandidateLife,
+            std::uint16_t port = kAnyPort) {
     const Time until = newest(now) + life;
-    for (std::atomic<Time>* end : {&slots_[slot_of(hosts, stretch_of(psn, 0))], &last_})
+    for (std::atomic<Time>* end : {&slots_[slot_of(hosts, stretch_of(psn, 0), port)], &last_})
       if (end->load(std::memory_order_relaxed) < until) end->store(until, std::memory_order_relaxed);
   }
-  /// An ACK for `psn` may answer a request noted here. With `since`: one that passed then or later. (This needs
-  /// requests that were all noted with the default `life`.)
-  bool may_be_meant(const Hosts& hosts, std::uint32_t psn, Time now, std::optional<Time> since = std::nullopt) {
+  /// An ACK for `psn` may answer a request noted here, for any port or for `port`, which is its own. With `since`: one
+  /// that passed then or later. (This needs requests that were all noted with the default `life`.)
+  bool may_be_meant(const Hosts& hosts, std::uint32_t psn, Time now, std::optional<Time> since = std::nullopt,
+                    std::uint16_t port = kAnyPort) {
     Time last = last_.load(std::memory_order_relaxed);
     if (last == 0) return false;
     now = newest(now);
@@ -48,11 +53,14 @@ class UnknownRequests {
       last_.compare_exchange_strong(last, 0);
       return false;
     }
-    const auto lately = [&](std::int32_t ahead) {
-      const Time until = slots_[slot_of(hosts, stretch_of(psn, ahead))].load(std::memory_order_relaxed);
+    const auto lately = [&](std::int32_t ahead, std::uint16_t from) {
+      const Time until = slots_[slot_of(hosts, stretch_of(psn, ahead), from)].load(std::memory_order_relaxed);
       return now < until && (!since || until - Learner::kCandidateLife >= *since);
     };
-    return lately(Learner::kMeantFrom) || lately(Learner::kMeantTo);
+    const auto noted = [&](std::uint16_t from) {
+      return lately(Learner::kMeantFrom, from) || lately(Learner::kMeantTo, from);
+    };
+    return noted(kAnyPort) || (port != kAnyPort && noted(port));
   }
   /// When this is false, so is may_be_meant(). Costs next to nothing.
   bool any() const { return last_.load(std::memory_order_relaxed) != 0; }
@@ -71,8 +79,9 @@ class UnknownRequests {
   static std::uint32_t stretch_of(std::uint32_t psn, std::int32_t ahead) {
     return wire::psn_add(psn, ahead) >> Learner::kStretchBits;
   }
-  std::size_t slot_of(const Hosts& hosts, std::uint32_t stretch) const {
-    std::uint64_t mixed = mix_keyed(secret_, std::uint64_t{hosts.vlan.value} << 32 | stretch, secret_);
+  std::size_t slot_of(const Hosts& hosts, std::uint32_t stretch, std::uint16_t port) const {
+    const std::uint64_t numbers = std::uint64_t{hosts.vlan.value} << 32 | std::uint32_t{port} << 16 | stretch;
+    std::uint64_t mixed = mix_keyed(secret_, numbers, secret_);
     for (const wire::IpAddress* address : {&hosts.requester, &hosts.responder}) {
       std::uint64_t halves[2];
       std::memcpy(halves, address->bytes.data(), sizeof(halves));

@@ -7,6 +7,7 @@
 #include "base/side.hpp"
 #include "base/time.hpp"
 #include "wire/frame.hpp"
+#include "wire/udp_source_port.hpp"
 
 namespace longhaul::flow {
 
@@ -27,5 +28,10 @@ struct ConnectionInfo {
   const End& end(Side side) const { return ends[side]; }
   End& end(Side side) { return ends[side]; }
 };
+
+/// The UDP source port of its frames where hosts derive it from both QPNs; in host byte order.
+inline std::uint16_t derived_port_of(const ConnectionInfo& info) {
+  return wire::derived_udp_source_port(info.end(Side::host).qpn, info.end(Side::wan).qpn);
+}
 
 }  // namespace longhaul::flow

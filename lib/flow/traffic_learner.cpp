@@ -7,6 +7,7 @@
 #include "flow/connection_key.hpp"
 #include "wire/path_mtu.hpp"
 #include "wire/psn.hpp"
+#include "wire/udp_source_port.hpp"
 
 namespace longhaul::flow {
 
@@ -33,6 +34,7 @@ TrafficLearner::TrafficLearner(std::uint32_t capacity)
       by_request_(capacity, purpose(capacity)),
       by_answer_(capacity, purpose(capacity)),
       by_pair_(capacity, purpose(capacity)),
+      by_port_(capacity, purpose(capacity)),
       no_room_until_(std::size_t{1} << kNoRoomBits) {
   static_assert(kMeantTo - kMeantFrom <= 1 << kStretchBits, "two neighbouring stretches have all that may be meant");
   free_pairs_.reserve(capacity);
@@ -147,6 +149,8 @@ bool TrafficLearner::request(const wire::Frame& frame, Time now) {
     return false;
   }
   follow(*candidate, frame, now);
+  if (const std::uint16_t port = frame.udp_source_port(); !candidate->listed || port != candidate->port) [[unlikely]]
+    port_changed(*candidate, port, now);
   candidate->last_request = now;
   place(*candidate);
   return true;
@@ -174,6 +178,67 @@ void TrafficLearner::uncounted(Candidate& candidate, std::uint32_t psn) {
   candidate.next = psn;
 }
 
+// ---- UDP source ports -------------------------------------------------------------------------
+
+// A new life of the responder's QPN has another port. Within a life, some NICs vary the port, which then tells nothing.
+void TrafficLearner::port_changed(Candidate& candidate, std::uint16_t port, Time now) {
+  unlist(candidate);
+  if (candidate.began == now) list(candidate, port);
+}
+
+void TrafficLearner::list(Candidate& candidate, std::uint16_t port) {
+  candidate.port = port;
+  candidate.listed = by_port_.add(index_of(candidate), port_key(candidate));
+}
+
+void TrafficLearner::unlist(Candidate& candidate) {
+  if (candidate.listed) by_port_.remove(index_of(candidate), port_key(candidate));
+  candidate.listed = false;
+}
+
+// The candidate that alone has the port of `answer`, if that is the port of both QPNs. `expected`: by its PSN the
+// answer is for some candidate. A port that no candidate has, or one whose QPN does not give it, shows hosts that do
+// not derive ports so. (Soft-RoCE once took them from the sender's own QPN: then each ACK has the port of one
+// candidate, and it is mostly the wrong one.)
+TrafficLearner::Candidate* TrafficLearner::named_by_port(const wire::Frame& answer, bool expected, Time now) {
+  const std::uint16_t port = answer.udp_source_port();
+  Candidate* only = nullptr;
+  unsigned count = 0;
+  unsigned looks = 0;
+  by_port_.walk({answer.destination, answer.source, answer.vlan, port}, [&](std::uint32_t member) {
+    if (++looks > kLooks) count = 2;  // a crowd
+    if (count == 2 || now - candidates_[member].last_request > kCandidateLife) return count < 2;
+    only = &candidates_[member];
+    return ++count < 2;
+  });
+  if (count > 1) return nullptr;
+  if (count == 1 && wire::derived_udp_source_port(answer.destination_qpn(), only->responder_qpn) == port)
+    return now < pairs_[only->pair].ports_differ_until ? nullptr : only;
+  if (expected)
+    if (const auto pair = by_pair_.find({answer.destination, answer.source, answer.vlan, 0u}))
+      pairs_[*pair].ports_differ_until = now + kBlind;
+  return nullptr;
+}
+
+bool TrafficLearner::shares_port(const ConnectionInfo& info, std::uint32_t psn, Time now,
+                                 std::optional<Time> since) const {
+  const End& requester = info.end(Side::host);
+  const End& responder = info.end(Side::wan);
+  const std::uint16_t port = derived_port_of(info);
+  bool shared = false;
+  unsigned looks = 0;
+  by_port_.walk({requester.ip, responder.ip, info.vlan, port}, [&](std::uint32_t member) {
+    const Candidate& candidate = candidates_[member];
+    shared = ++looks > kLooks || (candidate.responder_qpn != responder.qpn && (!since || candidate.began > *since) &&
+                                  (!candidate.revealed || candidate.requester_qpn == requester.qpn) &&
+                                  now - candidate.last_request <= kCandidateLife &&
+                                  (candidate.may_be_meant(psn) || now < pairs_[candidate.pair].blind_until) &&
+                                  wire::derived_udp_source_port(requester.qpn, candidate.responder_qpn) == port);
+    return !shared;
+  });
+  return shared;
+}
+
 // ---- where candidates are found ---------------------------------------------------------------
 
 KeyIndex::KeyView TrafficLearner::request_key(const Candidate& candidate) {
@@ -186,6 +251,10 @@ KeyIndex::KeyView TrafficLearner::answer_key(const Candidate& candidate) {
 
 KeyIndex::KeyView TrafficLearner::pair_key(const Candidate& candidate) {
   return {candidate.requester, candidate.responder, candidate.vlan, 0};
+}
+
+KeyIndex::KeyView TrafficLearner::port_key(const Candidate& candidate) {
+  return {candidate.requester, candidate.responder, candidate.vlan, candidate.port};
 }
 
 TrafficLearner::Candidate* TrafficLearner::candidate_of(const wire::Frame& frame, Time now) {
@@ -263,6 +332,7 @@ void TrafficLearner::start_anew(Time now) {
 void TrafficLearner::drop(Candidate& candidate) {
   conceal(candidate);
   displace(candidate);
+  unlist(candidate);
   leave_pair(candidate);
   by_request_.erase(request_key(candidate));
   candidate.in_use = false;
@@ -278,6 +348,7 @@ bool TrafficLearner::enter_pair(Candidate& candidate) {
     free_pairs_.pop_back();
     pairs_[*index].first.fill(kNone);
     pairs_[*index].no_room_until = no_room_until_[no_room_slot(key)];
+    pairs_[*index].ports_differ_until = 0;
   }
   candidate.pair = *index;
   ++pairs_[*index].candidates;
@@ -401,12 +472,14 @@ TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, Time now) {
   TrafficOutcome outcome;
   const auto any = [](const Candidate&) { return true; };
   const Fit fit = fit_of({frame.destination, frame.source, frame.vlan, 0u}, psn, now, true, any);
+  Candidate* named = named_by_port(frame, fit.count > 0, now);
+  if (named != nullptr && !named->outstanding(psn)) return outcome;  // a repeat, or late
   if (fit.no_room) return outcome;
-  if (fit.count > 1) {
+  if (named == nullptr && fit.count > 1) {
     outcome.event = TrafficEvent::ambiguous;
     return outcome;
   }
-  Candidate* candidate = fit.only;
+  Candidate* candidate = named != nullptr ? named : fit.only;
   Candidate* revealed = revealed_by(frame, now);
   if (candidate == nullptr && revealed != nullptr) {
     const std::int32_t behind = psn_diff(revealed->low, psn);
@@ -438,7 +511,9 @@ TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, Time now) {
     outcome.event = TrafficEvent::contradicted;
     return outcome;
   }
-  return learned(*candidate, msn);
+  outcome = learned(*candidate, msn);
+  outcome.derived_port = named != nullptr;
+  return outcome;
 }
 
 void TrafficLearner::forget(const ConnectionInfo& info) {

@@ -7,6 +7,13 @@
 // QP. Nothing is learned either for a while after a candidate's PSNs have jumped, by a forged request or another life:
 // answers for its former PSNs may still come.
 //
+// The UDP source port tells such QPs apart, where hosts derive it from both QPNs (wire/udp_source_port.hpp). Then the
+// ACK and the requests that it answers have the same port, and it is the one derived from the responder's QPN and the
+// QPN that the ACK goes to. An ACK names a candidate when all of this holds and no other candidate between the two
+// hosts has that port. Its PSN and MSN must fit that candidate as ever. Ports that only look derived are rare, one in
+// 2^28 pairs of QPNs, and hosts that choose their ports otherwise give themselves away: for a second after an ACK whose
+// port is no candidate's, or is not derived from that candidate's QPN, ports count for nothing between the two hosts.
+//
 // Anyone can make candidates, so the cost of a frame must not grow with their number. The candidates between two hosts
 // are in lists, one for each stretch of 2^18 PSNs. Those that an ACK may be for are in two neighbouring stretches. At
 // most kLooks of each stretch are examined: where there are more, the ACK counts as ambiguous.
@@ -35,6 +42,7 @@
 #include "base/time.hpp"
 #include "flow/connection.hpp"
 #include "flow/key_index.hpp"
+#include "flow/port_lists.hpp"
 #include "wire/frame.hpp"
 
 namespace longhaul::flow {
@@ -52,6 +60,7 @@ struct TrafficOutcome {
   std::uint32_t una = 0;       ///< first PSN that the responder has not answered
   std::uint32_t msn = 0;       ///< the responder's MSN in its ACK for una - 1
   std::uint32_t next_psn = 0;  ///< first PSN that the requester has not used
+  bool derived_port = false;   ///< requests and ACK have the UDP source port that is derived from both QPNs
 };
 
 class TrafficLearner {
@@ -83,6 +92,10 @@ class TrafficLearner {
   /// An ACK for `psn`, to the near QPN of `info`, may answer a candidate with another responder. With `since`, only
   /// candidates that have begun, or begun again, after that time count.
   bool may_be_meant(const ConnectionInfo& info, std::uint32_t psn, Time now, std::optional<Time> since = std::nullopt);
+  /// As may_be_meant(), of an ACK with the UDP source port derived from the QPNs of `info`, whose hosts derive their
+  /// ports so: only candidates whose port is also derived from the QPN of its requester may have it.
+  bool shares_port(const ConnectionInfo& info, std::uint32_t psn, Time now,
+                   std::optional<Time> since = std::nullopt) const;
 
   /// A candidate between the hosts of `info` found no place lately, or lost its place: an ACK may answer requests that
   /// are not known here.
@@ -148,6 +161,8 @@ class TrafficLearner {
     std::uint32_t first_messages = 0;
     std::uint32_t stride = 1;  ///< one sample for this many requests with AckReq
     std::uint32_t skipped = 0;
+    std::uint16_t port = 0;                ///< UDP source port of all its requests; valid when `listed`
+    bool listed = false;                   ///< in the list of `port`
     std::array<Sample, kSamples> samples;  ///< by PSN
     std::size_t sample_count = 0;
 
@@ -161,13 +176,16 @@ class TrafficLearner {
   struct Pair {
     std::array<std::uint32_t, kStretches> first;  ///< of each list
     std::uint32_t candidates = 0;
-    Time blind_until = 0;    ///< a candidate's PSNs have jumped far: answers for the former ones may still come
-    Time no_room_until = 0;  ///< as in no_room_until_
+    Time blind_until = 0;         ///< a candidate's PSNs have jumped far: answers for the former ones may still come
+    Time no_room_until = 0;       ///< as in no_room_until_
+    Time ports_differ_until = 0;  ///< hosts do not derive ports from QPNs: ports count for nothing
   };
 
  public:
-  /// Ordinary memory for each of `capacity`, besides three KeyIndex entries.
-  static constexpr std::size_t kBytesPerCandidate = sizeof(Candidate) + sizeof(Pair) + sizeof(std::uint32_t);
+  /// Ordinary memory for each of `capacity`, besides kIndexes KeyIndex entries.
+  static constexpr std::size_t kBytesPerCandidate =
+      sizeof(Candidate) + sizeof(Pair) + sizeof(std::uint32_t) + PortLists::kBytesPerMember;
+  static constexpr unsigned kIndexes = 4;
   /// And for the whole learner.
   static constexpr std::size_t kBytes = (std::size_t{1} << kNoRoomBits) * sizeof(Time);
 
@@ -181,6 +199,7 @@ class TrafficLearner {
   static KeyIndex::KeyView request_key(const Candidate& candidate);
   static KeyIndex::KeyView answer_key(const Candidate& candidate);
   static KeyIndex::KeyView pair_key(const Candidate& candidate);
+  static KeyIndex::KeyView port_key(const Candidate& candidate);
   Candidate* candidate_of(const wire::Frame& request, Time now);
   Candidate* admit(const wire::Frame& request, Time now);
   Candidate* place_for(const KeyIndex::KeyView& pair_key, Time now);
@@ -197,6 +216,10 @@ class TrafficLearner {
   [[gnu::noinline]] bool leap(Candidate& candidate, std::uint32_t psn, bool countable, Time now);
   void begin(Candidate& candidate, std::uint32_t psn);
   void uncounted(Candidate& candidate, std::uint32_t psn);
+  void list(Candidate& candidate, std::uint16_t port);
+  void unlist(Candidate& candidate);
+  [[gnu::noinline]] void port_changed(Candidate& candidate, std::uint16_t port, Time now);
+  Candidate* named_by_port(const wire::Frame& answer, bool expected, Time now);
   bool reveal(Candidate& candidate, std::uint32_t requester_qpn);
   void conceal(Candidate& candidate);
   Candidate* revealed_by(const wire::Frame& answer, Time now);
@@ -215,6 +238,7 @@ class TrafficLearner {
   KeyIndex by_request_;
   KeyIndex by_answer_;  ///< revealed candidates, by the key of their answers
   KeyIndex by_pair_;
+  PortLists by_port_;
   std::uint32_t clock_hand_ = 0;
   Time began_ = kNever;
   Time blind_until_ = 0;  ///< for all hosts: the learner began anew

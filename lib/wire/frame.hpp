@@ -97,6 +97,8 @@ struct Frame {
   std::uint16_t icrc_offset = 0;     ///< where the IP length says the ICRC stands
   bool ipv6 = false;
 
+  /// In host byte order.
+  std::uint16_t udp_source_port() const noexcept { return at<UdpHeader>(udp_offset).source_port; }
   const Bth& bth() const noexcept { return at<Bth>(bth_offset); }
   // Each 24-bit field is loaded as one word together with the byte before it.
   std::uint32_t psn() const noexcept { return at<Be32>(bth_offset + offsetof(Bth, ack_req)) & kLow24; }

@@ -709,3 +709,96 @@ TEST_CASE("an engine tells which keys its connections have", "[engine][traffic]"
   CHECK_FALSE(rig.engine->knows(info, Side::host));
   CHECK(rig.engine->knows(info, Side::wan));
 }
+
+namespace {
+
+/// Connections between two hosts as NCCL makes them: all at PSN 0, each with the UDP source port of its QPNs.
+std::vector<Pair> in_step(std::uint32_t count) {
+  std::vector<Pair> pairs(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    pairs[i].a_qpn = 0x11c0 + i;
+    pairs[i].b_qpn = 0x1200 + (i + 1) % count;
+    pairs[i] = with_derived_ports(pairs[i]);
+  }
+  return pairs;
+}
+
+struct InStep : Looking {
+  static engine::Settings settings() {
+    engine::Settings settings = small_settings();
+    settings.max_connections = settings.max_candidates = 600;
+    settings.connections_pair_share = 1;
+    return settings;
+  }
+  explicit InStep(std::uint32_t count) : Looking(settings()), pairs(in_step(count)) {}
+
+  /// Each sends a WRITE, and a round trip later all are answered.
+  void round(std::uint32_t psn) {
+    for (const Pair& pair : pairs) host_sends(pair.write(psn));
+    wait(milliseconds(10));
+    for (const Pair& pair : pairs) wan_sends(pair.ack(psn, psn + 1));
+  }
+  /// Sends a WRITE of each. How many are acknowledged at once?
+  std::size_t acknowledged(std::uint32_t psn) {
+    at_host();
+    for (const Pair& pair : pairs) host_sends(pair.write(psn));
+    return at_host().size();
+  }
+
+  std::vector<Pair> pairs;
+};
+
+}  // namespace
+
+TEST_CASE("queue pairs in step, told apart by their ports, are acknowledged for after three round trips",
+          "[engine][traffic]") {
+  InStep rig(GENERATE(4U, 16U, 512U));
+  const auto has_unique_port = [&](const Pair& pair) {
+    return std::ranges::count(rig.pairs, pair.a_port, &Pair::a_port) == 1;
+  };
+  const auto unique = static_cast<std::size_t>(std::ranges::count_if(rig.pairs, has_unique_port));
+  REQUIRE(unique * 20 > rig.pairs.size() * 19);
+  engine::Shared shared;
+  SECTION("one worker") {}
+  SECTION("several workers") { rig.engine->share(shared); }
+  for (std::uint32_t psn = 0; psn < 3; ++psn) rig.round(psn);
+  CHECK(rig.count(Counter::connections_from_traffic) == unique);
+  CHECK(rig.acknowledged(3) == unique);
+}
+
+TEST_CASE("queue pairs in step without useful ports are not acknowledged for", "[engine][traffic]") {
+  InStep rig(16);
+  for (Pair& pair : rig.pairs) pair.a_port = pair.b_port = 0xc000;
+  for (std::uint32_t psn = 0; psn < 3; ++psn) rig.round(psn);
+  CHECK(rig.count(Counter::connections_from_traffic) == 0);
+  CHECK(rig.acknowledged(3) == 0);
+}
+
+TEST_CASE("a connection learned by its ports, and an answer from another port: it is another connection's",
+          "[engine][traffic]") {
+  InStep rig(4);
+  for (std::uint32_t psn = 0; psn < 2; ++psn) rig.round(psn);
+  REQUIRE(rig.count(Counter::connections_from_traffic) == 4);
+  for (Pair& pair : rig.pairs) pair.b_port = 0xc001;
+  rig.round(2);
+  CHECK(rig.acknowledged(3) == 0);
+}
+
+TEST_CASE("connections learned by their ports come back crosswise: neither is acknowledged for the other",
+          "[engine][traffic][identity]") {
+  InStep rig(2);
+  for (std::uint32_t psn = 0; psn < 4; ++psn) rig.round(psn);
+  REQUIRE(rig.acknowledged(4) == 2);
+  for (const Pair& pair : rig.pairs) rig.wan_sends(pair.ack(4, 5));
+  rig.wait(seconds(2));
+  std::swap(rig.pairs[0].b_qpn, rig.pairs[1].b_qpn);
+  for (Pair& pair : rig.pairs) pair = with_derived_ports(pair);
+  const std::uint32_t first = GENERATE(0U, 5U, 30000U);
+  const std::uint64_t before = rig.count(Counter::pseudo_acks);
+  for (std::uint32_t psn = first; psn < first + 6; ++psn) {
+    for (const Pair& pair : rig.pairs) rig.host_sends(pair.write(psn));
+    rig.wait(milliseconds(10));
+    for (const Pair& pair : rig.pairs) rig.wan_sends(pair.ack(psn, psn - first + 1));
+  }
+  CHECK(rig.count(Counter::pseudo_acks) == before);
+}

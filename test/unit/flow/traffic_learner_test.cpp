@@ -262,3 +262,148 @@ TEST_CASE("the QPN that an ACK revealed is free again when its candidate began a
     CHECK(rig.learner.answer(parsed(ack), rig.now).event == (i == 0 ? TrafficEvent::none : TrafficEvent::learned));
   }
 }
+
+// ---- UDP source ports -------------------------------------------------------------------------
+
+namespace {
+
+/// `count` connections between two hosts, all at PSN 0 and in step, as NCCL makes them; the requesters' QPs follow each
+/// other, and so do the responders', by one more.
+std::vector<Pair> in_step(unsigned count, Pair (*ports)(Pair)) {
+  std::vector<Pair> pairs;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Pair pair;
+    pair.a_qpn = 0x11c0 + i;
+    pair.b_qpn = 0x11c0 + (i + 1) % count;
+    pairs.push_back(ports(pair));
+  }
+  return pairs;
+}
+
+/// As Soft-RoCE before Linux 5.17: from the sender's own QPN. Ports of both directions agree, but of other connections.
+Pair from_own_qpn(Pair pair) {
+  const auto port = [](std::uint32_t qpn) { return static_cast<std::uint16_t>(0xc000 | (qpn * 0x61c88647U) >> 18); };
+  pair.a_port = port(pair.a_qpn);
+  pair.b_port = port(pair.b_qpn);
+  return pair;
+}
+
+Pair one_for_all(Pair pair) { return pair; }
+
+/// As RDMA-CM and some applications choose it: any, but the same at both ends.
+Pair from_label(Pair pair) {
+  pair.a_port = pair.b_port = static_cast<std::uint16_t>(0xc000 | (pair.a_qpn * 0x9e37U & 0x3fff));
+  return pair;
+}
+
+struct Ports : Learner {
+  using Learner::Learner;
+  void write(const Pair& pair, std::uint32_t psn) {
+    const Bytes bytes = pair.write(psn);
+    learner.request(parsed(bytes), now);
+  }
+  flow::TrafficOutcome acked(const Pair& pair, std::uint32_t psn, std::uint32_t msn) {
+    const Bytes bytes = pair.ack(psn, msn);
+    const flow::TrafficOutcome outcome = learner.answer(parsed(bytes), now);
+    if (outcome.event == TrafficEvent::learned) {
+      CHECK(outcome.info.end(Side::host).qpn == pair.a_qpn);
+      CHECK(outcome.info.end(Side::wan).qpn == pair.b_qpn);
+      learner.forget(outcome.info);
+      ++learned;
+    }
+    return outcome;
+  }
+  /// Each sends two writes, and then all ACKs come.
+  void round(const std::vector<Pair>& pairs, std::uint32_t psn) {
+    for (std::uint32_t i = 0; i < 2; ++i)
+      for (const Pair& pair : pairs) write(pair, psn + i);
+    for (std::uint32_t i = 0; i < 2; ++i)
+      for (const Pair& pair : pairs) acked(pair, psn + i, psn + i + 1);
+  }
+  unsigned learned = 0;
+};
+
+}  // namespace
+
+TEST_CASE("QPs in step are told apart by the UDP source port that Linux derives from both QPNs", "[flow][traffic]") {
+  const unsigned count = GENERATE(4U, 16U, 512U);
+  Ports rig(1024);
+  const auto pairs = in_step(count, with_derived_ports);
+  std::vector<std::uint16_t> ports;
+  for (const Pair& pair : pairs) ports.push_back(pair.a_port);
+  const auto unique = std::ranges::count_if(ports, [&](auto port) { return std::ranges::count(ports, port) == 1; });
+  rig.round(pairs, 0);
+  CHECK(rig.learned == unique);
+  CHECK(unique * 10 > count * 9);
+}
+
+TEST_CASE("ports that are not derived from both QPNs teach nothing", "[flow][traffic]") {
+  Ports rig(64);
+  std::vector<Pair> pairs;
+  SECTION("each from the sender's own QPN") { pairs = in_step(16, from_own_qpn); }
+  SECTION("all the same") { pairs = in_step(16, one_for_all); }
+  SECTION("an equal one for both directions, by a flow label") { pairs = in_step(16, from_label); }
+  for (std::uint32_t psn = 0; psn < 40; psn += 2) rig.round(pairs, psn);
+  CHECK(rig.learned == 0);
+}
+
+TEST_CASE("an ACK from a port that no candidate has: ports count for nothing for a second", "[flow][traffic]") {
+  Ports rig(64);
+  const auto pairs = in_step(4, with_derived_ports);
+  for (const Pair& pair : pairs) rig.write(pair, 0);
+  Pair other = pairs[0];
+  other.b_port = 0xc001;
+  CHECK(rig.acked(other, 0, 1).event == TrafficEvent::ambiguous);
+  rig.round(pairs, 1);
+  CHECK(rig.learned == 0);
+  rig.now += flow::TrafficLearner::kBlind;
+  rig.round(pairs, 3);
+  CHECK(rig.learned == 4);
+}
+
+TEST_CASE("two candidates with one port, or a port that varies: as if there were no ports", "[flow][traffic]") {
+  Ports rig(64);
+  auto pairs = in_step(4, with_derived_ports);
+  SECTION("one port") { pairs[1].a_port = pairs[0].a_port; }
+  SECTION("it varies") {
+    pairs[0].a_port = 0xc001;
+    rig.write(pairs[0], 0);
+    pairs = in_step(4, with_derived_ports);
+    rig.now += 1;
+    rig.write(pairs[0], 1);
+  }
+  rig.write(pairs[0], 2);
+  rig.write(pairs[1], 2);
+  CHECK(rig.acked(pairs[0], 2, 1).event == TrafficEvent::ambiguous);
+}
+
+TEST_CASE("an ACK that a port names, and that its PSN or MSN contradicts, teaches nothing", "[flow][traffic]") {
+  Ports rig(64);
+  const auto pairs = in_step(4, with_derived_ports);
+  for (std::uint32_t psn = 0; psn < 3; ++psn)
+    for (const Pair& pair : pairs) rig.write(pair, psn);
+  CHECK(rig.acked(pairs[0], 7, 8).event == TrafficEvent::none);  // never sent
+  CHECK(rig.acked(pairs[0], 0, 1).event == TrafficEvent::none);
+  CHECK(rig.acked(pairs[0], 1, 5).event == TrafficEvent::contradicted);
+  CHECK(rig.learned == 0);
+}
+
+TEST_CASE("whether another candidate has the derived port of a connection, and may be meant", "[flow][traffic]") {
+  Ports rig(64);
+  const Pair known = with_derived_ports(Pair{});
+  const flow::ConnectionInfo info = info_of(known);
+  auto pairs = in_step(3, with_derived_ports);
+  for (const Pair& pair : pairs) rig.write(pair, 100);
+  CHECK_FALSE(rig.learner.shares_port(info, 100, rig.now));
+  CHECK(rig.learner.may_be_meant(info, 100, rig.now));  // by PSN alone it may
+  // Another responder of the same requester, by chance with the same port.
+  Pair twin = known;
+  for (twin.b_qpn = known.b_qpn + 1; with_derived_ports(twin).a_port != known.a_port;) ++twin.b_qpn;
+  twin = with_derived_ports(twin);
+  rig.write(twin, 100);
+  CHECK(rig.learner.shares_port(info, 100, rig.now));
+  CHECK_FALSE(rig.learner.shares_port(info, 900000, rig.now));
+  CHECK_FALSE(rig.learner.shares_port(info, 100, rig.now, rig.now));
+  CHECK(rig.learner.shares_port(info, 100, rig.now, rig.now - 1));
+  CHECK_FALSE(rig.learner.shares_port(info_of(twin), 100, rig.now));  // it is the candidate itself
+}

@@ -3,6 +3,7 @@
 
 #include "wire/builder.hpp"
 #include "wire/cm.hpp"
+#include "wire/udp_source_port.hpp"
 
 namespace longhaul::test {
 
@@ -13,9 +14,9 @@ wire::PacketBuilder towards(const Pair& pair, Side from) {
   static constexpr wire::MacAddress kMacA{0x02, 0, 0, 0, 0, 0xaa};
   static constexpr wire::MacAddress kMacB{0x02, 0, 0, 0, 0, 0xbb};
   if (from == Side::host)
-    builder.ips(pair.a_ip, pair.b_ip).macs(kMacA, kMacB).qpn(pair.b_qpn);
+    builder.ips(pair.a_ip, pair.b_ip).macs(kMacA, kMacB).qpn(pair.b_qpn).udp_source_port(pair.a_port);
   else
-    builder.ips(pair.b_ip, pair.a_ip).macs(kMacB, kMacA).qpn(pair.a_qpn);
+    builder.ips(pair.b_ip, pair.a_ip).macs(kMacB, kMacA).qpn(pair.a_qpn).udp_source_port(pair.b_port);
   if (pair.vlan != 0) builder.vlan(pair.vlan);
   return builder;
 }
@@ -124,6 +125,11 @@ Bytes Pair::b_write(std::uint32_t psn) const {
 }
 Bytes Pair::a_ack(std::uint32_t psn, std::uint32_t msn) const {
   return towards(*this, Side::host).opcode(wire::kRcAcknowledge).psn(psn).aeth(0x1f, msn).build();
+}
+
+Pair with_derived_ports(Pair pair) {
+  pair.a_port = pair.b_port = wire::derived_udp_source_port(pair.a_qpn, pair.b_qpn);
+  return pair;
 }
 
 flow::ConnectionInfo info_of(const Pair& pair) {

@@ -16,9 +16,11 @@ struct Pair {
   std::string b_ip = "10.0.0.2";
   std::uint32_t a_qpn = 0x11;
   std::uint32_t b_qpn = 0x22;
-  std::uint32_t a_psn = 100;  ///< A's first request
-  std::uint32_t b_psn = 500;  ///< B's first request
-  std::uint16_t vlan = 0;     ///< 0: no tag
+  std::uint32_t a_psn = 100;      ///< A's first request
+  std::uint32_t b_psn = 500;      ///< B's first request
+  std::uint16_t vlan = 0;         ///< 0: no tag
+  std::uint16_t a_port = 0xc000;  ///< UDP source port of A's frames
+  std::uint16_t b_port = 0xc000;
   std::uint8_t path_mtu = 3;  ///< 1024 bytes
   std::uint8_t retry_count = 7;
   std::uint8_t ack_timeout = 14;  ///< 67 ms
@@ -66,6 +68,9 @@ struct Pair {
   Bytes b_write(std::uint32_t psn) const;
   Bytes a_ack(std::uint32_t psn, std::uint32_t msn) const;
 };
+
+/// `pair`, with the UDP source ports that Linux derives from both QPNs.
+Pair with_derived_ports(Pair pair);
 
 /// The connection as a box knows it.
 flow::ConnectionInfo info_of(const Pair& pair);
