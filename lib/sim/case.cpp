@@ -127,6 +127,7 @@ constexpr Field kCase[] = {
     FIELD(Case, connections, 1, 64),
     FIELD(Case, apart_us, 0, kMuch),
     FIELD(Case, psns_apart, 0, 0xffff),
+    FIELD(Case, ports, 0, number_of(PortHabit::own_qpn)),
     FIELD(Case, reject, 0, 1),
     FIELD(Case, active_b, 0, 1),
     FIELD(Case, close, 0, number_of(Closing::b_early)),

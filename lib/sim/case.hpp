@@ -177,6 +177,13 @@ struct AttackPlan {
   Number ack_timeout = 14;
 };
 
+/// Where a host takes the UDP source port of a queue pair's frames from.
+enum class PortHabit : std::uint8_t {
+  none,     ///< one port for all
+  derived,  ///< both QPNs, as Linux does without a flow label (wire/udp_source_port.hpp)
+  own_qpn,  ///< the sender's QPN, as Soft-RoCE did before Linux 5.17
+};
+
 struct Case {
   Number seed = 1;
   Number luck = 0;       ///< another random draw for frames, ports and timers; 0: the seed's own
@@ -186,6 +193,7 @@ struct Case {
   Number connections = 1;
   Number apart_us = 300;     ///< between the starts of two connections
   Number psns_apart = 4096;  ///< between starting PSNs of two connections; 0: traffic alone does not tell them apart
+  Number ports = 0;          ///< PortHabit
   Number reject = 0;
   Number active_b = 0;  ///< host B sends the REQ
   Number close = number_of(Closing::a);

@@ -174,6 +174,11 @@ void draw_absence(Case& c, HostPlan& host, Random& random) {
   peer.ack_timeout_us = std::max(peer.ack_timeout_us, host.refill_us / 400);
 }
 
+void draw_ports(Case& c) {
+  Random random(c.seed, 0, 3);
+  c.ports = number_of(random.pick({PortHabit::none, PortHabit::derived, PortHabit::derived, PortHabit::own_qpn}));
+}
+
 }  // namespace
 
 void draw_local(Case& c) {
@@ -294,6 +299,7 @@ Case draw_case(std::uint64_t seed) {
   }
   if (c.come_back != 0 && random.chance(1, 5)) draw_crosswise(c, random);
   draw_local(c);
+  draw_ports(c);
   return c;
 }
 

@@ -208,6 +208,7 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   const HostPlan& plan = host_plan(c, host);
   const HostPlan& peer = host_plan(c, 1 - host);
   QueuePairPlan qp;
+  qp.ports = static_cast<PortHabit>(c.ports);
   qp.qpn = qpn_of(c, host, number, generation);
   qp.remote_qpn = qpn_of(c, 1 - host, number, generation);
   qp.p_key = static_cast<std::uint16_t>(c.p_key);

@@ -3,11 +3,23 @@
 
 #include <algorithm>
 
+#include "wire/udp_source_port.hpp"
+
 namespace longhaul::sim {
 
 namespace {
 
 wire::PacketBuilder rc_frame(const QueuePairPlan& plan, wire::PacketBuilder frame) {
+  switch (plan.ports) {
+    case PortHabit::none:
+      break;
+    case PortHabit::derived:
+      frame.udp_source_port(wire::derived_udp_source_port(plan.qpn, plan.remote_qpn));
+      break;
+    case PortHabit::own_qpn:
+      frame.udp_source_port(static_cast<std::uint16_t>(0xc000 | (plan.qpn & 0x3fff)));
+      break;
+  }
   return frame.qpn(plan.remote_qpn).p_key(plan.p_key);
 }
 

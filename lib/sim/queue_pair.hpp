@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "sim/case.hpp"
 #include "sim/cm_agent.hpp"
 #include "sim/requester.hpp"
 #include "sim/responder.hpp"
@@ -15,6 +16,7 @@ struct QueuePairPlan {
   std::uint32_t qpn = 0;
   std::uint32_t remote_qpn = 0;
   std::uint16_t p_key = 0xffff;
+  PortHabit ports = PortHabit::none;
   RequesterPlan requester;
   ResponderPlan responder;
   std::optional<CmPlan> cm;  ///< none: the QP is ready from the start

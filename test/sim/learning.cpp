@@ -172,7 +172,7 @@ class Template {
 struct Row {
   std::uint64_t draws = 0;
   std::uint64_t queue_pairs = 0;
-  std::uint64_t unique = 0;          ///< queue pairs whose request port no other between the two hosts has
+  std::uint64_t unique = 0;  ///< queue pairs whose request port no other between the two hosts has
   std::uint64_t learned = 0;
   std::uint64_t learned_unique = 0;  ///< of `unique`
   std::uint64_t missed = 0;          ///< of `unique`, not learned, though ports are derived and nothing was lost
@@ -217,9 +217,9 @@ class Draw {
           if (state.sent == 0) state.began = now_;
           ++state.sent;
           if (lossy_ && random_.chance(1, 100)) continue;  // before the box
-          learner_.request(request.with(all_[i].responder_qpn, wire::psn_add(all_[i].psn, state.sent - 1),
-                                        all_[i].request_port),
-                           now_);
+          learner_.request(
+              request.with(all_[i].responder_qpn, wire::psn_add(all_[i].psn, state.sent - 1), all_[i].request_port),
+              now_);
           now_ += kFrameTime;
         }
       now_ += kRoundTrip;
@@ -257,8 +257,8 @@ class Draw {
     if (outcome.event != flow::TrafficEvent::learned) return;
     learner_.forget(outcome.info);
     state.learned = true;
-    state.wrong = outcome.info.end(Side::host).qpn != qp.requester_qpn ||
-                  outcome.info.end(Side::wan).qpn != qp.responder_qpn;
+    state.wrong =
+        outcome.info.end(Side::host).qpn != qp.requester_qpn || outcome.info.end(Side::wan).qpn != qp.responder_qpn;
     latest_ = std::max(latest_, now_ - state.began);
   }
 
@@ -346,16 +346,18 @@ int run(const Options& options) {
         const Row& row = (*table)[h][c][z];
         if (row.draws == 0) continue;
         const auto percent = [](std::uint64_t part, std::uint64_t whole) {
-          return whole == 0 ? std::string("-") : fmt::format("{:.3f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+          return whole == 0 ? std::string("-")
+                            : fmt::format("{:.3f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
         };
         fmt::print("{:<17} {:>4} {:>7} {:>8} {:>10} {:>8} {:>9} {:>9.1f} {:>7}\n", kPortHabits[h].name, kCounts[c],
                    z == 1 ? "0" : "random", row.draws, row.queue_pairs, percent(row.learned, row.queue_pairs),
                    percent(row.learned_unique, row.unique), static_cast<double>(row.latest) / 1e6, row.wrong);
         all.add(row);
       }
-  fmt::print("{} draws, {} queue pairs: {} learned, {} of them wrongly; of those whose derived port is unique, {} were "
-             "not learned\n",
-             all.draws, all.queue_pairs, all.learned, all.wrong, all.missed);
+  fmt::print(
+      "{} draws, {} queue pairs: {} learned, {} of them wrongly; of those whose derived port is unique, {} were "
+      "not learned\n",
+      all.draws, all.queue_pairs, all.learned, all.wrong, all.missed);
   return all.wrong != 0 || all.missed != 0 ? 1 : 0;
 }
 
@@ -363,11 +365,12 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Draws queue pairs between two hosts that use no RDMA-CM, and shows how many of them the box learns from "
-               "their traffic within three round trips of 10 ms, and whether it ever takes two for one that are not. "
-               "Half of the draws begin all at PSN 0 and go on in step, as those of NCCL and UCX do. A quarter of the "
-               "draws loses 1 % of the requests before the box. Exit code 1: something was learned wrongly, or was not "
-               "learned though its port was derived from both QPNs, no other queue pair had it, and nothing was lost.");
+  CLI::App app(
+      "Draws queue pairs between two hosts that use no RDMA-CM, and shows how many of them the box learns from "
+      "their traffic within three round trips of 10 ms, and whether it ever takes two for one that are not. "
+      "Half of the draws begin all at PSN 0 and go on in step, as those of NCCL and UCX do. A quarter of the "
+      "draws loses 1 % of the requests before the box. Exit code 1: something was learned wrongly, or was not "
+      "learned though its port was derived from both QPNs, no other queue pair had it, and nothing was lost.");
   app.add_option("--draws", options.draws, "How many pairs of hosts")->capture_default_str();
   app.add_option("--seed", options.seed, "Of the first draw; the next one has the next seed")->capture_default_str();
   app.add_option("--jobs", options.jobs, "Processes side by side")->capture_default_str();
