@@ -215,8 +215,8 @@ class Draw {
           State& state = states_[i];
           if (state.learned) continue;
           if (state.sent == 0) state.began = now_;
+          if (lossy_ && random_.chance(1, 100)) continue;  // lost before the box; its turn comes again
           ++state.sent;
-          if (lossy_ && random_.chance(1, 100)) continue;  // before the box
           learner_.request(
               request.with(all_[i].responder_qpn, wire::psn_add(all_[i].psn, state.sent - 1), all_[i].request_port),
               now_);
@@ -314,7 +314,10 @@ void work(const Options& options, unsigned job, Table& table) {
     Draw draw(learner, now, draw_queue_pairs(kCounts[c], kPortHabits[h], zero, random), random);
     Row row = draw.run(requester, responder);
     if (kPortHabits[h].derived && !draw.lossy()) row.missed = row.unique - row.learned_unique;
-    if (row.wrong != 0) fmt::print("seed {}: {} learned wrongly\n", options.seed + i, row.wrong);
+    if (row.wrong != 0) {
+      fmt::print("seed {}: {} learned wrongly\n", options.seed + i, row.wrong);
+      std::fflush(stdout);
+    }
     table[h][c][zero ? 1 : 0].add(row);
     now += seconds(2);  // the candidates that are left are idle now, and give up their places
   }

@@ -784,6 +784,19 @@ TEST_CASE("a connection learned by its ports, and an answer from another port: i
   CHECK(rig.acknowledged(3) == 0);
 }
 
+TEST_CASE("a connection learned by its ports, and another responder with the same port in step", "[engine][traffic]") {
+  InStep rig(1);
+  for (std::uint32_t psn = 0; psn < 2; ++psn) rig.round(psn);
+  REQUIRE(rig.count(Counter::connections_from_traffic) == 1);
+  // By chance the requester's QPN, with this responder's, gives the same port.
+  Pair twin = rig.pairs[0];
+  do ++twin.b_qpn;
+  while (with_derived_ports(twin).a_port != twin.a_port);
+  rig.host_sends(twin.write(2));
+  rig.round(2);
+  CHECK(rig.acknowledged(3) == 0);
+}
+
 TEST_CASE("connections learned by their ports come back crosswise: neither is acknowledged for the other",
           "[engine][traffic][identity]") {
   InStep rig(2);
