@@ -750,7 +750,7 @@ struct InStep : Looking {
 
 }  // namespace
 
-TEST_CASE("queue pairs in step, told apart by their ports, are acknowledged for after three round trips",
+TEST_CASE("queue pairs in step that ports tell apart are acknowledged for after three round trips",
           "[engine][traffic]") {
   InStep rig(GENERATE(4U, 16U, 512U));
   const auto has_unique_port = [&](const Pair& pair) {
@@ -774,8 +774,7 @@ TEST_CASE("queue pairs in step without useful ports are not acknowledged for", "
   CHECK(rig.acknowledged(3) == 0);
 }
 
-TEST_CASE("a connection learned by its ports, and an answer from another port: it is another connection's",
-          "[engine][traffic]") {
+TEST_CASE("an answer from another port confirms no connection learned by its ports", "[engine][traffic]") {
   InStep rig(4);
   for (std::uint32_t psn = 0; psn < 2; ++psn) rig.round(psn);
   REQUIRE(rig.count(Counter::connections_from_traffic) == 4);
@@ -784,7 +783,18 @@ TEST_CASE("a connection learned by its ports, and an answer from another port: i
   CHECK(rig.acknowledged(3) == 0);
 }
 
-TEST_CASE("a connection learned by its ports, and another responder with the same port in step", "[engine][traffic]") {
+TEST_CASE("a connection that waits for its proof hinders none in step with another port", "[engine][traffic]") {
+  InStep rig(2);
+  const Pair first = rig.pairs[0];
+  for (std::uint32_t psn = 0; psn < 2; ++psn) answered_write(rig, first, psn, psn + 1);
+  REQUIRE(rig.count(Counter::connections_from_traffic) == 1);
+  rig.wait(milliseconds(200));     // by now it may live again
+  rig.host_sends(first.write(2));  // nothing is acknowledged for it yet
+  for (std::uint32_t psn = 0; psn < 2; ++psn) answered_write(rig, rig.pairs[1], psn, psn + 1);
+  CHECK(rig.count(Counter::connections_from_traffic) == 2);
+}
+
+TEST_CASE("another responder in step with the same port keeps a connection unconfirmed", "[engine][traffic]") {
   InStep rig(1);
   for (std::uint32_t psn = 0; psn < 2; ++psn) rig.round(psn);
   REQUIRE(rig.count(Counter::connections_from_traffic) == 1);

@@ -361,7 +361,7 @@ TEST_CASE("an ACK from a port that no candidate has: ports count for nothing for
   CHECK(rig.learned == 4);
 }
 
-TEST_CASE("two candidates with one port, or a port that varies: as if there were no ports", "[flow][traffic]") {
+TEST_CASE("one port of two candidates or a port that varies tells nothing", "[flow][traffic]") {
   Ports rig(64);
   auto pairs = in_step(4, with_derived_ports);
   SECTION("one port") { pairs[1].a_port = pairs[0].a_port; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The UDP source port against frames of a real stack: Soft-RoCE of Linux 6, set up over TCP and so without a flow label.
+// The UDP source port against frames of a real stack: Soft-RoCE of Linux 6, set up over TCP and so without a flow
+// label.
 #include <pcap/pcap.h>
 
 #include <catch2/catch.hpp>
