@@ -196,27 +196,30 @@ void TrafficLearner::unlist(Candidate& candidate) {
   candidate.listed = false;
 }
 
-// The candidate that alone has the port of `answer`, if that is the port of both QPNs. `expected`: by its PSN the
-// answer is for some candidate. A port that no candidate has, or one whose QPN does not give it, shows hosts that do
-// not derive ports so. (Soft-RoCE once took them from the sender's own QPN: then each ACK has the port of one
-// candidate, and it is mostly the wrong one.)
-TrafficLearner::Candidate* TrafficLearner::named_by_port(const wire::Frame& answer, bool expected, Time now) {
+// The answer is from the responder of `candidate`, as far as its port tells.
+bool TrafficLearner::names(const wire::Frame& answer, const Candidate& candidate) {
   const std::uint16_t port = answer.udp_source_port();
+  return candidate.listed && candidate.port == port &&
+         wire::derived_udp_source_port(answer.destination_qpn(), candidate.responder_qpn) == port;
+}
+
+// The candidate that alone has the port of `answer`, if it is derived from both QPNs. A port that no candidate has, or
+// one that is not derived from that candidate's QPN, shows hosts that do not derive ports so. (Soft-RoCE once took them
+// from the sender's own QPN: then each ACK has the port of one candidate, and it is mostly the wrong one.)
+TrafficLearner::Candidate* TrafficLearner::named_by_port(const wire::Frame& answer, std::uint32_t pair, Time now) {
+  if (now < pairs_[pair].ports_differ_until) return nullptr;
   Candidate* only = nullptr;
   unsigned count = 0;
   unsigned looks = 0;
-  by_port_.walk({answer.destination, answer.source, answer.vlan, port}, [&](std::uint32_t member) {
-    if (++looks > kLooks) count = 2;  // a crowd
-    if (count == 2 || now - candidates_[member].last_request > kCandidateLife) return count < 2;
-    only = &candidates_[member];
-    return ++count < 2;
+  by_port_.walk({answer.destination, answer.source, answer.vlan, answer.udp_source_port()}, [&](std::uint32_t member) {
+    if (now - candidates_[member].last_request <= kCandidateLife) {
+      only = &candidates_[member];
+      ++count;
+    }
+    return ++looks <= kLooks;
   });
-  if (count > 1) return nullptr;
-  if (count == 1 && wire::derived_udp_source_port(answer.destination_qpn(), only->responder_qpn) == port)
-    return now < pairs_[only->pair].ports_differ_until ? nullptr : only;
-  if (expected)
-    if (const auto pair = by_pair_.find({answer.destination, answer.source, answer.vlan, 0u}))
-      pairs_[*pair].ports_differ_until = now + kBlind;
+  if (count == 1 && looks <= kLooks && names(answer, *only)) return only;
+  if (count < 2 || looks > kLooks) pairs_[pair].ports_differ_until = now + kBlind;  // also one port for all
   return nullptr;
 }
 
@@ -413,6 +416,7 @@ inline TrafficLearner::Fit TrafficLearner::fit_of(const KeyIndex::KeyView& pair_
   Fit fit;
   const auto pair = by_pair_.find(pair_key);
   if (!pair) return fit;
+  fit.pair = *pair;
   fit.no_room = now < pairs_[*pair].no_room_until;
   if (may_be_blind && now < pairs_[*pair].blind_until) {
     fit.count = 2;  // the ACK may be for a candidate's former requests
@@ -472,14 +476,18 @@ TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, Time now) {
   TrafficOutcome outcome;
   const auto any = [](const Candidate&) { return true; };
   const Fit fit = fit_of({frame.destination, frame.source, frame.vlan, 0u}, psn, now, true, any);
-  Candidate* named = named_by_port(frame, fit.count > 0, now);
-  if (named != nullptr && !named->outstanding(psn)) return outcome;  // a repeat, or late
   if (fit.no_room) return outcome;
-  if (named == nullptr && fit.count > 1) {
-    outcome.event = TrafficEvent::ambiguous;
-    return outcome;
+  Candidate* candidate = fit.only;
+  if (fit.count > 1) {
+    candidate = named_by_port(frame, fit.pair, now);
+    if (candidate == nullptr) {
+      outcome.event = TrafficEvent::ambiguous;
+      return outcome;
+    }
+    if (!candidate->outstanding(psn)) return outcome;  // a repeat, or late
   }
-  Candidate* candidate = named != nullptr ? named : fit.only;
+  const bool named = candidate != nullptr && names(frame, *candidate);
+  if (candidate != nullptr && !named) pairs_[fit.pair].ports_differ_until = now + kBlind;
   Candidate* revealed = revealed_by(frame, now);
   if (candidate == nullptr && revealed != nullptr) {
     const std::int32_t behind = psn_diff(revealed->low, psn);
@@ -512,7 +520,7 @@ TrafficOutcome TrafficLearner::acknowledge(const wire::Frame& frame, Time now) {
     return outcome;
   }
   outcome = learned(*candidate, msn);
-  outcome.derived_port = named != nullptr;
+  outcome.derived_port = named;
   return outcome;
 }
 

@@ -191,9 +191,10 @@ class TrafficLearner {
 
  private:
   struct Fit {
-    Candidate* only = nullptr;  ///< the candidate that has the PSN outstanding
-    unsigned count = 0;         ///< how many the ACK may be for; counts to 2 at most
-    bool no_room = false;       ///< the ACK is not used: requests have passed that are not known here
+    Candidate* only = nullptr;   ///< the candidate that has the PSN outstanding
+    std::uint32_t pair = kNone;  ///< of the hosts
+    unsigned count = 0;          ///< how many the ACK may be for; counts to 2 at most
+    bool no_room = false;        ///< the ACK is not used: requests have passed that are not known here
   };
 
   static KeyIndex::KeyView request_key(const Candidate& candidate);
@@ -219,7 +220,8 @@ class TrafficLearner {
   void list(Candidate& candidate, std::uint16_t port);
   void unlist(Candidate& candidate);
   [[gnu::noinline]] void port_changed(Candidate& candidate, std::uint16_t port, Time now);
-  Candidate* named_by_port(const wire::Frame& answer, bool expected, Time now);
+  static bool names(const wire::Frame& answer, const Candidate& candidate);
+  [[gnu::noinline]] Candidate* named_by_port(const wire::Frame& answer, std::uint32_t pair, Time now);
   bool reveal(Candidate& candidate, std::uint32_t requester_qpn);
   void conceal(Candidate& candidate);
   Candidate* revealed_by(const wire::Frame& answer, Time now);
