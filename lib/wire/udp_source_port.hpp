@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The UDP source port that hosts give to the frames of a QP. Where the application names no flow label (NCCL, UCX and
+// The UDP source port that hosts give to the frames of a QP. Where the application names no flow label (NCCL, and
 // perftest without RDMA-CM), Linux derives the port from both QPNs, in the same way at both ends: rdma_get_udp_sport()
 // of the kernel's ib_verbs.h, which irdma, mlx5, mana, hns, ionic and Soft-RoCE call. So a frame's port tells which
 // QPNs it goes between.

@@ -5,7 +5,9 @@ A scenario gets a Trial: `with trial.under(distance=…, loss=…, policy=…) a
 `session` runs commands on the hosts, `trial.check(…)` judges. A command that fails ends the scenario by itself.
 """
 import math
+import time
 
+from lab import ucx
 from lab.path import UNSET
 from lab.speed import fast_enough, measure
 
@@ -15,6 +17,8 @@ LONG, LOSSY = {"distance": "1000km"}, {"distance": "1534km", "loss": "1%", "seed
 SHORT = {"distance": "10km", "policy": "full"}
 SIZES = (64, 512, 4096, 65536)
 DEPTH = 4
+# A box looks on for a second before it learns connections from their traffic.
+LOOKS_ON_SECONDS = 1.2
 # A link that a host can fill several times over, and how much of it UDP asks for.
 SLOW_MBPS = 20
 SLOW = {"distance": "10km", "rate": f"{SLOW_MBPS}Mbps", "queue": "256KiB"}
@@ -137,6 +141,22 @@ def through_read_atomic(trial):
         session.rping(session.server.ip6, count=100)
     if trial.has_boxes:
         accelerated(trial, session)
+
+
+@scenario
+def without_cm_ucx(trial):
+    """Eight connections of UCX side by side, without RDMA-CM: all begin at PSN 0 and have one UDP source port."""
+    connections = 8
+    with trial.under(policy="full", distance="100km") as session:
+        time.sleep(LOOKS_ON_SECONDS)
+        ucx.run_pairs(session, connections, size=1024, messages=2000)
+    if not trial.has_boxes:
+        return
+    near = session.counters["near"]
+    trial.check(near["connections_from_traffic"] == connections,
+                f"{near['connections_from_traffic']} connections were learned from their traffic")
+    trial.check(near["pseudo_acks"] >= 0.5 * near["eligible_requests"] > 0,
+                f"{near['pseudo_acks']} of {near['eligible_requests']} eligible requests were pseudo-acknowledged")
 
 
 @scenario

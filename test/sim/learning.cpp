@@ -358,8 +358,8 @@ int run(const Options& options) {
         all.add(row);
       }
   fmt::print(
-      "{} draws, {} queue pairs: {} learned, {} of them wrongly; of those whose derived port is unique, {} were "
-      "not learned\n",
+      "{} draws, {} queue pairs: {} learned, {} of them wrongly\n"
+      "of those whose derived port is unique, {} were not learned\n",
       all.draws, all.queue_pairs, all.learned, all.wrong, all.missed);
   return all.wrong != 0 || all.missed != 0 ? 1 : 0;
 }
