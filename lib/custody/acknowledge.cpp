@@ -143,7 +143,7 @@ void NearPart::end_read_stall(NearFlow& flow, Time now) {
 // The packet waits for a real answer: too many bytes are unanswered, or the responder's receives are used up.
 bool NearPart::is_withheld(NearFlow& flow, const Held& held, Time now) {
   const std::uint64_t unanswered = held.end_bytes - flow.bytes_answered;
-  const bool beyond_window = unanswered > least_window_ && is_beyond_window(flow, unanswered, now);
+  const bool beyond_window = unanswered > least_window_ && is_beyond_window(flow, held.end_bytes, now);
   const bool no_receive = flow.credits_used && held.takes_receive && flow.receives_examined + 1 >= flow.receive_limit;
   if (beyond_window) flow.window.on_limited();
   const bool withheld = beyond_window || no_receive;
@@ -152,12 +152,29 @@ bool NearPart::is_withheld(NearFlow& flow, const Held& held, Time now) {
 }
 
 // Beyond the flow's window or, at the link's start, beyond the limit of all flows.
-bool NearPart::is_beyond_window(const NearFlow& flow, std::uint64_t unanswered, Time now) {
+bool NearPart::is_beyond_window(const NearFlow& flow, std::uint64_t end_bytes, Time now) {
   if (link_.starting() && budget_.held.bytes > link_.room_bytes()) {
     link_.on_limited();
     return true;
   }
-  return unanswered > window_of(flow, now);
+  return end_bytes - flow.bytes_answered > window_of(flow, now) && end_bytes > flow.trickle.end;
+}
+
+// When the next packet may be acknowledged although the window is used up (trickle.hpp).
+Time NearPart::trickle_due(const NearFlow& flow) {
+  if (!flow.withheld || flow.resend.timeouts < Trickle::kTimeouts) return kNever;
+  return flow.trickle.at + flow.trickle.interval;
+}
+
+// Up to the next packet that asks for an ACK.
+void NearPart::extend_trickle(NearFlow& flow, Time now) {
+  flow.trickle.at = now;
+  const rte_mbuf* mbuf = flow.queue.to_acknowledge();
+  for (unsigned i = 0; mbuf != nullptr && held_in(mbuf).sent && i < kExaminedAtOnce; ++i) {
+    flow.trickle.end = held_in(mbuf).end_bytes;
+    if (held_in(mbuf).ack_req) return;
+    mbuf = held_in(mbuf).next;
+  }
 }
 
 bool NearPart::pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause,

@@ -16,6 +16,7 @@
 #include "custody/packet_queue.hpp"
 #include "custody/recent_requests.hpp"
 #include "custody/rtt.hpp"
+#include "custody/trickle.hpp"
 #include "custody/window.hpp"
 #include "flow/connection_table.hpp"
 #include "flow/policy.hpp"
@@ -110,6 +111,7 @@ struct alignas(64) NearFlow : FlowState {
   std::uint64_t receives_examined = 0;  ///< by messages before queue.to_acknowledge()
 
   ResendMarks resend_marks;
+  Trickle trickle;
   Failure failure;  ///< once the flow has failed
 
   Duration confirm_again = 0;  ///< after a longer idle time an answer must confirm the flow again

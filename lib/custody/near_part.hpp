@@ -395,7 +395,9 @@ class NearPart {
   bool may_have_left(const NearFlow& flow, Time now) const;
   void examine(NearFlow& flow, Time now);
   bool is_withheld(NearFlow& flow, const Held& held, Time now);
-  [[gnu::noinline]] bool is_beyond_window(const NearFlow& flow, std::uint64_t unanswered, Time now);
+  [[gnu::noinline]] bool is_beyond_window(const NearFlow& flow, std::uint64_t end_bytes, Time now);
+  static Time trickle_due(const NearFlow& flow);
+  static void extend_trickle(NearFlow& flow, Time now);
   bool pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause, Time now);
   void acknowledge_within_message(NearFlow& flow, Time now);
   void nak_gap(NearFlow& flow);

@@ -188,7 +188,7 @@ void NearPart::arm(NearFlow& flow, Time now) {
     flow.deadline = std::max(now, flow.hold_until);
     return;
   }
-  flow.deadline = std::min(timeout_starts(flow, now) + timeout_of(flow), passed_due(flow));
+  flow.deadline = std::min({timeout_starts(flow, now) + timeout_of(flow), passed_due(flow), trickle_due(flow)});
 }
 
 // Each progress restarts the timer (RFC 6298, 5.3).
@@ -218,12 +218,13 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
     arm(flow, now);
     return;
   }
+  if (trickle_due(flow) <= now) extend_trickle(flow, now);  // the caller acknowledges
   const Duration timeout = timeout_of(flow);
   const Time due = timeout_starts(flow, now) + timeout;
   // A packet that waits to be sent (again) cannot be answered yet.
   const bool waits = flow.queue.unsent() == flow.queue.head() && flow.resend.probe != Probe::out;
   if (!flow.owes() || waits || now < due) {
-    flow.deadline = std::min(now < due ? due : now + timeout, passed_due(flow));
+    flow.deadline = std::min({now < due ? due : now + timeout, passed_due(flow), trickle_due(flow)});
     return;
   }
   if (flow.resend.timeouts < 255) ++flow.resend.timeouts;
@@ -233,7 +234,7 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
     return;
   }
   probe(flow, now);
-  flow.deadline = now + timeout_of(flow);
+  flow.deadline = std::min(now + timeout_of(flow), trickle_due(flow));
 }
 
 void NearPart::give_up(NearFlow& flow, Time now) {
