@@ -39,7 +39,7 @@ struct Outage : Rig {
 
 }  // namespace
 
-TEST_CASE("in an outage one request after the other is acknowledged, at the pace of the requester's timer",
+TEST_CASE("in an outage requests are acknowledged at the pace of the requester's timer",
           "[engine][trickle]") {
   Outage rig;
   CHECK(rig.acks(milliseconds(20)) == 0);  // a timeout or two
