@@ -128,6 +128,7 @@ inline constexpr std::uint8_t kBthVersionMask = 0x0f;
 inline constexpr std::uint8_t kBthSolicitedEvent = 0x80;
 inline constexpr std::uint8_t kBthMigReq = 0x40;
 inline constexpr std::uint8_t kBthAckReq = 0x80;
+inline constexpr std::uint8_t kBthReservedMask = 0x3f;  ///< of the byte with FECN and BECN
 
 /// RDMA extended transport header, 9.3.3 (RDMA WRITE and READ requests).
 struct Reth {
