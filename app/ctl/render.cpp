@@ -52,6 +52,16 @@ std::string main_cause(const Json& flow) {
   return out;
 }
 
+// What came in by port, and what of it the box cannot follow.
+std::string roce_text(const Json& roce) {
+  std::string out =
+      fmt::format("{} frames from hosts, {} from the WAN", count(roce, "host_frames"), count(roce, "wan_frames"));
+  std::string inside;
+  for (const auto& [what, frames] : roce.at("inside").items())
+    if (frames != 0) inside += fmt::format("{}{} in {}", inside.empty() ? "" : ", ", frames.get<std::uint64_t>(), what);
+  return out + (inside.empty() ? "" : "; not followed: " + inside);
+}
+
 // The estimates next to the configured rate.
 std::string link_text(const Json& link) {
   const double configured = number(link, "wan_rate_bps"), pace = number(link, "pace_bps");
@@ -110,6 +120,7 @@ std::string status_text(const Json& status) {
   for (const auto& [phase, flows] : status.at("flows").items())
     if (phase != "total" && flows != 0) out += fmt::format(", {} {}", flows.get<std::uint64_t>(), phase);
   out += '\n';
+  out += fmt::format("  {:<12} {}\n", "roce", roce_text(status.at("roce")));
   std::string lost;
   for (const auto& [what, value] : status.at("lost").items())
     if (value.get<std::uint64_t>() > 0) lost += fmt::format(", {} {}", what, value.get<std::uint64_t>());

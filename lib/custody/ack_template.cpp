@@ -52,6 +52,7 @@ void AckTemplate::learn_from_answer(const wire::Frame& answer) {
 
 void AckTemplate::learn_from_request(const wire::Frame& request, std::uint32_t requester_qpn) {
   take_headers(request);
+  leave_out_priority_tags();
   auto& ethernet = at<wire::EthernetHeader>(bytes_.data(), 0);
   std::swap(ethernet.source, ethernet.destination);
   if (ipv6_) {
@@ -63,6 +64,23 @@ void AckTemplate::learn_from_request(const wire::Frame& request, std::uint32_t r
   }
   at<wire::Bth>(bytes_.data(), bth_offset_).destination_qpn = requester_qpn;
   finish(Source::request);
+}
+
+// A tag with VID 0 in one direction says nothing about the other, and every station takes a frame without it.
+void AckTemplate::leave_out_priority_tags() {
+  for (std::size_t tag = sizeof(wire::EthernetHeader); tag < ip_offset_;) {
+    if ((at<wire::VlanTag>(bytes_.data(), tag).tci & 0xfff) != 0) {
+      tag += sizeof(wire::VlanTag);
+      continue;
+    }
+    // The tag's own EtherType stands before it, and that of what follows at its end.
+    const std::size_t end = bth_offset_ + sizeof(wire::Bth);
+    constexpr std::size_t kEtherType = sizeof(wire::Be16);
+    std::memmove(bytes_.data() + tag - kEtherType, bytes_.data() + tag + sizeof(wire::VlanTag) - kEtherType,
+                 end - (tag + sizeof(wire::VlanTag) - kEtherType));
+    for (std::uint8_t* offset : {&ip_offset_, &udp_offset_, &bth_offset_})
+      *offset = static_cast<std::uint8_t>(*offset - sizeof(wire::VlanTag));
+  }
 }
 
 // Turns the headers of another packet into those of an ACK.

@@ -57,6 +57,7 @@ class AckTemplate {
 
  private:
   void take_headers(const wire::Frame& frame);
+  void leave_out_priority_tags();
   void finish(Source source);
 
   std::uint32_t icrc_before_psn_ = 0;  ///< the ICRC of the bytes that are the same in each ACK

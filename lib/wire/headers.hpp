@@ -71,6 +71,7 @@ static_assert(sizeof(NeighbourAdvertisement) == 24);
 
 // ---- IP and UDP, RFC 791, 8200, 768 -----------------------------------------------------------
 
+inline constexpr std::uint8_t kIpProtocolTcp = 6;
 inline constexpr std::uint8_t kIpProtocolUdp = 17;
 
 struct Ipv4Header {

@@ -583,6 +583,57 @@ TEST_CASE("pseudo-ACKs have the reserved bits of the responder's own ACKs", "[en
   CHECK(rig.host_out[0].bytes[kBth + 8] == 0x41);
 }
 
+// Switches add and remove tags with VID 0, in one direction only too.
+TEST_CASE("priority tags in one direction: the connection is followed, and pseudo-ACKs are as its answers",
+          "[engine][acknowledge]") {
+  constexpr std::uint16_t kPriority = 0x6000;
+  const auto tagged = [](Bytes frame) {
+    const Bytes tag = {0x81, 0x00, kPriority >> 8, 0x00};
+    frame.insert(frame.begin() + 12, tag.begin(), tag.end());
+    return frame;
+  };
+  const Pair pair;
+  const auto is_tagged = [](const Seen& seen) { return seen.bytes[12] == 0x81 && seen.bytes[13] == 0x00; };
+  SECTION("of the requests") {
+    Rig rig;
+    rig.host_sends(tagged(pair.req()));
+    rig.wan_sends(pair.rep());
+    rig.host_sends({tagged(pair.rtu()), tagged(pair.write(100))});
+    rig.wan_sends(pair.ack(100, 1));
+    rig.at_host();
+    rig.wan_out.clear();
+    rig.host_sends(tagged(pair.write(101)));
+    REQUIRE(rig.wan_out.size() == 1);
+    CHECK(rig.wan_out[0].bytes == tagged(pair.write(101)));
+    REQUIRE(rig.host_out.size() == 1);
+    CHECK_FALSE(is_tagged(rig.host_out[0]));
+    CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
+  }
+  SECTION("of the answers, from some time on") {
+    Rig rig;
+    rig.connect_confirmed(pair);
+    rig.host_sends(pair.write(101));
+    REQUIRE(rig.host_out.size() == 1);
+    CHECK_FALSE(is_tagged(rig.host_out[0]));
+    rig.wan_sends(tagged(pair.ack(101, 2)));
+    rig.host_out.clear();
+    rig.host_sends(pair.write(102));
+    REQUIRE(rig.host_out.size() == 1);
+    CHECK(is_tagged(rig.host_out[0]));
+    CHECK(rig.host_out[0].bytes[14] == kPriority >> 8);
+  }
+  SECTION("before the first answer") {
+    auto settings = small_settings();
+    settings.confirm = engine::Confirm::cm;
+    Rig rig(settings);
+    rig.connect(pair);
+    rig.host_sends(tagged(pair.write(100)));
+    REQUIRE(rig.host_out.size() == 1);
+    CHECK_FALSE(is_tagged(rig.host_out[0]));
+    CHECK(rig.at_host() == Lines{"ack 100 msn 1"});
+  }
+}
+
 TEST_CASE("frames are small and large: both are held and come out whole", "[engine][acknowledge]") {
   Rig rig;
   const Pair pair;

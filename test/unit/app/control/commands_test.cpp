@@ -196,6 +196,19 @@ TEST_CASE("status and flows tell what custody holds and of whom", "[control]") {
                                       Catch::Contains("host port    link up, in 0 frames, out 0 frames, imissed 7") &&
                                       Catch::Contains("wan port     link down") && Catch::Contains("confirmed"));
 
+  // A frame that the box cannot follow.
+  CHECK(status["roce"]["host_frames"].get<int>() >= 4);
+  CHECK(status["roce"]["wan_frames"].get<int>() >= 3);
+  CHECK(status["roce"]["inside"]["tags"] == 0);
+  CHECK_THAT(status_text(status), Catch::Contains("frames from hosts") && !Catch::Contains("not followed"));
+  Bytes hidden = pair.write(102);
+  for (const std::uint8_t vid : {std::uint8_t{1}, std::uint8_t{2}, std::uint8_t{3}}) {
+    const Bytes tag = {0x81, 0, 0, vid};
+    hidden.insert(hidden.begin() + 12, tag.begin(), tag.end());
+  }
+  box.from_host(hidden);
+  CHECK_THAT(status_text(box.tell("status")), Catch::Contains("not followed: 1 in tags"));
+
   CHECK(matched(box, {}) == 2);
   CHECK(matched(box, {{"host", "10.7.0.0/16"}}) == 1);
   CHECK(matched(box, {{"host", "10.0.0.2"}}) == 2);  // either end
