@@ -31,8 +31,7 @@ struct Unknown {
 
 // The first that holds is given.
 constexpr Unknown kUnknown[] = {
-    {"not_divided",
-     [](const Explained& of, std::uint64_t, std::uint64_t) { return !of.divided; },
+    {"not_divided", [](const Explained& of, std::uint64_t, std::uint64_t) { return !of.divided; },
      "both hosts are on one side of the box (--near), so no box stands between them"},
     {"requester_far", [](const Explained& of, std::uint64_t, std::uint64_t) { return !of.near; },
      "its requester is beyond the WAN: the box at that side accelerates it"},
@@ -288,7 +287,8 @@ std::string explained_text(const std::vector<Explained>& all, std::uint64_t unli
     if (of.damaged > 0) out += fmt::format(", {} with a wrong ICRC", of.damaged);
     out += '\n';
     if (!of.learned_frame) continue;
-    out += fmt::format("    learned from {} at frame {}, ", of.from_traffic ? "its traffic" : "RDMA-CM", *of.learned_frame);
+    out += fmt::format("    learned from {} at frame {}, ", of.from_traffic ? "its traffic" : "RDMA-CM",
+                       *of.learned_frame);
     out += of.confirmed_frame ? fmt::format("confirmed at frame {}", *of.confirmed_frame) : "never confirmed";
     out += fmt::format("; {} pseudo-ACKs", of.pseudo_acks);
     if (const std::string plain = plain_text(of); !plain.empty()) out += "; passed plain: " + plain;
@@ -299,7 +299,8 @@ std::string explained_text(const std::vector<Explained>& all, std::uint64_t unli
                          of.ece->accepted.attribute_modifier);
     for (const Explained::Event& event : of.events) out += fmt::format("    frame {}: {}\n", event.frame, event.what);
   }
-  if (unlisted > 0) out += fmt::format("  and {} requests of connections beyond the first {}\n", unlisted, kMostConnections);
+  if (unlisted > 0)
+    out += fmt::format("  and {} requests of connections beyond the first {}\n", unlisted, kMostConnections);
   return out;
 }
 

@@ -40,10 +40,10 @@ struct Explained {
   std::uint64_t pseudo_acks = 0;
   ByPlainCause<std::uint32_t> plain{};  ///< SENDs and WRITEs with AckReq that passed plain
   std::optional<flow::EceExchange> ece;
-  std::string_view state;        ///< its phase at the end, or when it ended; empty: unknown to the box
-  bool closed = false;           ///< the box has seen its end
-  std::string_view reason;       ///< for programs: "accelerated", a plain cause, or why it stayed unknown
-  std::string why;               ///< the same for people
+  std::string_view state;   ///< its phase at the end, or when it ended; empty: unknown to the box
+  bool closed = false;      ///< the box has seen its end
+  std::string_view reason;  ///< for programs: "accelerated", a plain cause, or why it stayed unknown
+  std::string why;          ///< the same for people
   /// What happened to it besides, such as "doubted"; the first ones.
   struct Event {
     std::uint64_t frame = 0;
@@ -106,10 +106,10 @@ class Explainer final : public custody::Observer {
   std::uint64_t changes_before_ = 0;
   std::uint64_t unlisted_ = 0;
   std::vector<Explained> all_;
-  std::map<Key, std::size_t> index_;                 ///< the newest of each key
+  std::map<Key, std::size_t> index_;  ///< the newest of each key
   std::map<std::uint64_t, std::size_t> by_serial_;
-  std::map<Hosts, Answers> answers_;                 ///< by requester's and responder's addresses
-  std::vector<engine::ConnectionState> states_;      ///< reused
+  std::map<Hosts, Answers> answers_;             ///< by requester's and responder's addresses
+  std::vector<engine::ConnectionState> states_;  ///< reused
 };
 
 /// JSON of what finish() gave, and text of it for people.

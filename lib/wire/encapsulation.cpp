@@ -20,9 +20,7 @@ constexpr std::size_t kMostTags = 8;
 constexpr std::size_t kMostLabels = 8;
 
 /// The bytes behind the first `count`; empty when there are not so many.
-Bytes behind(Bytes bytes, std::size_t count) noexcept {
-  return bytes.size() < count ? Bytes{} : bytes.subspan(count);
-}
+Bytes behind(Bytes bytes, std::size_t count) noexcept { return bytes.size() < count ? Bytes{} : bytes.subspan(count); }
 
 template <typename Header>
 const Header* view(Bytes bytes) noexcept {

@@ -34,9 +34,26 @@ Bytes ethernet(std::uint16_t type) {
 
 Bytes ipv4(std::uint8_t protocol, std::size_t payload, std::uint16_t flags = 0) {
   const std::size_t total = 20 + payload;
-  return {0x45, 0, static_cast<std::uint8_t>(total >> 8), static_cast<std::uint8_t>(total), 0, 1,
-          static_cast<std::uint8_t>(flags >> 8), static_cast<std::uint8_t>(flags), 64, protocol, 0, 0,
-          192, 0, 2, 1, 192, 0, 2, 2};
+  return {0x45,
+          0,
+          static_cast<std::uint8_t>(total >> 8),
+          static_cast<std::uint8_t>(total),
+          0,
+          1,
+          static_cast<std::uint8_t>(flags >> 8),
+          static_cast<std::uint8_t>(flags),
+          64,
+          protocol,
+          0,
+          0,
+          192,
+          0,
+          2,
+          1,
+          192,
+          0,
+          2,
+          2};
 }
 
 Bytes ipv6(std::uint8_t next, std::size_t payload) {
@@ -47,8 +64,14 @@ Bytes ipv6(std::uint8_t next, std::size_t payload) {
 
 Bytes udp(std::uint16_t port, std::size_t payload) {
   const std::size_t length = 8 + payload;
-  return {0xc0, 0, static_cast<std::uint8_t>(port >> 8), static_cast<std::uint8_t>(port),
-          static_cast<std::uint8_t>(length >> 8), static_cast<std::uint8_t>(length), 0, 0};
+  return {0xc0,
+          0,
+          static_cast<std::uint8_t>(port >> 8),
+          static_cast<std::uint8_t>(port),
+          static_cast<std::uint8_t>(length >> 8),
+          static_cast<std::uint8_t>(length),
+          0,
+          0};
 }
 
 const Bytes kInner = PacketBuilder().opcode(kRcSendOnly).payload_size(64).build();
@@ -69,7 +92,7 @@ Bytes in_gre(const Bytes& header, const Bytes& inner) {
 
 Bytes in_mpls(const Bytes& labels, const Bytes& inner) { return ethernet(0x8847) + labels + inner; }
 
-const Bytes kTop = {0, 1, 0x10, 64};     // not the bottom of the stack
+const Bytes kTop = {0, 1, 0x10, 64};  // not the bottom of the stack
 const Bytes kBottom = {0, 2, 0x11, 64};
 
 struct Sample {
@@ -96,9 +119,11 @@ std::vector<Sample> rows() {
       {"VXLAN", in_vxlan(kInner), roce_in_vxlan},
       {"VXLAN, inner tag", in_vxlan(kInnerTagged), roce_in_vxlan},
       {"VXLAN in a VLAN", tagged, roce_in_vxlan},
-      {"VXLAN over IPv6", ethernet(0x86dd) + ipv6(17, 16 + kInner.size()) + udp(kVxlanUdpPort, 8 + kInner.size()) + kVxlan + kInner,
+      {"VXLAN over IPv6",
+       ethernet(0x86dd) + ipv6(17, 16 + kInner.size()) + udp(kVxlanUdpPort, 8 + kInner.size()) + kVxlan + kInner,
        roce_in_vxlan},
-      {"VXLAN without an ID", ethernet(0x0800) + ipv4(17, 16 + kInner.size()) + udp(kVxlanUdpPort, 8 + kInner.size()) + Bytes(8, 0) + kInner,
+      {"VXLAN without an ID",
+       ethernet(0x0800) + ipv4(17, 16 + kInner.size()) + udp(kVxlanUdpPort, 8 + kInner.size()) + Bytes(8, 0) + kInner,
        not_roce_port},
       {"VXLAN with something else", in_vxlan(kOther), not_roce_port},
       {"VXLAN in VXLAN: one level is looked at", in_vxlan(in_vxlan(kInner)), not_roce_port},
@@ -111,15 +136,18 @@ std::vector<Sample> rows() {
       {"MPLS, something else", in_mpls(kBottom, kOther), not_ip},
       {"GRE, IPv4", in_gre({0, 0, 0x08, 0}, kInnerIp), roce_in_gre},
       {"GRE, Ethernet", in_gre({0, 0, 0x65, 0x58}, kInner), roce_in_gre},
-      {"GRE with checksum, key and sequence", in_gre({0xb0, 0, 0x08, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2}, kInnerIp), roce_in_gre},
+      {"GRE with checksum, key and sequence", in_gre({0xb0, 0, 0x08, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2}, kInnerIp),
+       roce_in_gre},
       {"GRE with MPLS", in_gre(Bytes{0, 0, 0x88, 0x47} + kBottom, kInnerIp), roce_in_gre},
-      {"GRE over IPv6", ethernet(0x86dd) + ipv6(47, 4 + kInnerIp.size()) + Bytes{0, 0, 0x08, 0} + kInnerIp, roce_in_gre},
+      {"GRE over IPv6", ethernet(0x86dd) + ipv6(47, 4 + kInnerIp.size()) + Bytes{0, 0, 0x08, 0} + kInnerIp,
+       roce_in_gre},
       {"PPTP is GRE version 1", in_gre({0, 1, 0x08, 0}, kInnerIp), not_udp},
       {"GRE with something else", in_gre({0, 0, 0x65, 0x58}, kOther), not_udp},
       {"three tags", PacketBuilder().vlan(1).vlan(2).vlan(3).opcode(kRcSendOnly).build(), roce_in_tags},
       {"the first fragment", fragment, roce_in_fragments},
       {"a later fragment", later, ip_fragment},
-      {"IPv6, the first fragment", ethernet(0x86dd) + ipv6(44, 8 + udp_part.size()) + fragment_header + udp_part, roce_in_fragments},
+      {"IPv6, the first fragment", ethernet(0x86dd) + ipv6(44, 8 + udp_part.size()) + fragment_header + udp_part,
+       roce_in_fragments},
       {"TCP", ethernet(0x0800) + ipv4(6, 40) + Bytes(40, 0), not_udp},
       {"ICMP", ethernet(0x0800) + ipv4(1, 40) + Bytes(40, 0), not_udp},
       {"ARP", ethernet(0x0806) + Bytes(46, 0), not_ip},
