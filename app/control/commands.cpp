@@ -50,17 +50,29 @@ flow::Policy policy_named(const std::string& text) {
 
 bool same(const flow::Prefix& a, const flow::Prefix& b) { return a.length == b.length && a.contains(b.address); }
 
-/// Removes the rule for exactly this prefix.
-bool take_out(flow::PolicyTable& policies, const flow::Prefix& prefix) {
-  return std::erase_if(policies.rules, [&](const auto& rule) { return same(rule.match, prefix); }) > 0;
+flow::EceMatch ece_of(const std::optional<std::string>& text) {
+  try {
+    return text ? flow::EceMatch::parse(*text) : flow::EceMatch{};
+  } catch (const std::invalid_argument& error) {
+    throw CommandError(error.what(), Exit::usage);
+  }
+}
+
+/// Removes the rule for exactly this prefix and these vendor features.
+bool take_out(flow::PolicyTable& policies, const flow::Prefix& prefix, const flow::EceMatch& ece) {
+  return std::erase_if(policies.rules, [&](const auto& rule) { return same(rule.match, prefix) && rule.ece == ece; }) >
+         0;
 }
 
 Json policies_json(const flow::PolicyTable& policies) {
   Json out;
   out["default"] = name_of(policies.fallback);
   out["rules"] = Json::array();
-  for (const auto& rule : policies.rules)
-    out["rules"].push_back({{"match", config::to_text(rule.match)}, {"policy", name_of(rule.policy)}});
+  for (const auto& rule : policies.rules) {
+    Json shown = {{"match", config::to_text(rule.match)}, {"policy", name_of(rule.policy)}};
+    if (rule.ece != flow::EceMatch{}) shown["ece"] = rule.ece.to_string();
+    out["rules"].push_back(shown);
+  }
   return out;
 }
 
@@ -245,28 +257,31 @@ void Commands::change_policies(const std::function<void(flow::PolicyTable&)>& ch
 void Commands::policy_set(Arguments& arguments, Reply& reply) {
   const flow::Prefix prefix = prefix_of(arguments.required_text("prefix"));
   const flow::Policy policy = policy_named(arguments.required_text("policy"));
+  const flow::EceMatch ece = ece_of(arguments.text("ece"));
   arguments.must_be_empty();
   change_policies(
       [&](flow::PolicyTable& policies) {
-        take_out(policies, prefix);
+        take_out(policies, prefix, ece);
         if (policies.rules.size() >= kMostRules)
           throw CommandError(fmt::format(
               "there are already {} rules: no more are accepted, because every new connection is checked against each",
               policies.rules.size()));
         // The first rule that matches decides. What an operator says now must hold, whatever the file says for parts of
         // it.
-        policies.rules.insert(policies.rules.begin(), {prefix, policy});
+        policies.rules.insert(policies.rules.begin(), {prefix, policy, ece});
       },
       reply);
 }
 
 void Commands::policy_unset(Arguments& arguments, Reply& reply) {
   const flow::Prefix prefix = prefix_of(arguments.required_text("prefix"));
+  const flow::EceMatch ece = ece_of(arguments.text("ece"));
   arguments.must_be_empty();
   change_policies(
       [&](flow::PolicyTable& policies) {
-        if (!take_out(policies, prefix))
-          throw CommandError(fmt::format("no rule for exactly {} (see `policy show`)", config::to_text(prefix)));
+        if (!take_out(policies, prefix, ece))
+          throw CommandError(fmt::format("no rule for exactly {}{} (see `policy show`)", config::to_text(prefix),
+                                         ece == flow::EceMatch{} ? "" : " and ECE " + ece.to_string()));
       },
       reply);
 }

@@ -7,6 +7,7 @@
 
 #include "app/protocol/flow_sort.hpp"
 #include "base/phase.hpp"
+#include "base/plain_cause.hpp"
 #include "base/policy.hpp"
 #include "expose/survey.hpp"
 
@@ -25,6 +26,19 @@ constexpr std::array<std::uint64_t (*)(const ConnectionState&), kFlowSortKeys.si
 };
 
 constexpr std::uint64_t kMostFlows = 1u << 20;
+
+Json ece_json(const wire::Ece& ece) {
+  if (!ece.given()) return nullptr;
+  return {{"vendor_id", ece.vendor_id}, {"attribute_modifier", ece.attribute_modifier}};
+}
+
+/// SENDs and WRITEs with AckReq that passed plain, by cause; the causes that there were.
+Json plain_json(const ByPlainCause<std::uint32_t>& plain) {
+  Json out = Json::object();
+  for (std::size_t i = 0; i < kPlainCauses; ++i)
+    if (plain[i] > 0) out[std::string(kPlainCauseInfo[i].name)] = plain[i];
+  return out;
+}
 
 }  // namespace
 
@@ -87,6 +101,7 @@ Json flow_json(const Flow& flow) {
   out["unconfirmed_bytes"] = state.unconfirmed_bytes;
   out["taken_bytes"] = state.taken_bytes;
   out["refused_requests"] = state.refused_requests;
+  out["not_accelerated"] = plain_json(state.plain);
   out["lost_bytes"] = state.lost_bytes;
   out["oldest_ns"] = state.oldest;
   out["idle_ns"] = state.idle;
@@ -97,6 +112,9 @@ Json flow_json(const Flow& flow) {
   out["path_mtu"] = state.info.path_mtu;
   out["retry_count"] = state.info.retry_count;
   out["ack_timeout_ns"] = state.info.ack_timeout;
+  out["ece"] = nullptr;  // unknown
+  if (const auto& ece = state.info.ece)
+    out["ece"] = {{"offered", ece_json(ece->offered)}, {"accepted", ece_json(ece->accepted)}};
   return out;
 }
 

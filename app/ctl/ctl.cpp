@@ -241,7 +241,7 @@ void add_policy(CLI::App& to, const Given& options, int& exit_code) {
       to.add_subcommand("policy", "show which connections are accelerated, or change it until the next reload");
   policy->require_subcommand(1);
   struct Rule {
-    std::string prefix, policy;
+    std::string prefix, policy, ece;
   };
   const auto rule = std::make_shared<Rule>();
   const auto tell = [options, rule](const char* command, bool prefix, bool named) {
@@ -249,6 +249,7 @@ void add_policy(CLI::App& to, const Given& options, int& exit_code) {
       Json request = {{"command", command}};
       if (prefix) request["prefix"] = rule->prefix;
       if (named) request["policy"] = rule->policy;
+      if (!rule->ece.empty()) request["ece"] = rule->ece;
       show_policy(*options, ask(options->at(), request));
     };
   };
@@ -261,10 +262,16 @@ void add_policy(CLI::App& to, const Given& options, int& exit_code) {
       add(*policy, "unset", "remove the rule for exactly this prefix", exit_code, tell("policy unset", true, false));
   CLI::App* fallback = add(*policy, "default", "set the policy of connections that no rule matches", exit_code,
                            tell("policy default", false, true));
-  for (CLI::App* command : {set, unset})
-    command->add_option("prefix", rule->prefix, "prefix of either end, such as 10.9.0.0/24 or fd00:9::/64")
+  for (CLI::App* command : {set, unset}) {
+    command->add_option("prefix", rule->prefix, "prefix of either end, such as 10.9.0.0/24 or fd00:9::/64; ::/0: all")
         ->required()
         ->type_name("PREFIX");
+    command
+        ->add_option("--ece", rule->ece,
+                     "only connections for which RDMA-CM agreed on vendor features: any, none, or those of a vendor ID "
+                     "such as 0x15b3")
+        ->type_name("ECE");
+  }
   for (CLI::App* command : {set, fallback})
     expect_one_of(
         command->add_option("policy", rule->policy, "what the box does for them (docs/semantics.md)")->required(),

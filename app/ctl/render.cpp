@@ -29,6 +29,39 @@ std::string end_of(const Json& flow, const char* side) {
   return fmt::format("{}:{:#x}", flow.value(side, ""), count(flow, (std::string(side) + "_qpn").c_str()));
 }
 
+std::string ece_text(const Json& ece) { return fmt::format("{:#x}", count(ece, "vendor_id")); }
+
+// For a column: the vendor whose features RDMA-CM agreed on.
+std::string ece_agreed(const Json& flow) {
+  const Json ece = flow.value("ece", Json());
+  if (ece.is_null()) return "?";
+  if (!ece.at("accepted").is_null()) return ece_text(ece.at("accepted"));
+  return ece.at("offered").is_null() ? "-" : "refused";
+}
+
+// For a column: the cause for which most requests passed plain.
+std::string main_cause(const Json& flow) {
+  std::string out = "-";
+  std::uint64_t most = 0;
+  const Json causes = flow.value("not_accelerated", Json::object());
+  for (const auto& [cause, requests] : causes.items())
+    if (requests.get<std::uint64_t>() > most) {
+      most = requests.get<std::uint64_t>();
+      out = cause;
+    }
+  return out;
+}
+
+// What came in by port, and what of it the box cannot follow.
+std::string roce_text(const Json& roce) {
+  std::string out =
+      fmt::format("{} frames from hosts, {} from the WAN", count(roce, "host_frames"), count(roce, "wan_frames"));
+  std::string inside;
+  for (const auto& [what, frames] : roce.at("inside").items())
+    if (frames != 0) inside += fmt::format("{}{} in {}", inside.empty() ? "" : ", ", frames.get<std::uint64_t>(), what);
+  return out + (inside.empty() ? "" : "; not followed: " + inside);
+}
+
 // The estimates next to the configured rate.
 std::string link_text(const Json& link) {
   const double configured = number(link, "wan_rate_bps"), pace = number(link, "pace_bps");
@@ -87,6 +120,7 @@ std::string status_text(const Json& status) {
   for (const auto& [phase, flows] : status.at("flows").items())
     if (phase != "total" && flows != 0) out += fmt::format(", {} {}", flows.get<std::uint64_t>(), phase);
   out += '\n';
+  out += fmt::format("  {:<12} {}\n", "roce", roce_text(status.at("roce")));
   std::string lost;
   for (const auto& [what, value] : status.at("lost").items())
     if (value.get<std::uint64_t>() > 0) lost += fmt::format(", {} {}", what, value.get<std::uint64_t>());
@@ -102,10 +136,10 @@ std::string status_text(const Json& status) {
 
 std::string flows_text(const std::vector<Json>& flows, const Json& last) {
   std::string out;
-  const std::string line = "{:>8}  {:<28} {:<28} {:<11} {:<7} {:>9} {:>9} {:>9} {:>9} {:>9}\n";
+  const std::string line = "{:>8}  {:<28} {:<28} {:<11} {:<7} {:>9} {:>9} {:>9} {:>9} {:>9}  {:<8} {}\n";
   if (!flows.empty())
     out += fmt::format(fmt::runtime(line), "ID", "HOST:QPN", "REMOTE:QPN", "STATE", "POLICY", "CUSTODY", "UNCONF",
-                       "BYTES", "RTT", "IDLE");
+                       "BYTES", "RTT", "IDLE", "ECE", "PLAIN FOR");
   for (const Json& flow : flows) {
     std::string policy = flow.value("policy", "");
     if (policy != flow.value("next_policy", "")) policy = ">" + flow.value("next_policy", "");
@@ -113,7 +147,7 @@ std::string flows_text(const std::vector<Json>& flows, const Json& last) {
                        flow.value("state", "") + (flow.value("closing", false) ? "*" : ""), policy,
                        bytes_text(number(flow, "custody_bytes")), bytes_text(number(flow, "unconfirmed_bytes")),
                        bytes_text(number(flow, "taken_bytes")), in_time(number(flow, "round_trip_ns")),
-                       in_time(number(flow, "idle_ns")));
+                       in_time(number(flow, "idle_ns")), ece_agreed(flow), main_cause(flow));
   }
   out += fmt::format("{} of {} flows", count(last, "shown"), count(last, "total"));
   if (count(last, "matched") > count(last, "shown"))
@@ -166,6 +200,26 @@ std::string pairs_text(const Json& reply) {
   return out;
 }
 
+namespace {
+
+std::string ece_in_full(const Json& ece) {
+  if (ece.is_null()) return "unknown: no RDMA-CM was seen";
+  const auto options = [](const Json& one) {
+    if (one.is_null()) return std::string("none");
+    return fmt::format("vendor {}, options {:#x}", ece_text(one), count(one, "attribute_modifier"));
+  };
+  return fmt::format("offered: {}; accepted: {}", options(ece.at("offered")), options(ece.at("accepted")));
+}
+
+std::string causes_in_full(const Json& causes) {
+  std::string out;
+  for (const auto& [cause, requests] : causes.items())
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", requests.get<std::uint64_t>(), cause);
+  return out.empty() ? "none" : out;
+}
+
+}  // namespace
+
 std::string flow_text(const Json& flow) {
   std::string out;
   for (const auto& [name, value] : flow.items()) {
@@ -174,6 +228,10 @@ std::string flow_text(const Json& flow) {
       text = in_time(value.get<double>());
     else if (name.ends_with("_qpn"))
       text = fmt::format("{:#x}", value.get<std::uint64_t>());
+    else if (name == "ece")
+      text = ece_in_full(value);
+    else if (name == "not_accelerated")
+      text = causes_in_full(value);
     out += fmt::format("  {:<20} {}\n", name.ends_with("_ns") ? name.substr(0, name.size() - 3) : name, text);
   }
   return out;
@@ -182,7 +240,9 @@ std::string flow_text(const Json& flow) {
 std::string policy_text(const Json& policy) {
   std::string out;
   for (const Json& rule : policy.at("rules"))
-    out += fmt::format("  {:<40} {}\n", rule.value("match", ""), rule.value("policy", ""));
+    out += fmt::format("  {:<40} {}\n",
+                       rule.value("match", "") + (rule.contains("ece") ? " ece " + rule.value("ece", "") : ""),
+                       rule.value("policy", ""));
   return out + fmt::format("  {:<40} {}\n", "all others (default)", policy.value("default", ""));
 }
 

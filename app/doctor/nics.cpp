@@ -12,6 +12,7 @@
 #include "config/config_error.hpp"
 #include "drivers/af_packet.hpp"
 #include "drivers/mtu.hpp"
+#include "drivers/roce_reach.hpp"
 
 namespace longhaul::app {
 namespace {
@@ -267,11 +268,8 @@ std::vector<Finding> nic_settings(const Patient& patient) {
     const auto found = patient.machine.nics.find(address);
     if (found == patient.machine.nics.end()) continue;
     const Nic& nic = found->second;
-    if (nic.driver == "mlx5_core" && nic.has_gids)
-      findings.push_back({Level::warning, fmt::format("{}: RoCE is on: the NIC itself may take RoCE frames", address),
-                          fmt::format("devlink dev param set pci/{0} name enable_roce value false cmode driverinit\n"
-                                      "devlink dev reload pci/{0}",
-                                      address)});
+    if (auto obstacle = drivers::roce_obstacle(patient.machine, nic))
+      findings.push_back({Level::warning, std::move(obstacle->seen), std::move(obstacle->mend)});
     if (drivers::is_e810(nic) && !patient.machine.ice_package)
       findings.push_back({Level::error, fmt::format("{}: an E810, but its DDP package is missing", address),
                           "put ice.pkg of the linux-firmware repository into /lib/firmware/intel/ice/ddp"});

@@ -15,6 +15,7 @@
 #include "config/config_error.hpp"
 #include "drivers/af_packet.hpp"
 #include "drivers/interface.hpp"
+#include "drivers/roce_reach.hpp"
 #include "drivers/vdev.hpp"
 
 namespace longhaul::app {
@@ -47,6 +48,20 @@ void check_arguments(const config::PortConfig& first, const config::PortConfig& 
     throw config::ConfigError(
         fmt::format("{}: the interface {} already belongs to the other port: a box forwards between two",
                     second.position, interface));
+}
+
+std::vector<std::string> roce_warnings(const config::PortConfig& first, const config::PortConfig& second,
+                                       const std::string& root) {
+  std::vector<std::string> out;
+  if (first.pci.empty() && second.pci.empty()) return out;
+  const drivers::Machine machine = drivers::Machine::read(root);
+  for (const config::PortConfig* port : {&first, &second}) {
+    const auto nic = machine.nics.find(port->pci);
+    if (nic == machine.nics.end()) continue;
+    if (const auto obstacle = drivers::roce_obstacle(machine, nic->second))
+      out.push_back(fmt::format("{}: {}; to change that:\n{}", port->position, obstacle->seen, obstacle->mend));
+  }
+  return out;
 }
 
 void check_presence(const config::PortConfig& port) {

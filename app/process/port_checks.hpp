@@ -3,6 +3,9 @@
 // configuration.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "config/process_config.hpp"
 
 namespace longhaul::app {
@@ -13,5 +16,10 @@ void check_arguments(const config::PortConfig& first, const config::PortConfig& 
 
 /// Checks that the NIC or network interface is on this machine. Throws config::ConfigError.
 void check_presence(const config::PortConfig& port);
+
+/// What may keep RoCE from the ports' NICs, and what to do: one text each, with the line in the configuration. Empty
+/// for NICs of another machine. `root` is put before /sys, for tests.
+std::vector<std::string> roce_warnings(const config::PortConfig& first, const config::PortConfig& second,
+                                       const std::string& root = "");
 
 }  // namespace longhaul::app

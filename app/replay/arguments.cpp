@@ -21,6 +21,7 @@ constexpr const char* kFooter =
     "Time ends with the last frame: frames held for a later moment are reported as waiting.\n"
     "\n"
     "  longhaul replay write.pcap --near 10.9.0.2                    one capture, judged\n"
+    "  longhaul replay write.pcap --near 10.9.0.2 --explain          and why each connection was accelerated or not\n"
     "  longhaul replay *.pcap.zst --near 10.9.0.0/24 --junit r.xml   many, with a report for CI\n"
     "  longhaul replay *.pcap --near 10.9.0.2 --write-expect e.json  writes down what each gives;\n"
     "  longhaul replay *.pcap --near 10.9.0.2 --expect e.json        later runs must give the same\n"
@@ -58,6 +59,9 @@ void add_output(CLI::App& command, ReplayArguments& arguments) {
            "write both ports to this pcapng file, with a comment on each frame that the box made, absorbed "
            "or changed; for several captures a directory");
   add_file(command, "--junit", arguments.junit, "write the results to this file, as JUnit XML");
+  command.add_flag("--explain", arguments.explain,
+                   "say of each connection why it was accelerated or not: how it was learned, when it was confirmed, "
+                   "and for what its requests passed plain");
   command.add_flag("--json", arguments.json, "print one JSON object; several captures are in its \"captures\"");
   command.add_flag("--quiet", arguments.quiet, "show no progress on the terminal");
 }

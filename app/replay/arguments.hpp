@@ -30,6 +30,7 @@ struct ReplayArguments {
   std::string expect;
   std::string write_expect;
   std::string junit;
+  bool explain = false;
   bool json = false;
   bool quiet = false;
 };

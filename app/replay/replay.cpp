@@ -99,7 +99,7 @@ class Session {
     std::optional<replay::Annotator> annotator;
     if (!annotated.empty()) annotator.emplace(files, annotated_file.emplace(annotated));
     replay::Output& output = annotator ? static_cast<replay::Output&>(*annotator) : files;
-    replay::Runner runner(settings_, pools.get(), near_, output, annotator ? &*annotator : nullptr);
+    replay::Runner runner(settings_, pools.get(), near_, output, annotator ? &*annotator : nullptr, arguments_.explain);
 
     ReplayProgress progress(!arguments_.quiet, capture, reports_.size() + 1, arguments_.captures.size(), reader.size());
     drivers::CapturedFrame frame;
@@ -111,7 +111,9 @@ class Session {
     files.flush();
     if (annotator) annotated_file->write(*annotator);
     if (counted_) counted_->add(capture, replay::expected_counters(result, runner.comparison()));
-    return {capture, result, runner.comparison(), judge(capture, result, runner.comparison())};
+    replay::CaptureReport report(capture, result, runner.comparison(), judge(capture, result, runner.comparison()));
+    if (replay::Explainer* explainer = runner.explanation()) report.explain(*explainer);
+    return report;
   }
 
   std::vector<replay::Check> judge(const std::string& capture, const replay::Result& result,

@@ -79,17 +79,21 @@ drivers::EthdevSpec spec_of(const char* name, const config::PortConfig& port) {
 }
 
 int check(const config::BoxConfig& config, const Options& options) {
-  const MemoryReport report = report_memory(config, spec_of("host", config.host), spec_of("wan", config.wan));
+  MemoryReport report = report_memory(config, spec_of("host", config.host), spec_of("wan", config.wan));
+  const std::vector<std::string> warnings = roce_warnings(config.host, config.wan);
+  report.json["warnings"] = warnings;
   if (options.json)
     fmt::print("{}\n", report.json.dump(2));
   else
     fmt::print("longhaul run: {}: {} is valid\n{}", config.name, options.config, report.text);
+  for (const std::string& warning : warnings) fmt::print(stderr, "longhaul run: warning: {}\n", warning);
   return 0;
 }
 
 /// Checks what the machine must have before the box takes anything from it. Throws config::ConfigError.
 void check_machine(const config::BoxConfig& config) {
   for (const config::PortConfig* port : {&config.host, &config.wan}) check_presence(*port);
+  for (const std::string& warning : roce_warnings(config.host, config.wan)) spdlog::warn("{}", warning);
   config::check_frames_arrive(config,
                               expected_mtu(config.process, spec_of("host", config.host), spec_of("wan", config.wan)));
 }

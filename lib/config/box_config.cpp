@@ -12,20 +12,29 @@ constexpr std::uint64_t kMostCustody = 1ull << 40;
 
 constexpr Duration kLongest = seconds(24 * 3600);
 
+/// What `parse` makes of the text of `value`.
+template <typename Parsed>
+Parsed parsed_by(Parsed (*parse)(std::string_view), const Value& value) {
+  try {
+    return parse(value.text());
+  } catch (const std::invalid_argument& error) {
+    value.fail(error.what());
+  }
+}
+
 flow::PolicyTable read_policy(const Value& value) {
   const Map map = value.map({"default", "rules"});
   flow::PolicyTable out;
   if (const auto v = map.find("default")) out.fallback = v->choice<Policy>(kPolicyNames);
   if (const auto rules = map.find("rules")) {
     for (const Value& rule : rules->list()) {
-      const Map fields = rule.map({"match", "policy"});
-      const Value match = fields.at("match");
+      const Map fields = rule.map({"match", "ece", "policy"});
+      const auto ece = fields.find("ece");
       flow::PolicyTable::Rule parsed{};
-      try {
-        parsed.match = flow::Prefix::parse(match.text());
-      } catch (const std::invalid_argument& error) {
-        match.fail(error.what());
-      }
+      if (ece) parsed.ece = parsed_by(flow::EceMatch::parse, *ece);
+      // A rule about ECE alone is about all addresses.
+      if (const auto match = ece ? fields.find("match") : fields.at("match"))
+        parsed.match = parsed_by(flow::Prefix::parse, *match);
       parsed.policy = fields.at("policy").choice<Policy>(kPolicyNames);
       out.rules.push_back(parsed);
     }

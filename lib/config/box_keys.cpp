@@ -28,7 +28,9 @@ std::string cores(const BoxConfig& config) {
 std::string rules(const BoxConfig& config) {
   std::vector<std::string> out;
   for (const auto& rule : config.engine.policies.rules)
-    out.push_back(fmt::format("{{match: \"{}\", policy: \"{}\"}}", to_text(rule.match), name_of(rule.policy)));
+    out.push_back(fmt::format("{{match: \"{}\", {}policy: \"{}\"}}", to_text(rule.match),
+                              rule.ece == flow::EceMatch{} ? "" : fmt::format("ece: \"{}\", ", rule.ece.to_string()),
+                              name_of(rule.policy)));
   return fmt::format("[{}]", fmt::join(out, ", "));
 }
 
@@ -36,8 +38,12 @@ std::string promised(const BoxConfig& config) {
   return config.promise.bytes == 0 ? "nothing promised" : fmt::format("{} promised", bytes(config.promise.bytes));
 }
 
+constexpr std::string_view kEceWords[] = {"any", "none"};
 constexpr SchemaKey kRuleKeys[] = {
-    {"match", Form::text(), "Prefix of either end of a connection, such as 10.9.0.0/24.", true},
+    {"match", Form::text(), "Prefix of either end of a connection, such as 10.9.0.0/24 (default, beside ece: all).",
+     false},
+    {"ece", Form::integer(1, wire::kMostEceVendor, kEceWords),
+     "Vendor features (ECE) that RDMA-CM agreed on: any, none, or a vendor ID such as 0x15b3 (default: whatever)."},
     {"policy", Form::choice(kPolicyNames), "off, window or full.", true},
 };
 constexpr std::string_view kWanRateWords[] = {kUnlimited};
@@ -106,8 +112,9 @@ constexpr BoxKey kKeys[] = {
      Form::choice(kPolicyNames),
      "Policy of connections that no rule matches. full (default): acknowledge all; window: within messages only; off: "
      "learn and count."},
-    {"policy.rules", kLive, rules, Form::list(kRuleKeys),
-     "The first rule that contains either end of a connection applies (default: none)."},
+    {"policy.rules", kLive, rules, Form::list(kRuleKeys, 2),
+     "The first rule that contains either end of a connection, and whose ece is the connection's, applies (default: "
+     "none)."},
     {"confirm", kLive,
      [](const BoxConfig& c) { return std::string(kConfirmNames[static_cast<std::size_t>(c.engine.confirm)]); },
      Form::choice(kConfirmNames),

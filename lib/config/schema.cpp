@@ -21,7 +21,10 @@ Json schema_of(const Form& form) {
     case Form::Kind::integer: {
       Json out = {{"type", "integer"}, {"minimum", form.least}};
       if (form.most != UINT64_MAX) out["maximum"] = form.most;
-      return out;
+      if (form.names.empty()) return out;
+      return {
+          {"anyOf",
+           Json::array({out, {{"type", "string"}, {"pattern", "^(0x[0-9a-fA-F]+|[0-9]+)$"}}, {{"enum", form.names}}})}};
     }
     case Form::Kind::quantity: {
       // Only 0 needs no unit.
@@ -88,8 +91,9 @@ std::string form_text(const Form& form) {
     case Form::Kind::boolean:
       return "true or false";
     case Form::Kind::integer:
-      return form.most == UINT64_MAX ? fmt::format("{} or more", form.least)
-                                     : fmt::format("{} to {}", form.least, form.most);
+      return (form.most == UINT64_MAX ? fmt::format("{} or more", form.least)
+                                      : fmt::format("{} to {}", form.least, form.most)) +
+             fmt::format("{}{}", form.names.empty() ? "" : ", ", fmt::join(form.names, ", "));
     case Form::Kind::quantity:
       return fmt::format("{}{}{}", name_of(form.quantity), form.names.empty() ? "" : ", ", fmt::join(form.names, ", "));
     case Form::Kind::fraction:

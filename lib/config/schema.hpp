@@ -23,9 +23,9 @@ struct Form {
   Kind kind = Kind::text;
   std::string_view pattern = {};              ///< of a text; empty: any
   Quantity quantity = Quantity::size;         ///< of a quantity
-  std::uint64_t least = 0;                    ///< of an integer, or the least keys of an object
+  std::uint64_t least = 0;                    ///< of an integer, or the least keys of an object (of a list's, too)
   std::uint64_t most = UINT64_MAX;            ///< the same
-  std::span<const std::string_view> names{};  ///< of a choice; of a quantity: words that are allowed, too
+  std::span<const std::string_view> names{};  ///< of a choice; otherwise words that are allowed, too
   std::span<const SchemaKey> keys{};          ///< of an object, or of the objects of a list; a list without: integers
 
   /// Any text; one that looks like a number is one, too.
@@ -34,6 +34,10 @@ struct Form {
   static constexpr Form boolean() { return {Kind::boolean}; }
   static constexpr Form integer(std::uint64_t least, std::uint64_t most) {
     return {Kind::integer, {}, {}, least, most};
+  }
+  /// Or one of `words`. The number may be quoted.
+  static constexpr Form integer(std::uint64_t least, std::uint64_t most, std::span<const std::string_view> words) {
+    return {Kind::integer, {}, {}, least, most, words};
   }
   static constexpr Form of(Quantity quantity, std::span<const std::string_view> words = {}) {
     return {Kind::quantity, {}, quantity, 0, UINT64_MAX, words};
@@ -46,7 +50,10 @@ struct Form {
   static constexpr Form object(std::span<const SchemaKey> keys, std::uint64_t least = 0) {
     return {Kind::object, {}, {}, least, UINT64_MAX, {}, keys};
   }
-  static constexpr Form list(std::span<const SchemaKey> keys) { return {Kind::list, {}, {}, 0, UINT64_MAX, {}, keys}; }
+  /// Of objects with at least so many of these keys.
+  static constexpr Form list(std::span<const SchemaKey> keys, std::uint64_t least = 0) {
+    return {Kind::list, {}, {}, least, UINT64_MAX, {}, keys};
+  }
   /// Different whole numbers from 0 to `last`, 1 to `entries` of them.
   static constexpr Form numbers(std::uint64_t last, std::uint64_t entries) {
     return {Kind::list, {}, {}, last, entries};

@@ -20,7 +20,7 @@ Header& at(std::uint8_t* bytes, std::size_t offset) {
   return *reinterpret_cast<Header*>(bytes + offset);
 }
 
-/// What differs from ACK to ACK: the BTH's last word, which is the PSN (AckReq is 0 in an ACK), and the AETH.
+/// What differs from ACK to ACK: the BTH's last word, which ends with the PSN, and the AETH.
 struct PsnAndAeth {
   wire::Be32 psn;
   wire::Be32 syndrome_and_msn;
@@ -47,12 +47,12 @@ void AckTemplate::take_headers(const wire::Frame& frame) {
 
 void AckTemplate::learn_from_answer(const wire::Frame& answer) {
   take_headers(answer);
-  from_responder_ = true;
-  finish();
+  finish(source_of(answer));
 }
 
 void AckTemplate::learn_from_request(const wire::Frame& request, std::uint32_t requester_qpn) {
   take_headers(request);
+  leave_out_priority_tags();
   auto& ethernet = at<wire::EthernetHeader>(bytes_.data(), 0);
   std::swap(ethernet.source, ethernet.destination);
   if (ipv6_) {
@@ -63,16 +63,37 @@ void AckTemplate::learn_from_request(const wire::Frame& request, std::uint32_t r
     std::swap(ip.source, ip.destination);
   }
   at<wire::Bth>(bytes_.data(), bth_offset_).destination_qpn = requester_qpn;
-  finish();
+  finish(Source::request);
+}
+
+// A tag with VID 0 in one direction says nothing about the other, and every station takes a frame without it.
+void AckTemplate::leave_out_priority_tags() {
+  for (std::size_t tag = sizeof(wire::EthernetHeader); tag < ip_offset_;) {
+    if ((at<wire::VlanTag>(bytes_.data(), tag).tci & 0xfff) != 0) {
+      tag += sizeof(wire::VlanTag);
+      continue;
+    }
+    // The tag's own EtherType stands before it, and that of what follows at its end.
+    const std::size_t end = bth_offset_ + sizeof(wire::Bth);
+    constexpr std::size_t kEtherType = sizeof(wire::Be16);
+    std::memmove(bytes_.data() + tag - kEtherType, bytes_.data() + tag + sizeof(wire::VlanTag) - kEtherType,
+                 end - (tag + sizeof(wire::VlanTag) - kEtherType));
+    for (std::uint8_t* offset : {&ip_offset_, &udp_offset_, &bth_offset_})
+      *offset = static_cast<std::uint8_t>(*offset - sizeof(wire::VlanTag));
+  }
 }
 
 // Turns the headers of another packet into those of an ACK.
-void AckTemplate::finish() {
+void AckTemplate::finish(Source source) {
+  source_ = source;
   auto& bth = at<wire::Bth>(bytes_.data(), bth_offset_);
   bth.opcode = wire::kRcAcknowledge;
   bth.flags = static_cast<std::uint8_t>(bth.flags & wire::kBthMigReq);
-  bth.reserved = 0;  // no FECN or BECN of another packet
-  bth.ack_req = 0;
+  // Some responders set reserved bits in each ACK. FECN and BECN are another packet's, and an ACK asks for none.
+  const bool from_ack = source == Source::acknowledge;
+  bth.reserved = from_ack ? static_cast<std::uint8_t>(bth.reserved & wire::kBthReservedMask) : 0;
+  bth.ack_req = from_ack ? static_cast<std::uint8_t>(bth.ack_req & ~wire::kBthAckReq) : 0;
+  before_psn_ = std::uint32_t{bth.ack_req} << 24;
 
   const std::size_t icrc_offset = bth_offset_ + sizeof(wire::Bth) + sizeof(wire::Aeth);
   size_ = static_cast<std::uint8_t>(icrc_offset + wire::kIcrcSize);
@@ -111,7 +132,7 @@ rte_mbuf* AckTemplate::make(BufferStash& buffers, std::uint32_t psn, std::uint32
   auto* bytes = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
   std::memcpy(bytes, bytes_.data(), kBlock);
   if (size_ > kBlock) std::memcpy(bytes + kBlock, bytes_.data() + kBlock, kBlock);
-  const auto eight = std::bit_cast<std::uint64_t>(PsnAndAeth{psn, std::uint32_t{syndrome} << 24 | msn});
+  const auto eight = std::bit_cast<std::uint64_t>(PsnAndAeth{before_psn_ | psn, std::uint32_t{syndrome} << 24 | msn});
   std::uint8_t* to = bytes + bth_offset_ + kPsnInBth;
   std::memcpy(to, &eight, sizeof(eight));
   wire::store_icrc(to + sizeof(eight), wire::continue_icrc(icrc_before_psn_, eight));

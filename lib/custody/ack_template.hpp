@@ -22,9 +22,12 @@ class AckTemplate {
   static_assert(14 + 20 + 8 + 12 + 4 + 4 >= 60, "never shorter than Ethernet's least frame, FCS not counted");
 
   bool empty() const { return size_ == 0; }
-  /// Learned from the responder already, over the same Ethernet addresses as `answer` (a router may have changed).
-  [[gnu::always_inline]] bool resembles(const std::uint8_t* answer) const {
-    // Twelve bytes, in two words that overlap. memcmp() would be a call.
+  /// What it was learned from. Later ones tell more: the reserved bits of an ACK are only in an ACK.
+  enum class Source : std::uint8_t { request, response, acknowledge };
+  /// Learned already from as good a source as `source`, with the same Ethernet addresses and EtherType as `answer`: a
+  /// router may have changed, or a switch adds a tag now.
+  [[gnu::always_inline]] bool resembles(const std::uint8_t* answer, Source source) const {
+    // Fourteen bytes, in two words that overlap. memcmp() would be a call.
     const auto differ = [this, answer](std::size_t at) {
       std::uint64_t own = 0;
       std::uint64_t its = 0;
@@ -32,12 +35,15 @@ class AckTemplate {
       std::memcpy(&its, answer + at, sizeof(its));
       return own ^ its;
     };
-    constexpr std::size_t kSecond = 2 * sizeof(wire::MacAddress) - sizeof(std::uint64_t);
-    return from_responder_ && (differ(0) | differ(kSecond)) == 0;
+    constexpr std::size_t kSecond = sizeof(wire::EthernetHeader) - sizeof(std::uint64_t);
+    return source_ >= source && (differ(0) | differ(kSecond)) == 0;
   }
 
   /// Learns from any answer of the responder to QP `requester_qpn`.
   void learn_from_answer(const wire::Frame& answer);
+  static Source source_of(const wire::Frame& answer) {
+    return answer.opcode->operation == wire::Operation::acknowledge ? Source::acknowledge : Source::response;
+  }
   /// Learns from a request: addresses exchanged, `requester_qpn` as destination.
   void learn_from_request(const wire::Frame& request, std::uint32_t requester_qpn);
 
@@ -51,15 +57,17 @@ class AckTemplate {
 
  private:
   void take_headers(const wire::Frame& frame);
-  void finish();
+  void leave_out_priority_tags();
+  void finish(Source source);
 
   std::uint32_t icrc_before_psn_ = 0;  ///< the ICRC of the bytes that are the same in each ACK
+  std::uint32_t before_psn_ = 0;       ///< the byte before the PSN, as the word's highest: reserved bits
   std::uint8_t size_ = 0;
   std::uint8_t ip_offset_ = 0;
   std::uint8_t udp_offset_ = 0;
   std::uint8_t bth_offset_ = 0;
   bool ipv6_ = false;
-  bool from_responder_ = false;
+  Source source_ = Source::request;
   // Copied in whole blocks.
   static constexpr std::size_t kBlock = 64;
   static constexpr std::size_t kBlocks = kRoom / kBlock;

@@ -72,7 +72,8 @@ Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
     }
   }
   // An old answer may be anybody's: to forge it, nobody needs to know what is under way.
-  if (!flow.ack.resembles(frame.data) && psn_le(flow.una, psn)) flow.ack.learn_from_answer(frame);
+  if (!flow.ack.resembles(frame.data, AckTemplate::source_of(frame)) && psn_le(flow.una, psn))
+    flow.ack.learn_from_answer(frame);
 
   Verdict verdict = Verdict::forward;
   if (frame.opcode->operation != wire::Operation::acknowledge) {

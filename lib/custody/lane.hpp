@@ -58,7 +58,7 @@ inline bool NearPart::lane_releases(const NearFlow& flow, const wire::UsualFrame
   const std::uint32_t psn = answer.psn();
   return held.last_psn == psn && wire::psn_add(flow.msn_base, held.msn) == answer.msn() && !held.wants_response &&
          answer.syndrome() == wire::kAckNoCredits && wire::psn_lt(psn, flow.h) && !flow.behind && flow.path_mtu != 0 &&
-         flow.ack.resembles(answer.data());
+         flow.ack.resembles(answer.data(), AckTemplate::Source::acknowledge);
 }
 
 inline bool NearPart::lane_release(NearFlow& flow, const wire::UsualFrame& answer, Time now) {

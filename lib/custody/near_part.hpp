@@ -417,6 +417,7 @@ class NearPart {
   void settle_probe(NearFlow& flow, Time now);
   void resume_at(NearFlow& flow, std::uint32_t psn) const;
   static Time timeout_starts(const NearFlow& flow, Time now);
+  static bool both_silent(const NearFlow& flow, Time now);
   void give_up(NearFlow& flow, Time now);
   void fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now);
   void arm(NearFlow& flow, Time now);

@@ -237,6 +237,20 @@ void NearPart::on_timer(NearFlow& flow, Time now) {
   flow.deadline = std::min(now + timeout_of(flow), trickle_due(flow));
 }
 
+// Without RDMA-CM no message tells that a job has ended. Where its last ACK is lost, nobody is left to repeat it: all
+// of its messages were acknowledged, the requester has sent nothing since, and the responder's NIC answers no more. A
+// far host that died while its peer was idle looks the same, so the data counts as lost in any case.
+bool NearPart::both_silent(const NearFlow& flow, Time now) {
+  const rte_mbuf* newest = flow.queue.newest();
+  if (flow.confirm_again > kConfirmAgainUnannounced || flow.h != flow.tail || flow.sent_top != flow.tail ||
+      now - held_in(newest).received_at < flow.give_up)
+    return false;
+  wire::Frame frame;
+  return wire::parse({rte_pktmbuf_mtod(newest, const std::uint8_t*), newest->pkt_len}, frame) ==
+             wire::ParseStatus::roce &&
+         frame.opcode->ends_message();
+}
+
 void NearPart::give_up(NearFlow& flow, Time now) {
   if (flow.doubted()) {
     // It can no longer be known whether this is the same connection.
@@ -244,7 +258,15 @@ void NearPart::give_up(NearFlow& flow, Time now) {
     return;
   }
   if (flow.owes()) {
-    fail(flow, wire::NakCode::remote_operational_error, "no answer within give_up", now);
+    const bool silent = both_silent(flow, now);
+    if (silent) {
+      ++counters_[Counter::flows_failed_silent];
+      counters_[Counter::failed_silent_bytes] += flow.unconfirmed_bytes();
+    }
+    fail(flow, wire::NakCode::remote_operational_error,
+         silent ? "both ends silent for give_up: perhaps their queue pairs are gone, and only the last answer was lost"
+                : "no answer within give_up",
+         now);
     // After so long without an answer, the requester's QPN may have another user. A requester that still waits repeats
     // a request.
     flow.owed.fatal_nak = false;

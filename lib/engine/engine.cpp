@@ -80,6 +80,7 @@ std::uint64_t perhaps_arp(const Counters& counters) {
 }
 
 Counter frames_from(Side side) { return side == Side::host ? Counter::frames_host : Counter::frames_wan; }
+Counter roce_from(Side side) { return side == Side::host ? Counter::roce_host : Counter::roce_wan; }
 Counter bytes_from(Side side) { return side == Side::host ? Counter::bytes_host : Counter::bytes_wan; }
 
 void prefetch_headers(const rte_mbuf* mbuf) { rte_prefetch0(rte_pktmbuf_mtod(mbuf, const char*)); }
@@ -291,7 +292,9 @@ bool Engine::Impl::take_apart(Side side, std::span<rte_mbuf* const> frames) {
   counters[frames_from(side)] += frames.size();
   counters[bytes_from(side)] += bytes;
   if (side == Side::wan && (ipv6 || perhaps_arp(counters) != others_before)) hear_neighbours(frames.size());
-  return roce_parsed(counters) != roce_before;
+  const std::uint64_t roce = roce_parsed(counters) - roce_before;
+  counters[roce_from(side)] += roce;
+  return roce != 0;
 }
 
 void Engine::Impl::look_up(Side side, std::size_t count) {

@@ -207,6 +207,7 @@ struct Engine::Impl final : custody::Outlet {
   void fail(flow::ConnectionIndex index, std::string_view why);
   void forget(flow::ConnectionIndex index, std::string_view why);
   void reconfigure(const Settings& changed);
+  std::optional<flow::EceExchange> ece_of(flow::ConnectionIndex index) const;
   bool apply_policy(flow::ConnectionIndex index);
   ConnectionState describe(flow::ConnectionIndex index, Time time) const;
 

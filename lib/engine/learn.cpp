@@ -118,7 +118,7 @@ std::optional<flow::ConnectionIndex> Engine::Impl::admit(const flow::ConnectionI
   flow.identity = identity_of(info);
   flow.connection = *index;
   flow.holding = &near.holding(connection.pair);
-  flow.policy = settings.policies.lookup(flow.identity.requester, flow.identity.responder);
+  flow.policy = settings.policies.lookup(flow.identity.requester, flow.identity.responder, info.ece);
   flow.path_mtu = info.path_mtu;
   ++counters[Counter::connections_learned];
   counters[Counter::flows_learned] += 2;

@@ -60,10 +60,15 @@ void Engine::Impl::reconfigure(const Settings& changed) {
   near.set_times(near_settings(settings));
 }
 
+// A life that nobody announced has agreed on nothing that was seen.
+std::optional<flow::EceExchange> Engine::Impl::ece_of(flow::ConnectionIndex index) const {
+  return connections[index].from_traffic ? std::nullopt : table[index].ece;
+}
+
 bool Engine::Impl::apply_policy(flow::ConnectionIndex index) {
   if (!table.in_use(index)) return false;
   custody::NearFlow& flow = connections[index].near;
-  const flow::Policy policy = settings.policies.lookup(flow.identity.requester, flow.identity.responder);
+  const flow::Policy policy = settings.policies.lookup(flow.identity.requester, flow.identity.responder, ece_of(index));
   if (policy == flow.next_policy) return false;
   custody::NearPart::set_policy(flow, policy);
   return true;
@@ -75,6 +80,7 @@ ConnectionState Engine::Impl::describe(flow::ConnectionIndex index, Time time) c
   ConnectionState state;
   state.serial = flow.identity.serial;
   state.info = table[index];
+  state.info.ece = ece_of(index);
   state.from_traffic = connection.from_traffic;
   state.closing = connection.close_deadline != kNever;
   state.trusted = !flow.trust.lost;

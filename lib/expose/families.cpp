@@ -348,8 +348,8 @@ std::string metrics_page() {
     if (place.label.empty()) continue;
     const metrics::CounterInfo& info = metrics::kCounterInfo[static_cast<std::size_t>(place.counter)];
     out += "| `" + series_name(place) + "` | " + cell(std::string(info.help)) +
-           (place.less ? ", except those counted under the other source" : "") + " | `" + std::string(info.name) +
-           "` |\n";
+           (place.less ? ", except those counted under the other " + std::string(place.label) : std::string()) +
+           " | `" + std::string(info.name) + "` |\n";
   }
   out +=
       "\n## Why requests are not accelerated\n\n"

@@ -68,6 +68,17 @@ Json counters_of(const Snapshot& snapshot, std::span<const Counter> counters) {
   return out;
 }
 
+/// RoCE by port, and what was seen of it inside what is not taken apart.
+Json roce_json(const Counters& counters) {
+  constexpr std::string_view kInside = "parse_roce_in_";
+  Json out = {{"host_frames", counters[Counter::roce_host]}, {"wan_frames", counters[Counter::roce_wan]}};
+  out["inside"] = Json::object();
+  for (std::size_t i = 0; i < wire::kParseStatusCount; ++i)
+    if (const std::string_view name = wire::name_of(static_cast<wire::ParseStatus>(i)); name.starts_with(kInside))
+      out["inside"][std::string(name.substr(kInside.size()))] = counters.parsed[i];
+  return out;
+}
+
 constexpr Counter kCounted[] = {Counter::frames_host, Counter::bytes_host, Counter::frames_wan,
                                 Counter::bytes_wan,   Counter::requests,   Counter::requests_unlearned,
                                 Counter::pseudo_acks, Counter::resends,    Counter::failed_bytes};
@@ -135,6 +146,7 @@ Json status_json(const Snapshot& snapshot) {
   out["link"] = link_json(snapshot);
   out["flows"] = flows_json(snapshot.survey);
   out["connection_slots"] = snapshot.identity.connection_slots;
+  out["roce"] = roce_json(snapshot.total.counters);
   out["lost"] = counters_of(snapshot, kLost);
   out["counted"] = counters_of(snapshot, kCounted);
   return out;

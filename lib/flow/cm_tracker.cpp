@@ -76,6 +76,7 @@ CmOutcome CmTracker::on_request(const wire::Frame& frame, const wire::CmMessage&
   pending.info.path_mtu = wire::path_mtu_bytes(message.path_mtu);
   pending.info.retry_count = message.retry_count;
   pending.info.ack_timeout = ack_timeout_of(message.local_ack_timeout);
+  pending.info.ece = EceExchange{message.ece, {}};
   End& active = pending.info.end(from);
   End& passive = pending.info.end(other(from));
   active.ip = frame.source;
@@ -162,6 +163,7 @@ CmOutcome CmTracker::on_reply(const wire::Frame& frame, const wire::CmMessage& m
   pending.passive_comm_id = message.local_comm_id;
   passive_qpn = message.local_qpn;
   active_psn = starting_psn;
+  pending.info.ece->accepted = message.ece;
   outcome.event = CmEvent::replied;
   // The same exchange, whose REQ was forgotten meanwhile, or ends whose IDs have begun again?
   if (const auto live = live_.find({key.first, message.local_comm_id});

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/side.hpp"
 #include "base/time.hpp"
+#include "wire/cm.hpp"
 #include "wire/frame.hpp"
 #include "wire/udp_source_port.hpp"
 
@@ -17,13 +19,20 @@ struct End {
   std::uint32_t starting_psn = 0;  ///< PSN of this end's first request
 };
 
+/// What the REQ of a connection offered beyond the specification, and what the REP accepted.
+struct EceExchange {
+  wire::Ece offered;
+  wire::Ece accepted;
+};
+
 /// A connection as RDMA-CM agreed on it. `ends[Side::host]` is the end behind the host port.
 struct ConnectionInfo {
   BySide<End> ends;
   wire::VlanKey vlan;
   std::uint32_t path_mtu = 0;  ///< bytes
   std::uint8_t retry_count = 0;
-  Duration ack_timeout = 0;  ///< local ACK timeout of the primary path; 0 when the host set none
+  Duration ack_timeout = 0;        ///< local ACK timeout of the primary path; 0 when the host set none
+  std::optional<EceExchange> ece;  ///< nothing when no RDMA-CM was seen
 
   const End& end(Side side) const { return ends[side]; }
   End& end(Side side) { return ends[side]; }

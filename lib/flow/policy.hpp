@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/policy.hpp"
+#include "flow/connection.hpp"
 #include "wire/frame.hpp"
 
 namespace longhaul::flow {
@@ -22,18 +25,39 @@ struct Prefix {
   bool contains(const wire::IpAddress& candidate) const noexcept;
   /// Parses "10.9.0.0/24", "fd00::/64" or a bare address. Throws std::invalid_argument that says what is wrong.
   static Prefix parse(std::string_view text);
+  /// All addresses, IPv4 too.
+  bool is_all() const noexcept { return length == 0; }
+  bool operator==(const Prefix&) const = default;
 };
 
-/// The first rule whose prefix contains either end of a connection decides; otherwise the default.
+/// Which enhanced connection establishment a rule is about. What decides is what the REP accepted: an offer that was
+/// not taken changes nothing on the wire. Where no RDMA-CM was seen nobody knows, and only `unasked` matches.
+struct EceMatch {
+  enum class Kind : std::uint8_t { unasked, none, any, vendor };
+  Kind kind = Kind::unasked;
+  std::uint32_t vendor_id = 0;  ///< 24 bits, of `vendor`
+
+  bool matches(const std::optional<EceExchange>& ece) const noexcept;
+  bool operator==(const EceMatch&) const = default;
+  /// Parses "any", "none" or a vendor ID such as "0x15b3". Throws std::invalid_argument that says what is wrong.
+  static EceMatch parse(std::string_view text);
+  /// What parse() reads; empty for `unasked`.
+  std::string to_string() const;
+};
+
+/// The first rule whose prefix contains either end of a connection, and whose ECE is the connection's, decides;
+/// otherwise the default.
 struct PolicyTable {
   struct Rule {
     Prefix match;
     Policy policy;
+    EceMatch ece = {};
   };
   std::vector<Rule> rules;
   Policy fallback = Policy::full;
 
-  Policy lookup(const wire::IpAddress& requester, const wire::IpAddress& responder) const noexcept;
+  Policy lookup(const wire::IpAddress& requester, const wire::IpAddress& responder,
+                const std::optional<EceExchange>& ece = std::nullopt) const noexcept;
 };
 
 }  // namespace longhaul::flow

@@ -17,6 +17,8 @@ namespace longhaul::metrics {
   X(frames_wan, "frames received on the WAN port")                                                                     \
   X(bytes_host, "bytes received on the host port, FCS not counted")                                                    \
   X(bytes_wan, "bytes received on the WAN port, FCS not counted")                                                      \
+  X(roce_host, "RoCEv2 frames received on the host port")                                                              \
+  X(roce_wan, "RoCEv2 frames received on the WAN port")                                                                \
   X(forwarded_host, "received frames sent out of the host port")                                                       \
   X(forwarded_wan, "received frames sent out of the WAN port")                                                         \
   X(absorbed_acks, "real ACKs not forwarded: a pseudo-ACK had already told the requester")                             \
@@ -137,6 +139,10 @@ namespace longhaul::metrics {
   X(ecn_marked, "frames of learned flows with an ECN mark (congestion experienced)")                                   \
   /* how custody ended other than by the responder's answer */                                                         \
   X(flows_failed, "flows that failed with data acknowledged but not delivered")                                        \
+  X(flows_failed_silent,                                                                                               \
+    "flows among flows_failed, not set up by RDMA-CM, whose two ends had both been silent since: perhaps both are "    \
+    "gone")                                                                                                            \
+  X(failed_silent_bytes, "frame bytes of these, among failed_bytes")                                                   \
   X(failed_bytes, "frame bytes acknowledged to requesters but not delivered, because their flow failed")               \
   X(flows_failed_by_restart, "failed flows of an earlier process, found in the restart record at the start")           \
   X(failed_by_restart_bytes, "frame bytes that an earlier process had acknowledged to requesters but not delivered")   \

@@ -117,10 +117,11 @@ Report begin_report(const Workload& workload, const Circumstances& circumstances
 /// I/Os per second of a closed loop, and their limit.
 struct StorageResult {
   double per_second = 0;
-  double latency = 0;     ///< seconds, mean: in flight / per_second (Little)
-  double reads_bps = 0;   ///< payload, from the target
-  double writes_bps = 0;  ///< payload, to the target
-  std::string limit;      ///< iodepth, line, nic_depth, read_depth, box
+  double latency = 0;       ///< seconds, mean: in flight / per_second (Little)
+  double reads_bps = 0;     ///< payload, from the target
+  double writes_bps = 0;    ///< payload, to the target
+  std::string limit;        ///< iodepth, line, nic_depth, read_depth, box
+  double behind_reads = 0;  ///< of the target's SENDs and WRITEs: the share that is posted behind an unfinished READ
 };
 StorageResult predict(const StorageLoad& load, const Scenario& scenario);
 /// Round trips that one I/O takes.

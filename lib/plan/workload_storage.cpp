@@ -64,6 +64,39 @@ Cost cost_of(const StorageLoad& load, const StorageLoad::Stream& stream, std::ui
   return out;
 }
 
+/// The share of what a queue pair sends that finds a READ unfinished, where READs begin at random.
+double share_behind_reads(double reads_per_second, double round_trip) {
+  return 1 - std::exp(-reads_per_second * round_trip);
+}
+
+/// Seconds, mean: a SEND or WRITE behind a READ is acknowledged when the READ is answered, by whomever.
+double wait_behind_reads(double reads_per_second, double round_trip) {
+  if (reads_per_second <= 0) return 0;
+  return round_trip - share_behind_reads(reads_per_second, round_trip) / reads_per_second;
+}
+
+/// I/Os per second at which the work requests of all queues' NICs are taken up: each keeps its place until it is
+/// answered. By a pair's near box, SENDs and WRITEs are, but for those behind READs: the more I/Os, the more of these.
+double nic_bound(const StorageLoad& load, const Hosts& hosts, double posts, double reads, double local, double whole) {
+  const double places = static_cast<double>(load.queues) * hosts.nic_depth;
+  const auto taken = [&](double per_second) {
+    const double wait = local < whole ? wait_behind_reads(per_second * reads / load.queues, whole) : 0;
+    return per_second * (posts * std::min(whole, local + wait) + reads * whole);
+  };
+  double least = 0;
+  double most = places / (posts * local + reads * whole);
+  constexpr unsigned kHalvings = 100;
+  for (unsigned i = 0; i < kHalvings && taken(most) > places; ++i) {
+    const double middle = (least + most) / 2;
+    if (taken(middle) > places)
+      most = middle;
+    else
+      least = middle;
+    if (most - least <= most * 1e-15) break;
+  }
+  return most;
+}
+
 double share_sum(const StorageLoad& load) {
   return std::accumulate(load.streams.begin(), load.streams.end(), 0.0,
                          [](double sum, const StorageLoad::Stream& stream) { return sum + stream.share; });
@@ -170,7 +203,7 @@ StorageResult predict(const StorageLoad& load, const Scenario& scenario) {
   if (hosts.nic_depth != 0) {
     // A work request keeps its place in the NIC until it is answered: by a box, or for READ by the initiator.
     const double posts = mean(load, [&](const auto& stream) { return cost(stream).target_posts; });
-    bound(load.queues * hosts.nic_depth / (posts * local + reads * whole), "nic_depth");
+    bound(nic_bound(load, hosts, posts, reads, local, whole), "nic_depth");
   }
   if (reads > 0) bound(static_cast<double>(load.queues) * hosts.read_depth / (reads * whole), "read_depth");
   if (scenario.pair.present) {
@@ -179,6 +212,7 @@ StorageResult predict(const StorageLoad& load, const Scenario& scenario) {
           "box");
   }
   bound(line_limit(load, scenario), "line");
+  out.behind_reads = share_behind_reads(out.per_second * reads / load.queues, whole);
   out.latency = in_flight / out.per_second;
   out.reads_bps = 8 * out.per_second *
                   mean(load, [](const auto& stream) { return stream.write ? 0.0 : static_cast<double>(stream.size); });
@@ -261,6 +295,15 @@ WorkloadAnswer answer(const Workload& workload, const StorageLoad& load, const C
                   "is fetched by "
                   "READ, which takes another round trip.",
                   reads * 100, size_text(load.in_capsule)));
+
+  const double behind = predict(load, three.pair).behind_reads;
+  report.facts["behind_reads"] = behind;
+  if (behind > 0)
+    report.notes.push_back(fmt::format(
+        "With the pair, {:.0f} % of what the target sends stands behind an unfinished READ of large writes, and "
+        "waits for its answer as without a pair: more data in the capsule (in_capsule, now {}) or more queues "
+        "take that away.",
+        behind * 100, size_text(load.in_capsule)));
 
   Plot plot;
   plot.title = fmt::format("{}, {}", workload.title, rate_text(static_cast<double>(scenario.link.rate_bps)));

@@ -89,6 +89,13 @@ CaptureReport::CaptureReport(std::string name, const Result& result, const AckCo
   json["checks"] = checks_json(checks);
 }
 
+void CaptureReport::explain(Explainer& explainer) {
+  const auto& all = explainer.finish();
+  explanation = explained_text(all, explainer.unlisted());
+  text += explanation;
+  json["explanation"] = explained_json(all, explainer.unlisted());
+}
+
 CaptureReport::CaptureReport(std::string name, const std::string& error)
     : capture(std::move(name)),
       checks{{.name = "the capture can be read", .verdict = Verdict::unusable, .message = error}},
@@ -118,7 +125,8 @@ std::string to_table(std::span<const CaptureReport> reports) {
   text += fmt::format("  {}\n", name_of(verdict_of(reports)));
 
   for (const auto& report : reports) {
-    if (!report.failure.empty()) text += fmt::format("\n{}\n{}", report.capture, report.failure);
+    if (!report.failure.empty() || !report.explanation.empty())
+      text += fmt::format("\n{}\n{}{}", report.capture, report.failure, report.explanation);
   }
   return text;
 }

@@ -28,6 +28,8 @@ std::string name_flow(const custody::FlowIdentity& flow);
 struct CaptureReport {
   /// Of a capture that could be replayed.
   CaptureReport(std::string capture, const Result& result, const AckComparison& comparison, std::vector<Check> made);
+  /// Adds why each connection was accelerated or not.
+  void explain(Explainer& explainer);
   /// Of one that could not be read to its end.
   CaptureReport(std::string capture, const std::string& error);
 
@@ -42,8 +44,9 @@ struct CaptureReport {
   std::uint64_t mismatched = 0;
   std::uint64_t unmatched = 0;
   nlohmann::ordered_json json;
-  std::string text;     ///< the whole report
-  std::string failure;  ///< the part of it that says what was wrong; empty if nothing was
+  std::string text;         ///< the whole report
+  std::string explanation;  ///< of each connection; empty if it was not asked for
+  std::string failure;      ///< the part of it that says what was wrong; empty if nothing was
 };
 
 /// A row for each capture and one for the sum, then what was wrong with each.

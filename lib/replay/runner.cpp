@@ -17,13 +17,16 @@ constexpr int kPollsWithoutProgress = 1000;
 }  // namespace
 
 Runner::Runner(const engine::Settings& settings, const engine::Pools& pools, std::vector<flow::Prefix> near,
-               Output& output, Annotator* annotator)
+               Output& output, Annotator* annotator, bool explain)
     : pools_(pools),
       near_(std::move(near)),
       comparison_(any_policy_full(settings.policies)),
+      explainer_(explain ? std::optional<Explainer>(std::in_place, near_, comparison_) : std::nullopt),
       annotator_(annotator),
       collector_(output),
-      engine_(settings, pools, collector_, &comparison_) {}
+      engine_(settings, pools, collector_, explainer_ ? static_cast<custody::Observer*>(&*explainer_) : &comparison_) {
+  if (explainer_) explainer_->watch(engine_);
+}
 
 void Runner::feed(std::span<const std::uint8_t> bytes, std::uint32_t original_size, Time at) {
   if (result_.frames > 0 && at < now_) {
@@ -49,10 +52,12 @@ void Runner::feed(std::span<const std::uint8_t> bytes, std::uint32_t original_si
   const Side side = near_.side_of(bytes);
   rte_mbuf* const mbuf = to_mbuf(bytes);
   comparison_.begin_frame(result_.frames);
+  if (explainer_) explainer_->begin_frame(result_.frames, roce ? &frame : nullptr, icrc_ok);
   if (annotator_ != nullptr) annotator_->begin_frame(bytes, original_size, side, now_);
   fates_.begin(engine_.counters());
   engine_.receive(side, {&mbuf, 1}, now_);
   fates_.end(engine_.counters());
+  if (explainer_) explainer_->end_frame();
   const wire::Frame* const parsed = roce ? &frame : nullptr;
   comparison_.end_frame(parsed, side, icrc_ok, fates_);
   if (annotator_ != nullptr) annotator_->end_frame(parsed, fates_, comparison_);

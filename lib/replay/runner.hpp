@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "replay/annotator.hpp"
 #include "replay/collector.hpp"
 #include "replay/conversations.hpp"
+#include "replay/explainer.hpp"
 #include "replay/near_hosts.hpp"
 
 namespace longhaul::replay {
@@ -37,9 +39,9 @@ struct Result {
 class Runner {
  public:
   /// All but the first must outlive the runner. `annotator`, if there is one, is told of each frame; it is then the
-  /// output too, or stands before it.
+  /// output too, or stands before it. `explain`: for explanation().
   Runner(const engine::Settings& settings, const engine::Pools& pools, std::vector<flow::Prefix> near, Output& output,
-         Annotator* annotator = nullptr);
+         Annotator* annotator = nullptr, bool explain = false);
 
   /// The next frame of the capture, of `original_size` bytes, of which the capture may have the beginning only. Throws
   /// std::runtime_error when there is no buffer for it.
@@ -47,6 +49,8 @@ class Runner {
 
   Result finish();
   const AckComparison& comparison() const { return comparison_; }
+  /// Null unless it was asked for. After finish().
+  Explainer* explanation() { return explainer_ ? &*explainer_ : nullptr; }
 
  private:
   void run_timers(Time until);
@@ -56,6 +60,7 @@ class Runner {
   NearHosts near_;
   Conversations conversations_;
   AckComparison comparison_;
+  std::optional<Explainer> explainer_;
   Annotator* annotator_;
   Collector collector_;
   engine::Engine engine_;  // after the members that it refers to

@@ -29,7 +29,7 @@ struct MadHeader {
 static_assert(sizeof(MadHeader) == 24 && offsetof(MadHeader, transaction_id) == 8 &&
               offsetof(MadHeader, attribute_id) == 16);
 
-/// How every CM message except REQ begins. In a REQ the second field is reserved.
+/// How every CM message except REQ begins. A REQ has its vendor ID in place of the second field.
 struct CommIds {
   Be32 local;
   Be32 remote;
@@ -51,7 +51,9 @@ struct CmPath {
 static_assert(sizeof(CmPath) == 44 && offsetof(CmPath, local_ack_timeout) == 43);
 
 struct CmReq {
-  CommIds ids;
+  Be32 local_comm_id;
+  std::uint8_t reserved_4;
+  Be24 vendor_id;
   Be64 service_id;
   Be64 local_ca_guid;
   Be32 reserved;
@@ -72,7 +74,7 @@ struct CmReq {
   std::uint8_t private_data[92];
 };
 static_assert(sizeof(MadHeader) + sizeof(CmReq) == kMadSize && alignof(CmReq) == 1);
-static_assert(offsetof(CmReq, service_id) == 8 && offsetof(CmReq, local_qpn) == 32 &&
+static_assert(offsetof(CmReq, vendor_id) == 5 && offsetof(CmReq, service_id) == 8 && offsetof(CmReq, local_qpn) == 32 &&
               offsetof(CmReq, responder_resources) == 35 && offsetof(CmReq, initiator_depth) == 39 &&
               offsetof(CmReq, timeout_service_flow) == 43 && offsetof(CmReq, starting_psn) == 44 &&
               offsetof(CmReq, timeout_retry) == 47 && offsetof(CmReq, p_key) == 48 &&
@@ -84,11 +86,11 @@ struct CmRep {
   CommIds ids;
   Be32 local_q_key;
   Be24 local_qpn;
-  std::uint8_t reserved_15;
+  std::uint8_t vendor_id_high;
   Be24 local_eecn;
-  std::uint8_t reserved_19;
+  std::uint8_t vendor_id_middle;
   Be24 starting_psn;
-  std::uint8_t reserved_23;
+  std::uint8_t vendor_id_low;
   std::uint8_t responder_resources;
   std::uint8_t initiator_depth;
   std::uint8_t delay_failover_flow;  ///< target ACK delay (5 bits), failover accepted (2), flow control (1)
@@ -97,10 +99,11 @@ struct CmRep {
   std::uint8_t private_data[196];
 };
 static_assert(sizeof(MadHeader) + sizeof(CmRep) == kMadSize && alignof(CmRep) == 1);
-static_assert(offsetof(CmRep, local_qpn) == 12 && offsetof(CmRep, starting_psn) == 20 &&
-              offsetof(CmRep, responder_resources) == 24 && offsetof(CmRep, initiator_depth) == 25 &&
-              offsetof(CmRep, delay_failover_flow) == 26 && offsetof(CmRep, rnr_srq) == 27 &&
-              offsetof(CmRep, private_data) == 36);
+static_assert(offsetof(CmRep, local_qpn) == 12 && offsetof(CmRep, vendor_id_high) == 15 &&
+              offsetof(CmRep, vendor_id_middle) == 19 && offsetof(CmRep, starting_psn) == 20 &&
+              offsetof(CmRep, vendor_id_low) == 23 && offsetof(CmRep, responder_resources) == 24 &&
+              offsetof(CmRep, initiator_depth) == 25 && offsetof(CmRep, delay_failover_flow) == 26 &&
+              offsetof(CmRep, rnr_srq) == 27 && offsetof(CmRep, private_data) == 36);
 
 struct CmRej {
   CommIds ids;
@@ -160,6 +163,7 @@ Layout& body(std::span<std::uint8_t, kMadSize> mad) noexcept {
 
 void read(const CmReq& req, CmMessage& message) noexcept {
   message.remote_comm_id = 0;
+  message.ece.vendor_id = req.vendor_id;
   message.local_qpn = req.local_qpn;
   message.starting_psn = req.starting_psn;
   message.responder_resources = req.responder_resources;
@@ -176,6 +180,8 @@ void read(const CmReq& req, CmMessage& message) noexcept {
 }
 
 void read(const CmRep& rep, CmMessage& message) noexcept {
+  message.ece.vendor_id =
+      std::uint32_t{rep.vendor_id_high} << 16 | std::uint32_t{rep.vendor_id_middle} << 8 | rep.vendor_id_low;
   message.local_qpn = rep.local_qpn;
   message.starting_psn = rep.starting_psn;
   message.responder_resources = rep.responder_resources;
@@ -186,7 +192,8 @@ void read(const CmRep& rep, CmMessage& message) noexcept {
 
 void write(const CmMessage& message, CmReq& req) noexcept {
   const auto service = message.reliable_connected ? kServiceReliableConnected : kServiceUnreliableConnected;
-  req.ids.remote = 0;
+  req.reserved_4 = 0;
+  req.vendor_id = message.ece.vendor_id;
   req.service_id = message.service_id;
   req.local_qpn = message.local_qpn;
   req.responder_resources = message.responder_resources;
@@ -203,6 +210,9 @@ void write(const CmMessage& message, CmReq& req) noexcept {
 }
 
 void write(const CmMessage& message, CmRep& rep) noexcept {
+  rep.vendor_id_high = static_cast<std::uint8_t>(message.ece.vendor_id >> 16);
+  rep.vendor_id_middle = static_cast<std::uint8_t>(message.ece.vendor_id >> 8);
+  rep.vendor_id_low = static_cast<std::uint8_t>(message.ece.vendor_id);
   rep.local_qpn = message.local_qpn;
   rep.starting_psn = message.starting_psn;
   rep.responder_resources = message.responder_resources;
@@ -233,9 +243,11 @@ std::optional<CmMessage> parse_cm(const Frame& frame) noexcept {
   switch (message.attribute) {
     case CmAttribute::req:
       read(body<CmReq>(mad), message);
+      message.ece.attribute_modifier = header.attribute_modifier;
       return message;
     case CmAttribute::rep:
       read(body<CmRep>(mad), message);
+      message.ece.attribute_modifier = header.attribute_modifier;
       return message;
     case CmAttribute::rej:
       message.reject_reason = body<CmRej>(mad).reason;
@@ -260,6 +272,7 @@ void write_cm(const CmMessage& message, std::span<std::uint8_t, kMadSize> mad) n
   header.method = kMethodSend;
   header.transaction_id = message.transaction_id;
   header.attribute_id = static_cast<std::uint16_t>(message.attribute);
+  header.attribute_modifier = message.ece.attribute_modifier;
   body<CommIds>(mad).local = message.local_comm_id;
   body<CommIds>(mad).remote = message.remote_comm_id;
   switch (message.attribute) {

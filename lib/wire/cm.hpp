@@ -25,6 +25,17 @@ enum class CmAttribute : std::uint16_t {
   drep = 0x0016,
 };
 
+/// Enhanced connection establishment: what the vendor of a NIC offers or accepts beyond the specification, such as
+/// selective repeat. IBTA vol. 1, release 1.5, 12.6.5 and 12.6.8 (IBTA comment 9434). The MAD's attribute modifier
+/// carries the options; their meaning is the vendor's.
+struct Ece {
+  std::uint32_t vendor_id = 0;           ///< 24 bits; 0: no options
+  std::uint32_t attribute_modifier = 0;  ///< the vendor's bits
+  bool given() const noexcept { return vendor_id != 0; }
+  bool operator==(const Ece&) const = default;
+};
+inline constexpr std::uint32_t kMostEceVendor = 0xffffff;
+
 /// A CM message in host byte order. Fields that a kind of message does not have are zero.
 struct CmMessage {
   CmAttribute attribute{};
@@ -40,6 +51,7 @@ struct CmMessage {
   std::uint8_t initiator_depth = 0;
   std::uint8_t rnr_retry_count = 0;
   bool end_to_end_flow_control = false;
+  Ece ece = {};  ///< offered by a REQ, accepted by a REP
 
   // REQ only
   bool reliable_connected = false;  ///< transport service type 0

@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "wire/encapsulation.hpp"
+
 namespace longhaul::wire {
 namespace {
 
@@ -13,9 +15,10 @@ constexpr std::array<std::string_view, kParseStatusCount> kStatusNames = {
     "parse_too_short_ip",  "parse_bad_ip_header",      "parse_ip_length_beyond_frame", "parse_ip_fragment",
     "parse_not_udp",       "parse_too_short_udp",      "parse_bad_udp_length",         "parse_not_roce_port",
     "parse_too_short_bth", "parse_bad_bth_version",    "parse_unknown_opcode",         "parse_too_short_extended",
-    "parse_bad_pad_count", "parse_unexpected_payload", "parse_bad_payload_size",
+    "parse_bad_pad_count", "parse_unexpected_payload", "parse_bad_payload_size",       "parse_roce_in_vxlan",
+    "parse_roce_in_mpls",  "parse_roce_in_gre",        "parse_roce_in_tags",           "parse_roce_in_fragments",
 };
-static_assert(kStatusNames.back() == "parse_bad_payload_size");
+static_assert(kStatusNames.back() == "parse_roce_in_fragments");
 
 constexpr std::size_t kMaxVlanTags = 2;
 constexpr std::uint16_t kMoreFragmentsOrOffset = 0x3fff;
@@ -44,23 +47,31 @@ constexpr bool is_vlan(std::uint16_t ether_type) noexcept {
   return ether_type == kEtherTypeVlan || ether_type == kEtherTypeQinQ;
 }
 
+/// A frame that is not taken further, for the reason `plain`: what is in it?
+[[gnu::cold, gnu::noinline]] ParseStatus inside(const Frame& out, ParseStatus plain) noexcept {
+  return look_inside({out.data, out.size}, plain);
+}
+
+ParseStatus not_udp(const Frame& out, std::uint8_t protocol) noexcept {
+  return protocol == kIpProtocolTcp ? ParseStatus::not_udp : inside(out, ParseStatus::not_udp);
+}
+
 /// Ethernet header and tags; sets `ether_type` to that of the packet inside.
 ParseStatus parse_ethernet(Frame& out, Cursor& at, std::uint16_t& ether_type) noexcept {
   if (!at.has(sizeof(EthernetHeader))) return ParseStatus::too_short_ethernet;
   ether_type = view<EthernetHeader>(out.data, at.offset).ether_type;
   at.offset += sizeof(EthernetHeader);
   std::uint32_t tags = 0;
-  std::uint32_t vids = 0;
+  out.vlan = {};
   while (is_vlan(ether_type)) {
     if (tags == kMaxVlanTags) return ParseStatus::too_many_vlan_tags;
     if (!at.has(sizeof(VlanTag))) return ParseStatus::too_short_ethernet;
     const auto& tag = view<VlanTag>(out.data, at.offset);
-    vids |= (tag.tci & 0xfffU) << (tags == 0 ? 12 : 0);
+    out.vlan.add(tag.tci);
     ether_type = tag.ether_type;
     at.offset += sizeof(VlanTag);
     ++tags;
   }
-  out.vlan.value = tags << 24 | vids;
   return ParseStatus::roce;
 }
 
@@ -81,8 +92,8 @@ ParseStatus parse_ipv4(Frame& out, Cursor& at) noexcept {
     return ParseStatus::bad_ip_header;
   if (!at.has(header_size)) return ParseStatus::too_short_ip;
   if (const auto status = limit_to(at, ip.total_length); status != ParseStatus::roce) return status;
-  if ((ip.flags_fragment & kMoreFragmentsOrOffset) != 0) return ParseStatus::ip_fragment;
-  if (ip.protocol != kIpProtocolUdp) return ParseStatus::not_udp;
+  if ((ip.flags_fragment & kMoreFragmentsOrOffset) != 0) return inside(out, ParseStatus::ip_fragment);
+  if (ip.protocol != kIpProtocolUdp) return not_udp(out, ip.protocol);
   out.ipv6 = false;
   out.source = IpAddress::from_ipv4(ip.source);
   out.destination = IpAddress::from_ipv4(ip.destination);
@@ -96,7 +107,7 @@ ParseStatus parse_ipv6(Frame& out, Cursor& at) noexcept {
   if (ip.version_class_flow >> 28 != 6) return ParseStatus::bad_ip_header;
   if (const auto status = limit_to(at, sizeof(Ipv6Header) + ip.payload_length); status != ParseStatus::roce)
     return status;
-  if (ip.next_header != kIpProtocolUdp) return ParseStatus::not_udp;
+  if (ip.next_header != kIpProtocolUdp) return not_udp(out, ip.next_header);
   out.ipv6 = true;
   out.source = IpAddress::from_ipv6(ip.source);
   out.destination = IpAddress::from_ipv6(ip.destination);
@@ -111,7 +122,8 @@ ParseStatus parse_udp(Frame& out, Cursor& at) noexcept {
   if (!at.has(sizeof(UdpHeader))) return ParseStatus::too_short_udp;
   const auto& udp = view<UdpHeader>(out.data, at.offset);
   if (udp.length != at.end - at.offset) return ParseStatus::bad_udp_length;
-  if (udp.destination_port != kRoceUdpPort) return ParseStatus::not_roce_port;
+  if (udp.destination_port != kRoceUdpPort)
+    return udp.destination_port == kVxlanUdpPort ? inside(out, ParseStatus::not_roce_port) : ParseStatus::not_roce_port;
   out.udp_offset = static_cast<std::uint16_t>(at.offset);
   at.offset += sizeof(UdpHeader);
   return ParseStatus::roce;
@@ -161,13 +173,21 @@ LONGHAUL_IN_LINE std::optional<ParseStatus> parse_usual(Frame& out, Cursor& at) 
   const auto type_and_version = view<Be32>(out.data, offsetof(EthernetHeader, ether_type));
   constexpr std::uint32_t kVersion4Words5 = 0x45;
   if (type_and_version >> 8 != (std::uint32_t{kEtherTypeIpv4} << 8 | kVersion4Words5)) return std::nullopt;
-  const auto fragment_and_protocol = view<Be32>(out.data, kIp + offsetof(Ipv4Header, flags_fragment));
-  if ((fragment_and_protocol & std::uint32_t{kMoreFragmentsOrOffset} << 16) != 0) return std::nullopt;
   const std::size_t size = ip.total_length;
   if (size < sizeof(Ipv4Header) || size > kMost || size > out.size - kIp) return std::nullopt;
-  if ((fragment_and_protocol & 0xff) != kIpProtocolUdp) return ParseStatus::not_udp;
+  // A whole packet of TCP or UDP.
+  constexpr std::uint32_t kFragmentAndProtocol = std::uint32_t{kMoreFragmentsOrOffset} << 16 | 0xff;
+  const std::uint32_t protocol =
+      view<Be32>(out.data, kIp + offsetof(Ipv4Header, flags_fragment)) & kFragmentAndProtocol;
+  if (protocol == kIpProtocolTcp) return ParseStatus::not_udp;
+  if (protocol != kIpProtocolUdp) [[unlikely]]
+    return std::nullopt;
   if (size < kLeast || udp.length != size - sizeof(Ipv4Header)) return std::nullopt;
-  if (udp.destination_port != kRoceUdpPort) return ParseStatus::not_roce_port;
+  if (udp.destination_port != kRoceUdpPort) {
+    if (udp.destination_port == kVxlanUdpPort) [[unlikely]]
+      return std::nullopt;
+    return ParseStatus::not_roce_port;
+  }
   out.vlan.value = 0;
   out.ipv6 = false;
   out.source = IpAddress::from_ipv4(ip.source);
@@ -183,14 +203,14 @@ LONGHAUL_IN_LINE std::optional<ParseStatus> parse_usual(Frame& out, Cursor& at) 
 ParseStatus parse_headers(Frame& out, Cursor& at) noexcept {
   std::uint16_t ether_type = 0;
   auto status = parse_ethernet(out, at, ether_type);
-  if (status != ParseStatus::roce) return status;
+  if (status != ParseStatus::roce) return status == ParseStatus::too_many_vlan_tags ? inside(out, status) : status;
   out.ip_offset = static_cast<std::uint16_t>(at.offset);
   if (ether_type == kEtherTypeIpv4)
     status = parse_ipv4(out, at);
   else if (ether_type == kEtherTypeIpv6)
     status = parse_ipv6(out, at);
   else
-    return ParseStatus::not_ip;
+    return inside(out, ParseStatus::not_ip);
   if (status == ParseStatus::roce) status = parse_udp(out, at);
   if (status == ParseStatus::roce && !at.has(sizeof(Bth) + kIcrcSize)) status = ParseStatus::too_short_bth;
   return status;

@@ -71,6 +71,7 @@ static_assert(sizeof(NeighbourAdvertisement) == 24);
 
 // ---- IP and UDP, RFC 791, 8200, 768 -----------------------------------------------------------
 
+inline constexpr std::uint8_t kIpProtocolTcp = 6;
 inline constexpr std::uint8_t kIpProtocolUdp = 17;
 
 struct Ipv4Header {
@@ -128,6 +129,7 @@ inline constexpr std::uint8_t kBthVersionMask = 0x0f;
 inline constexpr std::uint8_t kBthSolicitedEvent = 0x80;
 inline constexpr std::uint8_t kBthMigReq = 0x40;
 inline constexpr std::uint8_t kBthAckReq = 0x80;
+inline constexpr std::uint8_t kBthReservedMask = 0x3f;  ///< of the byte with FECN and BECN
 
 /// RDMA extended transport header, 9.3.3 (RDMA WRITE and READ requests).
 struct Reth {

@@ -120,11 +120,11 @@ std::optional<Neighbour> parse_neighbour(Bytes frame) noexcept {
   std::uint16_t ether_type = view<EthernetHeader>(frame).ether_type;
   Bytes rest = frame.subspan(sizeof(EthernetHeader));
   std::uint32_t tags = 0;
-  std::uint32_t vids = 0;
+  VlanKey vlan;
   while (ether_type == kEtherTypeVlan || ether_type == kEtherTypeQinQ) {
     if (tags == kMaxVlanTags || rest.size() < sizeof(VlanTag)) return std::nullopt;
     const auto& tag = view<VlanTag>(rest);
-    vids |= (tag.tci & 0xfffU) << (tags == 0 ? 12 : 0);
+    vlan.add(tag.tci);
     ether_type = tag.ether_type;
     rest = rest.subspan(sizeof(VlanTag));
     ++tags;
@@ -134,7 +134,7 @@ std::optional<Neighbour> parse_neighbour(Bytes frame) noexcept {
     said = parse_arp(rest);
   else if (ether_type == kEtherTypeIpv6)
     said = parse_advertisement(rest);
-  if (said) said->vlan.value = tags << 24 | vids;
+  if (said) said->vlan = vlan;
   return said;
 }
 

@@ -125,9 +125,12 @@ std::optional<Roce> read_roce(std::span<const std::uint8_t> frame) {
   std::size_t at = 12;
   if (frame.size() < 14) return std::nullopt;
   std::uint32_t type = number_at(frame, at, 2);
+  unsigned all = 0;
   while (type == 0x8100 || type == 0x88a8) {
-    if (out.tags == 2 || frame.size() < at + 6) return std::nullopt;
-    out.vids[out.tags++] = number_at(frame, at + 2, 2) & 0xfff;
+    if (all == 2 || frame.size() < at + 6) return std::nullopt;
+    ++all;
+    const unsigned vid = number_at(frame, at + 2, 2) & 0xfff;
+    if (vid != 0) out.vids[out.tags++] = vid;
     at += 4;
     type = number_at(frame, at, 2);
   }

@@ -283,6 +283,41 @@ def virtual_function(tree):
     virtual_function_follows_the_link(tree)
 
 
+def function_of(tree, driver):
+    """The host port is a virtual function; its physical one has this driver, and an RDMA device with RoCE."""
+    owner = "0000:82:00.0"
+    tree.nic(owner, driver, 1, 30)
+    tree.link(f"{PCI}/devices/{HOST}/physfn", f"../{owner}")
+    tree.write(f"{PCI}/devices/{owner}/infiniband/rdma0/ports/1/gids/0", "fe80:0000:0000:0000:0202:c9ff:fe00:0001")
+
+
+@fault("nics", "pci/0000:82:00.0 name enable_roce value false cmode runtime", nic_settings="warning")
+def function_of_an_e810_that_takes_in_roce(tree):
+    function_of(tree, "ice")
+
+
+@fault("nics", "blacklist bnxt_re", nic_settings="warning")
+def function_of_a_thor_that_takes_in_roce(tree):
+    function_of(tree, "bnxt_en")
+
+
+@fault("nics", "pci/0000:82:00.0 name enable_roce value false cmode driverinit", nic_settings="warning")
+def function_of_a_connectx_that_takes_in_roce(tree):
+    function_of(tree, "mlx5_core")
+
+
+@fault("nics", "")
+def function_of_an_e810_without_rdma(tree):
+    function_of(tree, "ice")
+    tree.remove(f"{PCI}/devices/0000:82:00.0/infiniband")
+
+
+@fault("none nics", "modprobe -r mana_ib", nic_settings="warning")
+def mana_takes_in_roce(tree):
+    tree.bind(WAN, "mana")
+    tree.write(f"{PCI}/devices/{WAN}/infiniband/mana_0/ports/1/gids/0", "fe80:0000:0000:0000:0202:c9ff:fe00:0001")
+
+
 @fault("none nics", "LnkSta", pcie="warning")
 def slot_with_fewer_lanes(tree):
     tree.write(f"{PCI}/devices/{HOST}/current_link_width", 4)

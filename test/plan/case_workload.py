@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`longhaul plan workload`: the shipped workloads and the user's own, against models written here and published figures."""
+import math
 import pathlib
 import tempfile
 
@@ -80,14 +81,25 @@ def storage_reference(streams, rtt, depth, nic, pair, queues=1, read_depth=16, r
         latency += share * ((2 if fetched else 1) * whole + 8 * (to_target + to_initiator) / rate)
         initiator, target, frames = initiator + share * to_initiator, target + share * to_target, frames + share * count
         posts, reads = posts + share * (1 if write else 2), reads + share * fetched
+    def taken(per_second):
+        """Work requests of a NIC in flight: what is posted behind a READ keeps its place until the READ is answered."""
+        rate_of_reads = per_second * reads / queues
+        wait = whole - (1 - math.exp(-rate_of_reads * whole)) / rate_of_reads if pair and rate_of_reads else 0
+        return per_second / queues * (posts * min(whole, near + wait) + reads * whole)
+
     bounds = [(queues * depth / latency, "iodepth"), (rate / 8 / max(initiator, target), "line")]
     if nic:
-        bounds.append((queues * nic / (posts * near + reads * whole), "nic_depth"))
+        low, high = 1e-9, 1e15  # geometric bisection
+        for _ in range(200):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if taken(middle) < nic else (low, middle)
+        bounds.append((low, "nic_depth"))
     if reads:
         bounds.append((queues * read_depth / (reads * whole), "read_depth"))
     if pair:
         bounds.append((1 / frame_time / frames, "box"))
-    return min(bounds)
+    per_second, limit = min(bounds)
+    return per_second, limit, 1 - math.exp(-per_second * reads / queues * whole)
 
 
 def storage(plan):
@@ -98,11 +110,15 @@ def storage(plan):
                 answer = plan.json("workload", name, "--rtt", f"{round(rtt * 1e6)}us", "--nic-depth", nic)
                 streams = [(row["published_share"], row["size_bytes"], row["operation"] == "write") for row in answer["streams"]]
                 for row, (depth, slots, pair) in zip(answer["ways"], ((128, nic, False), (1024, 16384, False), (128, nic, True))):
-                    per_second, limit = storage_reference(streams, rtt, depth, slots, pair)
+                    per_second, limit, behind = storage_reference(streams, rtt, depth, slots, pair)
                     where = f"{name}, {rtt} s, NIC {nic}, {row['way']}"
                     close(where, row["ios_per_second"], per_second, 1e-9)
                     expect(row["limit"] == limit, f"{where}: {row['limit']} instead of {limit}")
                     close(where, row["seconds"], 1e6 / per_second, 1e-9)
+                    if pair:
+                        expect(abs(answer["behind_reads"] - behind) < 1e-9, f"{where}: {answer['behind_reads']}, not {behind}")
+                        told = any("behind an unfinished READ" in note for note in answer["notes"])
+                        expect(told == (behind > 0), f"{where}: the notes {'' if told else 'do not '}speak of READs")
 
 
 def migrate(memory, storage_bytes, rate, dirty, downtime, rounds):

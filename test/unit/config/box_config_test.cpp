@@ -92,6 +92,19 @@ TEST_CASE("policy off is a word, quoted or not") {
   CHECK(config.engine.policies.rules[1].policy == flow::Policy::off);
 }
 
+TEST_CASE("a rule of the policy may be about vendor features, with or without a prefix") {
+  const BoxConfig config = box_of(
+      "policy: {rules: [{ece: any, policy: off}, {match: 10.9.0.0/24, ece: 0x15b3, policy: window}, "
+      "{ece: none, policy: full}]}");
+  const auto& rules = config.engine.policies.rules;
+  REQUIRE(rules.size() == 3);
+  CHECK(rules[0].match.is_all());
+  CHECK(rules[0].ece == flow::EceMatch::parse("any"));
+  CHECK(rules[1].match == flow::Prefix::parse("10.9.0.0/24"));
+  CHECK(rules[1].ece == flow::EceMatch::parse("0x15b3"));
+  CHECK(rules[2].ece == flow::EceMatch::parse("none"));
+}
+
 TEST_CASE("a restart record is kept where the configuration says, else nowhere") {
   CHECK(box_of("").restart_record.empty());
   const BoxConfig config = box_of("restart_record: /run/longhaul/box.record");
@@ -283,6 +296,8 @@ TEST_CASE("errors of a box name place and remedy") {
       {"custody: []", "box.yaml:4:10: custody: expected a mapping of round_trip, "},
       {"policy: {rules: [{match: 10.9.0.0/99, policy: off}]}", "box.yaml:4:26: policy.rules[0].match: "},
       {"policy: {rules: [{policy: off}]}", "policy.rules[0]: the key \"match\" is missing"},
+      {"policy: {rules: [{ece: some, policy: off}]}",
+       "policy.rules[0].ece: 'some': expected any, none, or a vendor ID from 0x1 to 0xffffff"},
       {"policy: {default: fast}", "policy.default: expected off, window or full, got \"fast\""},
       {"confirm: [", "box.yaml:"},
       {"restart_record: box.record",

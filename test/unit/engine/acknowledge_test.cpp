@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "support/rig.hpp"
+#include "wire/icrc.hpp"
 
 using namespace longhaul;
 using namespace longhaul::test;
@@ -526,6 +527,111 @@ TEST_CASE("policy off learns and counts only", "[engine][acknowledge]") {
   CHECK(rig.at_host().empty());
   CHECK(rig.engine->custody_packets() == 0);
   CHECK(rig.count(Counter::flows_learned) == 2);
+}
+
+TEST_CASE("a rule about vendor features leaves out those who agreed on some", "[engine][acknowledge]") {
+  auto settings = small_settings();
+  settings.policies.rules.push_back({flow::Prefix::parse("::/0"), flow::Policy::off, flow::EceMatch::parse("any")});
+  Rig rig(settings);
+  Pair pair;
+  pair.offered = {0x15b3, 7};
+  SECTION("accepted") {
+    pair.accepted = {0x15b3, 3};
+    rig.connect_confirmed(pair);
+    rig.host_sends(pair.write(101));
+    CHECK(rig.at_host().empty());
+  }
+  SECTION("refused") {
+    rig.connect_confirmed(pair);
+    rig.host_sends(pair.write(101));
+    CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
+  }
+  std::vector<engine::ConnectionState> all;
+  rig.engine->describe(0, rig.engine->connection_slots(), rig.now, all);
+  REQUIRE(all.size() == 1);
+  REQUIRE(all[0].info.ece.has_value());
+  CHECK(all[0].info.ece->offered == pair.offered);
+  CHECK(all[0].info.ece->accepted == pair.accepted);
+}
+
+TEST_CASE("pseudo-ACKs have the reserved bits of the responder's own ACKs", "[engine][acknowledge]") {
+  constexpr std::size_t kBth = 42;
+  const auto with_bits = [](Bytes frame, unsigned by_fecn, unsigned by_ack_req) {
+    frame[kBth + 4] = static_cast<std::uint8_t>(frame[kBth + 4] | by_fecn);
+    frame[kBth + 8] = static_cast<std::uint8_t>(frame[kBth + 8] | by_ack_req);
+    REQUIRE(wire::refresh_icrc(frame));
+    return frame;
+  };
+  Rig rig;
+  const Pair pair;
+  rig.connect(pair);
+  rig.host_sends({pair.write(100), pair.read(101)});
+  // FECN and BECN are that packet's own, and so are the bits of a READ response.
+  rig.wan_sends(with_bits(pair.answer("read_only", 101, 2), 0x3f, 0x7f));
+  rig.host_out.clear();
+  rig.host_sends(pair.write(102));
+  REQUIRE(rig.host_out.size() == 1);
+  CHECK(rig.host_out[0].bytes[kBth + 4] == 0);
+  CHECK(rig.host_out[0].bytes[kBth + 8] == 0);
+  rig.wan_sends(with_bits(pair.ack(102, 3), 0xd5, 0x41));
+  rig.host_out.clear();
+  rig.host_sends(pair.write(103));
+  CHECK(rig.at_host() == Lines{"ack 103 msn 4"});
+  rig.host_sends(pair.write(104));
+  REQUIRE(rig.host_out.size() == 1);
+  CHECK(rig.host_out[0].bytes[kBth + 4] == 0x15);
+  CHECK(rig.host_out[0].bytes[kBth + 8] == 0x41);
+}
+
+// Switches add and remove tags with VID 0, in one direction only too.
+TEST_CASE("priority tags in one direction: the connection is followed, and pseudo-ACKs are as its answers",
+          "[engine][acknowledge]") {
+  constexpr std::uint16_t kPriority = 0x6000;
+  const auto tagged = [](Bytes frame) {
+    const Bytes tag = {0x81, 0x00, kPriority >> 8, 0x00};
+    frame.insert(frame.begin() + 12, tag.begin(), tag.end());
+    return frame;
+  };
+  const Pair pair;
+  const auto is_tagged = [](const Seen& seen) { return seen.bytes[12] == 0x81 && seen.bytes[13] == 0x00; };
+  SECTION("of the requests") {
+    Rig rig;
+    rig.host_sends(tagged(pair.req()));
+    rig.wan_sends(pair.rep());
+    rig.host_sends({tagged(pair.rtu()), tagged(pair.write(100))});
+    rig.wan_sends(pair.ack(100, 1));
+    rig.at_host();
+    rig.wan_out.clear();
+    rig.host_sends(tagged(pair.write(101)));
+    REQUIRE(rig.wan_out.size() == 1);
+    CHECK(rig.wan_out[0].bytes == tagged(pair.write(101)));
+    REQUIRE(rig.host_out.size() == 1);
+    CHECK_FALSE(is_tagged(rig.host_out[0]));
+    CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
+  }
+  SECTION("of the answers, from some time on") {
+    Rig rig;
+    rig.connect_confirmed(pair);
+    rig.host_sends(pair.write(101));
+    REQUIRE(rig.host_out.size() == 1);
+    CHECK_FALSE(is_tagged(rig.host_out[0]));
+    rig.wan_sends(tagged(pair.ack(101, 2)));
+    rig.host_out.clear();
+    rig.host_sends(pair.write(102));
+    REQUIRE(rig.host_out.size() == 1);
+    CHECK(is_tagged(rig.host_out[0]));
+    CHECK(rig.host_out[0].bytes[14] == kPriority >> 8);
+  }
+  SECTION("before the first answer") {
+    auto settings = small_settings();
+    settings.confirm = engine::Confirm::cm;
+    Rig rig(settings);
+    rig.connect(pair);
+    rig.host_sends(tagged(pair.write(100)));
+    REQUIRE(rig.host_out.size() == 1);
+    CHECK_FALSE(is_tagged(rig.host_out[0]));
+    CHECK(rig.at_host() == Lines{"ack 100 msn 1"});
+  }
 }
 
 TEST_CASE("frames are small and large: both are held and come out whole", "[engine][acknowledge]") {

@@ -52,6 +52,41 @@ Pair elsewhere(Pair pair) {
 
 }  // namespace
 
+// Nobody is left to repeat anything. A far host that died looks the same, so it counts as failed all the same.
+TEST_CASE("a job without RDMA-CM ends and its last ACK is lost: it fails with a cause of its own",
+          "[engine][traffic]") {
+  const Pair pair;
+  Looking rig;
+  learn(rig, pair);
+  std::uint64_t silent = 0;
+  SECTION("its last message was whole") {
+    rig.host_sends(pair.write(103));
+    CHECK(rig.at_host() == Lines{"ack 103 msn 44"});
+    silent = 1;
+  }
+  SECTION("it stopped within a message") { rig.host_sends(pair.request("write_first", 103, {true, 1024})); }
+  SECTION("it went on sending") {
+    rig.host_sends(pair.write(103));
+    rig.wait(small_settings().give_up / 2);
+    rig.host_sends(pair.write(104));
+  }
+  SECTION("it was not told all") { rig.host_sends({pair.write(103), pair.read(104)}); }
+  rig.wait(small_settings().give_up + seconds(3));
+  CHECK(rig.count(Counter::flows_failed) == 1);
+  CHECK(rig.count(Counter::flows_failed_silent) == silent);
+  CHECK(rig.count(Counter::failed_silent_bytes) == silent * rig.count(Counter::failed_bytes));
+}
+
+TEST_CASE("with RDMA-CM a connection that falls silent has failed: a DREQ would tell its end", "[engine][traffic]") {
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.write(101));
+  rig.wait(small_settings().give_up + seconds(3));
+  CHECK(rig.count(Counter::flows_failed) == 1);
+  CHECK(rig.count(Counter::flows_failed_silent) == 0);
+}
+
 TEST_CASE("two ACKs that agree reveal a connection; one more takes it into custody", "[engine][traffic]") {
   Looking rig;
   const Pair pair;

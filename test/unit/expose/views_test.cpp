@@ -91,6 +91,10 @@ TEST_CASE("each counter and each result of parsing is shown with its value") {
   for (std::size_t i = 0; i < metrics::kCounterCount; ++i) snapshot.total.counters.events[i] = 1000000 + i;
   snapshot.total.counters[Counter::connections_learned] = 50;
   snapshot.total.counters[Counter::connections_from_traffic] = 20;
+  snapshot.total.counters[Counter::flows_failed] = 4000;
+  snapshot.total.counters[Counter::failed_bytes] = 5000;
+  snapshot.total.counters[Counter::flows_failed_silent] = 20;
+  snapshot.total.counters[Counter::failed_silent_bytes] = 30;
   snapshot.total.counters[Counter::read_stall_ns] = 2'500'000'000;
   snapshot.total.counters[Counter::paused_ns] = 3'500'000'000;
   for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) snapshot.total.counters.parsed[i] = 7000 + i;
@@ -100,6 +104,10 @@ TEST_CASE("each counter and each result of parsing is shown with its value") {
   CHECK(shown.at("longhaul_absorbed_frames_total{reason=\"rnr_nak\"}") == counted(Counter::absorbed_rnr_naks));
   CHECK(shown.at("longhaul_connections_learned_total{source=\"cm\"}") == 30);
   CHECK(shown.at("longhaul_connections_learned_total{source=\"traffic\"}") == 20);
+  CHECK(shown.at("longhaul_flows_failed_total{cause=\"undelivered\"}") ==
+        counted(Counter::flows_failed) - counted(Counter::flows_failed_silent));
+  CHECK(shown.at("longhaul_lost_bytes_total{cause=\"undelivered\"}") ==
+        counted(Counter::failed_bytes) - counted(Counter::failed_silent_bytes));
   CHECK(shown.at("longhaul_read_stall_seconds_total") == 2.5);
   CHECK(shown.at("longhaul_paused_seconds_total") == 3.5);
   CHECK(shown.at("longhaul_parsed_frames_total{result=\"roce\"}") == 7000);
@@ -108,7 +116,8 @@ TEST_CASE("each counter and each result of parsing is shown with its value") {
   for (std::size_t i = 0; i < metrics::kCounterCount; ++i) {
     CAPTURE(metrics::kCounterInfo[i].name);
     const auto counter = static_cast<Counter>(i);
-    if (counter != Counter::connections_learned && counter != Counter::read_stall_ns && counter != Counter::paused_ns)
+    if (counter != Counter::connections_learned && counter != Counter::flows_failed &&
+        counter != Counter::failed_bytes && counter != Counter::read_stall_ns && counter != Counter::paused_ns)
       CHECK(values.count(static_cast<double>(snapshot.total.counters.events[i])) == 1);
   }
   for (std::size_t i = 0; i < wire::kParseStatusCount; ++i) CHECK(values.count(7000 + static_cast<double>(i)) == 1);

@@ -44,6 +44,7 @@ Bytes Pair::req() const {
   const bool by_host = active == Side::host;
   wire::CmMessage message;
   message.attribute = wire::CmAttribute::req;
+  message.ece = offered;
   message.local_qpn = by_host ? a_qpn : b_qpn;
   // The first PSN of the REQ's receiver.
   message.starting_psn = by_host ? b_psn : a_psn;
@@ -60,6 +61,7 @@ Bytes Pair::rep() const {
   const bool by_host = active == Side::wan;
   wire::CmMessage message;
   message.attribute = wire::CmAttribute::rep;
+  message.ece = accepted;
   message.local_qpn = by_host ? a_qpn : b_qpn;
   message.starting_psn = by_host ? b_psn : a_psn;
   return cm(*this, other(active), message);

@@ -7,6 +7,7 @@
 #include "base/side.hpp"
 #include "flow/connection.hpp"
 #include "seen.hpp"
+#include "wire/cm.hpp"
 
 namespace longhaul::test {
 
@@ -28,6 +29,8 @@ struct Pair {
   std::uint32_t b_comm = 0xb1;
   std::uint64_t transaction = 0x77;
   Side active = Side::host;  ///< the end that sends the REQ
+  wire::Ece offered = {};    ///< by the REQ
+  wire::Ece accepted = {};   ///< by the REP
 
   // RDMA-CM. `from` is the sender's side if both may send the message.
   Bytes req() const;

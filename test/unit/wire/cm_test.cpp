@@ -34,6 +34,7 @@ void check_equal(const CmMessage& a, const CmMessage& b) {
   CHECK(a.initiator_depth == b.initiator_depth);
   CHECK(a.rnr_retry_count == b.rnr_retry_count);
   CHECK(a.end_to_end_flow_control == b.end_to_end_flow_control);
+  CHECK(a.ece == b.ece);
   CHECK(a.reliable_connected == b.reliable_connected);
   CHECK(a.path_mtu == b.path_mtu);
   CHECK(a.retry_count == b.retry_count);
@@ -59,6 +60,7 @@ CmMessage full(CmAttribute attribute) {
     m.initiator_depth = 0x22;
     m.rnr_retry_count = 5;
     m.end_to_end_flow_control = true;
+    m.ece = {0xa5c3e7, 0x89abcdef};
   }
   if (attribute == CmAttribute::req) {
     m.reliable_connected = true;
@@ -150,6 +152,29 @@ TEST_CASE("what is written is read back, every kind", "[wire][cm]") {
   const auto back = parsed(frame_with(message));
   REQUIRE(back.has_value());
   check_equal(*back, message);
+}
+
+// What Linux writes (drivers/infiniband/core/cm.c): the options are the MAD's attribute modifier. A REQ has the vendor
+// ID in one place, a REP byte by byte in three.
+TEST_CASE("ECE stands where Linux puts it", "[wire][cm]") {
+  constexpr std::size_t kMad = 42 + 12 + 8;
+  constexpr std::size_t kModifier = kMad + 20;
+  constexpr std::size_t kBody = kMad + 24;
+  const auto byte_at = [](const Bytes& bytes, std::size_t at) { return unsigned{bytes.at(at)}; };
+  for (const CmAttribute kind : {CmAttribute::req, CmAttribute::rep}) {
+    const Bytes bytes = frame_with(full(kind));
+    CHECK(byte_at(bytes, kModifier) == 0x89);
+    CHECK(byte_at(bytes, kModifier + 3) == 0xef);
+    const auto places =
+        kind == CmAttribute::req ? std::array<std::size_t, 3>{5, 6, 7} : std::array<std::size_t, 3>{15, 19, 23};
+    CHECK(byte_at(bytes, kBody + places[0]) == 0xa5);
+    CHECK(byte_at(bytes, kBody + places[1]) == 0xc3);
+    CHECK(byte_at(bytes, kBody + places[2]) == 0xe7);
+  }
+  // An RTU and the others have none: their modifier is no offer.
+  Bytes rtu = frame_with(full(CmAttribute::rtu));
+  rtu.at(kModifier) = 1;
+  CHECK(parsed(rtu)->ece == Ece{});
 }
 
 TEST_CASE("a REQ for UC is not reliably connected", "[wire][cm]") {

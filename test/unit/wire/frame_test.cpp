@@ -129,7 +129,7 @@ TEST_CASE("each way of being wrong has its name", "[wire][frame]") {
   CHECK(status_of(with(write, kVersion, 0x44)) == bad_ip_header);
   CHECK(status_of(with(with(write, kTotalLength, 0), kTotalLength + 1, 19)) == bad_ip_header);
   CHECK(status_of(with(write, kTotalLength, 0xff)) == ip_length_beyond_frame);
-  CHECK(status_of(with(write, kFragment, 0x20)) == ip_fragment);  // more fragments
+  CHECK(status_of(with(write, kFragment, 0x20)) == roce_in_fragments);  // the first of several
   CHECK(status_of(with(write, kFragment + 1, 0x01)) == ip_fragment);
   CHECK(status_of(with(write, kProtocol, 6)) == not_udp);
   CHECK(status_of(with(write, kUdpLength + 1, write[kUdpLength + 1] - 4)) == bad_udp_length);
@@ -194,7 +194,10 @@ TEST_CASE("VLAN tags tell tenants apart", "[wire][frame]") {
   const auto outer = key(PacketBuilder().vlan(5, kEtherTypeQinQ).vlan(6).build());
   const auto swapped = key(PacketBuilder().vlan(6, kEtherTypeQinQ).vlan(5).build());
   CHECK(none == 0);
-  CHECK(priority == 0x01000000);
+  CHECK(priority == 0);  // VID 0 is a priority and no VLAN
+  CHECK(key(PacketBuilder().vlan(0, kEtherTypeQinQ).vlan(5).build()) == one);
+  CHECK(key(PacketBuilder().vlan(5, kEtherTypeQinQ).vlan(0x6000).build()) == one);
+  CHECK(key(PacketBuilder().vlan(0, kEtherTypeQinQ).vlan(0).build()) == 0);
   CHECK(one == 0x01005000);
   CHECK(outer == 0x02005006);
   CHECK(swapped == 0x02006005);
@@ -202,7 +205,8 @@ TEST_CASE("VLAN tags tell tenants apart", "[wire][frame]") {
 
   const Bytes tagged = PacketBuilder().vlan(1, kEtherTypeQinQ).vlan(2).build();
   CHECK(status_of(Bytes(tagged.begin(), tagged.begin() + 17)) == ParseStatus::too_short_ethernet);
-  CHECK(status_of(PacketBuilder().vlan(1).vlan(2).vlan(3).build()) == ParseStatus::too_many_vlan_tags);
+  CHECK(status_of(PacketBuilder().vlan(1).vlan(2).vlan(3).build()) == ParseStatus::roce_in_tags);
+  CHECK(status_of(PacketBuilder().vlan(0).vlan(2).vlan(3).build()) == ParseStatus::roce_in_tags);
 }
 
 TEST_CASE("IPv4 options move everything behind them", "[wire][frame]") {

@@ -176,7 +176,8 @@ TEST_CASE("status and flows tell what custody holds and of whom", "[control]") {
   LiveBox box;
   const Pair pair;
   box.connect_confirmed(pair);
-  const Pair off = second_pair();
+  Pair off = second_pair();
+  off.offered = {0x15b3, 7};
   box.from_host(off.req());
   box.from_wan(off.rep());
   const Bytes held = pair.write(101);
@@ -194,6 +195,19 @@ TEST_CASE("status and flows tell what custody holds and of whom", "[control]") {
   CHECK_THAT(status_text(status), Catch::Contains("near: running") && Catch::Contains("longhaul 1.2.3") &&
                                       Catch::Contains("host port    link up, in 0 frames, out 0 frames, imissed 7") &&
                                       Catch::Contains("wan port     link down") && Catch::Contains("confirmed"));
+
+  // A frame that the box cannot follow.
+  CHECK(status["roce"]["host_frames"].get<int>() >= 4);
+  CHECK(status["roce"]["wan_frames"].get<int>() >= 3);
+  CHECK(status["roce"]["inside"]["tags"] == 0);
+  CHECK_THAT(status_text(status), Catch::Contains("frames from hosts") && !Catch::Contains("not followed"));
+  Bytes hidden = pair.write(102);
+  for (const std::uint8_t vid : {std::uint8_t{1}, std::uint8_t{2}, std::uint8_t{3}}) {
+    const Bytes tag = {0x81, 0, 0, vid};
+    hidden.insert(hidden.begin() + 12, tag.begin(), tag.end());
+  }
+  box.from_host(hidden);
+  CHECK_THAT(status_text(box.tell("status")), Catch::Contains("not followed: 1 in tags"));
 
   CHECK(matched(box, {}) == 2);
   CHECK(matched(box, {{"host", "10.7.0.0/16"}}) == 1);
@@ -214,6 +228,27 @@ TEST_CASE("status and flows tell what custody holds and of whom", "[control]") {
     CHECK(alone["flow"]["custody_packets"] == 1);
     CHECK_THAT(flow_text(flow), Catch::Contains("10.0.0.1"));
     CHECK_THAT(flows_text({flow}, last), Catch::Contains("10.0.0.1:0x11") && Catch::Contains("1 of 2 flows; 2 match"));
+  }
+  {
+    std::vector<Json> lines;
+    const Json last = box.tell({{"command", "flows"}, {"policy", "off"}}, &lines);
+    REQUIRE(lines.size() == 1);
+    const Json flow = lines[0]["flow"];
+    CHECK(flow["ece"]["offered"] == Json({{"vendor_id", 0x15b3}, {"attribute_modifier", 7}}));
+    CHECK(flow["ece"]["accepted"].is_null());
+    CHECK(flow["not_accelerated"] == Json::object());
+    CHECK_THAT(flows_text({flow}, last), Catch::Contains(" refused "));
+    CHECK_THAT(flow_text(flow), Catch::Contains("offered: vendor 0x15b3, options 0x7; accepted: none"));
+  }
+  box.from_host(off.write(off.a_psn));
+  let_age();
+  {
+    std::vector<Json> lines;
+    const Json last = box.tell({{"command", "flows"}, {"policy", "off"}}, &lines);
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0]["flow"]["not_accelerated"] == Json({{"policy", 1}}));
+    CHECK_THAT(flows_text({lines[0]["flow"]}, last), Catch::Contains("PLAIN FOR") && Catch::Contains(" policy\n"));
+    CHECK_THAT(flow_text(lines[0]["flow"]), Catch::Contains("1 policy"));
   }
   CHECK_THROWS_WITH(box.tell({{"command", "flow"}, {"id", 999999}}), Catch::Contains("no flow 999999"));
   CHECK_THROWS_WITH(box.tell({{"command", "flows"}, {"host", "10.0"}}), Catch::Contains("host"));
@@ -242,6 +277,21 @@ TEST_CASE("policies change at run time, and say how many connections that is abo
   CHECK(reply["policy"]["rules"].size() == 1);
   CHECK_THROWS_WITH(box.tell({{"command", "policy unset"}, {"prefix", "10.0.0.2/32"}}),
                     Catch::Contains("no rule for exactly 10.0.0.2/32"));
+  // A rule about vendor features stands beside the one without.
+  box.tell({{"command", "policy set"}, {"prefix", "10.0.0.2/32"}, {"policy", "window"}});
+  reply = box.tell({{"command", "policy set"}, {"prefix", "10.0.0.2/32"}, {"policy", "off"}, {"ece", "any"}});
+  CHECK(reply["policy"]["rules"].size() == 3);
+  CHECK(reply["connections_changed"] == 0);
+  CHECK_THAT(policy_text(reply["policy"]), Catch::Contains("10.0.0.2/32 ece any"));
+  reply = box.tell({{"command", "policy set"}, {"prefix", "10.0.0.2/32"}, {"policy", "off"}, {"ece", "none"}});
+  CHECK(reply["connections_changed"] == 1);
+  box.tell({{"command", "policy unset"}, {"prefix", "10.0.0.2/32"}, {"ece", "any"}});
+  box.tell({{"command", "policy unset"}, {"prefix", "10.0.0.2/32"}, {"ece", "none"}});
+  CHECK_THROWS_WITH(box.tell({{"command", "policy unset"}, {"prefix", "10.0.0.2/32"}, {"ece", "none"}}),
+                    Catch::Contains("no rule for exactly 10.0.0.2/32 and ECE none"));
+  CHECK_THROWS_WITH(box.tell({{"command", "policy set"}, {"prefix", "::/0"}, {"policy", "off"}, {"ece", "some"}}),
+                    Catch::Contains("any, none, or a vendor ID"));
+  box.tell({{"command", "policy unset"}, {"prefix", "10.0.0.2/32"}});
   reply = box.tell({{"command", "policy default"}, {"policy", "off"}});
   CHECK(reply["connections_changed"] == 1);
   CHECK(box.tell("policy show")["policy"]["default"] == "off");
