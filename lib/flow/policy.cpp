@@ -42,9 +42,9 @@ Prefix Prefix::parse(std::string_view text) {
   return prefix;
 }
 
-bool EceMatch::matches(const std::optional<EceExchange>& ece) const noexcept {
+bool EceMatch::matches(const EceExchange* ece) const noexcept {
   if (kind == Kind::unasked) return true;
-  if (!ece) return false;
+  if (ece == nullptr) return false;
   switch (kind) {
     case Kind::none:
       return !ece->accepted.given();
@@ -87,8 +87,8 @@ std::string EceMatch::to_string() const {
   return "0x" + std::string(digits.data(), end);
 }
 
-Policy PolicyTable::lookup(const wire::IpAddress& requester, const wire::IpAddress& responder,
-                           const std::optional<EceExchange>& ece) const noexcept {
+Policy PolicyTable::search(const wire::IpAddress& requester, const wire::IpAddress& responder,
+                           const EceExchange* ece) const noexcept {
   for (const Rule& rule : rules)
     if ((rule.match.contains(requester) || rule.match.contains(responder)) && rule.ece.matches(ece)) return rule.policy;
   return fallback;

@@ -37,7 +37,8 @@ struct EceMatch {
   Kind kind = Kind::unasked;
   std::uint32_t vendor_id = 0;  ///< 24 bits, of `vendor`
 
-  bool matches(const std::optional<EceExchange>& ece) const noexcept;
+  /// `ece` is null where no RDMA-CM was seen.
+  bool matches(const EceExchange* ece) const noexcept;
   bool operator==(const EceMatch&) const = default;
   /// Parses "any", "none" or a vendor ID such as "0x15b3". Throws std::invalid_argument that says what is wrong.
   static EceMatch parse(std::string_view text);
@@ -56,8 +57,18 @@ struct PolicyTable {
   std::vector<Rule> rules;
   Policy fallback = Policy::full;
 
+  /// Of a connection of which no RDMA-CM was seen. In line, because the traffic learner asks for each frame.
+  Policy lookup(const wire::IpAddress& requester, const wire::IpAddress& responder) const noexcept {
+    return rules.empty() ? fallback : search(requester, responder, nullptr);
+  }
   Policy lookup(const wire::IpAddress& requester, const wire::IpAddress& responder,
-                const std::optional<EceExchange>& ece = std::nullopt) const noexcept;
+                const std::optional<EceExchange>& ece) const noexcept {
+    return rules.empty() ? fallback : search(requester, responder, ece ? &*ece : nullptr);
+  }
+
+ private:
+  Policy search(const wire::IpAddress& requester, const wire::IpAddress& responder,
+                const EceExchange* ece) const noexcept;
 };
 
 }  // namespace longhaul::flow
