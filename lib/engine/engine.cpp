@@ -99,14 +99,6 @@ void prefetch_bytes(const rte_mbuf* mbuf) {
   }
 }
 
-bool congestion_experienced(const wire::Frame& frame) {
-  const std::uint8_t traffic_class =
-      frame.ipv6
-          ? static_cast<std::uint8_t>((frame.data[frame.ip_offset] << 4) | (frame.data[frame.ip_offset + 1] >> 4))
-          : frame.data[frame.ip_offset + 1];
-  return (traffic_class & 0x3) == 0x3;
-}
-
 }  // namespace
 
 Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custody::Observer* watcher)
@@ -403,7 +395,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
     else
       connection.shown_at = now;
   }
-  if (congestion_experienced(frame)) ++counters[Counter::ecn_marked];
+  if (frame.congestion_experienced()) ++counters[Counter::ecn_marked];
 
   // Requests of the far end, and our host's answers to them, are the other box's near flow.
   const bool of_near_flow = (side == Side::host) != is_answer;

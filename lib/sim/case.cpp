@@ -78,6 +78,13 @@ constexpr Field kHost[] = {
     FIELD(HostPlan, turnaround_ns, 0, kMuch),
     FIELD(HostPlan, message_ns, 0, kMuch),
     FIELD(HostPlan, port_mbps, 0, 1000000),
+    FIELD(HostPlan, nic, 0, 99),
+    FIELD(HostPlan, ack_each, 0, 65536),
+    FIELD(HostPlan, first_timeout_us, 0, kMuch),
+    FIELD(HostPlan, udp_port, 0, number_of(SourcePort::random)),
+    FIELD(HostPlan, out_of_order, 0, 65536),
+    FIELD(HostPlan, congestion, 0, number_of(Congestion::round_trip)),
+    FIELD(HostPlan, cnp_us, 0, kMuch),
 };
 
 constexpr Field kBox[] = {
@@ -149,6 +156,7 @@ constexpr Field kCase[] = {
     FIELD(Case, wan_delay_us, 0, kMuch),
     FIELD(Case, wan_delay_ns, 0, 1000),
     FIELD(Case, wan_queue, 0, kAny),
+    FIELD(Case, wan_ecn, 0, kAny),
     FIELD(Case, wan_mbps, 0, 1000000),
     FIELD(Case, line_overhead, 0, 1000),
     FIELD(Case, local_ns, 0, kMuch),

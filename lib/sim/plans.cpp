@@ -8,6 +8,7 @@
 #include "base/ack_timeout.hpp"
 #include "sim/attack_table.hpp"
 #include "sim/listener.hpp"
+#include "sim/source_port.hpp"
 #include "wire/path_mtu.hpp"
 
 namespace longhaul::sim {
@@ -87,6 +88,7 @@ link::Settings segment_settings(const Case& c, unsigned segment) {
       direction.rate_bps = c.wan_mbps * 1'000'000;
       constexpr std::uint64_t kDeepQueue = 300'000;
       direction.queue_bytes = c.wan_queue != 0 ? c.wan_queue : kDeepQueue;
+      direction.ecn_bytes = c.wan_ecn;
     }
   }
   for (const ScriptedEvent& scripted : c.events) {
@@ -211,6 +213,8 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   qp.qpn = qpn_of(c, host, number, generation);
   qp.remote_qpn = qpn_of(c, 1 - host, number, generation);
   qp.p_key = static_cast<std::uint16_t>(c.p_key);
+  qp.udp_port = source_port(static_cast<SourcePort>(plan.udp_port), qp.qpn, qp.remote_qpn, luck_of(c));
+  qp.cnp_interval = microseconds(plan.cnp_us);
   qp.active = (host == 1) == (c.active_b != 0);
   qp.starts_at = when;
   RequesterPlan& r = qp.requester;
@@ -220,6 +224,9 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   r.burst = static_cast<std::uint32_t>(plan.burst);
   r.pace = microseconds(plan.pace_us);
   r.ack_habit = static_cast<std::uint32_t>(plan.ack_habit);
+  r.ack_each = static_cast<std::uint32_t>(plan.ack_each);
+  r.first_timeout = microseconds(plan.first_timeout_us);
+  r.rate = {static_cast<Congestion>(plan.congestion), plan.port_mbps};
   r.selective = plan.selective != 0;
   r.ack_timeout = microseconds(plan.ack_timeout_us);
   r.timeout_spread = static_cast<std::uint32_t>(plan.timeout_spread);
@@ -256,6 +263,7 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   p.fatal_code = static_cast<wire::NakCode>(plan.fatal_code);
   p.odd_nak_at = static_cast<std::uint32_t>(plan.odd_nak_at);
   p.dead_at = static_cast<std::uint32_t>(plan.dead_at);
+  p.out_of_order = static_cast<std::uint32_t>(plan.out_of_order);
   if (is_announced(c, generation)) {
     CmPlan cm;
     cm.rejects = c.reject != 0;

@@ -8,7 +8,7 @@ namespace longhaul::sim {
 namespace {
 
 wire::PacketBuilder rc_frame(const QueuePairPlan& plan, wire::PacketBuilder frame) {
-  return frame.qpn(plan.remote_qpn).p_key(plan.p_key);
+  return frame.qpn(plan.remote_qpn).p_key(plan.p_key).udp_source_port(plan.udp_port);
 }
 
 }  // namespace
@@ -17,7 +17,8 @@ QueuePair::QueuePair(const QueuePairPlan& plan, const Work& work, const wire::Pa
                      ResponderWatch& watch, Requester::Complain complain)
     : plan_(plan),
       requester_(plan.requester, work, rc_frame(plan, frame), outlet, std::move(complain)),
-      responder_(plan.responder, rc_frame(plan, frame), outlet, watch) {
+      responder_(plan.responder, rc_frame(plan, frame), outlet, watch),
+      notification_(plan.cnp_interval, rc_frame(plan, frame), outlet) {
   if (plan.cm) cm_.emplace(*plan.cm, frame, outlet);
 }
 
@@ -35,7 +36,12 @@ void QueuePair::receive(const View& view, Time now) {
     requester_.receive(view, now);
   else
     responder_.receive(view, now);
+  notification_.receive(view, now);
   follow_errors();
+}
+
+void QueuePair::receive_cnp(Time now) {
+  if (!in_error_) requester_.on_cnp(now);
 }
 
 void QueuePair::receive(const wire::CmMessage& message, Time now) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "sim/cm_agent.hpp"
+#include "sim/notification_point.hpp"
 #include "sim/requester.hpp"
 #include "sim/responder.hpp"
 
@@ -15,6 +16,8 @@ struct QueuePairPlan {
   std::uint32_t qpn = 0;
   std::uint32_t remote_qpn = 0;
   std::uint16_t p_key = 0xffff;
+  std::uint16_t udp_port = 0xc000;  ///< source port
+  Duration cnp_interval = 0;        ///< NotificationPoint
   RequesterPlan requester;
   ResponderPlan responder;
   std::optional<CmPlan> cm;  ///< none: the QP is ready from the start
@@ -31,6 +34,7 @@ class QueuePair {
 
   void receive(const View& view, Time now);
   void receive(const wire::CmMessage& message, Time now);
+  void receive_cnp(Time now);
   Time next_deadline() const;
   void poll(Time now);
 
@@ -57,6 +61,7 @@ class QueuePair {
   QueuePairPlan plan_;
   Requester requester_;
   Responder responder_;
+  NotificationPoint notification_;
   std::optional<CmAgent> cm_;
   bool asked_ = false;
   bool open_ = false;  ///< requests may be sent
