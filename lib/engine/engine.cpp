@@ -32,6 +32,7 @@ custody::NearSettings near_settings(const Settings& settings) {
   near.rto_max = settings.rto_max;
   near.give_up = settings.give_up;
   near.confirm_again = settings.confirm_again;
+  near.cnp = settings.cnp;
   return near;
 }
 
@@ -368,6 +369,10 @@ Verdict Engine::Impl::roce(Side side, const Arrival& arrival) {
         if (const auto index = connection_of(side, arrival); index != flow::ConnectionTable::kNone && intact(frame)) {
           near.congestion(connections[index].near, now);
           touch(index);
+          if (near.absorbs_cnp(connections[index].near)) {
+            ++counters[Counter::absorbed_cnps];
+            return Verdict::drop;
+          }
         }
       if (side == Side::host) note_next_hop(frame);
       return Verdict::forward;
@@ -586,6 +591,28 @@ void Engine::Impl::send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* 
     charge_held(frame->pkt_len);
   }
   out(Side::wan).send_held(flow, held, frame);
+}
+
+// Of all flows that wait: what the WAN takes in two milliseconds. So it has something to do while requesters that were
+// slowed down become faster again.
+std::uint64_t Engine::Impl::fair_backlog() const {
+  constexpr std::uint64_t kPerSecond = 500;
+  return pacer.rate_bps() / 8 / kPerSecond / std::max<std::size_t>(1, backlog.size());
+}
+
+// CNPs share the host port with answers, and that port may be as slow as the WAN: they take a fifth of its rate at
+// most.
+Duration Engine::Impl::cnps_apart() const {
+  constexpr Duration kLeast = microseconds(2);
+  constexpr std::uint64_t kBits = 8 * 100;
+  constexpr std::uint64_t kPart = 5;
+  if (pacer.rate_bps() == 0) return kLeast;
+  return std::max<Duration>(kLeast, kPart * kBits * 1'000'000'000 / pacer.rate_bps());
+}
+
+double Engine::Impl::excess() const {
+  constexpr auto kFull = static_cast<double>(milliseconds(4));
+  return std::min(1.0, static_cast<double>(pacer.debt()) / kFull);
 }
 
 void Engine::Impl::wait_to_send(custody::NearFlow& flow) {

@@ -113,6 +113,8 @@ constexpr Field kBox[] = {
     FIELD(BoxPlan, ring, 1, 8192),
     FIELD(BoxPlan, answers_pass_by_at_us, 0, kMuch),
     FIELD(BoxPlan, frame_ns, 0, kMuch),
+    FIELD(BoxPlan, cnp, 0, 1),
+    FIELD(BoxPlan, cnp_absorb, 0, 1),
     FIELD(BoxPlan, workers, 1, 4),
     FIELD(BoxPlan, receiver, 0, 3),
     FIELD(BoxPlan, hand_over_us, 0, 1000),

@@ -153,6 +153,8 @@ struct BoxPlan {
   Number ring = 1024;                ///< frames that each port holds meanwhile; more are lost
   Number answers_pass_by_at_us = 0;  ///< from then on answers to its host take another path
   Number frame_ns = 0;               ///< minimum time between frames that it takes in from a port
+  Number cnp = 0;                    ///< it makes congestion notifications for its host
+  Number cnp_absorb = 0;             ///< and keeps those from the WAN for what it has acknowledged
   Number workers = 1;
   Number receiver = 0;      ///< the worker that receives the hosts' frames, counted from their home
   Number hand_over_us = 0;  ///< interval at which a worker looks for frames handed over; 0: at once
@@ -275,6 +277,9 @@ Case parse_case(std::string_view text, Case c = {});
 /// How far the hosts are from their boxes: a NIC answers within a microsecond, a host of software within half a
 /// millisecond, and much is under way to it meanwhile. Drawn apart, so that the rest of a seed's case does not change.
 void draw_local(Case& c);
+
+/// Whether boxes make CNPs, and keep those from the WAN. Drawn apart as well.
+void draw_cnps(Case& c);
 
 /// A random case: calm in most respects and impaired in a few, so that a failure is informative.
 Case draw_case(std::uint64_t seed);

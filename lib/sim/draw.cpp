@@ -182,6 +182,14 @@ void draw_local(Case& c) {
   for (HostPlan* host : {&c.a, &c.b}) host->ack_timeout_us += 4 * c.local_ns / 1000;
 }
 
+void draw_cnps(Case& c) {
+  Random random(c.seed, 0, 4);
+  for (BoxPlan* box : {&c.box_a, &c.box_b}) {
+    box->cnp = random.chance(3, 4);
+    box->cnp_absorb = random.chance(1, 4);
+  }
+}
+
 Case draw_case(std::uint64_t seed) {
   Random random(seed, 0, 0);
   Case c;
@@ -294,6 +302,7 @@ Case draw_case(std::uint64_t seed) {
   }
   if (c.come_back != 0 && random.chance(1, 5)) draw_crosswise(c, random);
   draw_local(c);
+  draw_cnps(c);
   return c;
 }
 

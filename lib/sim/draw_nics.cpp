@@ -22,7 +22,8 @@ void draw_nic(Case& c, unsigned host, Random& random) {
   HostPlan& plan = host == 0 ? c.a : c.b;
   const Number rnr_timer = plan.rnr_timer;
   apply_nic(c, host, family, chosen);
-  // An application that is away for minutes (draw_case()) has a timer that fits: otherwise all that happens is RNR NAKs.
+  // An application that is away for minutes (draw_case()) has a timer that fits: otherwise all that happens is RNR
+  // NAKs.
   constexpr Number kAway = 100'000;
   if (plan.refill_us > kAway) plan.rnr_timer = std::max(rnr_timer, plan.rnr_timer);
 }

@@ -17,7 +17,8 @@ constexpr std::string_view kTimeoutSource =
     "IBTA vol. 1, 9.7.6.1.3: 4.096 us << code. Codes: perftest 14; NCCL 18, later 20; RDMA-CM's default 18";
 constexpr std::string_view kSpreadSource = "IBTA vol. 1, 9.7.6.1.3: a timeout is between one and four times its value";
 constexpr std::string_view kRnrSource = "perftest and NCCL min_rnr_timer 12 (0.64 ms); NVMe-oF 0 (655 ms) (?); rxe 10";
-constexpr std::string_view kNoSlowStart = "a NIC posts at line rate from its first packet on (?); 64 packets are a burst";
+constexpr std::string_view kNoSlowStart =
+    "a NIC posts at line rate from its first packet on (?); 64 packets are a burst";
 constexpr std::string_view kNoWindow = "roce_tx_window_en is 0 by default (NVIDIA, ROCE_ACCL register)";
 
 const Number kBothQpns = number_of(SourcePort::both_qpns);
@@ -51,7 +52,9 @@ std::vector<NicFamily> make() {
            {"ack_delay_us", {4}, "(?)"},
            {"ack_timeout_us", {kTimeout14, kTimeout18, kTimeout20}, kTimeoutSource},
            {"timeout_spread", {0, 100, 300}, kSpreadSource},
-           {"first_timeout_us", {0, 5'000}, "adaptive retransmission is an option of RoCE over lossy networks; 5 ms (?)"},
+           {"first_timeout_us",
+            {0, 5'000},
+            "adaptive retransmission is an option of RoCE over lossy networks; 5 ms (?)"},
            {"rnr_timer", {0, 12}, kRnrSource},
            {"nak_after_rnr", {0}, "only rxe is known to"},
            {"credits", {0, 1}, "mlx4 says \"invalid\" with an SRQ only; mlx5 the same (?)"},
@@ -75,7 +78,9 @@ std::vector<NicFamily> make() {
            {"ack_delay_us", {4}, "(?)"},
            {"ack_timeout_us", {kTimeout14, kTimeout18, kTimeout20}, kTimeoutSource},
            {"timeout_spread", {0, 100, 300}, kSpreadSource},
-           {"first_timeout_us", {5'000}, "NVIDIA, Adaptive Retransmission: on by default, the ACK timeout is a cap; 5 ms (?)"},
+           {"first_timeout_us",
+            {5'000},
+            "NVIDIA, Adaptive Retransmission: on by default, the ACK timeout is a cap; 5 ms (?)"},
            {"rnr_timer", {0, 12}, kRnrSource},
            {"nak_after_rnr", {0}, "only rxe is known to"},
            {"credits", {0, 1}, "mlx4 says \"invalid\" with an SRQ only; mlx5 the same (?)"},
@@ -97,7 +102,9 @@ std::vector<NicFamily> make() {
            {"ack_every", {1}, "(?)"},
            {"ack_timeout_us", {kTimeout14, kTimeout18, kTimeout20}, kTimeoutSource},
            {"timeout_spread", {0, 100}, kSpreadSource},
-           {"first_timeout_us", {0}, "irdma/verbs.c: rtomin 5, of iWARP's TCP (?): no adaptive retransmission is known"},
+           {"first_timeout_us",
+            {0},
+            "irdma/verbs.c: rtomin 5, of iWARP's TCP (?): no adaptive retransmission is known"},
            {"rnr_timer", {0, 12}, kRnrSource},
            {"nak_after_rnr", {0}, "only rxe is known to"},
            {"credits", {1}, "irdma/verbs.h: IRDMA_ROCE_ACKCREDS_DEFAULT 0x1e; 0x1f in later hardware with an SRQ"},
@@ -139,7 +146,9 @@ std::vector<NicFamily> make() {
            {"burst", {16, 64}, "hns_roce_hw_v2.c: LP_PKTN_INI, bursts of 16 KB or more"},
            {"pace_us", {0}, kNoSlowStart},
            {"ack_habit", {0}, "(?)"},
-           {"ack_each", {4, 16, 64}, "hns_roce_hw_v2.c: ACK_REQ_FREQ >= LP_PKTN_INI = log2(message of 16 or 64 KB / MTU)"},
+           {"ack_each",
+            {4, 16, 64},
+            "hns_roce_hw_v2.c: ACK_REQ_FREQ >= LP_PKTN_INI = log2(message of 16 or 64 KB / MTU)"},
            {"ack_every", {1}, "(?)"},
            {"ack_timeout_us", {kTimeout14, kTimeout18, kTimeout20}, kTimeoutSource},
            {"timeout_spread", {0, 100}, kSpreadSource},

@@ -15,6 +15,7 @@ namespace longhaul::sim {
 
 namespace {
 
+constexpr Number kLargeQueue = 1'000'000;
 constexpr Number kActions = number_of(link::Action::ecn) + 1;
 
 /// The box that takes in frames that leave the segment this way; null if a host does.
@@ -47,6 +48,14 @@ engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   settings.custody_flow_bytes = plan.flow_bytes;
   settings.custody_mbufs = static_cast<std::uint32_t>(plan.mbufs);
   settings.initial_window_bytes = plan.window_bytes;
+  settings.cnp.send = plan.cnp != 0;
+  // So that the judge tells them from those of hosts, which have 48.
+  constexpr std::uint8_t kDscp = 46;
+  settings.cnp.dscp = kDscp;
+  // Most worlds post a few frames only.
+  constexpr std::uint64_t kFewFrames = 3000;
+  if (c.wan_queue < kLargeQueue) settings.cnp.least_backlog = kFewFrames;
+  settings.cnp.from_wan = plan.cnp_absorb != 0 ? custody::WanCnps::absorb : custody::WanCnps::pass;
   settings.give_up = milliseconds(c.give_up_ms);
   settings.dreq_hold = milliseconds(c.dreq_hold_ms);
   if (c.places != 0) {

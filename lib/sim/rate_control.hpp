@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Congestion control of a NIC's requester: how fast one queue pair may send.
 //
-// DCQCN is the reaction point of Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGCOMM 2015, section
-// 3): a CNP cuts the rate, then time and bytes raise it again in three stages. What NICs do by their vendors' defaults
-// differs in numbers only (the table in rate_control.cpp).
+// DCQCN is the reaction point of Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGCOMM 2015,
+// section 3): a CNP cuts the rate, then time and bytes raise it again in three stages. What NICs do by their vendors'
+// defaults differs in numbers only (the table in rate_control.cpp).
 //
 // Control by round trips stands for NVIDIA's ZTR_RTTCC, which is not published: it slows down where a round trip takes
 // longer than the shortest one.
@@ -24,15 +24,15 @@ enum class Congestion : std::uint64_t {
 
 /// Numbers of a DCQCN reaction point.
 struct DcqcnNumbers {
-  double g;                   ///< weight of a CNP in alpha
-  Duration alpha_period;      ///< alpha is updated once in this time
-  Duration rate_period;       ///< a rate increase comes after this time...
-  std::uint64_t rate_bytes;   ///< ...and after so many bytes
-  unsigned stages;            ///< increases of fast recovery
-  double additive_mbps;       ///< an additive increase of the target
-  double hyper_mbps;          ///< and a hyper increase
-  double least_factor;        ///< one decrease leaves at least this part of the rate
-  Duration decrease_period;   ///< CNPs that come sooner after a decrease do not decrease
+  double g;                  ///< weight of a CNP in alpha
+  Duration alpha_period;     ///< alpha is updated once in this time
+  Duration rate_period;      ///< a rate increase comes after this time...
+  std::uint64_t rate_bytes;  ///< ...and after so many bytes
+  unsigned stages;           ///< increases of fast recovery
+  double additive_mbps;      ///< an additive increase of the target
+  double hyper_mbps;         ///< and a hyper increase
+  double least_factor;       ///< one decrease leaves at least this part of the rate
+  Duration decrease_period;  ///< CNPs that come sooner after a decrease do not decrease
   double least_mbps;
 };
 const DcqcnNumbers& dcqcn_numbers(Congestion control);
@@ -73,7 +73,7 @@ class RateControl {
   Time rate_at_ = kNever;
   Time decreased_at_ = 0;
   std::uint64_t bytes_ = 0;
-  unsigned by_time_ = 0;   ///< increases
+  unsigned by_time_ = 0;  ///< increases
   unsigned by_bytes_ = 0;
   // by round trips
   Duration shortest_ = kNever;

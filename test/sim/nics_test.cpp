@@ -40,7 +40,8 @@ struct Shows {
 
 constexpr const char* kWrites = "a.mix=6 a.uniform=1 a.messages=2 a.max_bytes=400000 a.window=65536 a.burst=64";
 constexpr const char* kSends = "a.mix=7 a.uniform=1 a.messages=20 a.max_bytes=64 b.receives=2 b.refill_us=3000";
-constexpr const char* kLoss = "a.mix=6 a.uniform=1 a.messages=4 a.max_bytes=9000 a.window=65536 event=1:0:0:0:3:0:1:1:0:0";
+constexpr const char* kLoss =
+    "a.mix=6 a.uniform=1 a.messages=4 a.max_bytes=9000 a.window=65536 event=1:0:0:0:3:0:1:1:0:0";
 constexpr const char* kSwap =
     "a.mix=6 a.uniform=1 a.messages=4 a.max_bytes=9000 a.window=65536 event=1:0:0:0:3:0:1:1:2:30";
 constexpr const char* kMarked =
@@ -85,7 +86,7 @@ Number other_than(const sim::NicHabit& habit, Number value, Number named) {
 
 /// What a responder does shows at host B, what a requester does at host A.
 bool is_responders(std::string_view knob) {
-  static const std::set<std::string, std::less<>> all = {"ack_every", "ack_delay_us",  "rnr_timer", "nak_after_rnr",
+  static const std::set<std::string, std::less<>> all = {"ack_every", "ack_delay_us", "rnr_timer", "nak_after_rnr",
                                                          "credits",   "out_of_order", "cnp_us"};
   return all.contains(knob);
 }
@@ -154,7 +155,8 @@ TEST_CASE("NIC families: every invariant holds in their worlds") {
 TEST_CASE("NIC families: source ports as kernels choose them") {
   using sim::SourcePort;
   // rdma_get_udp_sport(0, 0x11, 0x1234) and hash_32(0x11, 14), computed with the kernel's own sources.
-  CHECK(sim::source_port(SourcePort::both_qpns, 0x11, 0x1234, 1) == sim::source_port(SourcePort::both_qpns, 0x1234, 0x11, 9));
+  CHECK(sim::source_port(SourcePort::both_qpns, 0x11, 0x1234, 1) ==
+        sim::source_port(SourcePort::both_qpns, 0x1234, 0x11, 9));
   // 0x11 * 0x1234 = 0x13574: 0x13574 >> 14 = 4, and 0x3574 ^ 4 = 0x3570.
   CHECK(sim::source_port(SourcePort::both_qpns, 0x11, 0x1234, 1) == 0xf570);
   // 0x11 * 0x61c88647 = 0x6'7e50eab7; the upper 14 of its low 32 bits are 0x1f94.

@@ -61,8 +61,8 @@ void NicTimes::add(const NicTimes& others) {
 }
 
 void NicTimes::print() const {
-  fmt::print("{:<14} {:>7} {:>6} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6} {:>6}\n", "requester's NIC", "worlds", "worse",
-             "flows", "p10", "p50", "p90", "p99", "most", "lost", "saved");
+  fmt::print("{:<14} {:>7} {:>6} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6} {:>6}\n", "requester's NIC", "worlds",
+             "worse", "flows", "p10", "p50", "p90", "p99", "most", "lost", "saved");
   for (std::size_t nic = 0; nic < rows_.size(); ++nic) {
     const Row& row = rows_[nic];
     if (row.worlds == 0) continue;
