@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Congestion: what CNPs from the WAN change, and which CNPs the box makes, as a responder's notification point would
 // (IBTA Annex A17; Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015). The responder is a
-// long way off, and what waits in the box waits for the WAN's pace: so the box is the place where congestion shows first.
+// long way off, and what waits in the box waits for the WAN's pace: so the box is the place where congestion shows
+// first.
 #include <algorithm>
 
 #include "custody/near_part.hpp"

@@ -17,9 +17,9 @@ enum class WanCnps : std::uint8_t {
 };
 
 struct CnpSettings {
-  bool send = true;                       ///< make CNPs for requesters of this side
-  Duration interval = microseconds(50);   ///< one for each flow in this time at most; more than 0
-  std::uint8_t dscp = 48;                 ///< of the CNPs that are made
+  bool send = true;                      ///< make CNPs for requesters of this side
+  Duration interval = microseconds(50);  ///< one for each flow in this time at most; more than 0
+  std::uint8_t dscp = 48;                ///< of the CNPs that are made
   WanCnps from_wan = WanCnps::pass;
   /// Frame bytes of a flow that may always wait. The default is no configuration's affair: a flow's turn at the WAN has
   /// half as many.

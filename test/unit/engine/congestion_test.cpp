@@ -35,14 +35,13 @@ std::vector<Bytes> cnps_of(const std::vector<Seen>& out) {
   return cnps;
 }
 
-/// Twelve large requests at once, of which the pace holds nearly all. A moment before, one for which there is no backlog.
-void overload(Rig& rig, const Pair& pair, std::uint32_t first) {
-  rig.host_sends(pair.writes(first, 12, kLarge));
-}
+/// Twelve large requests at once, of which the pace holds nearly all. A moment before, one for which there is no
+/// backlog.
+void overload(Rig& rig, const Pair& pair, std::uint32_t first) { rig.host_sends(pair.writes(first, 12, kLarge)); }
 
 /// The frame that was captured from a ConnectX-4 Lx, by its fields (scapy's tests, test/contrib/roce.uts: "RoCE CNP
-/// captured on ConnectX-4 Lx"): DSCP 48 and ECT(0), UDP source port 0, BECN, MigReq clear, PSN 0, 16 reserved bytes. Its
-/// ICRC is in kCapturedIcrc.
+/// captured on ConnectX-4 Lx"): DSCP 48 and ECT(0), UDP source port 0, BECN, MigReq clear, PSN 0, 16 reserved bytes.
+/// Its ICRC is in kCapturedIcrc.
 wire::PacketBuilder captured() {
   constexpr std::uint8_t kReserved[16] = {};
   return wire::PacketBuilder()
@@ -102,7 +101,7 @@ std::string tshark_says(const Bytes& bytes) {
   std::fclose(file);
   const std::string command =
       "text2pcap -q " + path + " " + path + ".pcap >/dev/null 2>&1 && tshark -n -o ip.check_checksum:TRUE -r " + path +
-      ".pcap -T fields -e infiniband.bth.opcode -e infiniband.bth.destqp -e infiniband.bth.psn -e infiniband.bth.b -e "
+      ".pcap -T fields -e infiniband.bth.opcode -e infiniband.bth.destqp -e infiniband.bth.psn -e infiniband.bth.m -e "
       "ip.dsfield.dscp -e ip.dsfield.ecn -e ip.checksum.status -e _ws.malformed 2>/dev/null";
   std::string text;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
@@ -139,11 +138,13 @@ TEST_CASE("tshark takes a made CNP for one", "[engine][congestion][tshark]") {
     return;
   }
   const Rig eal;
-  CHECK(tshark_says(made_from(its_ack().build(), 48)) == "129\t0x000118\t0\t1\t48\t2\t1\t\n");
+  CHECK(tshark_says(made_from(its_ack().build(), 48)) == "129\t0x000118\t0\t0\t48\t2\t1\t\n");
 }
 
 TEST_CASE("a backlog at the WAN's pace: CNPs for its requester, one in 50 us at most", "[engine][congestion]") {
-  Rig rig(slow());
+  engine::Settings settings = slow();
+  settings.wan_rate_bps = 100'000'000;  // slower, and a fifth of the rate would be the limit
+  Rig rig(settings);
   const Pair pair;
   rig.connect(pair);
   overload(rig, pair, 100);
