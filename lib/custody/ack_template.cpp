@@ -123,7 +123,6 @@ rte_mbuf* AckTemplate::make_cnp(BufferStash& buffers, std::uint8_t dscp) const {
   bth.opcode = wire::kCnp;
   bth.flags = 0;
   bth.reserved = wire::kBthBecn;
-  bth.ack_req = 0;
   bth.psn = 0;
   set_ip_and_udp(bytes, size, static_cast<std::uint8_t>(dscp << 2 | kEct0));
   wire::Frame frame;
