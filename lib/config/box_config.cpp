@@ -155,6 +155,16 @@ void read_custody(const Value& value, BoxConfig& out) {
   if (promised) size_buffers(*promised, mbufs, small_mbufs, out);
 }
 
+void read_cnp(const Value& value, BoxConfig& out) {
+  constexpr std::int64_t kLastDscp = 63;
+  const Map map = value.map({"send", "interval", "dscp", "from_wan"});
+  custody::CnpSettings& cnp = out.engine.cnp;
+  if (const auto v = map.find("send")) cnp.send = v->boolean();
+  if (const auto v = map.find("interval")) cnp.interval = v->duration(microseconds(1), seconds(1));
+  if (const auto v = map.find("dscp")) cnp.dscp = static_cast<std::uint8_t>(v->integer(0, kLastDscp));
+  if (const auto v = map.find("from_wan")) cnp.from_wan = v->choice<custody::WanCnps>(kWanCnpNames);
+}
+
 void read_timers(const Value& value, BoxConfig& out) {
   const Map map = value.map(
       {"rto_initial", "rto_min", "rto_max", "give_up", "longest_give_up", "confirm_again", "dreq_hold", "drain"});
@@ -221,7 +231,8 @@ BoxConfig read_box(const Value& top) {
                            "restart_record",
                            "link_loss",
                            "watchdog",
-                           "control"});
+                           "control",
+                           "cnp"});
   BoxConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.host, out.wan) = read_ports(map.at("ports"), "host", "wan");
@@ -254,6 +265,7 @@ BoxConfig read_box(const Value& top) {
       out.pair_share, static_cast<double>(out.promise.bytes) / static_cast<double>(out.engine.custody_box_bytes));
   if (const auto v = map.find("connections"))
     out.engine.max_connections = static_cast<std::uint32_t>(v->integer(1, kMostConnections));
+  if (const auto v = map.find("cnp")) read_cnp(*v, out);
   if (const auto v = map.find("timers")) read_timers(*v, out);
   if (const auto v = map.find("metrics")) out.metrics = read_metrics(*v);
   if (const auto v = map.find("control")) {

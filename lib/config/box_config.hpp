@@ -40,6 +40,8 @@ enum class OnStall : std::uint8_t {
 inline constexpr std::string_view kLinkLossNames[] = {"ignore", "forward"};
 inline constexpr std::string_view kOnStallNames[] = {"report", "exit"};
 inline constexpr std::string_view kConfirmNames[] = {"answer", "cm"};
+/// By custody::WanCnps.
+inline constexpr std::string_view kWanCnpNames[] = {"pass", "absorb"};
 inline constexpr std::string_view kSpreadNames[] = {"pairs", "connections"};
 /// Instead of a rate for wan_rate.
 inline constexpr std::string_view kUnlimited = "unlimited";

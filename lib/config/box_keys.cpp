@@ -170,6 +170,19 @@ constexpr BoxKey kKeys[] = {
      Form::of(Quantity::duration), "Longest time that the DREQ of a closing host is held for custody (default 3s)."},
     {"timers.drain", kLive, [](const BoxConfig& c) { return duration_text(c.drain); }, Form::of(Quantity::duration),
      "Longest time that SIGTERM waits for custody to empty (default 10s)."},
+    {"cnp.send", kLive, [](const BoxConfig& c) { return std::string(yes_or_no(c.engine.cnp.send)); }, Form::boolean(),
+     "Whether the box tells hosts of its side by CNPs (for DCQCN) that they send faster than the WAN takes it (default "
+     "true)."},
+    {"cnp.interval", kLive, [](const BoxConfig& c) { return duration_text(c.engine.cnp.interval); },
+     Form::of(Quantity::duration), "At most one CNP for each flow in this time, 1us to 1s (default 50us)."},
+    {"cnp.dscp", kLive, [](const BoxConfig& c) { return std::to_string(c.engine.cnp.dscp); }, Form::integer(0, 63),
+     "DSCP of these CNPs (default 48, as NICs have it)."},
+    {"cnp.from_wan", kLive,
+     [](const BoxConfig& c) { return std::string(kWanCnpNames[static_cast<std::size_t>(c.engine.cnp.from_wan)]); },
+     Form::choice(kWanCnpNames),
+     "CNPs from the WAN for a flow with acknowledged data in custody: pass (default): the box obeys them and passes "
+     "them "
+     "on; absorb: the box alone obeys them."},
     {"metrics.listen", kFixed, [](const BoxConfig& c) { return c.metrics.listen.empty() ? "none" : c.metrics.listen; },
      Form::text(":[0-9]{1,5}$"),
      "Address and port of the status page and of what Prometheus reads, such as 127.0.0.1:9464 (default: not served).",

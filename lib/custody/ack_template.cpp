@@ -97,33 +97,60 @@ void AckTemplate::finish(Source source) {
 
   const std::size_t icrc_offset = bth_offset_ + sizeof(wire::Bth) + sizeof(wire::Aeth);
   size_ = static_cast<std::uint8_t>(icrc_offset + wire::kIcrcSize);
-  auto& udp = at<wire::UdpHeader>(bytes_.data(), udp_offset_);
-  udp.length = static_cast<std::uint16_t>(size_ - udp_offset_);
-  udp.checksum = 0;  // IBTA Annex A17.3.1: zero; the ICRC protects the packet
-  if (ipv6_) {
-    auto& ip = at<wire::Ipv6Header>(bytes_.data(), ip_offset_);
-    const std::uint32_t word = ip.version_class_flow;
-    const std::uint8_t traffic_class = without_congestion_mark(static_cast<std::uint8_t>(word >> 20));
-    ip.version_class_flow = (word & 0xf00fffff) | (std::uint32_t{traffic_class} << 20);
-    ip.payload_length = static_cast<std::uint16_t>(size_ - udp_offset_);
-  } else {
-    auto& ip = at<wire::Ipv4Header>(bytes_.data(), ip_offset_);
-    ip.tos = without_congestion_mark(ip.tos);
-    ip.total_length = static_cast<std::uint16_t>(size_ - ip_offset_);
-    ip.checksum = 0;
-    // rte_raw_cksum() sums in memory order, so the result is stored as it is.
-    const auto sum =
-        static_cast<std::uint16_t>(~rte_raw_cksum(&ip, static_cast<std::size_t>(udp_offset_ - ip_offset_)));
-    std::memcpy(bytes_.data() + ip_offset_ + offsetof(wire::Ipv4Header, checksum), &sum, sizeof(sum));
-  }
-
   wire::Frame frame;
   frame.data = bytes_.data();
   frame.ip_offset = ip_offset_;
+  frame.ipv6 = ipv6_;
+  set_ip_and_udp(bytes_.data(), size_, without_congestion_mark(frame.traffic_class()));
   frame.udp_offset = udp_offset_;
   frame.bth_offset = bth_offset_;
-  frame.ipv6 = ipv6_;
   icrc_before_psn_ = wire::icrc_before(frame, bth_offset_ + kPsnInBth);
+}
+
+/// In `bytes`, a frame of `size` bytes with the headers of this template.
+void AckTemplate::set_ip_and_udp(std::uint8_t* bytes, std::size_t size, std::uint8_t traffic_class) const {
+  auto& udp = at<wire::UdpHeader>(bytes, udp_offset_);
+  udp.length = static_cast<std::uint16_t>(size - udp_offset_);
+  udp.checksum = 0;  // IBTA Annex A17.3.1: zero; the ICRC protects the packet
+  if (ipv6_) {
+    auto& ip = at<wire::Ipv6Header>(bytes, ip_offset_);
+    ip.version_class_flow = (ip.version_class_flow & 0xf00fffff) | (std::uint32_t{traffic_class} << 20);
+    ip.payload_length = static_cast<std::uint16_t>(size - udp_offset_);
+    return;
+  }
+  auto& ip = at<wire::Ipv4Header>(bytes, ip_offset_);
+  ip.tos = traffic_class;
+  ip.total_length = static_cast<std::uint16_t>(size - ip_offset_);
+  ip.checksum = 0;
+  // rte_raw_cksum() sums in memory order, so the result is stored as it is.
+  const auto sum = static_cast<std::uint16_t>(~rte_raw_cksum(&ip, static_cast<std::size_t>(udp_offset_ - ip_offset_)));
+  std::memcpy(bytes + ip_offset_ + offsetof(wire::Ipv4Header, checksum), &sum, sizeof(sum));
+}
+
+// IBTA Annex A17.9.3: BECN, PSN 0, and 16 reserved bytes. MigReq is clear, and the ECN bits are ECT(0), in what a
+// ConnectX-4 Lx sends (captured: scapy's tests, roce.uts).
+rte_mbuf* AckTemplate::make_cnp(BufferStash& buffers, std::uint8_t dscp) const {
+  constexpr std::size_t kReserved = 16;
+  constexpr std::uint8_t kEct0 = 0x02;
+  static_assert(kMaxBytes - sizeof(wire::Aeth) + kReserved <= kRoom);
+  const std::size_t icrc_offset = bth_offset_ + sizeof(wire::Bth) + kReserved;
+  const std::size_t size = icrc_offset + wire::kIcrcSize;
+  rte_mbuf* mbuf = buffers.frame(static_cast<std::uint16_t>(size));
+  if (mbuf == nullptr) return nullptr;
+  auto* bytes = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
+  std::memcpy(bytes, bytes_.data(), bth_offset_ + sizeof(wire::Bth));
+  std::memset(bytes + bth_offset_ + sizeof(wire::Bth), 0, kReserved);
+  auto& bth = at<wire::Bth>(bytes, bth_offset_);
+  bth.opcode = wire::kCnp;
+  bth.flags = 0;
+  bth.reserved = wire::kBthBecn;
+  bth.ack_req = 0;
+  bth.psn = 0;
+  set_ip_and_udp(bytes, size, static_cast<std::uint8_t>(dscp << 2 | kEct0));
+  wire::Frame frame;
+  wire::parse({bytes, size}, frame);
+  wire::store_icrc(bytes + icrc_offset, wire::compute_icrc(frame));
+  return mbuf;
 }
 
 rte_mbuf* AckTemplate::make(BufferStash& buffers, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome) const {

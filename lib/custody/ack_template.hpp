@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes the ACKs and NAKs that a responder would have sent (design rule 4): the headers are copied from the responder's
-// own answers, or, before the first answer, from a request with the ends exchanged.
+// Makes the ACKs, NAKs and CNPs that a responder would have sent (design rule 4): the headers are copied from the
+// responder's own answers, or, before the first answer, from a request with the ends exchanged.
 #pragma once
 
 #include <array>
@@ -52,6 +52,9 @@ class AckTemplate {
   /// A frame in a buffer of `buffers`, or null when there is none.
   rte_mbuf* make(BufferStash& buffers, std::uint32_t psn, std::uint32_t msn, std::uint8_t syndrome) const;
 
+  /// A congestion notification, or null when there is no buffer: as NICs send them, with this DSCP and ECT(0).
+  rte_mbuf* make_cnp(BufferStash& buffers, std::uint8_t dscp) const;
+
   std::uint16_t p_key() const;
   std::uint32_t destination_qpn() const;
 
@@ -59,6 +62,7 @@ class AckTemplate {
   void take_headers(const wire::Frame& frame);
   void leave_out_priority_tags();
   void finish(Source source);
+  void set_ip_and_udp(std::uint8_t* bytes, std::size_t size, std::uint8_t traffic_class) const;
 
   std::uint32_t icrc_before_psn_ = 0;  ///< the ICRC of the bytes that are the same in each ACK
   std::uint32_t before_psn_ = 0;       ///< the byte before the PSN, as the word's highest: reserved bits

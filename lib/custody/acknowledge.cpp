@@ -66,6 +66,9 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
   if (std::exchange(flow.owed.ack_again, false) && flow.trust.silent == 0 &&
       (flow.queue.empty() || !may_have_left(flow, now)))
     send_made(flow, psn_add(flow.h, -1), flow.msn_h, ack_syndrome(flow), Counter::pseudo_acks_repeated);
+  // A usual flow of which nothing waits has returned above: the lane and the general path tell requesters the same.
+  if (settings_.cnp.send && (flow.queue.to_acknowledge() != nullptr || flow.phase == Phase::plain))
+    notify_congestion(flow, now);
 }
 
 // Nobody was told that these packets arrived, and they have left: their requester repeats them if need be. So nobody

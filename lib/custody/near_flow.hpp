@@ -10,6 +10,7 @@
 #include "base/time.hpp"
 #include "custody/ack_template.hpp"
 #include "custody/budget.hpp"
+#include "custody/congestion.hpp"
 #include "custody/flow_state.hpp"
 #include "custody/loss_window.hpp"
 #include "custody/observer.hpp"
@@ -131,6 +132,8 @@ struct alignas(64) NearFlow : FlowState {
   std::uint32_t read_again_last = 0;  ///< PSN of the last response to the READ that was repeated
   Time repeated_at = 0;               ///< when the requester last repeated what was acknowledged
   std::uint64_t examined_bytes = 0;   ///< bytes_taken up to examined_end
+
+  CnpControl cnp;
 
   // Only requests that pass plain touch these.
   PlainCause plain_why = PlainCause::catching_up;  ///< why the flow is plain, where a request decided it

@@ -136,6 +136,7 @@ void NearPart::set_times(const NearSettings& times) {
   settings_.give_up = times.give_up;
   settings_.confirm_again = times.confirm_again;
   settings_.confirm_by_cm = times.confirm_by_cm;
+  settings_.cnp = times.cnp;
 }
 
 void NearPart::follow_link(std::uint64_t sent, std::uint64_t received, Time now) {
@@ -155,14 +156,6 @@ std::uint64_t NearPart::owed_bytes(const NearFlow& flow) {
 
 void NearPart::discard(NearFlow& flow) {
   if (flow.phase != Phase::ended) end_custody(flow, PhaseEvent::closed);
-}
-
-void NearPart::congestion(NearFlow& flow, Time now) {
-  if (!flow.rtt.known()) return;
-  const Time until = now + flow.rtt.smoothed();
-  flow.window.on_congestion(until);
-  // What the smaller window holds back may be acknowledged then, with or without answers.
-  if (!flow.queue.empty()) flow.deadline = std::min(flow.deadline, until);
 }
 
 }  // namespace longhaul::custody

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The near part of a box (design sections 5 and 6): takes requests into custody, acknowledges them, reconciles
 // the responder's own answers, sends again what was lost. One file per verb: request.cpp, acknowledge.cpp,
-// answer.cpp, resend.cpp; and identity.cpp, which asks whether it is still the same connection.
+// answer.cpp, resend.cpp; identity.cpp asks whether it is still the same connection, congestion.cpp slows hosts down.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 
 #include "custody/budget.hpp"
 #include "custody/buffers.hpp"
+#include "custody/congestion.hpp"
 #include "custody/held.hpp"
 #include "custody/link_estimate.hpp"
 #include "custody/near_flow.hpp"
@@ -54,6 +55,16 @@ class Outlet {
   /// Custody is full for a request of `flow`. Returns true when another flow, of which nothing was acknowledged, has
   /// let go of its custody.
   virtual bool make_custody_room(const NearFlow& /*flow*/) { return false; }
+  /// Frame bytes of one flow that may wait for the WAN's pace before its requester is told to slow down.
+  virtual std::uint64_t fair_backlog() const { return 1 << 16; }
+  /// How far all that leaves exceeds the WAN's pace, from 0 to 1.
+  virtual double excess() const { return 0; }
+  /// Flows that wait for the WAN's pace.
+  virtual std::uint64_t waiting_flows() const { return 0; }
+  /// The time between two CNPs of all flows, at least.
+  virtual Duration cnps_apart() const { return 0; }
+  /// When the requester's host last sent something on this connection.
+  virtual Time heard_at(const NearFlow& /*flow*/) const { return kNever; }
   /// `flow` has packets to send and may_send() said no, or a port refused one: call try_send() when it can.
   virtual void wait_to_send(NearFlow& flow) = 0;
   /// An ACK for `psn` that came for `flow` may answer another connection between the same hosts, which is not known
@@ -90,6 +101,7 @@ struct NearSettings {
   Duration give_up = 0;
   Duration confirm_again = 0;  ///< after a longer idle time an answer must confirm a flow again
   bool lane = true;            ///< usual packets take the lane
+  CnpSettings cnp;
 };
 
 /// A connection without RDMA-CM can end and begin again unseen, so it must be confirmed again after this idle time at
@@ -166,8 +178,10 @@ class NearPart {
   /// An answer from the flow's responder, plausible, ICRC verified: ACK, NAK, READ or atomic response.
   Verdict answer(NearFlow& flow, const wire::Frame& frame, Time now);
 
-  /// A congestion notification for the flow's requester passed.
+  /// A congestion notification for the flow's requester came from the WAN.
   void congestion(NearFlow& flow, Time now);
+  /// It goes no further: it is about packets for which the box answers.
+  bool absorbs_cnp(const NearFlow& flow) const;
 
   enum class Pace : bool { kept, ignored };
   /// Sends what waits, as far as pace, RNR wait and port allow.
@@ -409,6 +423,15 @@ class NearPart {
                  Time cause = kNever);
   std::uint64_t window_of(const NearFlow& flow, Time now) const;
 
+  // congestion.cpp
+  [[gnu::noinline]] void notify_congestion(NearFlow& flow, Time now);
+  static bool is_proven(const NearFlow& flow, Time now);
+  bool may_notify(const NearFlow& flow, Time now) const;
+  std::uint64_t held_up_bytes(const NearFlow& flow, Time now) const;
+  double follow_backlog(NearFlow& flow, std::uint64_t waits, Time now) const;
+  double pressure_on(NearFlow& flow, Time now) const;
+  static void look_again(NearFlow& flow, Time at);
+
   // resend.cpp
   bool send_waiting(NearFlow& flow, std::uint64_t most, Time now);
   void rewind(NearFlow& flow, Counter why, Time now);
@@ -450,6 +473,7 @@ class NearPart {
   Duration first_timeout_;  ///< of a flow whose own round trip is not known: by those of all flows
   Time rtt_from_ = 0;       ///< packets sent until then give no sample of the round trip
   bool draining_ = false;
+  Time cnps_free_at_ = 0;  ///< no CNP is made before
 };
 
 // Parts of more than one path, in which they are inlined.

@@ -36,6 +36,8 @@ class Observer {
   /// A real ACK (not NAK) from beyond the box. `confirmed` tells whether the flow was confirmed before the ACK came.
   /// `frontier` is h before the ACK.
   virtual void on_real_ack(const FlowIdentity&, const AckFields&, bool confirmed, std::uint32_t frontier, Time) {}
+  /// A congestion notification was made for the flow's requester. `silent`: the box says nothing else to it now.
+  virtual void on_cnp_made(const FlowIdentity&, bool silent, Time) {}
   virtual void on_flow_learned(const FlowIdentity&, Time) {}
   /// Acknowledged data could not be delivered (design rule 6): `bytes` were in custody below h.
   virtual void on_flow_failed(const FlowIdentity&, std::string_view why, std::uint64_t bytes, Time) {}

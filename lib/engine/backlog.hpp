@@ -30,6 +30,8 @@ class Backlog {
   static constexpr std::int64_t kTurnBytes = 9728;
 
   bool empty() const { return size_ == 0; }
+  /// Connections that wait.
+  std::size_t size() const { return size_; }
   /// Another pair than `pair` has a connection here.
   bool others_wait(std::uint32_t pair) const {
     return first_pair_ != kNone && (first_pair_ != last_pair_ || first_pair_ != place_of(pair));

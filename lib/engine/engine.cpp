@@ -32,6 +32,7 @@ custody::NearSettings near_settings(const Settings& settings) {
   near.rto_max = settings.rto_max;
   near.give_up = settings.give_up;
   near.confirm_again = settings.confirm_again;
+  near.cnp = settings.cnp;
   return near;
 }
 
@@ -98,14 +99,6 @@ void prefetch_bytes(const rte_mbuf* mbuf) {
 #pragma GCC unroll 4
     for (std::uint32_t line = 0; line < 3; ++line) rte_prefetch0(bytes + group + line * RTE_CACHE_LINE_SIZE);
   }
-}
-
-bool congestion_experienced(const wire::Frame& frame) {
-  const std::uint8_t traffic_class =
-      frame.ipv6
-          ? static_cast<std::uint8_t>((frame.data[frame.ip_offset] << 4) | (frame.data[frame.ip_offset + 1] >> 4))
-          : frame.data[frame.ip_offset + 1];
-  return (traffic_class & 0x3) == 0x3;
 }
 
 }  // namespace
@@ -379,6 +372,10 @@ Verdict Engine::Impl::roce(Side side, const Arrival& arrival) {
         if (const auto index = connection_of(side, arrival); index != flow::ConnectionTable::kNone && intact(frame)) {
           near.congestion(connections[index].near, now);
           touch(index);
+          if (near.absorbs_cnp(connections[index].near)) {
+            ++counters[Counter::absorbed_cnps];
+            return Verdict::drop;
+          }
         }
       if (side == Side::host) note_next_hop(frame);
       return Verdict::forward;
@@ -406,7 +403,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
     else
       connection.shown_at = now;
   }
-  if (congestion_experienced(frame)) ++counters[Counter::ecn_marked];
+  if (frame.congestion_experienced()) ++counters[Counter::ecn_marked];
 
   // Requests of the far end, and our host's answers to them, are the other box's near flow.
   const bool of_near_flow = (side == Side::host) != is_answer;
@@ -603,6 +600,28 @@ void Engine::Impl::send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* 
     charge_held(frame->pkt_len);
   }
   out(Side::wan).send_held(flow, held, frame);
+}
+
+// Of all flows that wait: what the WAN takes in two milliseconds. So it has something to do while requesters that were
+// slowed down become faster again.
+std::uint64_t Engine::Impl::fair_backlog() const {
+  constexpr std::uint64_t kPerSecond = 500;
+  return pacer.rate_bps() / 8 / kPerSecond / std::max<std::size_t>(1, backlog.size());
+}
+
+// CNPs share the host port with answers, and that port may be as slow as the WAN: they take a fifth of its rate at
+// most.
+Duration Engine::Impl::cnps_apart() const {
+  constexpr Duration kLeast = microseconds(2);
+  constexpr std::uint64_t kBits = 8 * 100;
+  constexpr std::uint64_t kPart = 5;
+  if (pacer.rate_bps() == 0) return kLeast;
+  return std::max<Duration>(kLeast, kPart * kBits * 1'000'000'000 / pacer.rate_bps());
+}
+
+double Engine::Impl::excess() const {
+  constexpr auto kFull = static_cast<double>(milliseconds(4));
+  return std::min(1.0, static_cast<double>(pacer.debt()) / kFull);
 }
 
 void Engine::Impl::wait_to_send(custody::NearFlow& flow) {

@@ -233,6 +233,11 @@ struct Engine::Impl final : custody::Outlet {
   void send_to_requester(custody::NearFlow& flow, rte_mbuf* frame, Time cause) override {
     out(Side::host).send_made(flow, frame, cause);
   }
+  std::uint64_t fair_backlog() const override;
+  double excess() const override;
+  Duration cnps_apart() const override;
+  std::uint64_t waiting_flows() const override { return backlog.size(); }
+  Time heard_at(const custody::NearFlow& flow) const override { return connections[flow.connection].shown_at; }
   void wait_to_send(custody::NearFlow& flow) override;
   void newest_addresses(const custody::NearFlow& flow, wire::EthernetAddresses& addresses) override;
 

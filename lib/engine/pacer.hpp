@@ -44,6 +44,9 @@ class Pacer {
   /// All bytes charged so far. Call it now and then: without a rate, only this call fills the buckets.
   std::uint64_t charged_bytes();
 
+  /// The time that the rate needs for what has left ahead of it.
+  Duration debt() const { return all_ >= 0 ? 0 : static_cast<Duration>(static_cast<double>(-all_) / per_ns_); }
+
   /// When may_send() becomes true if nothing more is charged; a time that has passed when it is true already.
   Time ready_at() const;
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "custody/congestion.hpp"
 #include "flow/policy.hpp"
 
 namespace longhaul::engine {
@@ -41,6 +42,8 @@ struct Settings {
   /// The usual packets of usual flows take the lane (engine/lane.hpp). False: all take the general path, which does the
   /// same with more instructions. For tests.
   bool lane = true;
+
+  custody::CnpSettings cnp;  ///< congestion notifications
 
   std::uint32_t max_connections = 4096;  ///< RC connections followed at once; others pass through
   /// Connections that RDMA-CM did not announce to this box are learned from their requests and ACKs.

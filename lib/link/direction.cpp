@@ -116,13 +116,14 @@ void Direction::offer(rte_mbuf* frame, Time now) {
 
   const std::uint64_t size = rte_pktmbuf_pkt_len(frame);
   Time left = now;
+  bool queue_marks = false;
   if (settings_.rate_bps != 0 || settings_.frame_time != 0) {
     const Time start = std::max(now, transmitter_free_);
     const bool rated = settings_.rate_bps != 0;
-    if (rated && settings_.queue_bytes != 0 &&
-        bytes_in(start - now, settings_.rate_bps) + size > settings_.queue_bytes) {
+    const std::uint64_t queued = rated ? bytes_in(start - now, settings_.rate_bps) : 0;
+    if (rated && settings_.queue_bytes != 0 && queued + size > settings_.queue_bytes)
       return drop(counters_.queue_dropped);
-    }
+    if (settings_.ecn_bytes != 0 && queued >= settings_.ecn_bytes) queue_marks = true;
     const Duration on_wire = rated ? time_on_wire(size + settings_.line_overhead, settings_.rate_bps) : 0;
     left = transmitter_free_ = start + std::max(on_wire, settings_.frame_time);
   }
@@ -131,14 +132,14 @@ void Direction::offer(rte_mbuf* frame, Time now) {
   if (reordered) ++counters_.reordered;
   if (fate.event_delay) ++counters_.event_delay;
 
-  if (fate.corrupt || fate.event_corrupt || fate.ecn) {
+  if (fate.corrupt || fate.event_corrupt || fate.ecn || queue_marks) {
     if (rte_mbuf* mine = own(frame)) {
       frame = mine;
-      if (fate.ecn) {
+      if (fate.ecn || queue_marks) {
         wire::Frame view;
         wire::parse(bytes_of(frame), view);
         mark_congestion(bytes_of(frame), view);
-        ++counters_.event_ecn;
+        if (fate.ecn) ++counters_.event_ecn;
       }
       if (fate.corrupt || fate.event_corrupt) {
         flip_bit(bytes_of(frame), fate.corrupt_bit);

@@ -22,6 +22,7 @@ struct DirectionSettings {
   std::uint32_t line_overhead = 0;  ///< bytes that each frame takes of the rate besides its own: FCS, preamble, gap
   Duration frame_time = 0;          ///< least time from one frame to the next, as the receiver needs it
   std::uint64_t queue_bytes = 0;    ///< before the transmitter; a frame that does not fit is dropped; 0: unlimited
+  std::uint64_t ecn_bytes = 0;      ///< a frame that finds as many in the queue is marked "congestion"; 0: none is
   double loss = 0;                  ///< fraction of frames lost after the transmitter: they use up the rate
   double duplicate = 0;             ///< fraction of frames that arrive twice
   double corrupt = 0;               ///< fraction of frames with one bit flipped after the Ethernet header

@@ -136,6 +136,8 @@ namespace longhaul::metrics {
   X(next_hops_moved,                                                                                                   \
     "IP addresses beyond the box that moved to another MAC address, by ARP or Neighbour Advertisement")                \
   X(cnps, "congestion notification packets (CNPs)")                                                                    \
+  X(cnps_made, "CNPs made by the box: requesters of this side send faster than the WAN takes it")                      \
+  X(absorbed_cnps, "CNPs from the WAN not forwarded: they are about what the box has acknowledged")                    \
   X(ecn_marked, "frames of learned flows with an ECN mark (congestion experienced)")                                   \
   /* how custody ended other than by the responder's answer */                                                         \
   X(flows_failed, "flows that failed with data acknowledged but not delivered")                                        \
@@ -181,7 +183,7 @@ inline constexpr std::array kNotForwarded = {
     Counter::absorbed_fatal_naks,   Counter::absorbed_duplicates, Counter::absorbed_queued_duplicates,
     Counter::absorbed_failed,       Counter::dropped_beyond_gap,  Counter::dropped_port_full,
     Counter::absorbed_dreqs,        Counter::dropped_unsent,      Counter::dropped_behind_backlog,
-    Counter::absorbed_unknown_naks,
+    Counter::absorbed_unknown_naks, Counter::absorbed_cnps,
 };
 
 }  // namespace longhaul::metrics

@@ -78,6 +78,13 @@ constexpr Field kHost[] = {
     FIELD(HostPlan, turnaround_ns, 0, kMuch),
     FIELD(HostPlan, message_ns, 0, kMuch),
     FIELD(HostPlan, port_mbps, 0, 1000000),
+    FIELD(HostPlan, nic, 0, 99),
+    FIELD(HostPlan, ack_each, 0, 65536),
+    FIELD(HostPlan, first_timeout_us, 0, kMuch),
+    FIELD(HostPlan, udp_port, 0, number_of(SourcePort::random)),
+    FIELD(HostPlan, out_of_order, 0, 65536),
+    FIELD(HostPlan, congestion, 0, number_of(Congestion::round_trip)),
+    FIELD(HostPlan, cnp_us, 0, kMuch),
 };
 
 constexpr Field kBox[] = {
@@ -106,6 +113,8 @@ constexpr Field kBox[] = {
     FIELD(BoxPlan, ring, 1, 8192),
     FIELD(BoxPlan, answers_pass_by_at_us, 0, kMuch),
     FIELD(BoxPlan, frame_ns, 0, kMuch),
+    FIELD(BoxPlan, cnp, 0, 1),
+    FIELD(BoxPlan, cnp_absorb, 0, 1),
     FIELD(BoxPlan, workers, 1, 4),
     FIELD(BoxPlan, receiver, 0, 3),
     FIELD(BoxPlan, hand_over_us, 0, 1000),
@@ -127,7 +136,6 @@ constexpr Field kCase[] = {
     FIELD(Case, connections, 1, 64),
     FIELD(Case, apart_us, 0, kMuch),
     FIELD(Case, psns_apart, 0, 0xffff),
-    FIELD(Case, ports, 0, number_of(PortHabit::own_qpn)),
     FIELD(Case, reject, 0, 1),
     FIELD(Case, active_b, 0, 1),
     FIELD(Case, close, 0, number_of(Closing::b_early)),
@@ -150,6 +158,7 @@ constexpr Field kCase[] = {
     FIELD(Case, wan_delay_us, 0, kMuch),
     FIELD(Case, wan_delay_ns, 0, 1000),
     FIELD(Case, wan_queue, 0, kAny),
+    FIELD(Case, wan_ecn, 0, kAny),
     FIELD(Case, wan_mbps, 0, 1000000),
     FIELD(Case, line_overhead, 0, 1000),
     FIELD(Case, local_ns, 0, kMuch),

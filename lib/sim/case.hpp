@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "link/settings.hpp"
+#include "sim/rate_control.hpp"
 #include "sim/retries.hpp"
 #include "sim/work.hpp"
 #include "wire/headers.hpp"
@@ -46,6 +47,14 @@ enum class NextHopNews : Number {
   frames_of_host,  ///< frames of other protocols
   far_host,        ///< the far host's address is announced again
   gateway          ///< the gateway's address is announced; its old MAC address was heard before
+};
+
+/// How a NIC chooses the UDP source port of a queue pair (sim/source_port.hpp).
+enum class SourcePort : Number {
+  fixed,      ///< one for all
+  both_qpns,  ///< from both QPNs, the same in both directions: the kernel's rdma_get_udp_sport() with flow label 0
+  own_qpn,    ///< from its own QPN, as rxe
+  random      ///< by lot
 };
 
 /// Impairments in one direction of one segment. Chances are in 1/10,000 per frame.
@@ -88,6 +97,14 @@ struct HostPlan {
   Number turnaround_ns = 0;  ///< from the answer until the application can post
   Number message_ns = 0;     ///< minimum time between the starts of two messages
   Number port_mbps = 0;      ///< of the host's port; 0: unlimited
+  // Habits of NIC families (sim/nic_families.hpp).
+  Number nic = 0;               ///< the family that the host's habits are drawn from; 0: none
+  Number ack_each = 0;          ///< AckReq on each nth packet of a message too, beside `ack_habit`; 0: none
+  Number first_timeout_us = 0;  ///< adaptive retransmission begins with this, and doubles up to ack_timeout; 0: without
+  Number udp_port = number_of(SourcePort::fixed);
+  Number out_of_order = 0;  ///< packets that its responder keeps beyond a gap; 0: none, go-back-N
+  Number congestion = number_of(Congestion::none);
+  Number cnp_us = 0;  ///< its responder sends a CNP for marked frames, one in this time at most; 0: none
 
   Number receives = 0;
   Number refill_us = 0;
@@ -136,6 +153,8 @@ struct BoxPlan {
   Number ring = 1024;                ///< frames that each port holds meanwhile; more are lost
   Number answers_pass_by_at_us = 0;  ///< from then on answers to its host take another path
   Number frame_ns = 0;               ///< minimum time between frames that it takes in from a port
+  Number cnp = 0;                    ///< it makes congestion notifications for its host
+  Number cnp_absorb = 0;             ///< and keeps those from the WAN for what it has acknowledged
   Number workers = 1;
   Number receiver = 0;      ///< the worker that receives the hosts' frames, counted from their home
   Number hand_over_us = 0;  ///< interval at which a worker looks for frames handed over; 0: at once
@@ -177,13 +196,6 @@ struct AttackPlan {
   Number ack_timeout = 14;
 };
 
-/// Where a host takes the UDP source port of a queue pair's frames from.
-enum class PortHabit : std::uint8_t {
-  none,     ///< one port for all
-  derived,  ///< both QPNs, as Linux does without a flow label (wire/udp_source_port.hpp)
-  own_qpn,  ///< the sender's QPN, as Soft-RoCE did before Linux 5.17
-};
-
 struct Case {
   Number seed = 1;
   Number luck = 0;       ///< another random draw for frames, ports and timers; 0: the seed's own
@@ -193,7 +205,6 @@ struct Case {
   Number connections = 1;
   Number apart_us = 300;     ///< between the starts of two connections
   Number psns_apart = 4096;  ///< between starting PSNs of two connections; 0: traffic alone does not tell them apart
-  Number ports = 0;          ///< PortHabit
   Number reject = 0;
   Number active_b = 0;  ///< host B sends the REQ
   Number close = number_of(Closing::a);
@@ -217,6 +228,7 @@ struct Case {
   Number wan_delay_us = 1000;
   Number wan_delay_ns = 0;  ///< in addition
   Number wan_queue = 0;     ///< bytes before each transmitter of the long link
+  Number wan_ecn = 0;       ///< bytes in this queue from which on frames are marked "congestion"; 0: none is
   Number wan_mbps = 0;
   Number line_overhead = 0;  ///< bytes that a frame takes on each line besides its own
   Number local_ns = 1000;    ///< from a host to its box
@@ -266,6 +278,9 @@ Case parse_case(std::string_view text, Case c = {});
 /// millisecond, and much is under way to it meanwhile. Drawn apart, so that the rest of a seed's case does not change.
 void draw_local(Case& c);
 
+/// Whether boxes make CNPs, and keep those from the WAN. Drawn apart as well.
+void draw_cnps(Case& c);
+
 /// A random case: calm in most respects and impaired in a few, so that a failure is informative.
 Case draw_case(std::uint64_t seed);
 
@@ -275,6 +290,10 @@ Case draw_pair(std::uint64_t seed, bool by_chance);
 /// A random case in which an attack of the table (from 1) meets hosts that have enough of everything without it: sized
 /// so that a few hundred frames can use up what a box has. Everything else of the world is calm.
 Case draw_attacked(std::uint64_t seed, Number attack);
+
+/// `c`, and each of its hosts has the habits of a NIC family drawn at random (sim/nic_families.hpp). The draw is its
+/// own: everything else of the case stays as it is.
+Case with_random_nics(Case c);
 
 /// `c` with a random attack. The draw is its own: everything else of the case stays as it is.
 Case with_random_attack(Case c);

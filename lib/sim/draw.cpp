@@ -176,7 +176,9 @@ void draw_absence(Case& c, HostPlan& host, Random& random) {
 
 void draw_ports(Case& c) {
   Random random(c.seed, 0, 3);
-  c.ports = number_of(random.pick({PortHabit::none, PortHabit::derived, PortHabit::derived, PortHabit::own_qpn}));
+  const SourcePort port =
+      random.pick({SourcePort::fixed, SourcePort::both_qpns, SourcePort::both_qpns, SourcePort::own_qpn});
+  for (HostPlan* host : {&c.a, &c.b}) host->udp_port = number_of(port);
 }
 
 }  // namespace
@@ -185,6 +187,14 @@ void draw_local(Case& c) {
   Random random(c.seed, 0, 2);
   c.local_ns = random.pick({200, 1000, 1000, 20'000, 100'000, 500'000});
   for (HostPlan* host : {&c.a, &c.b}) host->ack_timeout_us += 4 * c.local_ns / 1000;
+}
+
+void draw_cnps(Case& c) {
+  Random random(c.seed, 0, 4);
+  for (BoxPlan* box : {&c.box_a, &c.box_b}) {
+    box->cnp = random.chance(3, 4);
+    box->cnp_absorb = random.chance(1, 4);
+  }
 }
 
 Case draw_case(std::uint64_t seed) {
@@ -300,6 +310,7 @@ Case draw_case(std::uint64_t seed) {
   if (c.come_back != 0 && random.chance(1, 5)) draw_crosswise(c, random);
   draw_local(c);
   draw_ports(c);
+  draw_cnps(c);
   return c;
 }
 

@@ -142,6 +142,7 @@ Case draw_pair(std::uint64_t seed, bool by_chance) {
   else
     draw_script(c, random);
   draw_local(c);
+  c.box_a.cnp = c.box_b.cnp = 1;  // as by default
   return c;
 }
 

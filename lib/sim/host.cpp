@@ -15,10 +15,14 @@ void Host::receive(const rte_mbuf* frame, Time now) {
   const View view(frame);
   if (!view.intact || !(view.frame.destination == address_) || !(view.frame.vlan == vlan_)) return;
   if (const auto message = wire::parse_cm(view.frame)) return cm(*message, now);
-  if (!view.reliable()) return;
+  const bool cnp = view.roce && view.frame.service() == wire::Service::cnp;
+  if (!view.reliable() && !cnp) return;
   const auto found = by_qpn_.find(view.qpn());
   if (found == by_qpn_.end() || view.frame.bth().p_key != found->second->plan().p_key) return;
-  found->second->receive(view, now);
+  if (cnp)
+    found->second->receive_cnp(now);
+  else
+    found->second->receive(view, now);
 }
 
 // A REQ is matched by its service, everything else by both communication IDs. If several queue pairs match, the newest

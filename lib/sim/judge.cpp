@@ -62,6 +62,8 @@ std::string Judge::at(const Flow& flow, const View& view) const {
 
 bool Judge::is_answer(const View& view) { return view.frame.opcode != nullptr && view.frame.opcode->is_response(); }
 
+bool Judge::is_cnp(const View& view) { return view.roce && view.frame.service() == wire::Service::cnp; }
+
 bool Judge::is_ack(const View& acknowledge) {
   return wire::aeth_kind(acknowledge.frame.aeth().syndrome) == wire::AethKind::ack;
 }
@@ -134,6 +136,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
       ports.dreqs.try_emplace(dreq->local_comm_id, now);
     return;
   }
+  if (ports.absorbs_cnps && side == Side::wan && is_cnp(view)) return;
   ports.foreign[side][order_class(ports, print, view)].push_back(print);
 }
 
@@ -146,6 +149,10 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   Flow* flow = flow_of(view);
   const bool forwarded = is_forwarded(ports, in, print, answers_near(flow, box, view) ? flow : nullptr, now);
   if (flow == nullptr) {
+    if (is_cnp(view) && side == Side::host && (!forwarded || ports.absorbs_cnps)) {
+      if (!forwarded) made_cnp(box, view, now);
+      return;
+    }
     if (!forwarded)
       report(!view.roce           ? Rule::transparent
              : side == Side::host ? Rule::indistinguishable
@@ -564,9 +571,10 @@ void Judge::box_forgets(unsigned box) {
 }
 
 void Judge::forget(unsigned box) {
-  const bool several_workers = ports_[box].several_workers;
+  const bool several_workers = ports_[box].several_workers, absorbs_cnps = ports_[box].absorbs_cnps;
   ports_[box] = Ports{};
   ports_[box].several_workers = several_workers;
+  ports_[box].absorbs_cnps = absorbs_cnps;
   for (const auto& flow : flows_) {
     if (!is_near(*flow, box)) continue;
     std::fill(flow->left.begin(), flow->left.end(), false);

@@ -68,6 +68,8 @@ class Judge final : public BoxWatch {
   void box_starts(unsigned box, Time now);
   /// Frames of different QPs may then overtake each other in the box.
   void set_several_workers(unsigned box) { ports_[box].several_workers = true; }
+  /// The box keeps CNPs from the WAN that are about custody.
+  void set_absorbs_cnps(unsigned box) { ports_[box].absorbs_cnps = true; }
   /// The box has lost its memory. `owed`: bytes that were acknowledged but not delivered. `remembered`: the box's next
   /// life finds them in the restart record.
   void box_crashed(unsigned box, std::uint64_t owed, bool remembered);
@@ -147,6 +149,7 @@ class Judge final : public BoxWatch {
     bool haunted = false;           ///< by a request of the previous life that was delayed on its way
     bool misled = false;            ///< its requester was misled by an answer to the previous life
     bool doubted = false;           ///< its near box says nothing for it
+    Time cnp_at = kNever;           ///< when its near box last made a CNP for it
     bool visible = false;           ///< its failure, or what was unconfirmed at its close, was reported
     std::uint32_t given_up = 0;     ///< everything not accepted before this was reported as lost or unconfirmed
     bool closed = false;            ///< at its near box
@@ -176,6 +179,7 @@ class Judge final : public BoxWatch {
     std::uint64_t dropped = 0;        ///< frames that the box reports as dropped
     std::uint64_t dropped_found = 0;  ///< frames among these that were missed
     bool several_workers = false;
+    bool absorbs_cnps = false;
     Time stands_until = 0;                                ///< its box does nothing before this
     std::unordered_set<std::uint64_t> requests;           ///< fingerprints as they came
     std::unordered_map<std::uint64_t, Time> left;         ///< when each request last left for the WAN
@@ -198,6 +202,7 @@ class Judge final : public BoxWatch {
     void on_found_in_record(const custody::FlowIdentity&, std::uint64_t) override;
     void on_flow_failed(const custody::FlowIdentity&, std::string_view, std::uint64_t, Time) override;
     void on_pseudo_ack(const custody::FlowIdentity&, const custody::AckFields&, Time) override;
+    void on_cnp_made(const custody::FlowIdentity&, bool silent, Time) override;
     void on_doubted(const custody::FlowIdentity&, Time) override;
     void on_resumed(const custody::FlowIdentity&, Time) override;
     void on_began_again(const custody::FlowIdentity&, Time) override;
@@ -238,12 +243,14 @@ class Judge final : public BoxWatch {
   static bool is_answer(const View& view);
   bool answers_near(const Flow* flow, unsigned box, const View& view) const;
   static bool is_forwarded(Ports& ports, Side in, std::uint64_t print, const Flow* answered, Time now);
+  static bool is_cnp(const View& view);
   static bool is_ack(const View& acknowledge);  ///< not a NAK
   void note_tail(Flow& flow, const View& view);
   void request_left(Flow& flow, const View& view);
   static std::span<const Message> unanswered_from(Flow& flow);
   void answer_left(Flow& flow, const View& view, Time now);
   void made(unsigned box, const View& view, Time now);
+  void made_cnp(unsigned box, const View& view, Time now);
   void check_made(Flow& flow, const View& view, bool excused, Time now);
   void check_syndrome(Flow& flow, const View& view, std::uint32_t acknowledged, Time now);
   bool to_another_worker(const Ports& ports, const View& view, Time now) const;

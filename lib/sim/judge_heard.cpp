@@ -73,6 +73,20 @@ void Judge::Observer::on_pseudo_ack(const custody::FlowIdentity& identity, const
   if (position >= 0) flow->in_port = std::max(flow->in_port, static_cast<std::uint32_t>(position) + 1);
 }
 
+// At most one in 50 us for each flow, and none for a flow whose requester may be another. (The engine's time leaves out
+// the pauses of its box.)
+void Judge::Observer::on_cnp_made(const custody::FlowIdentity& identity, bool silent, Time now) {
+  constexpr Duration kInterval = microseconds(50);
+  Flow* flow = find(identity);
+  if (flow == nullptr) return;
+  if (silent)
+    judge_.report(Rule::indistinguishable, fmt::format("flow {}: a CNP in a doubt", flow->plan.name), judge_.now_);
+  if (flow->cnp_at != kNever && flow->cnp_at >= flow->started_at && now < flow->cnp_at + kInterval)
+    judge_.report(Rule::bounded, fmt::format("flow {}: two CNPs within {} ns", flow->plan.name, now - flow->cnp_at),
+                  judge_.now_);
+  flow->cnp_at = now;
+}
+
 void Judge::Observer::on_doubted(const custody::FlowIdentity& identity, Time) {
   for_lives(identity, [this](Flow& flow) {
     flow.doubted = true;

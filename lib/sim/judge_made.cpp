@@ -41,6 +41,32 @@ void Judge::made(unsigned box, const View& view, Time now) {
   check_made(*flow, view, excused, now);
 }
 
+// A congestion notification: for a requester of this side, in every field like a NIC's, and with no say about requests.
+void Judge::made_cnp(unsigned box, const View& view, Time now) {
+  ++made_frames_;
+  const auto found = by_requester_.find(view.qpn());
+  if (found == by_requester_.end() || !is_near(*found->second, box))
+    return report(Rule::transparent, fmt::format("box {} made a CNP for nobody: {}", box, describe(view)), now);
+  const FlowPlan& plan = found->second->plan;
+  const auto wrong = [&](const char* what) {
+    report(Rule::indistinguishable, fmt::format("wrong {} of a CNP: {}", what, describe(view)), now);
+  };
+  const auto& ethernet = *reinterpret_cast<const wire::EthernetHeader*>(view.frame.data);
+  if (!view.intact) return wrong("ICRC or checksum");
+  const bool from_there =
+      ethernet.source == plan.responder.mac || ports_[plan.requester_host].next_hops.contains(ethernet.source);
+  if (!from_there || ethernet.destination != plan.requester.mac) return wrong("MAC address");
+  if (!(view.frame.vlan == plan.vlan)) return wrong("VLAN");
+  if (!(view.frame.source == plan.responder.ip) || !(view.frame.destination == plan.requester.ip))
+    return wrong("IP address");
+  const wire::Bth& bth = view.frame.bth();
+  if (bth.p_key != plan.p_key) return wrong("P_Key");
+  if (bth.flags != 0 || bth.reserved != wire::kBthBecn || bth.ack_req != 0 || bth.psn != 0) return wrong("BTH");
+  const auto reserved = view.frame.payload();
+  if (reserved.size() != 16 || std::ranges::any_of(reserved, [](std::uint8_t byte) { return byte != 0; }))
+    return wrong("reserved bytes");
+}
+
 // The frame is in the name of a former life of its requester's QPN. It answers another requester's requests, which
 // begin at exactly the PSN where that life ended (docs/design.md, section 4: what nobody can tell).
 bool Judge::is_for_former(const View& view) const {

@@ -8,12 +8,14 @@
 #include "base/ack_timeout.hpp"
 #include "sim/attack_table.hpp"
 #include "sim/listener.hpp"
+#include "sim/source_port.hpp"
 #include "wire/path_mtu.hpp"
 
 namespace longhaul::sim {
 
 namespace {
 
+constexpr Number kLargeQueue = 1'000'000;
 constexpr Number kActions = number_of(link::Action::ecn) + 1;
 
 /// The box that takes in frames that leave the segment this way; null if a host does.
@@ -46,6 +48,14 @@ engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   settings.custody_flow_bytes = plan.flow_bytes;
   settings.custody_mbufs = static_cast<std::uint32_t>(plan.mbufs);
   settings.initial_window_bytes = plan.window_bytes;
+  settings.cnp.send = plan.cnp != 0;
+  // So that the judge tells them from those of hosts, which have 48.
+  constexpr std::uint8_t kDscp = 46;
+  settings.cnp.dscp = kDscp;
+  // Most worlds post a few frames only.
+  constexpr std::uint64_t kFewFrames = 3000;
+  if (c.wan_queue < kLargeQueue) settings.cnp.least_backlog = kFewFrames;
+  settings.cnp.from_wan = plan.cnp_absorb != 0 ? custody::WanCnps::absorb : custody::WanCnps::pass;
   settings.give_up = milliseconds(c.give_up_ms);
   settings.dreq_hold = milliseconds(c.dreq_hold_ms);
   if (c.places != 0) {
@@ -87,6 +97,7 @@ link::Settings segment_settings(const Case& c, unsigned segment) {
       direction.rate_bps = c.wan_mbps * 1'000'000;
       constexpr std::uint64_t kDeepQueue = 300'000;
       direction.queue_bytes = c.wan_queue != 0 ? c.wan_queue : kDeepQueue;
+      direction.ecn_bytes = c.wan_ecn;
     }
   }
   for (const ScriptedEvent& scripted : c.events) {
@@ -208,10 +219,11 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   const HostPlan& plan = host_plan(c, host);
   const HostPlan& peer = host_plan(c, 1 - host);
   QueuePairPlan qp;
-  qp.ports = static_cast<PortHabit>(c.ports);
   qp.qpn = qpn_of(c, host, number, generation);
   qp.remote_qpn = qpn_of(c, 1 - host, number, generation);
   qp.p_key = static_cast<std::uint16_t>(c.p_key);
+  qp.udp_port = source_port(static_cast<SourcePort>(plan.udp_port), qp.qpn, qp.remote_qpn, luck_of(c));
+  qp.cnp_interval = microseconds(plan.cnp_us);
   qp.active = (host == 1) == (c.active_b != 0);
   qp.starts_at = when;
   RequesterPlan& r = qp.requester;
@@ -221,6 +233,9 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   r.burst = static_cast<std::uint32_t>(plan.burst);
   r.pace = microseconds(plan.pace_us);
   r.ack_habit = static_cast<std::uint32_t>(plan.ack_habit);
+  r.ack_each = static_cast<std::uint32_t>(plan.ack_each);
+  r.first_timeout = microseconds(plan.first_timeout_us);
+  r.rate = {static_cast<Congestion>(plan.congestion), plan.port_mbps};
   r.selective = plan.selective != 0;
   r.ack_timeout = microseconds(plan.ack_timeout_us);
   r.timeout_spread = static_cast<std::uint32_t>(plan.timeout_spread);
@@ -257,6 +272,7 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   p.fatal_code = static_cast<wire::NakCode>(plan.fatal_code);
   p.odd_nak_at = static_cast<std::uint32_t>(plan.odd_nak_at);
   p.dead_at = static_cast<std::uint32_t>(plan.dead_at);
+  p.out_of_order = static_cast<std::uint32_t>(plan.out_of_order);
   if (is_announced(c, generation)) {
     CmPlan cm;
     cm.rejects = c.reject != 0;

@@ -3,24 +3,13 @@
 
 #include <algorithm>
 
-#include "wire/udp_source_port.hpp"
 
 namespace longhaul::sim {
 
 namespace {
 
 wire::PacketBuilder rc_frame(const QueuePairPlan& plan, wire::PacketBuilder frame) {
-  switch (plan.ports) {
-    case PortHabit::none:
-      break;
-    case PortHabit::derived:
-      frame.udp_source_port(wire::derived_udp_source_port(plan.qpn, plan.remote_qpn));
-      break;
-    case PortHabit::own_qpn:
-      frame.udp_source_port(static_cast<std::uint16_t>(0xc000 | (plan.qpn & 0x3fff)));
-      break;
-  }
-  return frame.qpn(plan.remote_qpn).p_key(plan.p_key);
+  return frame.qpn(plan.remote_qpn).p_key(plan.p_key).udp_source_port(plan.udp_port);
 }
 
 }  // namespace
@@ -29,7 +18,8 @@ QueuePair::QueuePair(const QueuePairPlan& plan, const Work& work, const wire::Pa
                      ResponderWatch& watch, Requester::Complain complain)
     : plan_(plan),
       requester_(plan.requester, work, rc_frame(plan, frame), outlet, std::move(complain)),
-      responder_(plan.responder, rc_frame(plan, frame), outlet, watch) {
+      responder_(plan.responder, rc_frame(plan, frame), outlet, watch),
+      notification_(plan.cnp_interval, rc_frame(plan, frame), outlet) {
   if (plan.cm) cm_.emplace(*plan.cm, frame, outlet);
 }
 
@@ -47,7 +37,12 @@ void QueuePair::receive(const View& view, Time now) {
     requester_.receive(view, now);
   else
     responder_.receive(view, now);
+  notification_.receive(view, now);
   follow_errors();
+}
+
+void QueuePair::receive_cnp(Time now) {
+  if (!in_error_) requester_.on_cnp(now);
 }
 
 void QueuePair::receive(const wire::CmMessage& message, Time now) {

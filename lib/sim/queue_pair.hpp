@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "sim/case.hpp"
 #include "sim/cm_agent.hpp"
+#include "sim/notification_point.hpp"
 #include "sim/requester.hpp"
 #include "sim/responder.hpp"
 
@@ -16,7 +16,8 @@ struct QueuePairPlan {
   std::uint32_t qpn = 0;
   std::uint32_t remote_qpn = 0;
   std::uint16_t p_key = 0xffff;
-  PortHabit ports = PortHabit::none;
+  std::uint16_t udp_port = 0xc000;  ///< source port
+  Duration cnp_interval = 0;        ///< NotificationPoint
   RequesterPlan requester;
   ResponderPlan responder;
   std::optional<CmPlan> cm;  ///< none: the QP is ready from the start
@@ -33,6 +34,7 @@ class QueuePair {
 
   void receive(const View& view, Time now);
   void receive(const wire::CmMessage& message, Time now);
+  void receive_cnp(Time now);
   Time next_deadline() const;
   void poll(Time now);
 
@@ -59,6 +61,7 @@ class QueuePair {
   QueuePairPlan plan_;
   Requester requester_;
   Responder responder_;
+  NotificationPoint notification_;
   std::optional<CmAgent> cm_;
   bool asked_ = false;
   bool open_ = false;  ///< requests may be sent

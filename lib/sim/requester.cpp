@@ -49,6 +49,7 @@ Requester::Requester(const RequesterPlan& plan, const Work& work, const wire::Pa
       outlet_(outlet),
       complain_(std::move(complain)),
       random_(work.plan().key, plan.luck, 2),
+      rate_(plan.rate),
       retries_(plan.retry_count),
       rnr_retries_(plan.rnr_retry) {}
 
@@ -104,6 +105,7 @@ bool Requester::wants_ack(const Message& message, std::uint32_t position) const 
   const std::uint32_t follows = after(position);
   if (message.wants_response()) return true;
   if (!may_send(follows, std::max(top_, follows))) return true;
+  if (plan_.ack_each != 0 && (position - message.begin + 1) % plan_.ack_each == 0) return true;
   if (plan_.ack_habit == kAckLast) return false;
   if (follows == message.end) return true;
   return plan_.ack_habit != 0 && position % plan_.ack_habit == 0;
@@ -138,8 +140,12 @@ std::vector<std::uint8_t> Requester::packet(const Message& m, std::uint32_t posi
 
 void Requester::send_at(std::uint32_t position, Time now) {
   const Message& m = work_.at(position);
-  const std::vector<std::uint8_t> bytes = packet(m, position, wants_ack(m, position));
+  const bool asks = wants_ack(m, position);
+  const std::vector<std::uint8_t> bytes = packet(m, position, asks);
   const std::uint32_t follows = after(position);
+  rate_.on_sent(bytes.size(), now);
+  if (plan_.rate.control == Congestion::round_trip && asks && follows > top_ && !m.wants_response())
+    asked_.push_back({follows, now});
   if (position < top_) ++resent_;
   if (follows > top_) {
     top_ = follows;
@@ -148,7 +154,10 @@ void Requester::send_at(std::uint32_t position, Time now) {
     if (m.number == plan_.warm_up && position == m.begin) measured_from_ = now;
     if (plan_.keeps_delays && position == m.begin) begun_.push_back(now);
   }
-  if (timer_ == kNever && plan_.ack_timeout != 0) timer_ = timeout_from(now);
+  if (timer_ == kNever && plan_.ack_timeout != 0) {
+    stuck_since_ = now;
+    timer_ = timeout_from(now);
+  }
   outlet_.put(bytes);
 }
 
@@ -156,7 +165,7 @@ Time Requester::next_deadline() const {
   if (!started_ || ended()) return kNever;
   Time next = timer_;
   const bool sendable = again_ || may_send(next_, top_);
-  if (sendable) next = std::min(next, std::max({next_burst_, hold_until_, outlet_.free_at()}));
+  if (sendable) next = std::min(next, std::max({next_burst_, hold_until_, outlet_.free_at(), rate_.free_at()}));
   if (!on_their_way_.empty()) next = std::min(next, on_their_way_.front().at);
   return next;
 }
@@ -168,7 +177,7 @@ void Requester::poll(Time now) {
     if (now < hold_until_) {
       timer_ = timeout_from(hold_until_);
     } else {
-      if (!use_up_retry()) return;
+      if (!use_up_timeout(now)) return;
       timer_ = timeout_from(now);
       started_retry_ = true;
       if (plan_.selective)
@@ -177,7 +186,7 @@ void Requester::poll(Time now) {
         next_ = una_;
     }
   }
-  if (now < hold_until_ || now < next_burst_ || now < outlet_.free_at()) return;
+  if (now < hold_until_ || now < next_burst_ || now < outlet_.free_at() || now < rate_.free_at()) return;
   std::uint32_t budget = plan_.burst;
   if (again_) {
     const std::uint32_t position = *again_;
@@ -194,7 +203,7 @@ void Requester::poll(Time now) {
     const bool begins = position == work_.at(position).begin;
     send_at(position, now);
     if (begins && plan_.message_time != 0) next_message_ = std::max(now, next_message_) + plan_.message_time;
-    if (now < outlet_.free_at() || now < next_message_) {
+    if (now < outlet_.free_at() || now < rate_.free_at() || now < next_message_) {
       next_burst_ = std::max(now + plan_.pace, next_message_);
       return;
     }
@@ -351,6 +360,9 @@ bool Requester::complete_before(std::uint32_t position, Time now) {
 
 void Requester::progress(Time now) {
   started_retry_ = false;
+  timeouts_ = 0;
+  stuck_since_ = now;
+  note_round_trip(now);
   retries_ = plan_.retry_count;
   rnr_retries_ = plan_.rnr_retry;
   hold_until_ = 0;
@@ -376,7 +388,26 @@ void Requester::go_back(std::uint32_t position, Time now) {
 // Between one and four times the configured value (IBTA vol. 1, 9.7.6.1.3). Timers that all ran alike would coincide
 // with the box's own.
 Time Requester::timeout_from(Time now) {
-  return now + plan_.ack_timeout + random_.below(plan_.ack_timeout * plan_.timeout_spread / 100 + 1);
+  Duration timeout = plan_.ack_timeout;
+  if (plan_.first_timeout != 0) timeout = std::min(timeout, plan_.first_timeout << std::min<unsigned>(timeouts_, 20));
+  return now + timeout + random_.below(timeout * plan_.timeout_spread / 100 + 1);
+}
+
+// What was sent again gives no sample (Karn).
+void Requester::note_round_trip(Time now) {
+  Duration took = 0;
+  for (; !asked_.empty() && asked_.front().end <= una_; asked_.pop_front()) took = now - asked_.front().at;
+  if (took != 0 && resent_ == 0) rate_.on_round_trip(took, now);
+}
+
+// With adaptive retransmission a queue pair fails after ack_timeout times its retries without progress, however often
+// it has asked by then (NVIDIA, "Adaptive Retransmission: Parameters Control").
+bool Requester::use_up_timeout(Time now) {
+  if (plan_.first_timeout == 0) return use_up_retry();
+  if (timeouts_ < 255) ++timeouts_;
+  if (plan_.patient || now - stuck_since_ < plan_.ack_timeout * std::max<Duration>(plan_.retry_count, 1)) return true;
+  fail(Status::retry_exceeded);
+  return false;
 }
 
 bool Requester::use_up_retry() {

@@ -13,6 +13,7 @@
 #include "base/time.hpp"
 #include "sim/frames.hpp"
 #include "sim/random.hpp"
+#include "sim/rate_control.hpp"
 #include "sim/retries.hpp"
 #include "sim/work.hpp"
 #include "wire/builder.hpp"
@@ -26,13 +27,18 @@ struct RequesterPlan {
   std::uint32_t burst = 8;      ///< packets sent in one go
   Duration pace = 0;            ///< between bursts
   std::uint32_t ack_habit = 0;  ///< AckReq on the last packet of each message; n: on every nth packet too; kAckLast
+  std::uint32_t ack_each = 0;   ///< AckReq on each nth packet of a message, whatever the habit; 0: no
   bool selective = false;       ///< resends only what was asked for, not everything after it
   Duration ack_timeout = milliseconds(67);
+  /// Adaptive retransmission: the first timeout since the last progress; each further one is twice as long, up to
+  /// `ack_timeout`. Then not timeouts count but the time without progress. 0: each timeout is `ack_timeout`.
+  Duration first_timeout = 0;
   std::uint32_t timeout_spread = 25;  ///< percent: a timeout takes up to this much longer
   std::uint8_t retry_count = 7;
   bool patient = true;  ///< retries do not count
   std::uint8_t rnr_retry = kEndlessRnrRetry;
   std::uint32_t initiator_depth = 4;
+  RatePlan rate;            ///< congestion control
   bool tail_repeat = true;  ///< after part of a READ's answer, only the rest is requested
 
   // For measurements: limits of a NIC and its application.
@@ -71,6 +77,8 @@ class Requester {
   Time next_deadline() const;
   void poll(Time now);
   void receive(const View& view, Time now);
+  /// A congestion notification came.
+  void on_cnp(Time now) { rate_.on_cnp(now); }
   /// The QP went into error for another reason: everything left is flushed.
   void flush();
 
@@ -90,6 +98,7 @@ class Requester {
   Time measured_from() const { return measured_from_; }
   Time measured_to() const { return heard_at_; }
   std::uint64_t resent() const { return resent_; }
+  const RateControl& rate() const { return rate_; }
   /// From the first packet of each message until it was complete, in order; kept if the plan says so.
   const std::vector<Duration>& delays() const { return delays_; }
 
@@ -110,7 +119,9 @@ class Requester {
   void response_lost(Time now);
   void go_back(std::uint32_t position, Time now);
   bool use_up_retry();
+  bool use_up_timeout(Time now);
   Time timeout_from(Time now);
+  void note_round_trip(Time now);
   void fail(Status status);
   void check_response(const Message& message, std::uint32_t position, const View& view) const;
   void learn_credits(const wire::Aeth& aeth);
@@ -123,6 +134,7 @@ class Requester {
   Outlet& outlet_;
   Complain complain_;
   Random random_;
+  RateControl rate_;
 
   bool started_ = false;
   Status status_ = Status::success;
@@ -136,7 +148,14 @@ class Requester {
   std::uint8_t retries_ = 0;
   std::uint8_t rnr_retries_ = 0;
   Time timer_ = kNever;
-  Time hold_until_ = 0;  ///< RNR wait
+  std::uint8_t timeouts_ = 0;  ///< since the last progress, as far as they count for adaptive retransmission
+  Time stuck_since_ = 0;       ///< the last progress, or the first packet after it
+  struct Asked {
+    std::uint32_t end;  ///< first position after a packet with AckReq...
+    Time at;            ///< ...that was sent then, for the first time
+  };
+  std::deque<Asked> asked_;  ///< for congestion control by round trips
+  Time hold_until_ = 0;      ///< RNR wait
   Time next_burst_ = 0;
   Time next_message_ = 0;
   Time first_sent_ = kNever;

@@ -66,6 +66,7 @@ Topology::Topology(Scene& scene) : scene_(scene) {
   const std::uint32_t pair_hash = steer::pair_hash(address_of(c, 0).ip, address_of(c, 1).ip);
   for (unsigned h = 0; h < 2; ++h) {
     if (box_plan(c, h).workers > 1) scene.judge.set_several_workers(h);
+    if (box_plan(c, h).cnp_absorb != 0) scene.judge.set_absorbs_cnps(h);
     ports_[h] = std::make_unique<Port>(*this, h);
     hosts_[h] = std::make_unique<Host>(address_of(c, h).ip, vlan_of(c), *ports_[h],
                                        Listener(listener_plan(c, h), frame_from(c, h), *ports_[h]));

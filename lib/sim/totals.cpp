@@ -27,6 +27,8 @@ constexpr Row kRows[] = {
     {"messages completed with success", &Totals::messages},
     {"requesters that ended in an error", &Totals::failed_requesters},
     {"pseudo-ACKs", &Totals::pseudo_acks},
+    {"CNPs made by boxes", &Totals::cnps_made},
+    {"CNPs absorbed", &Totals::absorbed_cnps},
     {"PSN NAKs made by boxes", &Totals::pseudo_naks},
     {"packets sent again from custody", &Totals::resends},
     {"packets sent again to a new next hop", &Totals::readdressed},
@@ -55,6 +57,8 @@ void Totals::add(const Totals& other) {
 
 void Totals::add(const Counters& counters) {
   pseudo_acks += counters[Counter::pseudo_acks];
+  cnps_made += counters[Counter::cnps_made];
+  absorbed_cnps += counters[Counter::absorbed_cnps];
   pseudo_naks += counters[Counter::pseudo_naks] + counters[Counter::repair_naks];
   resends += counters[Counter::resends];
   readdressed += counters[Counter::resends_to_new_next_hop];

@@ -15,7 +15,8 @@ struct Totals {
   std::uint64_t lost = 0, burst_lost = 0, outage_lost = 0, queue_dropped = 0;
   std::uint64_t duplicated = 0, reordered = 0, corrupted = 0, scripted = 0, forged = 0;
   std::uint64_t messages = 0, failed_requesters = 0;
-  std::uint64_t pseudo_acks = 0, pseudo_naks = 0, resends = 0, absorbed = 0, fatal_naks = 0, flows_failed = 0;
+  std::uint64_t pseudo_acks = 0, cnps_made = 0, absorbed_cnps = 0, pseudo_naks = 0, resends = 0, absorbed = 0,
+                fatal_naks = 0, flows_failed = 0;
   std::uint64_t unconfirmed = 0, dreqs_held = 0, refused_custody = 0, rejoined = 0, crashes = 0;
   std::uint64_t doubted = 0, resumed = 0, began_again = 0, unconfirmed_in_doubt = 0;
   std::uint64_t pauses = 0, ring_lost = 0;

@@ -132,6 +132,10 @@ PacketBuilder& PacketBuilder::migreq(bool on) {
   flags_ = static_cast<std::uint8_t>(on ? flags_ | kBthMigReq : flags_ & ~kBthMigReq);
   return *this;
 }
+PacketBuilder& PacketBuilder::becn(bool on) {
+  becn_ = on;
+  return *this;
+}
 
 PacketBuilder& PacketBuilder::reth(std::uint64_t virtual_address, std::uint32_t r_key, std::uint32_t dma_length) {
   given_ |= kHasReth;
@@ -228,7 +232,7 @@ void PacketBuilder::append_transport(std::vector<std::uint8_t>& frame, std::uint
   append(frame, Bth{.opcode = opcode_,
                     .flags = static_cast<std::uint8_t>(flags_ | pad << kBthPadShift),
                     .p_key = p_key_,
-                    .reserved = 0,
+                    .reserved = becn_ ? kBthBecn : std::uint8_t{0},
                     .destination_qpn = qpn_,
                     .ack_req = ack_req_ ? kBthAckReq : std::uint8_t{0},
                     .psn = psn_});

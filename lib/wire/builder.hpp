@@ -36,6 +36,7 @@ class PacketBuilder {
   PacketBuilder& ack_req(bool on = true);
   PacketBuilder& solicited(bool on = true);
   PacketBuilder& migreq(bool on = true);
+  PacketBuilder& becn(bool on = true);
   PacketBuilder& reth(std::uint64_t virtual_address, std::uint32_t r_key, std::uint32_t dma_length);
   PacketBuilder& aeth(std::uint8_t syndrome, std::uint32_t msn);
   PacketBuilder& atomic_eth(std::uint64_t virtual_address, std::uint32_t r_key, std::uint64_t swap_or_add,
@@ -80,6 +81,7 @@ class PacketBuilder {
   std::uint32_t qpn_ = 0;
   std::uint32_t psn_ = 0;
   bool ack_req_ = false;
+  bool becn_ = false;
   std::uint8_t given_ = 0;  // set of ExtendedHeader
   Reth reth_;
   Aeth aeth_{};

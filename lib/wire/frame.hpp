@@ -127,6 +127,12 @@ struct Frame {
   bool ack_req() const noexcept { return (bth().ack_req & kBthAckReq) != 0; }
   /// A SEND or WRITE with AckReq: a pseudo-ACK can answer it. Only for requests.
   bool asks_for_ack() const noexcept { return opcode != nullptr && ack_req() && !opcode->wants_response(); }
+  /// ToS of IPv4, traffic class of IPv6.
+  std::uint8_t traffic_class() const noexcept {
+    return ipv6 ? static_cast<std::uint8_t>((data[ip_offset] << 4) | (data[ip_offset + 1] >> 4)) : data[ip_offset + 1];
+  }
+  /// A queue on the way has marked it (ECN).
+  bool congestion_experienced() const noexcept { return (traffic_class() & kEcnMask) == kEcnCongestion; }
   /// Bytes up to and including the ICRC, as the IP length gives them.
   std::uint32_t roce_size() const noexcept { return icrc_offset + static_cast<std::uint32_t>(kIcrcSize); }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Judges one replay by its input, its two outputs and its report. Each check yields lines that say what is wrong."""
+import struct
 from collections import Counter, defaultdict
 
 import roce
@@ -19,9 +20,19 @@ class Outputs:
         self.resends = []  # indices into wan
         self.pseudo_acks = []  # indices into host
         self.naks = []  # indices into host
+        self.cnps = []  # indices into host
         self.errors = []
         for side in ("host", "wan"):
             self._explain(side)
+
+    def _is_cnp(self, data, packet):
+        """A congestion notification, field by field, for a QP that the responder's own answers go to (IPv4)."""
+        fields = struct.unpack_from("!BBHII", data, packet.bth)
+        answered = any(answer and answer.opcode == roce.ACK and side == "wan" and
+                       (answer.destination, answer.qpn) == (packet.destination, packet.qpn)
+                       for answer, side in zip(self.world.packets, self.world.sides))
+        return (fields == (0x81, 0, packet.p_key, 0x40 << 24 | packet.qpn, 0) and data[15] == 48 << 2 | 2 and
+                packet.icrc_ok and data[packet.bth + 12:packet.bth + 28] == bytes(16) and answered)
 
     def _explain(self, side):
         world = self.world
@@ -49,6 +60,8 @@ class Outputs:
                 self.resends.append(position)
             elif side == "host" and packet and packet.opcode == roce.ACK:
                 (self.pseudo_acks if packet.real_ack else self.naks).append(position)
+            elif side == "host" and packet and self._is_cnp(frame.data, packet):
+                self.cnps.append(position)
             else:
                 kind = packet.name if packet else "a frame that is not RoCE"
                 self.errors.append(f"{side} frame {position + 1}: {kind} is neither forwarded in order nor made by the box")
@@ -61,6 +74,9 @@ def check_explained(outputs, report):
             yield f"{side} output has {len(outputs.out[side])} frames, the report says {report[f'emitted_{side}']}"
     made = report["made"]
     on_host = made["pseudo_acks"] + made["pseudo_acks_repeated"] + made["pseudo_naks"] + made["repair_naks"] + made["fatal_naks"]
+    on_host += made["cnps_made"]
+    if len(outputs.cnps) != made["cnps_made"]:
+        yield f"{len(outputs.cnps)} CNPs are not from the capture, the report says {made}"
     if report["emitted_host"] != report["forwarded_host"] + on_host:
         yield f"host output: {report['emitted_host']} sent, {report['forwarded_host']} forwarded + {on_host} made"
     if report["emitted_wan"] != report["forwarded_wan"] + made["resends"]:

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "pairs_chance.hpp"
+#include "pairs_nics.hpp"
 #include "pools.hpp"
 #include "program.hpp"
 #include "sim/pair.hpp"
@@ -24,10 +25,12 @@ struct Options {
   std::string given;
   bool by_chance = false;
   bool control = false;
+  bool nics = false;
 };
 
 sim::Case draw(const Options& options, std::uint64_t seed) {
-  return sim::parse_case(options.given, sim::draw_pair(seed, options.by_chance));
+  const sim::Case c = sim::draw_pair(seed, options.by_chance);
+  return sim::parse_case(options.given, options.nics ? sim::with_random_nics(c) : c);
 }
 
 sim::Result run_one(const Options& options, const sim::Case& c, bool with_boxes) {
@@ -67,27 +70,32 @@ void show(const sim::Case& c) {
   for (const std::string& worse : sim::worse_off(c, pair)) fmt::print("{}\n", worse);
 }
 
-/// The number of worlds that are worse.
-std::uint64_t work(const Options& options, unsigned job) {
-  std::uint64_t worse_worlds = 0;
+/// Counts the worlds that are worse, and the times by NIC family.
+test::NicTimes work(const Options& options, unsigned job) {
+  test::NicTimes times;
   for (std::uint64_t i = job; i < options.cases; i += options.jobs) {
     const sim::Case c = draw(options, options.seed + i);
     const sim::Pair pair{run_one(options, c, false), run_one(options, c, true)};
     for (const auto* result : {&pair.without, &pair.with})
       if (result->violation) fmt::print("seed {}: {}\n", c.seed, result->violation->text);
     const auto worse = worse_off(options, c, pair);
-    if (worse.empty() && !pair.with.violation) continue;
-    ++worse_worlds;
+    const bool bad = !worse.empty() || pair.with.violation;
+    times.add(c, pair, bad);
+    if (!bad) continue;
     if (!worse.empty()) fmt::print("seed {}: {} ({} worse)\n", c.seed, worse[0], worse.size());
     std::fflush(stdout);
   }
-  return worse_worlds;
+  return times;
 }
 
 int run(const Options& options) {
-  const std::uint64_t worse = test::sum_of_jobs(options.jobs, [&](unsigned job) { return work(options, job); });
-  fmt::print("{} worlds, {} worse with boxes\n", options.cases, worse);
-  return worse != 0 ? 1 : 0;
+  test::NicTimes times;
+  test::run_jobs(
+      options.jobs, [&](unsigned job, int pipe) { work(options, job).write(pipe); },
+      [&](int pipe) { times.add(test::NicTimes::read(pipe)); });
+  if (options.nics) times.print();
+  fmt::print("{} worlds, {} worse with boxes\n", options.cases, times.worse_worlds());
+  return times.worse_worlds() != 0 ? 1 : 0;
 }
 
 }  // namespace
@@ -108,6 +116,8 @@ int main(int argc, char** argv) {
   app.add_option("--case", options.text, "show this one world, as text");
   app.add_option("--given", options.given, "what each world has, as text, whatever is drawn");
   app.add_flag("--chance", options.by_chance, "worlds with losses and the like by chance, judged together");
+  app.add_flag("--nics", options.nics,
+               "each host has the habits of a NIC family (lib/sim/nic_families.cpp); prints the times by family");
   app.add_flag("--control", options.control, "no boxes, but a link 1 us longer: what is worse is worse by luck");
   bool print = false, simplify = false;
   app.add_flag("--draw", print, "print the text of the world with --seed, and stop");

@@ -36,11 +36,13 @@ struct Options {
   bool survey = false;
   bool tenants = false;
   bool lane = false;
+  bool nics = false;
   unsigned expect = 0;
 };
 
 sim::Case draw(const Options& options, std::uint64_t seed) {
-  const sim::Case c = sim::draw_case(seed);
+  sim::Case c = sim::draw_case(seed);
+  if (options.nics) c = sim::with_random_nics(c);
   return sim::parse_case(options.given, options.tenants ? sim::with_random_attack(c) : c);
 }
 
@@ -285,6 +287,7 @@ int main(int argc, char** argv) {
   app.add_flag("--shrink,!--no-shrink", options.shrink, "make a failing case simpler (default)");
   app.add_flag("--tenants", options.tenants,
                "a hostile tenant or a forger in each world (build/test/sim/tenants --list)");
+  app.add_flag("--nics", options.nics, "each host has the habits of a NIC family (lib/sim/nic_families.cpp)");
   app.add_flag("--lane", options.lane,
                "run each case also without the lane: whatever can be seen of both worlds must be the same");
   app.add_flag("--survey", options.survey, "print what each failing case breaks, and go on");

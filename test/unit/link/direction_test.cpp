@@ -124,6 +124,21 @@ TEST_CASE("a full queue drops at its tail, and counts") {
   CHECK(balanced(d));
 }
 
+TEST_CASE("a queue marks frames that find it too full, and no others") {
+  MbufPool pool;
+  DirectionSettings s;
+  s.rate_bps = 8'000'000'000;
+  s.ecn_bytes = 2 * 998;
+  Direction d(one(s), Way::a_to_b);
+  const Bytes frame = wire::PacketBuilder().payload_size(940).build();
+  REQUIRE(frame.size() == 998);
+  for (int i = 0; i < 4; ++i) d.offer(pool.make(frame), 0);
+  const auto got = drain(d);
+  REQUIRE(got.size() == 4);
+  const Bytes marked = wire::PacketBuilder().tos(0x03).payload_size(940).build();
+  for (std::size_t i = 0; i < 4; ++i) CHECK(got[i].bytes == (i < 2 ? frame : marked));
+}
+
 TEST_CASE("a direction holds no more frames than it was given buffers") {
   MbufPool pool;
   DirectionSettings s;

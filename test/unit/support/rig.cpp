@@ -57,6 +57,7 @@ engine::Settings small_settings() {
   settings.max_connections = 16;
   settings.max_pending_cm = 16;
   settings.estimate_wan_rate = false;
+  settings.cnp.send = false;  // tests of congestion switch them on
   return settings;
 }
 
