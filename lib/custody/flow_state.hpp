@@ -36,8 +36,9 @@ struct Trust {
   std::uint8_t silent = 0;     ///< bits of Silence: nothing is acknowledged while it is not 0
 };
 
-/// The NAK that asks for the requests missing before a dropped one: once per gap.
-enum class GapNak : std::uint8_t { none, owed, sent };
+/// The NAK that asks for the requests missing before one that has come: once per gap. `waits`: not yet, because what is
+/// missing may just be late. While packets of the flow wait, it is not `none` (reorder.cpp).
+enum class GapNak : std::uint8_t { none, waits, owed, sent };
 
 /// What the box must tell the requester. A packet sets it, and acknowledge() acts on it at the end of the burst.
 struct Owed {

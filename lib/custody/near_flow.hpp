@@ -16,6 +16,7 @@
 #include "custody/packet_queue.hpp"
 #include "custody/recent_requests.hpp"
 #include "custody/rtt.hpp"
+#include "custody/waiting_packets.hpp"
 #include "custody/window.hpp"
 #include "flow/connection_table.hpp"
 #include "flow/policy.hpp"
@@ -124,6 +125,7 @@ struct alignas(64) NearFlow : FlowState {
   std::uint32_t gap_top = 0;          ///< first PSN after the packets dropped beyond a gap
   std::uint32_t unseen_end = kNoPsn;  ///< first PSN after answered requests that did not pass here
 
+  WaitingList waiting;                ///< requests that came before their turn (reorder.cpp)
   std::uint32_t first_psn = 0;        ///< where the flow began: while una is there, the responder has answered nothing
   std::uint32_t refused = 0;          ///< requests that custody had no room for
   std::uint32_t read_again_last = 0;  ///< PSN of the last response to the READ that was repeated

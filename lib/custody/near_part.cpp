@@ -100,6 +100,7 @@ void NearPart::end(NearFlow& flow, Time now) {
 void NearPart::end_custody(NearFlow& flow, PhaseEvent why) {
   flow.move(why);
   release_all(flow);
+  drop_waiting(flow);
   flow.deadline = kNever;
 }
 
@@ -135,6 +136,7 @@ void NearPart::set_times(const NearSettings& times) {
   settings_.rto_max = times.rto_max;
   settings_.give_up = times.give_up;
   settings_.confirm_again = times.confirm_again;
+  settings_.reorder_wait = times.reorder_wait;
   settings_.confirm_by_cm = times.confirm_by_cm;
 }
 

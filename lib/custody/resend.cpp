@@ -179,16 +179,12 @@ Duration NearPart::timeout_of(const NearFlow& flow) const {
 // Decides when on_timer() must look at the flow again. on_timer() resends only what the box owes: the requester repeats
 // the rest.
 void NearPart::arm(NearFlow& flow, Time now) {
-  if (flow.queue.empty() || is_over(flow.phase)) {
-    flow.deadline = kNever;
-    return;
-  }
+  flow.deadline = waiting_due(flow);
+  if (flow.queue.empty() || is_over(flow.phase)) return;
   // Also after an RNR wait is over: only on_timer() ends it.
-  if (flow.hold_until != 0) {
-    flow.deadline = std::max(now, flow.hold_until);
-    return;
-  }
-  flow.deadline = std::min(timeout_starts(flow, now) + timeout_of(flow), passed_due(flow));
+  const Time due = flow.hold_until != 0 ? std::max(now, flow.hold_until)
+                                        : std::min(timeout_starts(flow, now) + timeout_of(flow), passed_due(flow));
+  flow.deadline = std::min(flow.deadline, due);
 }
 
 // Each progress restarts the timer (RFC 6298, 5.3).
@@ -198,6 +194,12 @@ Time NearPart::timeout_starts(const NearFlow& flow, Time now) {
 }
 
 void NearPart::on_timer(NearFlow& flow, Time now) {
+  if (waiting_due(flow) <= now) gap_stays(flow, now);
+  on_custody_timer(flow, now);
+  flow.deadline = std::min(flow.deadline, waiting_due(flow));
+}
+
+void NearPart::on_custody_timer(NearFlow& flow, Time now) {
   if (flow.queue.empty() || now < flow.hold_until) {
     arm(flow, now);
     return;

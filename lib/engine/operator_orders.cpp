@@ -56,6 +56,7 @@ void Engine::Impl::reconfigure(const Settings& changed) {
   settings.longest_give_up = changed.longest_give_up;
   settings.confirm_again = changed.confirm_again;
   settings.dreq_hold = changed.dreq_hold;
+  settings.reorder_wait = changed.reorder_wait;
   configure_pace();
   near.set_times(near_settings(settings));
 }

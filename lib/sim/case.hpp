@@ -79,6 +79,7 @@ struct HostPlan {
   Number rnr_retry = kEndlessRnrRetry;
   Number initiator_depth = 4;
   Number tail_repeat = 1;
+  Number places_us = 0;  ///< its queue pairs place out of order, and ask after this for what is missing; 0: they do not
   Number psn = 100;
   // For measurements: limits of a NIC and its application.
   Number uniform = 0;        ///< each message has max_bytes
@@ -118,6 +119,7 @@ struct BoxPlan {
   Number box_bytes = 256 << 20;
   Number mbufs = 4096;
   Number window_bytes = 1 << 20;
+  Number reorder_wait_us = 200;
   Number wan_mbps = 0;
   Number port_full = 0;  ///< of 10,000 attempts to send, this many find a port full
   Number drain_at_us = 0;
@@ -257,6 +259,10 @@ Case parse_case(std::string_view text, Case c = {});
 /// How far the hosts are from their boxes: a NIC answers within a microsecond, a host of software within half a
 /// millisecond, and much is under way to it meanwhile. Drawn apart, so that the rest of a seed's case does not change.
 void draw_local(Case& c);
+
+/// Adaptive routing between hosts and boxes, and perhaps on the long link: some packets are up to 100 us late. Drawn
+/// apart, too, and only for some cases.
+void draw_adaptive_routing(Case& c);
 
 /// A random case: calm in most respects and impaired in a few, so that a failure is informative.
 Case draw_case(std::uint64_t seed);

@@ -182,6 +182,20 @@ void draw_local(Case& c) {
   for (HostPlan* host : {&c.a, &c.b}) host->ack_timeout_us += 4 * c.local_ns / 1000;
 }
 
+void draw_adaptive_routing(Case& c) {
+  Random random(c.seed, 0, 3);
+  if (!random.chance(1, 6)) return;
+  const bool everywhere = random.chance(1, 3);
+  for (std::size_t segment = 0; segment < kSegments; ++segment)
+    for (Harm& harm : c.harm[segment]) {
+      if (segment == kLongHaul && !everywhere) continue;
+      harm.reorder = random.pick({10, 100, 1000});
+      harm.reorder_us = random.between(10, 100);
+    }
+  for (HostPlan* host : {&c.a, &c.b}) host->places_us = random.pick({0, 0, 150, 1000});
+  for (BoxPlan* box : {&c.box_a, &c.box_b}) box->reorder_wait_us = random.pick({0, 50, 200, 200, 200, 1000});
+}
+
 Case draw_case(std::uint64_t seed) {
   Random random(seed, 0, 0);
   Case c;
@@ -294,6 +308,7 @@ Case draw_case(std::uint64_t seed) {
   }
   if (c.come_back != 0 && random.chance(1, 5)) draw_crosswise(c, random);
   draw_local(c);
+  draw_adaptive_routing(c);
   return c;
 }
 

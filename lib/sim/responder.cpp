@@ -17,6 +17,7 @@ Responder::Responder(const ResponderPlan& plan, const wire::PacketBuilder& frame
       outlet_(outlet),
       watch_(watch),
       expected_(plan.starting_psn),
+      early_(plan.places),
       memory_(plan.memory),
       words_(kAtomicWords) {}
 
@@ -26,13 +27,30 @@ void Responder::receive(const View& view, Time now) {
   if (dead_ || failed_) return;
   const std::int32_t ahead = psn_diff(view.psn(), expected_);
   watch_.on_received(view, ahead == 0);
-  if (ahead > 0) {
+  if (ahead > 0 && early_.places()) {
+    early_.keep(since_start(view.psn()), view.bytes, now);
+  } else if (ahead > 0) {
     nak_gap(now);
   } else if (ahead < 0) {
     repeated(view, now);
   } else {
     accept(view, now);
+    if (early_.places()) place_early(now);
   }
+}
+
+// What came before its turn follows. Nothing of it was executed or answered before.
+void Responder::place_early(Time now) {
+  while (!dead_ && !failed_) {
+    const std::uint32_t psn = expected_;
+    const auto frame = early_.take(since_start(psn));
+    if (!frame) break;
+    const View view{std::span(*frame)};
+    watch_.on_received(view, true);
+    accept(view, now);
+    if (expected_ == psn) break;  // out of receives
+  }
+  early_.close_gap(!early_.empty(), now);
 }
 
 // Once per gap (9.7.5.1.2).
@@ -295,7 +313,7 @@ void Responder::keep(const Resource& resource) {
 
 Time Responder::next_deadline() const {
   if (dead_ || failed_) return kNever;
-  Time next = ack_at_;
+  Time next = std::min(ack_at_, early_.due());
   if (starved_ && !used_receives_.empty()) next = std::min(next, used_receives_.front());
   return next;
 }
@@ -304,6 +322,10 @@ void Responder::poll(Time now) {
   if (dead_ || failed_) return;
   const bool announce = starved_ && !used_receives_.empty() && used_receives_.front() <= now;
   if (ack_at_ <= now || announce) flush_ack(now);
+  if (early_.due() <= now) {
+    early_.asked();
+    nak_gap(now);
+  }
 }
 
 }  // namespace longhaul::sim

@@ -57,6 +57,7 @@ engine::Settings small_settings() {
   settings.max_connections = 16;
   settings.max_pending_cm = 16;
   settings.estimate_wan_rate = false;
+  settings.reorder_wait = 0;
   return settings;
 }
 

@@ -17,7 +17,7 @@
 
 namespace longhaul::test {
 
-/// The box's defaults with small tables. Custody leaves as fast as it comes.
+/// The box's defaults with small tables. Custody leaves as fast as it comes, and a gap is a loss at once.
 engine::Settings small_settings();
 
 class Rig : public engine::Sink {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Networks with adaptive routing deliver some packets late, behind others. Each world is compared with the same world
+// whose network keeps the order. Every invariant holds in both.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "pools.hpp"
+#include "sim/world.hpp"
+
+using namespace longhaul;
+
+namespace {
+
+/// Host A writes 16,000 packets over 10 Gbit/s and 2 ms, and keeps enough under way that a packet which is 100 us late
+/// holds nothing up.
+constexpr const char* kWrites =
+    "close=0 by_packet=1 wan_delay_us=1000 wan_mbps=10000 wan_queue=100000000 a.messages=4000 a.max_bytes=4096 "
+    "a.uniform=1 a.mix=7 a.depth=256 a.window=65536 a.port_mbps=10000 a.ack_timeout_us=67000 box_a.mbufs=8192 "
+    "box_a.wan_mbps=10000 ";
+
+struct Outcome {
+  Duration took = 0;  ///< from the first packet until the responder has accepted all
+  std::uint64_t resent = 0;
+  std::uint64_t packets = 0;
+  std::uint64_t refused = 0;  ///< beyond a gap
+};
+
+Outcome outcome_of(const std::string& text) {
+  sim::World world(sim::parse_case(text), test::sim_pools());
+  const sim::Result result = world.run();
+  INFO(text);
+  if (result.violation) FAIL(result.violation->text);
+  REQUIRE(result.deliveries.size() == 1);
+  REQUIRE(result.deliveries[0].accepted);
+  return {result.deliveries[0].took, world.requester(0).resent(), world.requester(0).sent_top(),
+          world.count(0, Counter::dropped_beyond_gap)};
+}
+
+}  // namespace
+
+TEST_CASE("reordered between host and box: the requester sends nothing again, and is as fast as in order") {
+  const Outcome in_order = outcome_of(kWrites);
+  CHECK(in_order.resent == 0);
+  for (const unsigned late_us : {10, 100})
+    for (const unsigned of_ten_thousand : {10, 100, 1000}) {
+      // ACKs out of order do no harm to a requester.
+      const Outcome reordered =
+          outcome_of(fmt::format("{} ab0.reorder={} ab0.reorder_us={} ba0.reorder={} ba0.reorder_us={}", kWrites,
+                                 of_ten_thousand, late_us, of_ten_thousand, late_us));
+      INFO(of_ten_thousand << " of 10,000 are " << late_us << " us late");
+      CHECK(reordered.resent * 1000 <= reordered.packets);
+      CHECK(static_cast<double>(reordered.took) <= 1.05 * static_cast<double>(in_order.took));
+      CHECK(reordered.refused == 0);
+    }
+}
+
+TEST_CASE("without a time to wait the same worlds are full of needless resends") {
+  const Outcome reordered =
+      outcome_of(fmt::format("{} ab0.reorder=100 ab0.reorder_us=10 box_a.reorder_wait_us=0", kWrites));
+  CHECK(reordered.resent * 10 > reordered.packets);
+}
+
+TEST_CASE("reordered for longer than the box waits: what comes late is asked for, and all arrives") {
+  const Outcome late = outcome_of(fmt::format("{} ab0.reorder=10 ab0.reorder_us=1000", kWrites));
+  CHECK(late.resent > 0);
+}
