@@ -448,7 +448,8 @@ void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn,
   flow.una = flow.h = flow.tail = flow.examined_end = una;
   flow.sent_top = flow.late_end = flow.newcomer.top_from(una);
   flow.msn_h = msn;
-  flow.trust.msn_known = flow.trust.lost = flow.behind = false;
+  flow.trust.msn_known = flow.behind = false;
+  flow.trust.standing = Standing::trusted;
   flow.resend.stop();
   flow.owed.repair_nak = false;
   flow.hold_until = 0;

@@ -101,6 +101,7 @@ void NearPart::end_custody(NearFlow& flow, PhaseEvent why) {
   flow.move(why);
   release_all(flow);
   drop_waiting(flow);
+  pass_early_answers(flow);
   flow.deadline = kNever;
 }
 
@@ -156,6 +157,11 @@ std::uint64_t NearPart::owed_bytes(const NearFlow& flow) {
 }
 
 void NearPart::discard(NearFlow& flow) {
+  for (WaitingList* list : {&flow.early_responses, &flow.early_acknowledges})
+    while (rte_mbuf* mbuf = list->oldest) {
+      take_out(flow, *list, mbuf);
+      freed_.add(mbuf);
+    }
   if (flow.phase != Phase::ended) end_custody(flow, PhaseEvent::closed);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The near part of a box (design sections 5 and 6): takes requests into custody, acknowledges them, reconciles
 // the responder's own answers, sends again what was lost. One file per verb: request.cpp, acknowledge.cpp,
-// answer.cpp, resend.cpp; reorder.cpp, where requests beyond a gap wait for what is late; and identity.cpp, which asks
-// whether it is still the same connection.
+// answer.cpp, resend.cpp; reorder.cpp and reorder_answers.cpp, where packets beyond a gap wait for what is late; and
+// identity.cpp, which asks whether it is still the same connection.
 #pragma once
 
 #include <algorithm>
@@ -56,6 +56,8 @@ class Outlet {
   /// Forwards a request that had waited (a reference of its own), unaltered. `frame` is a view of it. `contested`: the
   /// flow was contested when it came.
   virtual void pass(const NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, bool contested) = 0;
+  /// Forwards an answer that had waited (a reference of its own), unaltered.
+  virtual void pass_answer(rte_mbuf* mbuf) = 0;
   /// Custody is full for a request of `flow`. Returns true when another flow, of which nothing was acknowledged, has
   /// let go of its custody.
   virtual bool make_custody_room(const NearFlow& /*flow*/) { return false; }
@@ -171,7 +173,7 @@ class NearPart {
   void strange_request(NearFlow& flow, const wire::Frame& frame, Time now);
 
   /// An answer from the flow's responder, plausible, ICRC verified: ACK, NAK, READ or atomic response.
-  Verdict answer(NearFlow& flow, const wire::Frame& frame, Time now);
+  Verdict answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
 
   /// A congestion notification for the flow's requester passed.
   void congestion(NearFlow& flow, Time now);
@@ -314,9 +316,14 @@ class NearPart {
   static bool amid_traffic(const NearFlow& flow, Time now);
   bool may_wait(const NearFlow& flow) const;
   bool should_wait(const NearFlow& flow, const Span& span, Time now) const;
-  bool has_room_to_wait(const NearFlow& flow, std::uint64_t bytes, Time now) const;
+  bool has_room_to_wait(const NearFlow& flow, const WaitingList& list, std::uint64_t bytes, Time now) const;
+  static std::uint64_t waiting_bytes(const NearFlow& flow) {
+    return flow.waiting.bytes + flow.early_responses.bytes + flow.early_acknowledges.bytes;
+  }
+  void keep(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf, const Waiting& about);
+  rte_mbuf* next_waiting(const NearFlow& flow) const;
   void keep_waiting(NearFlow& flow, const Span& span, rte_mbuf* mbuf, Time now);
-  void take_out(NearFlow& flow, rte_mbuf* mbuf);
+  void take_out(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf);
   [[gnu::noinline]] Verdict after_gap(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Verdict verdict,
                                       Time now);
   static void gap_filled(NearFlow& flow, const Span& span);
@@ -327,12 +334,26 @@ class NearPart {
   void let_waiting_pass(NearFlow& flow, Time now);
   [[gnu::cold, gnu::noinline]] void drop_waiting(NearFlow& flow);
   Duration reorder_wait_of(const NearFlow& flow) const;
-  /// When the oldest packet of the flow has waited long enough; kNever when none waits.
-  Time waiting_due(const NearFlow& flow) const {
-    return flow.waiting.empty() ? kNever : waiting_in(flow.waiting.oldest).since + reorder_wait_of(flow);
+  /// When the oldest packet of the list, and of all lists of the flow, has waited long enough; kNever when none waits.
+  Time due(const NearFlow& flow, const WaitingList& list) const;
+  Time waiting_due(const NearFlow& flow) const;
+
+  // reorder_answers.cpp
+  [[gnu::noinline]] Verdict answer_beside_read(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
+  bool overtakes(const NearFlow& flow, const wire::Frame& frame) const;
+  bool keep_answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
+  void answers_in_turn(NearFlow& flow, Time now);
+  void answer_again(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf, Time now);
+  [[gnu::cold, gnu::noinline]] void let_answers_pass(NearFlow& flow, Time now);
+  Time answers_due(const NearFlow& flow) const {
+    return std::min(due(flow, flow.early_responses), due(flow, flow.early_acknowledges));
   }
+  [[gnu::cold, gnu::noinline]] void pass_early_answers(NearFlow& flow);
+  [[gnu::cold]] void note_caught_up(NearFlow& flow, Time now);
+  [[gnu::cold]] void note_later_read(NearFlow& flow, std::uint32_t psn, Time now);
 
   // answer.cpp
+  Verdict handle_answer(NearFlow& flow, const wire::Frame& frame, Time now);
   [[gnu::cold, gnu::noinline]] static void note_unseen(NearFlow& flow, const wire::Frame& frame);
   static bool answered_unseen(const NearFlow& flow, std::uint32_t psn);
   static void follow_failed(NearFlow& flow, const wire::Frame& frame);
@@ -348,6 +369,8 @@ class NearPart {
   [[gnu::always_inline]] inline void progressed(NearFlow& flow, Time now);
   void advance_h(NearFlow& flow, std::uint32_t psn);
   void learn_msn(NearFlow& flow, std::uint32_t msn);
+  [[gnu::cold]] static bool counts_ahead(const NearFlow& flow, std::uint32_t counted, std::uint32_t msn);
+  [[gnu::cold]] static bool regains_trust(NearFlow& flow, std::uint32_t counted, std::uint32_t msn);
   void confirmed(NearFlow& flow);
   void confirm_or_let_go(NearFlow& flow, bool agreed);
   Verdict stale();

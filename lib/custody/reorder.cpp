@@ -16,9 +16,9 @@
 // a box. The timer of the flow (NearFlow::deadline) includes it. How much: waiting_packets.hpp. Without room a packet
 // beyond a gap is a sign of loss at once.
 //
-// A packet waits only amid traffic: within 5 ms of the last request that custody took, or of an answer. No QP is created
-// again so soon, so the missing packet, if it comes, is of the same life. When the process has stood still meanwhile,
-// nobody knows how long that was, and the missing packet counts as lost.
+// A packet waits only amid traffic: within 5 ms of the last request that custody took, or of an answer. No QP is
+// created again so soon, so the missing packet, if it comes, is of the same life. When the process has stood still
+// meanwhile, nobody knows how long that was, and the missing packet counts as lost.
 //
 // What may change while packets wait (phase, doubt, drain) is looked at when the next request or the timer comes.
 #include <rte_mbuf.h>
@@ -37,9 +37,7 @@ using wire::psn_lt;
 namespace {
 
 // The requester has been asked to fill the gap, or will be when READs before it are answered.
-bool is_asked(const NearFlow& flow) {
-  return flow.owed.gap_nak == GapNak::owed || flow.owed.gap_nak == GapNak::sent;
-}
+bool is_asked(const NearFlow& flow) { return flow.owed.gap_nak == GapNak::owed || flow.owed.gap_nak == GapNak::sent; }
 
 // New requests go into custody.
 bool takes_custody(const NearFlow& flow) {
@@ -51,13 +49,13 @@ bool takes_custody(const NearFlow& flow) {
 Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf, Wait wait,
                              Time now) {
   if (wait == Wait::allowed && should_wait(flow, span, now)) {
-    if (const rte_mbuf* same = waiting_.find(flow.connection, span.psn)) {
+    if (const rte_mbuf* same = waiting_.find(flow.connection, WaitingKind::request, span.psn)) {
       if (same_request(same, frame)) {
         ++counters_[Counter::absorbed_queued_duplicates];
         return Verdict::drop;
       }
       doubt(flow, frame, span, now);
-    } else if (has_room_to_wait(flow, mbuf->pkt_len, now)) {
+    } else if (has_room_to_wait(flow, flow.waiting, mbuf->pkt_len, now)) {
       keep_waiting(flow, span, mbuf, now);
       return Verdict::taken;
     }
@@ -101,14 +99,14 @@ bool NearPart::amid_traffic(const NearFlow& flow, Time now) {
 }
 
 bool NearPart::may_nak_gap(const NearFlow& flow) const {
-  return flow.phase == Phase::confirmed && !flow.trust.lost && !draining_ && !flow.doubted();
+  return flow.phase == Phase::confirmed && !flow.trust.lost() && !draining_ && !flow.doubted();
 }
 
 // ---- who waits --------------------------------------------------------------------------------
 
 // What waits may go on waiting.
 bool NearPart::may_wait(const NearFlow& flow) const {
-  return takes_custody(flow) && !flow.trust.lost && !draining_ && !flow.doubted();
+  return takes_custody(flow) && (!flow.trust.lost() || flow.phase == Phase::rejoining) && !draining_ && !flow.doubted();
 }
 
 // Once the requester has been asked, only what it sends again waits: the network may have put that out of order, too.
@@ -119,7 +117,7 @@ bool NearPart::should_wait(const NearFlow& flow, const Span& span, Time now) con
   return !is_asked(flow) || psn_lt(span.psn, flow.gap_top);
 }
 
-bool NearPart::has_room_to_wait(const NearFlow& flow, std::uint64_t bytes, Time now) const {
+bool NearPart::has_room_to_wait(const NearFlow& flow, const WaitingList& list, std::uint64_t bytes, Time now) const {
   const Holding& own = *flow.holding;
   const Holding& all = budget_.held;
   const bool contended = now < contended_until_;
@@ -127,8 +125,8 @@ bool NearPart::has_room_to_wait(const NearFlow& flow, std::uint64_t bytes, Time 
                         std::uint64_t limit) {
     return of_all + more <= limit && within_share(of_pair + more, pair_limit, of_all, limit, contended);
   };
-  return waiting_.has_place(flow.waiting, own.waiting) &&
-         flow.queue.bytes() + flow.waiting.bytes + 2 * bytes <= budget_.flow_bytes_limit &&  // and for what is missing
+  return waiting_.has_place(list, own.waiting) &&
+         flow.queue.bytes() + waiting_bytes(flow) + 2 * bytes <= budget_.flow_bytes_limit &&  // and for what is missing
          fits(bytes, own.bytes, budget_.pair_bytes_limit, all.bytes, budget_.box_bytes_limit) &&
          fits(1, own.large_mbufs, budget_.pair_large_mbufs_limit, all.large_mbufs, budget_.large_mbufs_limit);
 }
@@ -139,25 +137,35 @@ Duration NearPart::reorder_wait_of(const NearFlow& flow) const {
 }
 
 void NearPart::keep_waiting(NearFlow& flow, const Span& span, rte_mbuf* mbuf, Time now) {
+  keep(flow, flow.waiting, mbuf,
+       {.since = now, .psn = span.psn, .last_psn = span.last_psn, .contested = flow.contested()});
+  if (flow.owed.gap_nak == GapNak::none) flow.owed.gap_nak = GapNak::waits;
+}
+
+void NearPart::keep(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf, const Waiting& about) {
   rte_mbuf_refcnt_update(mbuf, 1);
-  waiting_.add(flow.connection, flow.waiting, mbuf,
-               {.since = now, .psn = span.psn, .last_psn = span.last_psn, .contested = flow.contested()});
+  waiting_.add(flow.connection, list, mbuf, about);
   for (Holding* holding : {&budget_.held, flow.holding}) {
     holding->add(mbuf->pkt_len, false);
     ++holding->waiting;
   }
-  if (flow.owed.gap_nak == GapNak::none) flow.owed.gap_nak = GapNak::waits;
   flow.deadline = std::min(flow.deadline, waiting_due(flow));
 }
 
 // The caller has the reference.
-void NearPart::take_out(NearFlow& flow, rte_mbuf* mbuf) {
-  waiting_.remove(flow.connection, flow.waiting, mbuf);
+void NearPart::take_out(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf) {
+  waiting_.remove(flow.connection, list, mbuf);
   for (Holding* holding : {&budget_.held, flow.holding}) {
     holding->remove(mbuf->pkt_len, false);
     --holding->waiting;
   }
 }
+
+Time NearPart::due(const NearFlow& flow, const WaitingList& list) const {
+  return list.empty() ? kNever : waiting_in(list.oldest).since + reorder_wait_of(flow);
+}
+
+Time NearPart::waiting_due(const NearFlow& flow) const { return std::min(due(flow, flow.waiting), answers_due(flow)); }
 
 // ---- what was missing has come -----------------------------------------------------------------
 
@@ -170,7 +178,7 @@ void NearPart::gap_filled(NearFlow& flow, const Span& span) {
 
 // A request has been handled while others of its flow wait. If their turn has come, they go behind it.
 Verdict NearPart::after_gap(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Verdict verdict, Time now) {
-  if (may_wait(flow) && waiting_.find(flow.connection, flow.tail) == nullptr) {
+  if (may_wait(flow) && next_waiting(flow) == nullptr) {
     if (flow.owed.gap_nak == GapNak::none) flow.owed.gap_nak = GapNak::waits;
     return verdict;
   }
@@ -184,10 +192,14 @@ Verdict NearPart::after_gap(NearFlow& flow, const wire::Frame& frame, rte_mbuf* 
   return verdict;
 }
 
+// The request whose turn it is, if it waits.
+rte_mbuf* NearPart::next_waiting(const NearFlow& flow) const {
+  return waiting_.find(flow.connection, WaitingKind::request, takes_custody(flow) ? flow.tail : first_unused(flow));
+}
+
 void NearPart::take_in_turn(NearFlow& flow, Time now) {
   if (waiting_in(flow.waiting.oldest).since <= rtt_from_) return gap_stays(flow, now);
-  while (rte_mbuf* next = waiting_.find(flow.connection, takes_custody(flow) ? flow.tail : first_unused(flow)))
-    handle_again(flow, next, now);
+  while (rte_mbuf* next = next_waiting(flow)) handle_again(flow, next, now);
   if (takes_custody(flow) && psn_lt(flow.late_end, flow.tail)) flow.late_end = flow.tail;
   if (flow.waiting.empty()) return;
   if (!may_wait(flow)) return let_waiting_pass(flow, now);
@@ -198,7 +210,7 @@ void NearPart::take_in_turn(NearFlow& flow, Time now) {
 // As if it had just come.
 void NearPart::handle_again(NearFlow& flow, rte_mbuf* mbuf, Time now) {
   const bool contested = waiting_in(mbuf).contested;
-  take_out(flow, mbuf);
+  take_out(flow, flow.waiting, mbuf);
   wire::Frame frame;
   wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->pkt_len}, frame);
   switch (handle(flow, frame, mbuf, Wait::no, now)) {
@@ -244,7 +256,7 @@ void NearPart::let_waiting_pass(NearFlow& flow, Time now) {
 
 void NearPart::drop_waiting(NearFlow& flow) {
   while (rte_mbuf* mbuf = flow.waiting.oldest) {
-    take_out(flow, mbuf);
+    take_out(flow, flow.waiting, mbuf);
     ++counters_[Counter::dropped_beyond_gap];
     if (observer_ != nullptr)
       observer_->on_waited_in_vain(flow.identity, {rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->pkt_len});

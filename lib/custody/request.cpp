@@ -147,7 +147,7 @@ inline Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, cons
   }
   // In a doubt this request may be of another life than custody, so it does not wait behind custody that is held back.
   const bool held_up = flow.doubted() && flow.owes() && (flow.queue.unsent() != nullptr || !sends_at_once(flow, now));
-  const bool off = flow.policy == flow::Policy::off || flow.trust.lost || held_up;
+  const bool off = flow.policy == flow::Policy::off || held_up || (flow.trust.lost() && flow.phase != Phase::rejoining);
   // While draining, packets behind a resend still go through custody: otherwise they would overtake it.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
   if (off || drained || !span.known || !take(flow, frame, span, mbuf, now)) {
@@ -243,6 +243,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
 bool NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* held_mbuf,
                              Time now) {
   flow.passed_at = 0;
+  flow.ahead.clear();
   if (held_mbuf == nullptr) {
     // At most up to what was ever sent: a length is easily forged.
     const std::uint32_t newest = psn_add(flow.sent_top, -1);
@@ -315,7 +316,7 @@ PlainCause NearPart::plain_cause(const NearFlow& flow) const {
   if (is_over(flow.phase)) return PlainCause::ended;
   if (flow.next_policy == flow::Policy::off) return PlainCause::policy;
   if (draining_) return PlainCause::draining;
-  if (flow.trust.lost) return PlainCause::untrusted;
+  if (flow.trust.lost()) return PlainCause::untrusted;
   if (flow.doubted()) return PlainCause::doubted;
   const bool unanswered = !flow.trust.was_confirmed && flow.una == flow.first_psn;
   return unanswered ? PlainCause::unconfirmed : flow.plain_why;
@@ -342,7 +343,7 @@ rte_mbuf* NearPart::small_copy(const rte_mbuf* mbuf) {
 
 // What may be acknowledged goes before what nobody was promised. Between flows that may not, who came first stays.
 bool NearPart::others_make_room(const NearFlow& flow) {
-  return flow.phase == Phase::confirmed && !flow.trust.lost && outlet_.make_custody_room(flow);
+  return flow.phase == Phase::confirmed && !flow.trust.lost() && outlet_.make_custody_room(flow);
 }
 
 bool NearPart::refuse(NearFlow& flow, Counter why) {
@@ -381,7 +382,7 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
   if (psn_diff(span.last_psn, flow.una) >= kMaxSpan ||
       (frame.opcode->wants_response() && flow.queue.reads() >= kMostReads))
     return refuse(flow, Counter::custody_refused_flow);
-  const std::uint64_t waiting = budget_.held.waiting == 0 ? 0 : flow.waiting.bytes;
+  const std::uint64_t waiting = budget_.held.waiting == 0 ? 0 : waiting_bytes(flow);
   if (flow.queue.bytes() + waiting + bytes > budget_.flow_bytes_limit)
     return refuse(flow, Counter::custody_refused_flow);
   if (budget_.held.bytes + bytes > budget_.undivided_bytes &&
@@ -433,7 +434,8 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
 
 bool NearPart::may_rejoin(const NearFlow& flow, const Span& span) const {
   return span.psn == flow.sent_top && psn_le(flow.tail, span.psn) && span.known && flow.queue.empty() &&
-         flow.una != flow.first_psn && flow.next_policy != flow::Policy::off && !flow.trust.lost && !draining_;
+         flow.una != flow.first_psn && flow.next_policy != flow::Policy::off && flow.trust.standing != Standing::lost &&
+         !draining_;
 }
 
 void NearPart::start_rejoining(NearFlow& flow, const Span& span, PhaseEvent why) {
@@ -442,6 +444,7 @@ void NearPart::start_rejoining(NearFlow& flow, const Span& span, PhaseEvent why)
   flow.plain_why = PlainCause::catching_up;
   flow.owed.gap_nak = flow.waiting.empty() ? GapNak::none : GapNak::waits;
   flow.trust.msn_known = false;
+  if (flow.trust.standing == Standing::learned) flow.trust.standing = Standing::answered;
   flow.tail = span.psn;
   flow.msn_base = flow.msn_tail = flow.msn_released = 0;
 }

@@ -194,7 +194,8 @@ Time NearPart::timeout_starts(const NearFlow& flow, Time now) {
 }
 
 void NearPart::on_timer(NearFlow& flow, Time now) {
-  if (waiting_due(flow) <= now) gap_stays(flow, now);
+  if (due(flow, flow.waiting) <= now) gap_stays(flow, now);
+  if (answers_due(flow) <= now) let_answers_pass(flow, now);
   on_custody_timer(flow, now);
   flow.deadline = std::min(flow.deadline, waiting_due(flow));
 }
@@ -251,10 +252,11 @@ void NearPart::give_up(NearFlow& flow, Time now) {
     flow.owed.fatal_nak = false;
     return;
   }
-  // No answer takes this path (or the responder is gone), and nothing was promised: back to plain RoCE for good.
+  // No answer takes this path (or the responder is gone), and nothing was promised: back to plain RoCE until answers
+  // come.
   ++counters_[Counter::flows_unanswered];
   end_custody(flow, PhaseEvent::unanswered);
-  flow.trust.lost = true;
+  flow.trust.standing = Standing::lost;
 }
 
 void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now) {

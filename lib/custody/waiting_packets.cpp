@@ -22,12 +22,12 @@ void WaitingPackets::add(std::uint32_t flow, WaitingList& list, rte_mbuf* mbuf, 
   ++list.packets;
   list.bytes += mbuf->pkt_len;
   ++packets_;
-  table_.add(flow, waiting.psn, mbuf);
+  table_.add(flow, number_of(list.kind, waiting.psn), mbuf);
 }
 
 void WaitingPackets::remove(std::uint32_t flow, WaitingList& list, rte_mbuf* mbuf) {
   const Waiting& waiting = waiting_in(mbuf);
-  table_.remove(flow, waiting.psn);
+  table_.remove(flow, number_of(list.kind, waiting.psn));
   (waiting.older == nullptr ? list.oldest : waiting_in(waiting.older).newer) = waiting.newer;
   (waiting.newer == nullptr ? list.newest : waiting_in(waiting.newer).older) = waiting.older;
   --list.packets;

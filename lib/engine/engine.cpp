@@ -432,7 +432,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
     const bool others = wire::psn_lt(frame.psn(), connection.near.una) &&
                         !custody::NearPart::answered_lately(connection.near, now) &&
                         !near.is_last_ack(connection.near, frame);
-    verdict = near.answer(connection.near, frame, now);
+    verdict = near.answer(connection.near, frame, arrival.mbuf, now);
     if (others) [[unlikely]]
       show_answer(frame);
   }
@@ -655,7 +655,9 @@ void Engine::Impl::dropped(Side, bool made) {
 std::uint64_t Engine::Impl::waiting_frames() const {
   std::uint64_t frames = egress[Side::host].waiting() + egress[Side::wan].waiting();
   for (const Connection& connection : connections) {
-    frames += connection.dreqs.count() + connection.near.waiting.packets;
+    const custody::NearFlow& flow = connection.near;
+    frames += connection.dreqs.count() + flow.waiting.packets + flow.early_responses.packets +
+              flow.early_acknowledges.packets;
     for (rte_mbuf* mbuf = connection.near.queue.unsent(); mbuf != nullptr; mbuf = custody::held_in(mbuf).next)
       if (!custody::held_in(mbuf).sent) ++frames;
   }

@@ -78,7 +78,7 @@ ConnectionState Engine::Impl::describe(flow::ConnectionIndex index, Time time) c
   state.info = table[index];
   state.from_traffic = connection.from_traffic;
   state.closing = connection.close_deadline != kNever;
-  state.trusted = !flow.trust.lost;
+  state.trusted = !flow.trust.lost();
   state.phase = flow.phase;
   state.policy = flow.policy;
   state.next_policy = flow.next_policy;
