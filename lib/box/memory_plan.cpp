@@ -7,6 +7,7 @@
 #include "custody/budget.hpp"
 #include "custody/packet_index.hpp"
 #include "custody/restart_record.hpp"
+#include "custody/waiting_packets.hpp"
 #include "engine/footprint.hpp"
 #include "engine/next_hop.hpp"
 #include "flow/key_index.hpp"
@@ -108,6 +109,9 @@ MemoryPlan plan_memory(const engine::Settings& settings, const engine::PoolPlan&
   const std::uint64_t packets = settings.custody_mbufs + Pools::kSmallBytes.size() * std::uint64_t{pools.small_frames};
   plan.ordinary.push_back(
       {"packets in custody, by PSN", workers * packets, workers * custody::PacketIndex::bytes_needed(packets)});
+  const std::uint64_t waiting = custody::WaitingPackets::most(settings.custody_mbufs);
+  plan.ordinary.push_back({"packets that wait for one before them, by PSN", workers * waiting,
+                           workers * custody::WaitingPackets::bytes_needed(settings.custody_mbufs)});
   plan.ordinary.push_back({"their RDMA-CM exchanges", connections, connections * kExchangeBytes});
   plan.ordinary.push_back({"exchanges under way", pending, pending * kPendingBytes});
   plan.ordinary.push_back(

@@ -166,8 +166,8 @@ void read_cnp(const Value& value, BoxConfig& out) {
 }
 
 void read_timers(const Value& value, BoxConfig& out) {
-  const Map map = value.map(
-      {"rto_initial", "rto_min", "rto_max", "give_up", "longest_give_up", "confirm_again", "dreq_hold", "drain"});
+  const Map map = value.map({"rto_initial", "rto_min", "rto_max", "give_up", "longest_give_up", "confirm_again",
+                             "dreq_hold", "reorder_wait", "drain"});
   engine::Settings& engine = out.engine;
   const auto read = [&map](std::string_view key, Duration& to, Duration least) {
     const auto v = map.find(key);
@@ -189,6 +189,9 @@ void read_timers(const Value& value, BoxConfig& out) {
   }
   read("confirm_again", engine.confirm_again, milliseconds(1));
   read("dreq_hold", engine.dreq_hold, 0);
+  // No queue pair is created again so soon (custody/reorder.cpp).
+  constexpr Duration kLongestReordering = milliseconds(1);
+  if (const auto v = map.find("reorder_wait")) engine.reorder_wait = v->duration(0, kLongestReordering);
   read("drain", out.drain, 0);
 }
 

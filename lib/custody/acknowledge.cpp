@@ -80,7 +80,7 @@ bool NearPart::leave_unpromised(NearFlow& flow) {
 }
 
 bool NearPart::may_acknowledge(const NearFlow& flow) const {
-  return (flow.phase == Phase::confirmed || flow.phase == Phase::plain) && !flow.trust.lost && !draining_ &&
+  return (flow.phase == Phase::confirmed || flow.phase == Phase::plain) && !flow.trust.lost() && !draining_ &&
          flow.trust.msn_known && flow.trust.silent == 0;
 }
 

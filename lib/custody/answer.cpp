@@ -22,6 +22,9 @@ namespace {
 // Far more than random losses of one packet explain.
 constexpr std::uint8_t kMostVainNaks = 64;
 
+// A responder whose MSNs go on to disagree counts in its own way, and learning it again is in vain.
+constexpr std::uint8_t kMostDisagreements = 16;
+
 // Whether `response` at `psn` can answer the request in `held`. An atomic has a response of its own. The first response
 // to a READ begins it, and the last ends it. Once the requester has asked for the tail of a READ, it is not known where
 // the responses begin.
@@ -46,7 +49,13 @@ bool answers_head(const NearFlow& flow, std::uint32_t psn, std::uint32_t msn) {
 
 }  // namespace
 
-Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, Time now) {
+Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
+  if (flow.queue.first_read() == nullptr) [[likely]]
+    return handle_answer(flow, frame, now);
+  return answer_beside_read(flow, frame, mbuf, now);
+}
+
+Verdict NearPart::handle_answer(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (is_over(flow.phase)) {
     if (flow.phase == Phase::failed) {
@@ -274,6 +283,29 @@ void NearPart::confirm_or_let_go(NearFlow& flow, bool agreed) {
   let_go(flow);
 }
 
+// Some responders count a message that is under way. The answer is within one, and says one message more.
+bool NearPart::counts_ahead(const NearFlow& flow, std::uint32_t counted, std::uint32_t msn) {
+  const rte_mbuf* next = flow.queue.head();
+  if (next == nullptr || msn != psn_add(counted, 1)) return false;
+  wire::Frame frame;
+  const bool parsed = wire::is_roce(wire::parse({rte_pktmbuf_mtod(next, const std::uint8_t*), next->pkt_len}, frame));
+  if (!parsed || frame.opcode == nullptr) return false;
+  return frame.opcode->position == wire::Position::middle || frame.opcode->position == wire::Position::last;
+}
+
+// Whether a second answer has agreed with the count that the first one began. An MSN proves something only across the
+// end of a message.
+bool NearPart::regains_trust(NearFlow& flow, std::uint32_t counted, std::uint32_t msn) {
+  if (flow.trust.standing == Standing::learned && counted == msn) {
+    if (msn == flow.learned_msn) return false;
+    flow.trust.standing = Standing::trusted;
+    return true;
+  }
+  flow.trust.standing = Standing::learned;
+  flow.learned_msn = msn;
+  return false;
+}
+
 // `una` has just moved to the end of an answer that carried `msn`.
 void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
   const std::uint32_t counted = psn_add(flow.msn_base, flow.msn_released);
@@ -286,21 +318,25 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
       if (!flow.queue.empty() && psn_lt(flow.una, held_in(flow.queue.head()).psn)) return;  // not everything yet
       // Otherwise custody, and whatever comes next, would be acknowledged now.
       if (outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return let_go(flow);
+      if (flow.trust.lost() && !regains_trust(flow, counted, msn)) return;
       end_contest(flow, kDoubted | kUnproven);
       flow.move(PhaseEvent::msn_learned);
       flow.trust.msn_known = true;
       ++counters_[Counter::flows_rejoined];
       return;
     case Phase::confirmed:
-      if (counted != msn && !flow.trust.lost) {
+      if (counted != msn && !flow.trust.lost() && !counts_ahead(flow, counted, msn)) {
         ++counters_[Counter::msn_disagreed];
-        flow.trust.lost = true;
+        flow.trust.standing = Standing::lost;
+        if (flow.disagreements < kMostDisagreements) ++flow.disagreements;
       }
       return;
     case Phase::plain:
-      // The box never acknowledges for this flow again, so it needs no more proof than this.
-      if (flow.trust.lost && flow.contested() && !outlet_.may_be_anothers(flow, psn_add(flow.una, -1)))
+      // Before the box acknowledges for this flow again, two answers must prove more than this.
+      if (flow.trust.lost() && flow.contested() && !outlet_.may_be_anothers(flow, psn_add(flow.una, -1)))
         end_contest(flow, kUnproven);
+      if (flow.trust.standing == Standing::lost && flow.disagreements < kMostDisagreements)
+        flow.trust.standing = Standing::answered;
       return;
     case Phase::failed:
     case Phase::ended:
@@ -419,6 +455,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (!held.sent || psn_lt(psn, held.psn) || psn_lt(held.last_psn, psn)) {
     note_unasked(flow, frame, now);
+    if (held.sent && psn_lt(held.last_psn, psn)) note_later_read(flow, psn, now);
     return Verdict::forward;
   }
   if (!fits(*frame.opcode, psn, held)) {
@@ -430,9 +467,16 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   // The responder answers in order, so this answers all before the READ.
   if (flow.shared()) share(flow, held.psn, now);
   release_before(flow, held.psn, now);
-  if (psn != flow.read_next) return Verdict::forward;
+  if (psn != flow.read_next) {
+    if (psn_lt(flow.read_next, psn)) flow.ahead.add(psn);
+    note_caught_up(flow, now);
+    return Verdict::forward;
+  }
   flow.read_next = psn_add(psn, 1);
-  if (psn != held.last_psn) return Verdict::forward;
+  if (psn != held.last_psn) {
+    note_caught_up(flow, now);
+    return Verdict::forward;
+  }
 
   // The last response to a request carries an AETH.
   finish_read(flow, now);
@@ -456,6 +500,8 @@ void NearPart::finish_read(NearFlow& flow, Time now) {
   release_head(flow);
   advance_h(flow, flow.una);
   progressed(flow, now);
+  flow.ahead.forget_before(flow.una);
+  note_caught_up(flow, now);
 }
 
 // The requester has an ACK beyond the READ or atomic at the head of custody. It asks again if it lacks the response.
@@ -540,6 +586,7 @@ void NearPart::release_all(NearFlow& flow) {
   flow.trust.silent &= static_cast<std::uint8_t>(~kRepeated);
   flow.read_stall_since = 0;
   flow.passed_at = 0;
+  flow.ahead.clear();
 }
 
 }  // namespace longhaul::custody

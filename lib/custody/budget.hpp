@@ -12,6 +12,7 @@ struct Holding {
   std::uint64_t bytes = 0;  ///< of frames
   std::uint32_t packets = 0;
   std::uint32_t large_mbufs = 0;  ///< of the packets, those in receive buffers
+  std::uint32_t waiting = 0;      ///< of these, those that came before their turn (waiting_packets.hpp)
 
   [[gnu::always_inline]] void add(std::uint64_t frame_bytes, bool small) {
     bytes += frame_bytes;
@@ -28,6 +29,7 @@ struct Holding {
     bytes += more.bytes;
     packets += more.packets;
     large_mbufs += more.large_mbufs;
+    waiting += more.waiting;
     return *this;
   }
 

@@ -67,6 +67,10 @@ std::string_view inconsistency(const NearFlow& flow) {
   if (flow.is_usual() && !psn_le(flow.sent_top, flow.tail)) return "usual: nothing beyond custody was forwarded";
   if (flow.is_usual() && queue.unsent() == nullptr && flow.hold_until != 0)
     return "usual: held back, with nothing to send";
+  if (!flow.waiting.empty() && flow.owed.gap_nak == GapNak::none) return "usual, and something waits";
+  const bool answers = !flow.early_responses.empty() || !flow.early_acknowledges.empty();
+  if ((answers || !flow.waiting.empty()) && is_over(flow.phase)) return "over, and something waits";
+  if ((answers || !flow.waiting.empty()) && flow.deadline == kNever) return "something waits, and nothing ends that";
   if (flow.policy == flow::Policy::window && flow.phase == Phase::confirmed && !psn_le(flow.h, flow.examined_end))
     return "window: h <= what may be acknowledged";
   if (flow.misplaced_event) return "an event that the phase does not know";

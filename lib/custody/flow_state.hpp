@@ -28,16 +28,28 @@ enum Silence : std::uint8_t {
   kRepeated = 16,
 };
 
+/// What the responder's answers are worth. A flow whose answers disagreed, or did not come, is not acknowledged until
+/// two have agreed.
+enum class Standing : std::uint8_t {
+  trusted,
+  lost,      ///< an MSN disagreed, or no answers come
+  answered,  ///< answers do come: custody may begin, to count messages
+  learned,   ///< one answer has taught the MSN, and another must agree
+};
+
 /// Whether the box may speak for the responder by what it has counted of this flow.
 struct Trust {
-  bool lost = false;           ///< for good: an MSN disagreed, or no answers come; nothing more is acknowledged
+  Standing standing = Standing::trusted;
   bool msn_known = false;      ///< msn_base is known, so custody may be acknowledged
   bool was_confirmed = false;  ///< a real answer, or RDMA-CM, has confirmed the flow once
   std::uint8_t silent = 0;     ///< bits of Silence: nothing is acknowledged while it is not 0
+
+  bool lost() const { return standing != Standing::trusted; }
 };
 
-/// The NAK that asks for the requests missing before a dropped one: once per gap.
-enum class GapNak : std::uint8_t { none, owed, sent };
+/// The NAK that asks for the requests missing before one that has come: once per gap. `waits`: not yet, because what is
+/// missing may just be late. While packets of the flow wait, it is not `none` (reorder.cpp).
+enum class GapNak : std::uint8_t { none, waits, owed, sent };
 
 /// What the box must tell the requester. A packet sets it, and acknowledge() acts on it at the end of the burst.
 struct Owed {

@@ -130,7 +130,7 @@ bool NearPart::begin_doubt(NearFlow& flow, Time now) {
     flow.newcomer_answered = 0;
     flow.continued_to = first_unused(flow);
     flow.owed.ack_again = flow.owed.fatal_nak = false;
-    if (flow.owed.gap_nak == GapNak::owed) flow.owed.gap_nak = GapNak::none;
+    if (flow.owed.gap_nak == GapNak::owed) flow.owed.gap_nak = flow.waiting.empty() ? GapNak::none : GapNak::waits;
     if (observer_ != nullptr) observer_->on_doubted(flow.identity, now);
   }
   // Each new sign may come from yet another life, which has not sent what an earlier one has.
@@ -448,11 +448,12 @@ void NearPart::begin_again(NearFlow& flow, std::uint32_t una, std::uint32_t msn,
   flow.una = flow.h = flow.tail = flow.examined_end = una;
   flow.sent_top = flow.late_end = flow.newcomer.top_from(una);
   flow.msn_h = msn;
-  flow.trust.msn_known = flow.trust.lost = flow.behind = false;
+  flow.trust.msn_known = flow.behind = false;
+  flow.trust.standing = Standing::trusted;
   flow.resend.stop();
   flow.owed.repair_nak = false;
   flow.hold_until = 0;
-  flow.deadline = kNever;
+  flow.deadline = waiting_due(flow);
 }
 
 // Counts the packets of custody before `end`. There are some, and they were acknowledged: so no READ is among them.

@@ -9,6 +9,7 @@
 #include "base/side.hpp"
 #include "base/time.hpp"
 #include "custody/ack_template.hpp"
+#include "custody/ahead_runs.hpp"
 #include "custody/budget.hpp"
 #include "custody/congestion.hpp"
 #include "custody/flow_state.hpp"
@@ -18,6 +19,7 @@
 #include "custody/recent_requests.hpp"
 #include "custody/rtt.hpp"
 #include "custody/trickle.hpp"
+#include "custody/waiting_packets.hpp"
 #include "custody/window.hpp"
 #include "flow/connection_table.hpp"
 #include "flow/policy.hpp"
@@ -104,6 +106,8 @@ struct alignas(64) NearFlow : FlowState {
   // Of the oldest READ or atomic in custody. An ACK beyond it tells the requester that the response is lost.
   std::uint32_t read_next = 0;   ///< PSN of its next response
   std::uint32_t passed_end = 0;  ///< of `passed_at`: first PSN after the newest such ACK
+  AheadRuns ahead;               ///< responses from read_next on that went to the requester before one that was missing
+  std::uint32_t read_gap = kNoPsn;  ///< read_next when answers that had waited for it went on without it
   Time passed_at = 0;  ///< when the first such ACK came; 0: none did, or the requester has repeated a READ since
 
   // End-to-end credits (IBTA vol. 1, 9.7.7.2). Receives are counted as messages are: from where custody began.
@@ -127,6 +131,12 @@ struct alignas(64) NearFlow : FlowState {
   std::uint32_t gap_top = 0;          ///< first PSN after the packets dropped beyond a gap
   std::uint32_t unseen_end = kNoPsn;  ///< first PSN after answered requests that did not pass here
 
+  WaitingList waiting{WaitingKind::request};  ///< those that came before their turn (reorder.cpp)
+  // Answers that did (reorder_answers.cpp).
+  WaitingList early_responses{WaitingKind::response};
+  WaitingList early_acknowledges{WaitingKind::acknowledge};
+  std::uint32_t learned_msn = 0;      ///< of Standing::learned: the MSN that the first answer taught
+  std::uint8_t disagreements = 0;     ///< MSNs that disagreed, as far as they count
   std::uint32_t first_psn = 0;        ///< where the flow began: while una is there, the responder has answered nothing
   std::uint32_t refused = 0;          ///< requests that custody had no room for
   std::uint32_t read_again_last = 0;  ///< PSN of the last response to the READ that was repeated

@@ -100,6 +100,8 @@ void NearPart::end(NearFlow& flow, Time now) {
 void NearPart::end_custody(NearFlow& flow, PhaseEvent why) {
   flow.move(why);
   release_all(flow);
+  drop_waiting(flow);
+  pass_early_answers(flow);
   flow.deadline = kNever;
 }
 
@@ -135,6 +137,7 @@ void NearPart::set_times(const NearSettings& times) {
   settings_.rto_max = times.rto_max;
   settings_.give_up = times.give_up;
   settings_.confirm_again = times.confirm_again;
+  settings_.reorder_wait = times.reorder_wait;
   settings_.confirm_by_cm = times.confirm_by_cm;
   settings_.cnp = times.cnp;
 }
@@ -155,6 +158,11 @@ std::uint64_t NearPart::owed_bytes(const NearFlow& flow) {
 }
 
 void NearPart::discard(NearFlow& flow) {
+  for (WaitingList* list : {&flow.early_responses, &flow.early_acknowledges})
+    while (rte_mbuf* mbuf = list->oldest) {
+      take_out(flow, *list, mbuf);
+      freed_.add(mbuf);
+    }
   if (flow.phase != Phase::ended) end_custody(flow, PhaseEvent::closed);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The near part of a box (design sections 5 and 6): takes requests into custody, acknowledges them, reconciles
 // the responder's own answers, sends again what was lost. One file per verb: request.cpp, acknowledge.cpp,
-// answer.cpp, resend.cpp; identity.cpp asks whether it is still the same connection, congestion.cpp slows hosts down.
+// answer.cpp, resend.cpp; reorder.cpp and reorder_answers.cpp, where packets beyond a gap wait for what is late;
+// congestion.cpp, which slows hosts down; and identity.cpp, which asks whether it is still the same connection.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "custody/near_flow.hpp"
 #include "custody/packet_index.hpp"
 #include "custody/restart_record.hpp"
+#include "custody/waiting_packets.hpp"
 #include "metrics/counter_set.hpp"
 #include "metrics/histogram.hpp"
 #include "wire/frame.hpp"
@@ -52,6 +54,11 @@ class Outlet {
   /// Before a packet of `flow` is sent again: changes `addresses`, with which it came, to those that its host would use
   /// now.
   virtual void newest_addresses(const NearFlow& flow, wire::EthernetAddresses& addresses) = 0;
+  /// Forwards a request that had waited (a reference of its own), unaltered. `frame` is a view of it. `contested`: the
+  /// flow was contested when it came.
+  virtual void pass(const NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, bool contested) = 0;
+  /// Forwards an answer that had waited (a reference of its own), unaltered.
+  virtual void pass_answer(rte_mbuf* mbuf) = 0;
   /// Custody is full for a request of `flow`. Returns true when another flow, of which nothing was acknowledged, has
   /// let go of its custody.
   virtual bool make_custody_room(const NearFlow& /*flow*/) { return false; }
@@ -100,6 +107,7 @@ struct NearSettings {
   Duration rto_max = 0;
   Duration give_up = 0;
   Duration confirm_again = 0;  ///< after a longer idle time an answer must confirm a flow again
+  Duration reorder_wait = 0;   ///< how long what is missing may be late (reorder.cpp); 0: it counts as lost at once
   bool lane = true;            ///< usual packets take the lane
   CnpSettings cnp;
 };
@@ -129,6 +137,7 @@ class NearPart {
         budget_(divided(limits)),
         holdings_(std::size_t{pairs} + 1),
         index_(most_packets(limits, pools)),
+        waiting_(limits),
         pools_(pools),
         copiers_(pools.pools.begin(), pools.pools.end()),
         made_(pools.made, AckTemplate::kRoom),
@@ -176,7 +185,7 @@ class NearPart {
   void strange_request(NearFlow& flow, const wire::Frame& frame, Time now);
 
   /// An answer from the flow's responder, plausible, ICRC verified: ACK, NAK, READ or atomic response.
-  Verdict answer(NearFlow& flow, const wire::Frame& frame, Time now);
+  Verdict answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
 
   /// A congestion notification for the flow's requester came from the WAN.
   void congestion(NearFlow& flow, Time now);
@@ -268,6 +277,9 @@ class NearPart {
   static Budget divided(Budget limits);
   static void vouched(NearFlow& flow);
 
+  /// A request beyond a gap may wait for what is missing.
+  enum class Wait : bool { no, allowed };
+
   // request.cpp
   struct Span {
     std::uint32_t psn;
@@ -279,13 +291,12 @@ class NearPart {
   void doubt(NearFlow& flow, std::uint32_t low, std::uint32_t end, Time now);
   [[gnu::cold]] void doubt(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   static void reach_sent_top(NearFlow& flow, const Span& span);
+  Verdict handle(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Wait wait, Time now);
   [[gnu::always_inline]] inline Verdict in_order(NearFlow& flow, const wire::Frame& frame, const Span& span,
                                                  rte_mbuf* mbuf, Time now);
-  Verdict beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   Verdict repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   bool read_repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* held, Time now);
   Verdict of_failed(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
-  void note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   static bool idle_for_long(const NearFlow& flow, Time now);
   Verdict pass_plain(NearFlow& flow, const wire::Frame& frame, const Span& span);
   PlainCause plain_cause(const NearFlow& flow) const;
@@ -294,8 +305,6 @@ class NearPart {
   void begin_later(const NearFlow& flow, rte_mbuf* mbuf, std::uint32_t psn);
   void add_to_index(const NearFlow& flow, rte_mbuf* mbuf);
   void count_new(const NearFlow& flow, const wire::Frame& frame, const Span& span);
-  bool may_nak_gap(const NearFlow& flow) const;
-  static bool amid_traffic(const NearFlow& flow, Time now);
   /// `more` of a part of Holding are within the share of the flow's pair, and there: as much as `limit` for all. `full`
   /// counts that there is not.
   template <auto kPart>
@@ -313,7 +322,52 @@ class NearPart {
   bool may_rejoin(const NearFlow& flow, const Span& span) const;
   void start_rejoining(NearFlow& flow, const Span& span, PhaseEvent why);
 
+  // reorder.cpp
+  [[gnu::noinline]] Verdict beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf,
+                                       Wait wait, Time now);
+  void note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
+  bool may_nak_gap(const NearFlow& flow) const;
+  static bool amid_traffic(const NearFlow& flow, Time now);
+  bool may_wait(const NearFlow& flow) const;
+  bool should_wait(const NearFlow& flow, const Span& span, Time now) const;
+  bool has_room_to_wait(const NearFlow& flow, const WaitingList& list, std::uint64_t bytes, Time now) const;
+  static std::uint64_t waiting_bytes(const NearFlow& flow) {
+    return flow.waiting.bytes + flow.early_responses.bytes + flow.early_acknowledges.bytes;
+  }
+  void keep(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf, const Waiting& about);
+  rte_mbuf* next_waiting(const NearFlow& flow) const;
+  void keep_waiting(NearFlow& flow, const Span& span, rte_mbuf* mbuf, Time now);
+  void take_out(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf);
+  [[gnu::noinline]] Verdict after_gap(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Verdict verdict,
+                                      Time now);
+  static void gap_filled(NearFlow& flow, const Span& span);
+  void take_in_turn(NearFlow& flow, Time now);
+  void handle_again(NearFlow& flow, rte_mbuf* mbuf, Time now);
+  [[gnu::cold, gnu::noinline]] void gap_stays(NearFlow& flow, Time now);
+  void ask_for_gap(NearFlow& flow);
+  void let_waiting_pass(NearFlow& flow, Time now);
+  [[gnu::cold, gnu::noinline]] void drop_waiting(NearFlow& flow);
+  Duration reorder_wait_of(const NearFlow& flow) const;
+  /// When the oldest packet of the list, and of all lists of the flow, has waited long enough; kNever when none waits.
+  Time due(const NearFlow& flow, const WaitingList& list) const;
+  Time waiting_due(const NearFlow& flow) const;
+
+  // reorder_answers.cpp
+  [[gnu::noinline]] Verdict answer_beside_read(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
+  bool overtakes(const NearFlow& flow, const wire::Frame& frame) const;
+  bool keep_answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
+  void answers_in_turn(NearFlow& flow, Time now);
+  void answer_again(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf, Time now);
+  [[gnu::cold, gnu::noinline]] void let_answers_pass(NearFlow& flow, Time now);
+  Time answers_due(const NearFlow& flow) const {
+    return std::min(due(flow, flow.early_responses), due(flow, flow.early_acknowledges));
+  }
+  [[gnu::cold, gnu::noinline]] void pass_early_answers(NearFlow& flow);
+  [[gnu::cold]] void note_caught_up(NearFlow& flow, Time now);
+  [[gnu::cold]] void note_later_read(NearFlow& flow, std::uint32_t psn, Time now);
+
   // answer.cpp
+  Verdict handle_answer(NearFlow& flow, const wire::Frame& frame, Time now);
   [[gnu::cold, gnu::noinline]] static void note_unseen(NearFlow& flow, const wire::Frame& frame);
   static bool answered_unseen(const NearFlow& flow, std::uint32_t psn);
   static void follow_failed(NearFlow& flow, const wire::Frame& frame);
@@ -329,6 +383,8 @@ class NearPart {
   [[gnu::always_inline]] inline void progressed(NearFlow& flow, Time now);
   void advance_h(NearFlow& flow, std::uint32_t psn);
   void learn_msn(NearFlow& flow, std::uint32_t msn);
+  [[gnu::cold]] static bool counts_ahead(const NearFlow& flow, std::uint32_t counted, std::uint32_t msn);
+  [[gnu::cold]] static bool regains_trust(NearFlow& flow, std::uint32_t counted, std::uint32_t msn);
   void confirmed(NearFlow& flow);
   void confirm_or_let_go(NearFlow& flow, bool agreed);
   Verdict stale();
@@ -436,6 +492,7 @@ class NearPart {
   bool send_waiting(NearFlow& flow, std::uint64_t most, Time now);
   void rewind(NearFlow& flow, Counter why, Time now);
   void resend_for_nak(NearFlow& flow, Counter why, Time now);
+  void on_custody_timer(NearFlow& flow, Time now);
   void probe(NearFlow& flow, Time now);
   void settle_probe(NearFlow& flow, Time now);
   void resume_at(NearFlow& flow, std::uint32_t psn) const;
@@ -461,6 +518,7 @@ class NearPart {
   std::vector<Holding> holdings_;  ///< by pair of hosts
   Time contended_until_ = 0;       ///< pairs of hosts have asked for their share in vain
   PacketIndex index_;
+  WaitingPackets waiting_;
   SmallPools pools_;
   std::vector<Copier> copiers_;  ///< into `pools_`
   BufferStash made_;             ///< for frames that the box makes

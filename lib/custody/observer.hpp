@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/time.hpp"
@@ -39,6 +40,8 @@ class Observer {
   /// A congestion notification was made for the flow's requester. `silent`: the box says nothing else to it now.
   virtual void on_cnp_made(const FlowIdentity&, bool silent, Time) {}
   virtual void on_flow_learned(const FlowIdentity&, Time) {}
+  /// This request came beyond a gap, has waited for what is missing, and is dropped now.
+  virtual void on_waited_in_vain(const FlowIdentity&, std::span<const std::uint8_t> /*frame*/) {}
   /// Acknowledged data could not be delivered (design rule 6): `bytes` were in custody below h.
   virtual void on_flow_failed(const FlowIdentity&, std::string_view why, std::uint64_t bytes, Time) {}
   /// As on_flow_failed(), for a flow of an earlier process, found in the restart record when this process started.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What comes from the requester: new packets into custody, gaps, repeats.
+// What comes from the requester: new packets into custody, and repeats. Gaps: reorder.cpp.
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
@@ -63,6 +63,12 @@ std::uint32_t NearPart::end_at_most(const wire::Frame& frame, const Span& span) 
 }
 
 Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
+  const bool gap = flow.owed.gap_nak != GapNak::none;
+  const Verdict verdict = handle(flow, frame, mbuf, Wait::allowed, now);
+  return gap && !flow.waiting.empty() ? after_gap(flow, frame, mbuf, verdict, now) : verdict;
+}
+
+Verdict NearPart::handle(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Wait wait, Time now) {
   if (flow.path_mtu == 0 && frame.opcode != nullptr) flow.path_mtu = wire::path_mtu_shown_by(frame);
   if (flow.ack.empty()) flow.ack.learn_from_request(frame, flow.identity.requester_qpn);
   const Span span = span_of(flow, frame);
@@ -95,7 +101,7 @@ Verdict NearPart::request(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mb
 
   const std::int32_t ahead = psn_diff(span.psn, flow.tail);
   if (ahead == 0) return in_order(flow, frame, span, mbuf, now);
-  return ahead > 0 ? beyond_gap(flow, frame, span, now) : repeated(flow, frame, span, now);
+  return ahead > 0 ? beyond_gap(flow, frame, span, mbuf, wait, now) : repeated(flow, frame, span, now);
 }
 
 // The next request of a failed flow gets the fatal NAK. A repeat below h is not the next one: its requester missed a
@@ -133,14 +139,15 @@ bool NearPart::sends_newest(const NearFlow& flow, Time now) const {
 
 inline Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* mbuf,
                                   Time now) {
-  flow.owed.gap_nak = GapNak::none;
+  if (flow.owed.gap_nak != GapNak::none) [[unlikely]]
+    gap_filled(flow, span);
   if (idle_for_long(flow, now)) [[unlikely]] {
     start_rejoining(flow, span, PhaseEvent::idle_long);
     outlet_.rejoins(flow, frame);
   }
   // In a doubt this request may be of another life than custody, so it does not wait behind custody that is held back.
   const bool held_up = flow.doubted() && flow.owes() && (flow.queue.unsent() != nullptr || !sends_at_once(flow, now));
-  const bool off = flow.policy == flow::Policy::off || flow.trust.lost || held_up;
+  const bool off = flow.policy == flow::Policy::off || held_up || (flow.trust.lost() && flow.phase != Phase::rejoining);
   // While draining, packets behind a resend still go through custody: otherwise they would overtake it.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
   if (off || drained || !span.known || !take(flow, frame, span, mbuf, now)) {
@@ -174,50 +181,9 @@ inline Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, cons
   return Verdict::taken;
 }
 
-// Custody took a request just now, or an answer came just now. No QP is created again so soon. So a request beyond a
-// gap is of the same life, and a NAK reaches the right requester. (The NAK acknowledges everything before the gap.)
-bool NearPart::amid_traffic(const NearFlow& flow, Time now) {
-  constexpr Duration kJustNow = milliseconds(5);
-  return now - std::max(flow.answered_at, last_taken(flow)) <= kJustNow;
-}
-
-bool NearPart::may_nak_gap(const NearFlow& flow) const {
-  return flow.phase == Phase::confirmed && !flow.trust.lost && !draining_ && !flow.doubted();
-}
-
 // Another life may begin anywhere and come to where custody is. Without custody nothing is at stake.
 void NearPart::strange_request(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (!flow.queue.empty()) doubt(flow, frame, span_of(flow, frame), now);
-}
-
-Verdict NearPart::beyond_gap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
-  const bool first = flow.owed.gap_nak == GapNak::none;
-  // A requester fills a gap that it is asked for. One that only repeats packets beyond the gap has nothing before them.
-  if (may_nak_gap(flow) && !first && psn_lt(span.psn, flow.gap_top)) doubt(flow, frame, span, now);
-  if (may_nak_gap(flow) && amid_traffic(flow, now) && may_ask_for(flow, flow.tail, now)) {
-    // Everything before the gap is in custody, and the responder would discard this request: the box asks for the gap
-    // itself.
-    ++counters_[Counter::dropped_beyond_gap];
-    flow.gap_top = psn_add(span.last_psn, 1);
-    note_asked(flow);
-    if (flow.owed.gap_nak == GapNak::none) flow.owed.gap_nak = GapNak::owed;
-    return Verdict::drop;
-  }
-  flow.move(PhaseEvent::gap_passed);
-  flow.plain_why = PlainCause::gap;
-  note_leap(flow, frame, span, now);
-  return pass_plain(flow, frame, span);
-}
-
-// The request skips others: those were lost before the box, or another life has begun. Where nothing is owed, answers
-// must show which requester and which responder belong together now, as after a flow has begun again. That holds even
-// for a flow that is never acknowledged: otherwise its answers could confirm a neighbour in step.
-void NearPart::note_leap(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now) {
-  if (!psn_lt(first_unused(flow), span.psn)) return;
-  if (flow.owes()) return doubt(flow, frame, span, now);
-  if (flow.policy == flow::Policy::off) return;
-  flow.trust.silent |= kUnproven;
-  let_go(flow);  // what passes would overtake it
 }
 
 // A request below tail comes again: a pseudo-ACK was lost, the network made a copy, or the QPs live another life. An
@@ -277,6 +243,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
 bool NearPart::read_repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* held_mbuf,
                              Time now) {
   flow.passed_at = 0;
+  flow.ahead.clear();
   if (held_mbuf == nullptr) {
     // At most up to what was ever sent: a length is easily forged.
     const std::uint32_t newest = psn_add(flow.sent_top, -1);
@@ -349,7 +316,7 @@ PlainCause NearPart::plain_cause(const NearFlow& flow) const {
   if (is_over(flow.phase)) return PlainCause::ended;
   if (flow.next_policy == flow::Policy::off) return PlainCause::policy;
   if (draining_) return PlainCause::draining;
-  if (flow.trust.lost) return PlainCause::untrusted;
+  if (flow.trust.lost()) return PlainCause::untrusted;
   if (flow.doubted()) return PlainCause::doubted;
   const bool unanswered = !flow.trust.was_confirmed && flow.una == flow.first_psn;
   return unanswered ? PlainCause::unconfirmed : flow.plain_why;
@@ -376,7 +343,7 @@ rte_mbuf* NearPart::small_copy(const rte_mbuf* mbuf) {
 
 // What may be acknowledged goes before what nobody was promised. Between flows that may not, who came first stays.
 bool NearPart::others_make_room(const NearFlow& flow) {
-  return flow.phase == Phase::confirmed && !flow.trust.lost && outlet_.make_custody_room(flow);
+  return flow.phase == Phase::confirmed && !flow.trust.lost() && outlet_.make_custody_room(flow);
 }
 
 bool NearPart::refuse(NearFlow& flow, Counter why) {
@@ -415,7 +382,9 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
   if (psn_diff(span.last_psn, flow.una) >= kMaxSpan ||
       (frame.opcode->wants_response() && flow.queue.reads() >= kMostReads))
     return refuse(flow, Counter::custody_refused_flow);
-  if (flow.queue.bytes() + bytes > budget_.flow_bytes_limit) return refuse(flow, Counter::custody_refused_flow);
+  const std::uint64_t waiting = budget_.held.waiting == 0 ? 0 : waiting_bytes(flow);
+  if (flow.queue.bytes() + waiting + bytes > budget_.flow_bytes_limit)
+    return refuse(flow, Counter::custody_refused_flow);
   if (budget_.held.bytes + bytes > budget_.undivided_bytes &&
       !has_room<&Holding::bytes>(flow, bytes, budget_.pair_bytes_limit, budget_.box_bytes_limit,
                                  Counter::custody_refused_box, now)) [[unlikely]]
@@ -465,14 +434,17 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
 
 bool NearPart::may_rejoin(const NearFlow& flow, const Span& span) const {
   return span.psn == flow.sent_top && psn_le(flow.tail, span.psn) && span.known && flow.queue.empty() &&
-         flow.una != flow.first_psn && flow.next_policy != flow::Policy::off && !flow.trust.lost && !draining_;
+         flow.una != flow.first_psn && flow.next_policy != flow::Policy::off && flow.trust.standing != Standing::lost &&
+         !draining_;
 }
 
 void NearPart::start_rejoining(NearFlow& flow, const Span& span, PhaseEvent why) {
   flow.move(why);
   flow.policy = flow.next_policy;
   flow.plain_why = PlainCause::catching_up;
+  flow.owed.gap_nak = flow.waiting.empty() ? GapNak::none : GapNak::waits;
   flow.trust.msn_known = false;
+  if (flow.trust.standing == Standing::learned) flow.trust.standing = Standing::answered;
   flow.tail = span.psn;
   flow.msn_base = flow.msn_tail = flow.msn_released = 0;
 }

@@ -179,16 +179,13 @@ Duration NearPart::timeout_of(const NearFlow& flow) const {
 // Decides when on_timer() must look at the flow again. on_timer() resends only what the box owes: the requester repeats
 // the rest.
 void NearPart::arm(NearFlow& flow, Time now) {
-  if (flow.queue.empty() || is_over(flow.phase)) {
-    flow.deadline = kNever;
-    return;
-  }
+  flow.deadline = waiting_due(flow);
+  if (flow.queue.empty() || is_over(flow.phase)) return;
   // Also after an RNR wait is over: only on_timer() ends it.
-  if (flow.hold_until != 0) {
-    flow.deadline = std::max(now, flow.hold_until);
-    return;
-  }
-  flow.deadline = std::min({timeout_starts(flow, now) + timeout_of(flow), passed_due(flow), trickle_due(flow)});
+  const Time due = flow.hold_until != 0
+                       ? std::max(now, flow.hold_until)
+                       : std::min({timeout_starts(flow, now) + timeout_of(flow), passed_due(flow), trickle_due(flow)});
+  flow.deadline = std::min(flow.deadline, due);
 }
 
 // Each progress restarts the timer (RFC 6298, 5.3).
@@ -198,6 +195,13 @@ Time NearPart::timeout_starts(const NearFlow& flow, Time now) {
 }
 
 void NearPart::on_timer(NearFlow& flow, Time now) {
+  if (due(flow, flow.waiting) <= now) gap_stays(flow, now);
+  if (answers_due(flow) <= now) let_answers_pass(flow, now);
+  on_custody_timer(flow, now);
+  flow.deadline = std::min(flow.deadline, waiting_due(flow));
+}
+
+void NearPart::on_custody_timer(NearFlow& flow, Time now) {
   if (flow.queue.empty() || now < flow.hold_until) {
     arm(flow, now);
     return;
@@ -272,10 +276,11 @@ void NearPart::give_up(NearFlow& flow, Time now) {
     flow.owed.fatal_nak = false;
     return;
   }
-  // No answer takes this path (or the responder is gone), and nothing was promised: back to plain RoCE for good.
+  // No answer takes this path (or the responder is gone), and nothing was promised: back to plain RoCE until answers
+  // come.
   ++counters_[Counter::flows_unanswered];
   end_custody(flow, PhaseEvent::unanswered);
-  flow.trust.lost = true;
+  flow.trust.standing = Standing::lost;
 }
 
 void NearPart::fail(NearFlow& flow, wire::NakCode code, std::string_view why, Time now) {

@@ -22,11 +22,13 @@ std::string_view Engine::inconsistency() const {
     const custody::NearFlow& flow = connection.near;
     if (const std::string_view broken = custody::inconsistency(flow); !broken.empty()) return broken;
     if (flow.queue.bytes() > budget.flow_bytes_limit) return "a flow's custody exceeds its limit";
-    const custody::Holding held{flow.queue.bytes(), static_cast<std::uint32_t>(flow.queue.packets()),
-                                static_cast<std::uint32_t>(custody::large_mbufs_of(flow))};
+    custody::Holding held{flow.queue.bytes(), static_cast<std::uint32_t>(flow.queue.packets()),
+                          static_cast<std::uint32_t>(custody::large_mbufs_of(flow)), 0};
+    for (const custody::WaitingList* list : {&flow.waiting, &flow.early_responses, &flow.early_acknowledges})
+      held += {list->bytes, list->packets, list->packets, list->packets};
     sum += held;
     if (held.packets != 0) of_pairs[flow.holding] += held;
-    if (!impl_->table.in_use(index) && (!flow.queue.empty() || !connection.dreqs.empty()))
+    if (!impl_->table.in_use(index) && (held.packets != 0 || !connection.dreqs.empty()))
       return "a closed connection holds packets";
     if (impl_->table.in_use(index) && flow.connection != index) return "a flow has another connection's index";
     if (connection.touched && !will_be_looked_at(index)) return "a flow was touched and will not be looked at";

@@ -33,6 +33,7 @@ custody::NearSettings near_settings(const Settings& settings) {
   near.give_up = settings.give_up;
   near.confirm_again = settings.confirm_again;
   near.cnp = settings.cnp;
+  near.reorder_wait = settings.reorder_wait;
   return near;
 }
 
@@ -432,7 +433,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
                         !custody::NearPart::answered_lately(connection.near, now) &&
                         !near.is_last_ack(connection.near, frame);
     answering = &frame;
-    verdict = near.answer(connection.near, frame, now);
+    verdict = near.answer(connection.near, frame, arrival.mbuf, now);
     answering = nullptr;
     if (others) [[unlikely]]
       show_answer(frame);
@@ -631,6 +632,12 @@ void Engine::Impl::wait_to_send(custody::NearFlow& flow) {
   backlog.push(flow.connection, connections[flow.connection].pair);
 }
 
+// A request that has made its flow contested is shown to the learner, as rc() does.
+void Engine::Impl::pass(const custody::NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, bool contested) {
+  if (!contested && (flow.contested() || custody::is_over(flow.phase))) learn_from_traffic(Side::host, frame, false);
+  forward(Side::wan, mbuf);
+}
+
 // Custody of other hosts first in line: what a pair of hosts holds itself is its own affair.
 bool Engine::Impl::make_custody_room(const custody::NearFlow& flow) {
   if (now < no_such_custody_until) return false;
@@ -676,7 +683,9 @@ void Engine::Impl::dropped(Side, bool made) {
 std::uint64_t Engine::Impl::waiting_frames() const {
   std::uint64_t frames = egress[Side::host].waiting() + egress[Side::wan].waiting();
   for (const Connection& connection : connections) {
-    frames += connection.dreqs.count();
+    const custody::NearFlow& flow = connection.near;
+    frames += connection.dreqs.count() + flow.waiting.packets + flow.early_responses.packets +
+              flow.early_acknowledges.packets;
     for (rte_mbuf* mbuf = connection.near.queue.unsent(); mbuf != nullptr; mbuf = custody::held_in(mbuf).next)
       if (!custody::held_in(mbuf).sent) ++frames;
   }

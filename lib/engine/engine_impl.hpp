@@ -228,6 +228,8 @@ struct Engine::Impl final : custody::Outlet {
   std::int64_t turn_bytes() const override { return serves_backlog ? backlog.turn_bytes() : Backlog::kTurnBytes; }
   bool takes() override { return !wan_full; }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
+  void pass(const custody::NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, bool contested) override;
+  void pass_answer(rte_mbuf* mbuf) override { forward(Side::host, mbuf); }
   [[gnu::cold]] bool make_custody_room(const custody::NearFlow& flow) override;
   void settle() override { out(Side::wan).flush(); }
   void send_to_requester(custody::NearFlow& flow, rte_mbuf* frame, Time cause) override {

@@ -57,6 +57,7 @@ void Engine::Impl::reconfigure(const Settings& changed) {
   settings.confirm_again = changed.confirm_again;
   settings.dreq_hold = changed.dreq_hold;
   settings.cnp = changed.cnp;
+  settings.reorder_wait = changed.reorder_wait;
   configure_pace();
   near.set_times(near_settings(settings));
 }
@@ -84,7 +85,7 @@ ConnectionState Engine::Impl::describe(flow::ConnectionIndex index, Time time) c
   state.info.ece = ece_of(index);
   state.from_traffic = connection.from_traffic;
   state.closing = connection.close_deadline != kNever;
-  state.trusted = !flow.trust.lost;
+  state.trusted = !flow.trust.lost();
   state.phase = flow.phase;
   state.policy = flow.policy;
   state.next_policy = flow.next_policy;

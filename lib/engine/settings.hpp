@@ -61,6 +61,8 @@ struct Settings {
   /// that RDMA-CM did not announce, this time is one second at most.
   Duration confirm_again = seconds(600);
   Duration dreq_hold = seconds(3);  ///< a closing host waits at most this long for its custody
+  /// A packet that is missing may be this late before it counts as lost (custody/reorder.cpp); 0: it may not.
+  Duration reorder_wait = microseconds(200);
 };
 
 }  // namespace longhaul::engine

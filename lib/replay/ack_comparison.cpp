@@ -35,6 +35,12 @@ AckComparison::Flow& AckComparison::flow_of(const custody::FlowIdentity& flow) {
 
 void AckComparison::on_flow_learned(const custody::FlowIdentity& flow, Time) { flow_of(flow); }
 
+void AckComparison::on_waited_in_vain(const custody::FlowIdentity& flow, std::span<const std::uint8_t> frame) {
+  waited_in_vain_.emplace_back(frame.begin(), frame.end());
+  wire::Frame parsed;
+  if (wire::is_roce(wire::parse(frame, parsed))) flow_of(flow).history.note_beyond_gap(parsed.psn());
+}
+
 void AckComparison::on_flow_closed(const custody::FlowIdentity& identity, std::uint64_t packets_left, Time) {
   FlowReport& report = flow_of(identity).report;
   report.custody_left = packets_left;

@@ -82,6 +82,7 @@ class AckComparison final : public custody::Observer {
   void on_real_ack(const custody::FlowIdentity& flow, const custody::AckFields& ack, bool confirmed,
                    std::uint32_t frontier, Time now) override;
   void on_flow_learned(const custody::FlowIdentity& flow, Time now) override;
+  void on_waited_in_vain(const custody::FlowIdentity& flow, std::span<const std::uint8_t> frame) override;
   void on_flow_closed(const custody::FlowIdentity& flow, std::uint64_t packets_left, Time now) override;
 
   std::uint64_t real_acks = 0;  ///< = matched + mismatched + unmatched + forwarded
@@ -97,6 +98,9 @@ class AckComparison final : public custody::Observer {
   /// The request that an ACK answers, and the one that has the place of this request; null if the capture shows none.
   const Seen* request_answered_by(const wire::Frame& answer) const;
   const Seen* request_like(const wire::Frame& request) const;
+
+  /// The requests that waited beyond a gap before they were dropped, in the order in which that happened.
+  const std::vector<std::vector<std::uint8_t>>& waited_in_vain() const { return waited_in_vain_; }
 
   /// In the order in which the engine learned them.
   std::vector<FlowReport> flows() const;
@@ -123,6 +127,7 @@ class AckComparison final : public custody::Observer {
   bool comparing_;
   std::uint64_t frame_ = 0;
   AckVerdict verdict_;
+  std::vector<std::vector<std::uint8_t>> waited_in_vain_;
   bool told_ = false;                    ///< the engine has reported a real ACK in this frame
   std::map<std::uint64_t, Flow> flows_;  ///< by serial
   // The newest flow's serial by the addresses in its frames: source, destination, destination QPN.

@@ -143,11 +143,25 @@ void Annotator::end_frame(const wire::Frame* parsed, const Fates& fates, const A
   }
   explain(comparison);
   if (!current_done_) inside_.emplace(hash_of(current_bytes_), current_);
+  explain_dropped(comparison);
   has_current_ = false;
   if (parsed != nullptr && comparison.verdict().kind != AckVerdict::Kind::none) settle(*parsed, comparison.verdict());
 }
 
-void Annotator::end_timers(const AckComparison& comparison) { explain(comparison); }
+void Annotator::end_timers(const AckComparison& comparison) {
+  explain(comparison);
+  explain_dropped(comparison);
+}
+
+void Annotator::explain_dropped(const AckComparison& comparison) {
+  for (; dropped_ < comparison.waited_in_vain().size(); ++dropped_) {
+    const auto [first, last] = inside_.equal_range(hash_of(comparison.waited_in_vain()[dropped_]));
+    const auto waited = std::min_element(first, last, [](auto& a, auto& b) { return a.second < b.second; });
+    if (waited == last) continue;
+    add_remark(waited->second, kept_back(Counter::dropped_beyond_gap));
+    inside_.erase(waited);
+  }
+}
 
 void Annotator::explain(const AckComparison& comparison) {
   for (const auto& sent : unexplained_) {

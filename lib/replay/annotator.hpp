@@ -80,6 +80,8 @@ class Annotator final : public Output {
   void keep(Event event, std::span<const std::uint8_t> frame);
   void add_remark(std::size_t event, std::string text);
   void explain(const AckComparison& comparison);
+  /// Those of `inside_` that the box has dropped.
+  void explain_dropped(const AckComparison& comparison);
   /// Whether the event is a frame that came earlier and waited in the box.
   bool explain_waited(const Unexplained& sent);
   void explain_made_or_sent_again(const Unexplained& sent, const AckComparison& comparison);
@@ -106,6 +108,7 @@ class Annotator final : public Output {
 
   /// Frames that came in and are still in the box, by the hash of their bytes.
   std::unordered_multimap<std::uint64_t, std::size_t> inside_;
+  std::size_t dropped_ = 0;  ///< of AckComparison::waited_in_vain(), those that are explained
   /// Pseudo-ACKs that no real ACK has answered yet.
   std::map<AckKey, std::vector<Open>> open_;
 };

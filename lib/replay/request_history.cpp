@@ -36,6 +36,10 @@ void RequestHistory::note(const wire::Frame& request, std::uint64_t frame_number
   }
 }
 
+void RequestHistory::note_beyond_gap(std::uint32_t psn) {
+  if (const auto found = by_psn_.find(psn); found != by_psn_.end()) ++found->second.beyond_gap;
+}
+
 const Seen* RequestHistory::find(std::uint32_t psn) const {
   const auto found = by_psn_.find(psn);
   return found == by_psn_.end() ? nullptr : &found->second;

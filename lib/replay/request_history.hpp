@@ -35,6 +35,9 @@ class RequestHistory {
  public:
   void note(const wire::Frame& request, std::uint64_t frame_number, Treatment treatment);
 
+  /// The newest arrival of this PSN was dropped after all, beyond a gap.
+  void note_beyond_gap(std::uint32_t psn);
+
   const Seen* find(std::uint32_t psn) const;
   /// The first READ or atomic with a PSN in [from, to].
   std::optional<std::uint32_t> read_or_atomic_between(std::uint32_t from, std::uint32_t to) const;

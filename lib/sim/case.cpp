@@ -51,6 +51,7 @@ constexpr Field kHost[] = {
     FIELD(HostPlan, rnr_retry, 0, kEndlessRnrRetry),
     FIELD(HostPlan, initiator_depth, 1, 128),
     FIELD(HostPlan, tail_repeat, 0, 1),
+    FIELD(HostPlan, places_us, 0, kMuch),
     FIELD(HostPlan, psn, 0, 0xffffff),
     FIELD(HostPlan, receives, 0, 65536),
     FIELD(HostPlan, refill_us, 0, kMuch),
@@ -82,7 +83,6 @@ constexpr Field kHost[] = {
     FIELD(HostPlan, ack_each, 0, 65536),
     FIELD(HostPlan, first_timeout_us, 0, kMuch),
     FIELD(HostPlan, udp_port, 0, number_of(SourcePort::random)),
-    FIELD(HostPlan, out_of_order, 0, 65536),
     FIELD(HostPlan, congestion, 0, number_of(Congestion::round_trip)),
     FIELD(HostPlan, cnp_us, 0, kMuch),
 };
@@ -95,6 +95,7 @@ constexpr Field kBox[] = {
     FIELD(BoxPlan, box_bytes, 0, kAny),
     FIELD(BoxPlan, mbufs, 0, 1 << 20),
     FIELD(BoxPlan, window_bytes, 1, kAny),
+    FIELD(BoxPlan, reorder_wait_us, 0, 1000),
     FIELD(BoxPlan, wan_mbps, 0, 1000000),
     FIELD(BoxPlan, port_full, 0, 9000),
     FIELD(BoxPlan, drain_at_us, 0, kMuch),

@@ -88,6 +88,7 @@ struct HostPlan {
   Number rnr_retry = kEndlessRnrRetry;
   Number initiator_depth = 4;
   Number tail_repeat = 1;
+  Number places_us = 0;  ///< its queue pairs place out of order, and ask after this for what is missing; 0: they do not
   Number psn = 100;
   // For measurements: limits of a NIC and its application.
   Number uniform = 0;        ///< each message has max_bytes
@@ -102,7 +103,6 @@ struct HostPlan {
   Number ack_each = 0;          ///< AckReq on each nth packet of a message too, beside `ack_habit`; 0: none
   Number first_timeout_us = 0;  ///< adaptive retransmission begins with this, and doubles up to ack_timeout; 0: without
   Number udp_port = number_of(SourcePort::fixed);
-  Number out_of_order = 0;  ///< packets that its responder keeps beyond a gap; 0: none, go-back-N
   Number congestion = number_of(Congestion::none);
   Number cnp_us = 0;  ///< its responder sends a CNP for marked frames, one in this time at most; 0: none
 
@@ -135,6 +135,7 @@ struct BoxPlan {
   Number box_bytes = 256 << 20;
   Number mbufs = 4096;
   Number window_bytes = 1 << 20;
+  Number reorder_wait_us = 200;
   Number wan_mbps = 0;
   Number port_full = 0;  ///< of 10,000 attempts to send, this many find a port full
   Number drain_at_us = 0;
@@ -280,6 +281,10 @@ void draw_local(Case& c);
 
 /// Whether boxes make CNPs, and keep those from the WAN. Drawn apart as well.
 void draw_cnps(Case& c);
+
+/// Adaptive routing between hosts and boxes, and perhaps on the long link: some packets are up to 100 us late. Drawn
+/// apart, too, and only for some cases.
+void draw_adaptive_routing(Case& c);
 
 /// A random case: calm in most respects and impaired in a few, so that a failure is informative.
 Case draw_case(std::uint64_t seed);

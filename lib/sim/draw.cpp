@@ -197,6 +197,20 @@ void draw_cnps(Case& c) {
   }
 }
 
+void draw_adaptive_routing(Case& c) {
+  Random random(c.seed, 0, 5);
+  if (!random.chance(1, 6)) return;
+  const bool everywhere = random.chance(1, 3);
+  for (std::size_t segment = 0; segment < kSegments; ++segment)
+    for (Harm& harm : c.harm[segment]) {
+      if (segment == kLongHaul && !everywhere) continue;
+      harm.reorder = random.pick({10, 100, 1000});
+      harm.reorder_us = random.between(10, 100);
+    }
+  for (HostPlan* host : {&c.a, &c.b}) host->places_us = random.pick({0, 0, 150, 1000});
+  for (BoxPlan* box : {&c.box_a, &c.box_b}) box->reorder_wait_us = random.pick({0, 50, 200, 200, 200, 1000});
+}
+
 Case draw_case(std::uint64_t seed) {
   Random random(seed, 0, 0);
   Case c;
@@ -311,6 +325,7 @@ Case draw_case(std::uint64_t seed) {
   draw_local(c);
   draw_ports(c);
   draw_cnps(c);
+  draw_adaptive_routing(c);
   return c;
 }
 

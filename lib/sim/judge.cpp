@@ -462,6 +462,11 @@ std::span<const Message> Judge::unanswered_from(Flow& flow) {
 }
 
 // A real answer on its way to the requester.
+// The message is complete, whatever order its responses passed here in.
+bool Judge::requester_has(const Flow& flow, const Message& message) {
+  return flow.requester != nullptr && message.end <= flow.requester->unacknowledged();
+}
+
 void Judge::answer_left(Flow& flow, const View& view, Time now) {
   const std::int32_t signed_position = flow.plan.work->position_of(view.psn());
   if (signed_position < 0 || static_cast<std::uint32_t>(signed_position) >= flow.left.size()) return;
@@ -472,6 +477,7 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
     // said that the earlier READ's answer is lost.
     for (const Message& before : unanswered_from(flow)) {
       if (before.number >= m.number) break;
+      if (requester_has(flow, before)) continue;
       if (before.wants_response() && flow.response_next[before.number] < before.end &&
           before.begin >= flow.responder_said)
         return;

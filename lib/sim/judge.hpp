@@ -248,6 +248,7 @@ class Judge final : public BoxWatch {
   void note_tail(Flow& flow, const View& view);
   void request_left(Flow& flow, const View& view);
   static std::span<const Message> unanswered_from(Flow& flow);
+  static bool requester_has(const Flow& flow, const Message& message);
   void answer_left(Flow& flow, const View& view, Time now);
   void made(unsigned box, const View& view, Time now);
   void made_cnp(unsigned box, const View& view, Time now);

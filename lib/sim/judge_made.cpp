@@ -156,7 +156,9 @@ void Judge::check_made(Flow& flow, const View& view, bool excused, Time now) {
   // Rule 5: it acknowledges beyond a READ or atomic whose answer has not passed.
   for (const Message& m : unanswered_from(flow)) {
     if (m.begin >= acknowledged) break;
-    // The responder may have said so itself. Or the requester has the part before, and asked for the rest.
+    // The responder may have said so itself. Or the requester has the part before, and asked for the rest. Or it has
+    // put in order what passed here out of order.
+    if (requester_has(flow, m)) continue;
     if (m.wants_response() && flow.response_next[m.number] < m.end && flow.responder_said <= m.begin &&
         acknowledged > flow.asked_from[m.number])
       return report(Rule::never_invented,

@@ -56,6 +56,7 @@ engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   constexpr std::uint64_t kFewFrames = 3000;
   if (c.wan_queue < kLargeQueue) settings.cnp.least_backlog = kFewFrames;
   settings.cnp.from_wan = plan.cnp_absorb != 0 ? custody::WanCnps::absorb : custody::WanCnps::pass;
+  settings.reorder_wait = microseconds(plan.reorder_wait_us);
   settings.give_up = milliseconds(c.give_up_ms);
   settings.dreq_hold = milliseconds(c.dreq_hold_ms);
   if (c.places != 0) {
@@ -249,6 +250,7 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   r.rnr_retry = static_cast<std::uint8_t>(plan.rnr_retry);
   r.initiator_depth = static_cast<std::uint32_t>(plan.initiator_depth);
   r.tail_repeat = plan.tail_repeat != 0;
+  r.places = microseconds(plan.places_us);
   r.nic_depth = static_cast<std::uint32_t>(plan.nic_depth);
   r.moderation = static_cast<std::uint32_t>(plan.moderation);
   r.turnaround = plan.turnaround_ns;
@@ -272,7 +274,7 @@ QueuePairPlan queue_pair_plan(const Case& c, unsigned host, unsigned number, uns
   p.fatal_code = static_cast<wire::NakCode>(plan.fatal_code);
   p.odd_nak_at = static_cast<std::uint32_t>(plan.odd_nak_at);
   p.dead_at = static_cast<std::uint32_t>(plan.dead_at);
-  p.out_of_order = static_cast<std::uint32_t>(plan.out_of_order);
+  p.places = microseconds(plan.places_us);
   if (is_announced(c, generation)) {
     CmPlan cm;
     cm.rejects = c.reject != 0;

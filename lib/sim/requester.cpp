@@ -50,6 +50,7 @@ Requester::Requester(const RequesterPlan& plan, const Work& work, const wire::Pa
       complain_(std::move(complain)),
       random_(work.plan().key, plan.luck, 2),
       rate_(plan.rate),
+      early_(plan.places),
       retries_(plan.retry_count),
       rnr_retries_(plan.rnr_retry) {}
 
@@ -167,12 +168,16 @@ Time Requester::next_deadline() const {
   const bool sendable = again_ || may_send(next_, top_);
   if (sendable) next = std::min(next, std::max({next_burst_, hold_until_, outlet_.free_at(), rate_.free_at()}));
   if (!on_their_way_.empty()) next = std::min(next, on_their_way_.front().at);
-  return next;
+  return std::min(next, early_.due());
 }
 
 void Requester::poll(Time now) {
   if (!started_ || ended()) return;
   hear(now);
+  if (early_.due() <= now) {
+    early_.asked();
+    response_lost(now);
+  }
   if (timer_ <= now) {
     if (now < hold_until_) {
       timer_ = timeout_from(hold_until_);
@@ -264,6 +269,13 @@ void Requester::learn_credits(const wire::Aeth& aeth) {
 void Requester::on_ack(std::uint32_t position, const wire::Aeth& aeth, Time now) {
   if (position + 1 < una_) return;  // a ghost
   learn_credits(aeth);
+  const std::uint32_t number = first_incomplete_read();
+  if (early_.places() && number < work_.messages().size() && work_.messages()[number].begin <= position) {
+    complete_before(work_.messages()[number].begin, now);
+    early_ack_ = std::max(early_ack_, position + 1);
+    early_.note_gap(now);
+    return;
+  }
   complete_before(position + 1, now);
 }
 
@@ -298,8 +310,32 @@ void Requester::on_response(std::uint32_t position, const View& view, Time now) 
   if (!complete_before(m.begin, now)) return;
   if (response_next_ < m.begin) response_next_ = m.begin;
   if (position < response_next_) return;
+  if (position > response_next_ && early_.places()) return early_.keep(position, view.bytes, now);
   if (position > response_next_) return response_lost(now);
-  check_response(m, position, view);
+  on_next_response(m, view, now);
+  if (early_.places()) place_early(now);
+}
+
+// What came before its turn follows.
+void Requester::place_early(Time now) {
+  while (!ended()) {
+    const std::uint32_t number = first_incomplete_read();
+    if (number == work_.messages().size()) break;
+    const Message& m = work_.messages()[number];
+    const auto frame = early_.take(std::max(response_next_, m.begin));
+    if (!frame || !complete_before(m.begin, now)) break;
+    response_next_ = std::max(response_next_, m.begin);
+    on_next_response(m, View{std::span(*frame)}, now);
+  }
+  if (const std::uint32_t number = first_incomplete_read(); !ended() && early_ack_ > una_) {
+    const bool whole = number == work_.messages().size() || work_.messages()[number].begin >= early_ack_;
+    complete_before(whole ? early_ack_ : std::min(early_ack_, work_.messages()[number].begin), now);
+  }
+  early_.close_gap(!early_.empty() || early_ack_ > una_, now);
+}
+
+void Requester::on_next_response(const Message& m, const View& view, Time now) {
+  check_response(m, response_next_, view);
   ++response_next_;
   una_ = response_next_;
   if (next_ < una_ && next_ >= m.begin) next_ = una_;

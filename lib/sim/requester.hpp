@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "sim/early_frames.hpp"
 #include "sim/frames.hpp"
 #include "sim/random.hpp"
 #include "sim/rate_control.hpp"
@@ -40,6 +41,8 @@ struct RequesterPlan {
   std::uint32_t initiator_depth = 4;
   RatePlan rate;            ///< congestion control
   bool tail_repeat = true;  ///< after part of a READ's answer, only the rest is requested
+  /// Places responses out of order, and asks for what is missing after this time; 0: it asks at once.
+  Duration places = 0;
 
   // For measurements: limits of a NIC and its application.
   std::uint32_t nic_depth = 0;   ///< of `depth`, messages that the NIC sends before it has an answer; 0: all
@@ -114,6 +117,8 @@ class Requester {
   void on_ack(std::uint32_t position, const wire::Aeth& aeth, Time now);
   void on_nak(std::uint32_t position, const wire::Aeth& aeth, Time now);
   void on_response(std::uint32_t position, const View& view, Time now);
+  void on_next_response(const Message& read, const View& view, Time now);
+  void place_early(Time now);
   bool complete_before(std::uint32_t position, Time now);
   void progress(Time now);
   void response_lost(Time now);
@@ -143,6 +148,8 @@ class Requester {
   std::uint32_t next_ = 0;              ///< next position to send, again or for the first time
   std::uint32_t top_ = 0;               ///< first position never sent
   std::uint32_t response_next_ = 0;     ///< of the oldest incomplete READ: next response expected
+  EarlyFrames early_;                   ///< responses by position
+  std::uint32_t early_ack_ = 0;         ///< everything before this is acknowledged, but responses are missing
   std::optional<std::uint32_t> again_;  ///< selective: resend only this one
   bool started_retry_ = false;          ///< has gone back since the last progress (as rxe): further NAKs change nothing
   std::uint8_t retries_ = 0;

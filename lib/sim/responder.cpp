@@ -17,6 +17,7 @@ Responder::Responder(const ResponderPlan& plan, const wire::PacketBuilder& frame
       outlet_(outlet),
       watch_(watch),
       expected_(plan.starting_psn),
+      early_(plan.places),
       memory_(plan.memory),
       words_(kAtomicWords) {}
 
@@ -26,46 +27,36 @@ void Responder::receive(const View& view, Time now) {
   if (dead_ || failed_) return;
   const std::int32_t ahead = psn_diff(view.psn(), expected_);
   watch_.on_received(view, ahead == 0);
-  if (ahead > 0) {
-    if (!keep_beyond_gap(view, now)) nak_gap(now);
+  if (ahead > 0 && early_.places()) {
+    early_.keep(since_start(view.psn()), view.bytes, now);
+  } else if (ahead > 0) {
+    nak_gap(now);
   } else if (ahead < 0) {
     repeated(view, now);
   } else {
     accept(view, now);
-    accept_kept(now);
+    if (early_.places()) place_early(now);
   }
 }
 
-bool Responder::keep_beyond_gap(const View& view, Time now) {
-  const auto ahead = static_cast<std::uint32_t>(psn_diff(view.psn(), expected_));
-  if (nak_sent_ || ahead > plan_.out_of_order) return false;
-  beyond_gap_[view.psn()] = {view.bytes.begin(), view.bytes.end()};
-  if (gap_nak_at_ == kNever) gap_nak_at_ = now + kGapLasts;
-  return true;
-}
-
-// What follows the gap goes on in order, until the next gap. After a NAK the requester sends all of it again.
-void Responder::accept_kept(Time now) {
-  while (!dead_ && !failed_ && !nak_sent_) {
-    const auto next = beyond_gap_.find(expected_);
-    if (next == beyond_gap_.end()) break;
-    const std::vector<std::uint8_t> bytes = std::move(next->second);
-    beyond_gap_.erase(next);
-    const View view(bytes);
+// What came before its turn follows. Nothing of it was executed or answered before.
+void Responder::place_early(Time now) {
+  while (!dead_ && !failed_) {
+    const std::uint32_t psn = expected_;
+    const auto frame = early_.take(since_start(psn));
+    if (!frame) break;
+    const View view{std::span(*frame)};
     watch_.on_received(view, true);
     accept(view, now);
+    if (expected_ == psn) break;  // out of receives
   }
-  std::erase_if(beyond_gap_, [this](const auto& kept) { return psn_diff(kept.first, expected_) < 0; });
-  if (nak_sent_) beyond_gap_.clear();
-  gap_nak_at_ = beyond_gap_.empty() ? kNever : now + kGapLasts;
+  early_.close_gap(!early_.empty(), now);
 }
 
 // Once per gap (9.7.5.1.2).
 void Responder::nak_gap(Time now) {
   if (nak_sent_) return;
   nak_sent_ = true;
-  beyond_gap_.clear();
-  gap_nak_at_ = kNever;
   send_ack(expected_, wire::nak_syndrome(wire::NakCode::psn_sequence_error), now);
 }
 
@@ -322,16 +313,19 @@ void Responder::keep(const Resource& resource) {
 
 Time Responder::next_deadline() const {
   if (dead_ || failed_) return kNever;
-  Time next = std::min(ack_at_, gap_nak_at_);
+  Time next = std::min(ack_at_, early_.due());
   if (starved_ && !used_receives_.empty()) next = std::min(next, used_receives_.front());
   return next;
 }
 
 void Responder::poll(Time now) {
   if (dead_ || failed_) return;
-  if (gap_nak_at_ <= now) nak_gap(now);
   const bool announce = starved_ && !used_receives_.empty() && used_receives_.front() <= now;
   if (ack_at_ <= now || announce) flush_ack(now);
+  if (early_.due() <= now) {
+    early_.asked();
+    nak_gap(now);
+  }
 }
 
 }  // namespace longhaul::sim

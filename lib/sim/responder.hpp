@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "sim/early_frames.hpp"
 #include "sim/frames.hpp"
 #include "sim/work.hpp"
 #include "wire/builder.hpp"
@@ -35,9 +36,8 @@ struct ResponderPlan {
   /// Also answers this message's first packet with a NAK whose code IBTA does not define; 0: none.
   std::uint32_t odd_nak_at = 0;
   std::uint32_t dead_at = 0;  ///< does nothing more from this message on; 0: never
-  /// Packets beyond a gap that it keeps, so that the missing one completes them (out-of-order placement). It asks for
-  /// the missing one when the gap has lasted for kGapLasts, or when there is no room. 0: it drops what is beyond a gap.
-  std::uint32_t out_of_order = 0;
+  /// Places requests out of order, and asks for what is missing after this time; 0: it discards them, and asks at once.
+  Duration places = 0;
 };
 
 /// A message that the responder has executed.
@@ -106,8 +106,8 @@ class Responder {
   std::uint32_t available(Time now) const;
   void send_ack(std::uint32_t psn, std::uint8_t syndrome, Time now);
   void nak_gap(Time now);
-  bool keep_beyond_gap(const View& view, Time now);
-  void accept_kept(Time now);
+  void place_early(Time now);
+  std::uint32_t since_start(std::uint32_t psn) const { return (psn - plan_.starting_psn) & wire::kPsnMask; }
   void acknowledge(Time now);
   void flush_ack(Time now);
   std::uint8_t ack_syndrome(Time now);
@@ -126,10 +126,7 @@ class Responder {
   std::uint32_t expected_;
   std::uint32_t msn_ = 0;
   bool nak_sent_ = false;
-  /// How long reordering may last; a longer gap is a loss (?).
-  static constexpr Duration kGapLasts = microseconds(100);
-  std::map<std::uint32_t, std::vector<std::uint8_t>> beyond_gap_;  ///< frames that it keeps, by PSN
-  Time gap_nak_at_ = kNever;
+  EarlyFrames early_;
   bool dead_ = false;
   bool failed_ = false;
   bool odd_nak_said_ = false;

@@ -130,7 +130,7 @@ inline constexpr std::uint8_t kBthSolicitedEvent = 0x80;
 inline constexpr std::uint8_t kBthMigReq = 0x40;
 inline constexpr std::uint8_t kBthAckReq = 0x80;
 inline constexpr std::uint8_t kBthReservedMask = 0x3f;  ///< of the byte with FECN and BECN
-inline constexpr std::uint8_t kBthBecn = 0x40;  ///< in Bth::reserved
+inline constexpr std::uint8_t kBthBecn = 0x40;          ///< in Bth::reserved
 
 /// The two ECN bits of an IP header's ToS or traffic class (RFC 3168).
 inline constexpr std::uint8_t kEcnMask = 0x03;

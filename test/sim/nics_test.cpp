@@ -69,7 +69,7 @@ const std::map<std::string, Shows, std::less<>>& shows() {
       {"psn", {kSends, 77}},
       {"udp_port", {kSends, 99}},
       {"selective", {kLoss, 99}},
-      {"out_of_order", {kSwap, 99}},
+      {"places_us", {kSwap, 99}},
       {"congestion", {kMarked, 99}},
       {"cnp_us", {kMarked, 1'000}},
   };
@@ -79,7 +79,7 @@ const std::map<std::string, Shows, std::less<>>& shows() {
 /// The other of two values, where a row of the table above cannot name one that differs from all.
 Number other_than(const sim::NicHabit& habit, Number value, Number named) {
   if (named != 99) return named;
-  if (habit.knob == "out_of_order") return value == 0 ? 64 : 0;
+  if (habit.knob == "places_us") return value == 0 ? 150 : 0;
   if (habit.knob == "congestion") return value == 1 ? 0 : 1;
   return value == 0 ? 1 : 0;
 }
@@ -87,7 +87,7 @@ Number other_than(const sim::NicHabit& habit, Number value, Number named) {
 /// What a responder does shows at host B, what a requester does at host A.
 bool is_responders(std::string_view knob) {
   static const std::set<std::string, std::less<>> all = {"ack_every", "ack_delay_us", "rnr_timer", "nak_after_rnr",
-                                                         "credits",   "out_of_order", "cnp_us"};
+                                                         "credits",   "places_us",    "cnp_us"};
   return all.contains(knob);
 }
 

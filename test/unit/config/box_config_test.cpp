@@ -45,6 +45,7 @@ TEST_CASE("the examples in config/ are valid") {
   CHECK(full.engine.give_up == defaults.give_up);
   CHECK(full.engine.longest_give_up == defaults.longest_give_up);
   CHECK(full.engine.dreq_hold == defaults.dreq_hold);
+  CHECK(full.engine.reorder_wait == defaults.reorder_wait);
   CHECK(full.drain == BoxConfig().drain);
   CHECK(full.stall == BoxConfig().stall);
   CHECK(full.on_stall == BoxConfig().on_stall);

@@ -34,7 +34,7 @@ TEST_CASE("each part of a flow's state can make it unusual", "[custody][lane]") 
     CHECK_FALSE(usual_but([&](FlowState& state) { CHECK(state.phase.move(event)); }));
   CHECK_FALSE(usual_but([](FlowState& state) { state.policy = flow::Policy::off; }));
   CHECK_FALSE(usual_but([](FlowState& state) { state.policy = flow::Policy::window; }));
-  CHECK_FALSE(usual_but([](FlowState& state) { state.trust.lost = true; }));
+  CHECK_FALSE(usual_but([](FlowState& state) { state.trust.standing = Standing::lost; }));
   CHECK_FALSE(usual_but([](FlowState& state) { state.trust.msn_known = false; }));
   CHECK_FALSE(usual_but([](FlowState& state) { state.trust.was_confirmed = false; }));
   for (const std::uint8_t silence : {kReadAgain, kDoubted, kShared, kUnproven, kRepeated})

@@ -39,8 +39,7 @@ struct Outage : Rig {
 
 }  // namespace
 
-TEST_CASE("in an outage requests are acknowledged at the pace of the requester's timer",
-          "[engine][trickle]") {
+TEST_CASE("in an outage requests are acknowledged at the pace of the requester's timer", "[engine][trickle]") {
   Outage rig;
   CHECK(rig.acks(milliseconds(20)) == 0);  // a timeout or two
   const std::size_t first = rig.acks(milliseconds(100));

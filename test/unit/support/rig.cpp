@@ -58,6 +58,7 @@ engine::Settings small_settings() {
   settings.max_pending_cm = 16;
   settings.estimate_wan_rate = false;
   settings.cnp.send = false;  // tests of congestion switch them on
+  settings.reorder_wait = 0;
   return settings;
 }
 

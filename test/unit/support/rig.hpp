@@ -17,7 +17,8 @@
 
 namespace longhaul::test {
 
-/// The box's defaults with small tables. Custody leaves as fast as it comes, and no CNPs are made.
+/// The box's defaults with small tables. Custody leaves as fast as it comes, a gap is a loss at once, and no CNPs are
+/// made.
 engine::Settings small_settings();
 
 class Rig : public engine::Sink {

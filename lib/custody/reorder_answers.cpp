@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// READ responses that come out of order, and answers that have overtaken them.
+//
+// An answer beyond the next response of the oldest READ or atomic in custody (a later response, one to a later READ, an
+// ACK, a NAK) may have overtaken what is missing. So it waits, as requests do (reorder.cpp), and for as long:
+//
+//   the response comes   it goes to the requester, and those that waited follow: responses in the order of their PSNs,
+//                        the others as soon as no unfinished READ is before them. A requester that goes back would ask
+//                        for the READ again otherwise, and the box would not see the READ end.
+//   it does not come     all go to the requester as they came: it sees the gap, as it would without a box. What follows
+//                        does not wait for the same response again.
+//
+// READs that end out of sight. A requester that places what comes out of order has a READ that has not ended here.
+// Three signs show the box that nothing may be missing any more:
+//
+//   - an ACK beyond the READ (answer.cpp);
+//   - a response to a later READ;
+//   - the responses that came late, and after which all of the READ have passed here.
+//
+// Each went to the requester. If it lacks a response, it asks again. If it does not within a retransmission timeout
+// (NearFlow::passed_at), the READ is finished.
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+#include "custody/near_part.hpp"
+#include "wire/psn.hpp"
+
+namespace longhaul::custody {
+
+using wire::psn_add;
+using wire::psn_le;
+using wire::psn_lt;
+
+namespace {
+
+bool is_acknowledge(const wire::Frame& frame) { return frame.opcode->operation == wire::Operation::acknowledge; }
+
+// First PSN that the ACK or NAK does not answer.
+std::uint32_t end_of(const wire::Frame& frame) {
+  const bool ack = wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack;
+  return psn_add(frame.psn(), ack ? 1 : 0);
+}
+
+}  // namespace
+
+// A READ or atomic is in custody.
+Verdict NearPart::answer_beside_read(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
+  if (overtakes(flow, frame) && keep_answer(flow, frame, mbuf, now)) return Verdict::taken;
+  const rte_mbuf* read = flow.queue.first_read();
+  const std::uint32_t next = flow.read_next;
+  const Verdict verdict = handle_answer(flow, frame, now);
+  const bool none_waits = flow.early_responses.empty() && flow.early_acknowledges.empty();
+  if (none_waits || (read == flow.queue.first_read() && next == flow.read_next)) return verdict;
+  // What waited follows the answer, so the answer goes first.
+  if (verdict == Verdict::forward) outlet_.pass_answer(mbuf);
+  answers_in_turn(flow, now);
+  return verdict == Verdict::forward ? Verdict::sent : verdict;
+}
+
+// An answer to what was never sent, or in a doubt, is handled as it comes.
+bool NearPart::overtakes(const NearFlow& flow, const wire::Frame& frame) const {
+  if (settings_.reorder_wait == 0 || flow.read_gap == flow.read_next) return false;
+  if (is_over(flow.phase) || flow.doubted() || flow.shared()) return false;
+  const Held& read = held_in(flow.queue.first_read());
+  const std::uint32_t psn = frame.psn();
+  if (!read.sent || psn_le(flow.sent_top, psn) || !psn_lt(psn, flow.tail)) return false;
+  if (!is_acknowledge(frame)) return psn_lt(flow.read_next, psn);
+  return wire::aeth_kind(frame.aeth().syndrome) != wire::AethKind::reserved && psn_lt(flow.read_next, end_of(frame));
+}
+
+bool NearPart::keep_answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
+  WaitingList& list = is_acknowledge(frame) ? flow.early_acknowledges : flow.early_responses;
+  const std::uint32_t psn = frame.psn();
+  if (waiting_.find(flow.connection, list.kind, psn) != nullptr || !has_room_to_wait(flow, list, mbuf->pkt_len, now))
+    return false;
+  const std::uint32_t last = is_acknowledge(frame) ? psn_add(end_of(frame), -1) : psn;
+  keep(flow, list, mbuf, {.since = now, .psn = psn, .last_psn = last});
+  return true;
+}
+
+// ACKs and NAKs in the order in which they came: what one says, a later one says too.
+void NearPart::answers_in_turn(NearFlow& flow, Time now) {
+  for (;;) {
+    const rte_mbuf* read = flow.queue.first_read();
+    if (read == nullptr || flow.doubted()) return let_answers_pass(flow, now);
+    if (rte_mbuf* oldest = flow.early_acknowledges.oldest;
+        oldest != nullptr && !psn_le(flow.read_next, waiting_in(oldest).last_psn)) {
+      answer_again(flow, flow.early_acknowledges, oldest, now);
+    } else if (rte_mbuf* next = waiting_.find(flow.connection, WaitingKind::response, flow.read_next)) {
+      answer_again(flow, flow.early_responses, next, now);
+    } else {
+      return;
+    }
+  }
+}
+
+// As if it had just come.
+void NearPart::answer_again(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf, Time now) {
+  take_out(flow, list, mbuf);
+  outlet_.settle();  // it may release what was sent just now
+  wire::Frame frame;
+  wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->pkt_len}, frame);
+  if (handle_answer(flow, frame, now) == Verdict::forward)
+    outlet_.pass_answer(mbuf);
+  else
+    freed_.add(mbuf);
+}
+
+// In the order in which they came. Others do not wait for the same response again.
+void NearPart::let_answers_pass(NearFlow& flow, Time now) {
+  if (flow.queue.first_read() != nullptr) flow.read_gap = flow.read_next;
+  while (!flow.early_responses.empty() || !flow.early_acknowledges.empty()) {
+    const auto since = [](const WaitingList& list) { return list.empty() ? kNever : waiting_in(list.oldest).since; };
+    WaitingList& list =
+        since(flow.early_responses) <= since(flow.early_acknowledges) ? flow.early_responses : flow.early_acknowledges;
+    answer_again(flow, list, list.oldest, now);
+  }
+}
+
+// Custody has ended, and nothing depends on these answers any more.
+void NearPart::pass_early_answers(NearFlow& flow) {
+  for (WaitingList* list : {&flow.early_responses, &flow.early_acknowledges})
+    while (rte_mbuf* mbuf = list->oldest) {
+      take_out(flow, *list, mbuf);
+      ++counters_[Counter::answers_forwarded];
+      outlet_.pass_answer(mbuf);
+    }
+}
+
+// ---- READs that end out of sight ------------------------------------------------------------------
+
+// With the responses that went ahead, all of the oldest READ may have passed, and of READs behind it.
+void NearPart::note_caught_up(NearFlow& flow, Time now) {
+  if (flow.ahead.empty()) return;
+  const rte_mbuf* read = flow.queue.first_read();
+  const std::uint32_t end = flow.ahead.missing_from(flow.read_next);
+  if (read != nullptr && psn_lt(held_in(read).last_psn, end)) note_passed(flow, end, now);
+}
+
+// A response to a READ behind the oldest one: the requester sees that responses to that one are missing, or has them.
+void NearPart::note_later_read(NearFlow& flow, std::uint32_t psn, Time now) {
+  const rte_mbuf* oldest = flow.queue.first_read();
+  const rte_mbuf* later = find(flow, psn);
+  if (later == nullptr || later == oldest || !held_in(later).wants_response || !held_in(later).sent) return;
+  if (flow.contested() || flow.shared()) return;
+  flow.ahead.add(psn);
+  release_before(flow, held_in(oldest).psn, now);
+  note_passed(flow, held_in(later).psn, now);
+}
+
+}  // namespace longhaul::custody
