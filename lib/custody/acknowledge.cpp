@@ -166,7 +166,7 @@ bool NearPart::is_beyond_window(const NearFlow& flow, std::uint64_t end_bytes, T
 // When the next packet may be acknowledged although the window is used up (trickle.hpp).
 Time NearPart::trickle_due(const NearFlow& flow) {
   if (!flow.withheld || flow.resend.timeouts < Trickle::kTimeouts) return kNever;
-  return flow.trickle.at + flow.trickle.interval;
+  return flow.trickle.at + Trickle::interval_of(flow.ack_timeout);
 }
 
 // Up to the next packet that asks for an ACK.

@@ -506,7 +506,7 @@ void NearPart::finish_read(NearFlow& flow, Time now) {
 
 // The requester has an ACK beyond the READ or atomic at the head of custody. It asks again if it lacks the response.
 void NearPart::note_passed(NearFlow& flow, std::uint32_t end, Time now) {
-  if (flow.passed_at == 0) {
+  if (flow.passed_at == 0 || now < flow.passed_at) {
     if (flow.contested() || flow.shared() || !psn_lt(held_in(flow.queue.head()).last_psn, end)) return;
     flow.passed_at = now;
     flow.passed_end = end;

@@ -47,7 +47,7 @@ bool NearPart::absorbs_cnp(const NearFlow& flow) const {
 // The box knows the requester's QPN for certain: a real answer has shown it lately, or RDMA-CM has just announced it.
 // (What RDMA-CM says is in doubt until the active end has named both IDs.)
 bool NearPart::is_proven(const NearFlow& flow, Time now) {
-  if (flow.trust.silent != 0 || flow.trust.lost) return false;
+  if (flow.trust.silent != 0 || flow.trust.lost()) return false;
   if (flow.phase == Phase::unconfirmed) return now - flow.unanswered_since <= kKeptBack;
   return (flow.trust.was_confirmed || flow.answered_at != 0) && !awaits_proof(flow, now);
 }

@@ -104,9 +104,8 @@ struct alignas(64) NearFlow : FlowState {
   Duration give_up = 0;
   Time read_stall_since = 0;  ///< requests wait behind an unfinished READ or atomic to be acknowledged; 0: none do
   // Of the oldest READ or atomic in custody. An ACK beyond it tells the requester that the response is lost.
-  std::uint32_t read_next = 0;   ///< PSN of its next response
-  std::uint32_t passed_end = 0;  ///< of `passed_at`: first PSN after the newest such ACK
-  AheadRuns ahead;               ///< responses from read_next on that went to the requester before one that was missing
+  std::uint32_t read_next = 0;      ///< PSN of its next response
+  std::uint32_t passed_end = 0;     ///< of `passed_at`: first PSN after the newest such ACK
   std::uint32_t read_gap = kNoPsn;  ///< read_next when answers that had waited for it went on without it
   Time passed_at = 0;  ///< when the first such ACK came; 0: none did, or the requester has repeated a READ since
 
@@ -117,7 +116,9 @@ struct alignas(64) NearFlow : FlowState {
 
   ResendMarks resend_marks;
   Trickle trickle;
-  Failure failure;  ///< once the flow has failed
+  Duration ack_timeout = 0;  ///< the requester's, as RDMA-CM announced it; 0: not known
+  AheadRuns ahead;           ///< responses from read_next on that went to the requester before one that was missing
+  Failure failure;           ///< once the flow has failed
 
   Duration confirm_again = 0;  ///< after a longer idle time an answer must confirm the flow again
   // Of a doubt (identity.cpp).

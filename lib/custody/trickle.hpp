@@ -25,7 +25,6 @@ struct Trickle {
 
   std::uint64_t end = 0;  ///< packets up to here, counted as Held::end_bytes, may be acknowledged beyond the window
   Time at = 0;            ///< when it was last extended; 0: never
-  Duration interval = kInterval;
 
   /// An ACK for each ACK timeout of the requester, so that at most one of its retries is used up in between.
   /// `ack_timeout`: 0 when it is not known.

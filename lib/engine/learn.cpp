@@ -138,7 +138,7 @@ void Engine::Impl::learn(const flow::ConnectionInfo& info, bool proven, bool wan
   if (wants_word) connections[*index].near.trust.silent |= custody::kUnproven;
   const flow::Patience patience{settings.give_up, settings.longest_give_up};
   near.begin(connections[*index].near, starting_psn, patience.give_up(info), proven && !may_be_under_way, now);
-  connections[*index].near.trickle.interval = custody::Trickle::interval_of(info.ack_timeout);
+  connections[*index].near.ack_timeout = info.ack_timeout;
   record_connection(*index);
 }
 
