@@ -7,6 +7,7 @@ import roce
 
 # Of a connection that RDMA-CM did not announce: the first reveals it, with the second it is learned.
 ACKS_BEFORE_LEARNED = 1
+REORDER_WAIT = 200_000  # ns: timers.reorder_wait
 
 
 class Outputs:
@@ -44,7 +45,7 @@ class Outputs:
                 packet = world.packets[index]
                 if packet and packet.request:
                     blanked.setdefault(roce.without_ack_req(packet), frame.time)
-        last, used = {}, Counter()
+        last, newest, taken = {}, {}, set()
         for position, frame in enumerate(self.out[side]):
             packet = self.packets[side][position]
             # DREQs may be held; each RC flow and everything else keeps its own order.
@@ -52,9 +53,18 @@ class Outputs:
                 packet.key + (packet.request,) if packet and packet.rc else ())
             candidates = [index for index in inputs[frame.data]
                           if index > last.get(group, -1) and world.frames[index].time <= frame.time]
-            if candidates:
-                last[group] = candidates[0]
-                self.forwarded[side].append((position, candidates[0]))
+            # What came before its turn goes behind what was late, or when it has waited for long enough.
+            waited = [index for index in inputs[frame.data] if packet and packet.rc and index not in taken and
+                      world.frames[index].time <= frame.time <= world.frames[index].time + REORDER_WAIT and
+                      (frame.time == world.frames[index].time + REORDER_WAIT or
+                       0 < (packet.psn - newest.get(group, packet.psn)) % (1 << 24) < 1 << 23)]
+            if candidates or waited:
+                index = candidates[0] if candidates else waited[0]
+                taken.add(index)
+                last[group] = max(index, last.get(group, -1)) if candidates else last.get(group, -1)
+                if packet and packet.rc:
+                    newest[group] = packet.psn
+                self.forwarded[side].append((position, index))
             elif side == "wan" and packet and packet.request and blanked.get(
                     roce.without_ack_req(packet), frame.time + 1) <= frame.time:
                 self.resends.append(position)

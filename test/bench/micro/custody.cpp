@@ -76,7 +76,7 @@ class Custody final : custody::Outlet, Treatment {
   }
   void release(std::span<const Packet> burst) {
     for (const Packet& packet : burst) {
-      near_.answer(*packet.flow, packet.frame, now_);
+      near_.answer(*packet.flow, packet.frame, packet.mbuf, now_);
       rte_pktmbuf_free(packet.mbuf);
       ++answered_;
     }
@@ -100,7 +100,14 @@ class Custody final : custody::Outlet, Treatment {
  private:
   static custody::NearSettings settings() {
     const engine::Settings box;
-    return {true, box.initial_window_bytes, box.rto_initial, box.rto_min, box.rto_max, box.give_up};
+    custody::NearSettings near;
+    near.confirm_by_cm = true;
+    near.initial_window_bytes = box.initial_window_bytes;
+    near.rto_initial = box.rto_initial;
+    near.rto_min = box.rto_min;
+    near.rto_max = box.rto_max;
+    near.give_up = box.give_up;
+    return near;
   }
   static custody::Budget budget() {
     const engine::Settings box;
@@ -144,6 +151,9 @@ class Custody final : custody::Outlet, Treatment {
   }
   void settle() override {}
   void send_to_requester(custody::NearFlow&, rte_mbuf* frame, Time) override { sent_[Side::host].push_back(frame); }
+  // The workload is in order: nothing waits beyond a gap.
+  void pass(const custody::NearFlow&, const wire::Frame&, rte_mbuf* mbuf, bool) override { rte_pktmbuf_free(mbuf); }
+  void pass_answer(rte_mbuf* mbuf) override { rte_pktmbuf_free(mbuf); }
   void newest_addresses(const custody::NearFlow&, wire::EthernetAddresses&) override {}
   void wait_to_send(custody::NearFlow&) override {}
 
