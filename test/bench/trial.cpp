@@ -70,6 +70,7 @@ engine::PoolPlan pools_for(std::span<const Entrant> entrants, const TrialOptions
 engine::Settings settings_for(const Point& point, const engine::PoolPlan& plan, const TrialOptions& options) {
   engine::Settings settings;
   settings.estimate_wan_rate = false;  // the responder answers in bursts
+  settings.cnp.send = false;           // the generator does not slow down
   settings.custody_box_bytes = settings.custody_flow_bytes = settings.initial_window_bytes = kUnlimited;
   settings.custody_mbufs = plan.frames;
   settings.max_connections = 2 * point.flows + 1;
