@@ -510,7 +510,7 @@ DEFECTS = [
            '  if (flow.queue.empty() && idle_for_long(flow, now)) return false;\n', '', 1,
            unit='after ten idle minutes nothing is acknowledged*'),
     Defect('the lane knows no limit of a flow', 'lib/custody/lane.hpp',
-           'flow.queue.bytes() + bytes <= budget_.flow_bytes_limit &&', 'bytes != 0 &&', 7, lane=True),
+           'flow.queue.bytes() + waiting + bytes <= budget_.flow_bytes_limit &&', 'bytes != 0 &&', 7, lane=True),
     Defect('the lane takes an ACK with another MSN', 'lib/custody/lane.hpp',
            'wire::psn_add(flow.msn_base, held.msn) == answer.msn() && ', '', 1, unit='what is not usual does not take*'),
     Defect('the lane absorbs what the requester was not told', 'lib/custody/lane.hpp',
