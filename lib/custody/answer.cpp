@@ -50,7 +50,10 @@ bool answers_head(const NearFlow& flow, std::uint32_t psn, std::uint32_t msn) {
 }  // namespace
 
 Verdict NearPart::answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
-  if (flow.queue.first_read() == nullptr) [[likely]]
+  // Nothing is out of turn without a READ, or at its next response.
+  const bool next_response = frame.psn() == flow.read_next && !is_ack(frame) && flow.early_responses.empty() &&
+                             flow.early_acknowledges.empty();
+  if (flow.queue.first_read() == nullptr || next_response) [[likely]]
     return handle_answer(flow, frame, now);
   return answer_beside_read(flow, frame, mbuf, now);
 }

@@ -47,12 +47,12 @@ std::uint32_t end_of(const wire::Frame& frame) {
 
 // A READ or atomic is in custody.
 Verdict NearPart::answer_beside_read(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
+  const auto none_waits = [&] { return flow.early_responses.empty() && flow.early_acknowledges.empty(); };
   if (overtakes(flow, frame) && keep_answer(flow, frame, mbuf, now)) return Verdict::taken;
   const rte_mbuf* read = flow.queue.first_read();
   const std::uint32_t next = flow.read_next;
   const Verdict verdict = handle_answer(flow, frame, now);
-  const bool none_waits = flow.early_responses.empty() && flow.early_acknowledges.empty();
-  if (none_waits || (read == flow.queue.first_read() && next == flow.read_next)) return verdict;
+  if (none_waits() || (read == flow.queue.first_read() && next == flow.read_next)) return verdict;
   // What waited follows the answer, so the answer goes first.
   if (verdict == Verdict::forward) outlet_.pass_answer(mbuf);
   answers_in_turn(flow, now);
