@@ -576,7 +576,8 @@ DEFECTS = [
            unit='what came before a pause*'),
     Defect('the lane fills a gap and leaves behind what waits', 'lib/custody/reorder.cpp',
            '.contested = flow.contested()});\n  if (flow.owed.gap_nak == GapNak::none) flow.owed.gap_nak = GapNak::waits;',
-           '.contested = flow.contested()});', 8, 'ab0.reorder=1000 ab0.reorder_us=20', lane=True),
+           '.contested = flow.contested()});', 8,
+           unit='*beyond a gap*,*comes late*,*out of order*'),
     Defect('what was dropped behind a gap that fills late is forgotten', 'lib/custody/reorder.cpp',
            '  if (!dropped) flow.owed.gap_nak = GapNak::none;', '  flow.owed.gap_nak = GapNak::none;', 8,
            unit='what comes late after all fills the gap*'),
@@ -596,5 +597,5 @@ DEFECTS = [
     Defect('one answer is enough to be trusted again', 'lib/custody/answer.cpp',
            '  flow.trust.standing = Standing::learned;\n  flow.learned_msn = msn;\n  return false;',
            '  flow.trust.standing = Standing::trusted;\n  return true;', 4,
-           unit='after an MSN that disagreed, two answers*'),
+           unit='after an MSN that disagreed*'),
 ]
