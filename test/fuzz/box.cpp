@@ -394,9 +394,23 @@ void Box::forwarded(Side out, const rte_mbuf* mbuf, const Bytes& bytes) {
   waiting.pop_front();
 }
 
-/// A frame that the box made for a requester: an ACK or a NAK in the responder's name.
+/// A frame that the box made for a requester: an ACK or a NAK in the responder's name, or a CNP.
 void Box::made(const Bytes& bytes) {
   const auto roce = read_roce(bytes);
+  if (roce && roce->opcode == 0x81) {
+    expect(good(bytes, *roce), "a CNP's ICRC and checksums");
+    const Bytes fields(bytes.begin() + static_cast<std::ptrdiff_t>(roce->bth),
+                       bytes.begin() + static_cast<std::ptrdiff_t>(roce->icrc));
+    Bytes wanted(12 + 16);
+    wanted[0] = 0x81;
+    wanted[4] = 0x40;                                        // BECN
+    std::copy_n(fields.begin() + 2, 2, wanted.begin() + 2);  // P_Key
+    std::copy_n(fields.begin() + 5, 3, wanted.begin() + 5);  // destination QPN
+    expect(fields == wanted, "a CNP's fields");
+    expect(std::ranges::any_of(flows_, [&](const Flow& flow) { return is_answer_of(flow, *roce); }),
+           "a CNP for no flow");
+    return;
+  }
   expect(roce && roce->opcode == 0x11, "a frame made that is no ACK");
   expect(good(bytes, *roce), "a made frame's ICRC and checksums");
   const bool ack = roce->syndrome >> 5 == 0;
