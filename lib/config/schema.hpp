@@ -46,11 +46,11 @@ struct Form {
   static constexpr Form choice(std::span<const std::string_view> names) {
     return {Kind::choice, {}, {}, 0, UINT64_MAX, names};
   }
-  /// With at least so many of these keys.
+  /// An object with these keys only, and with at least `least` of them.
   static constexpr Form object(std::span<const SchemaKey> keys, std::uint64_t least = 0) {
     return {Kind::object, {}, {}, least, UINT64_MAX, {}, keys};
   }
-  /// Of objects with at least so many of these keys.
+  /// A list of objects, each with these keys only and with at least `least` of them.
   static constexpr Form list(std::span<const SchemaKey> keys, std::uint64_t least = 0) {
     return {Kind::list, {}, {}, least, UINT64_MAX, {}, keys};
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "custody/answer_kind.hpp"
 #include "custody/buffers.hpp"
 #include "wire/frame.hpp"
 
@@ -42,7 +43,7 @@ class AckTemplate {
   /// Learns from any answer of the responder to QP `requester_qpn`.
   void learn_from_answer(const wire::Frame& answer);
   static Source source_of(const wire::Frame& answer) {
-    return answer.opcode->operation == wire::Operation::acknowledge ? Source::acknowledge : Source::response;
+    return is_acknowledge(answer) ? Source::acknowledge : Source::response;
   }
   /// Learns from a request: addresses exchanged, `requester_qpn` as destination.
   void learn_from_request(const wire::Frame& request, std::uint32_t requester_qpn);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "custody/answer_kind.hpp"
 #include "custody/buffers.hpp"
 #include "custody/near_part.hpp"
 #include "custody/rnr_timer.hpp"
@@ -33,12 +34,6 @@ bool fits(const wire::OpcodeInfo& response, std::uint32_t psn, const Held& held)
   const bool begins = response.position == wire::Position::first || response.position == wire::Position::only;
   const bool ends = response.position == wire::Position::last || response.position == wire::Position::only;
   return !held.is_atomic && ends == (psn == held.last_psn) && (begins == (psn == held.psn) || held.shortened);
-}
-
-// An ACK: neither a response nor a NAK of any kind.
-[[gnu::always_inline]] inline bool is_ack(const wire::Frame& frame) {
-  return frame.opcode->operation == wire::Operation::acknowledge &&
-         wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack;
 }
 
 // An ACK of exactly the oldest packet in custody, with the MSN that was counted: the usual case of agrees().
@@ -123,7 +118,7 @@ Verdict NearPart::handle_answer(NearFlow& flow, const wire::Frame& frame, Time n
 
 // The answer is for requests that did not pass here; a NAK answers those before its PSN. Answers may come out of order.
 void NearPart::note_unseen(NearFlow& flow, const wire::Frame& frame) {
-  const bool nak = frame.opcode->operation == wire::Operation::acknowledge && !is_ack(frame);
+  const bool nak = is_acknowledge(frame) && !is_ack(frame);
   const std::uint32_t end = nak ? frame.psn() : psn_add(frame.psn(), 1);
   if (!answered_unseen(flow, end)) flow.unseen_end = end;
 }

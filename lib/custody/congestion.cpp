@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "custody/near_part.hpp"
+#include "flow/lifetimes.hpp"
 
 namespace longhaul::custody {
 
@@ -55,9 +56,8 @@ bool NearPart::is_proven(const NearFlow& flow, Time now) {
 // Its host has sent something on this connection so lately that no QP was created anew since (docs/design.md, 4.8): a
 // CNP reaches nobody else.
 bool NearPart::may_notify(const NearFlow& flow, Time now) const {
-  constexpr Duration kJustNow = milliseconds(5);
   if (flow.ack.empty() || flow.policy == flow::Policy::off || draining_ || is_over(flow.phase)) return false;
-  return is_proven(flow, now) && now - outlet_.heard_at(flow) <= kJustNow;
+  return is_proven(flow, now) && now - outlet_.heard_at(flow) <= flow::kSoonestReuse;
 }
 
 // Bytes that the requester has sent faster than they leave: they wait to be sent, or their pseudo-ACKs wait for the

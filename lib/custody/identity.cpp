@@ -33,6 +33,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "custody/answer_kind.hpp"
 #include "custody/near_part.hpp"
 #include "wire/psn.hpp"
 
@@ -51,16 +52,8 @@ constexpr std::uint32_t kReach = 1 << 16;
 // Some real stacks count a message that is under way, others do not: an MSN may be off by one.
 constexpr std::int32_t kMsnSlack = 1;
 
-// First PSN that an ACK or NAK does not acknowledge.
-std::uint32_t acknowledged_end(const wire::Frame& frame) {
-  const bool ack = wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack;
-  return psn_add(frame.psn(), ack ? 1 : 0);
-}
-
 // How long the box remembers something of a newcomer that does not come again.
 Duration remembered(const NearFlow& flow) { return flow.give_up / 8; }
-
-bool is_acknowledge(const wire::Frame& frame) { return frame.opcode->operation == wire::Operation::acknowledge; }
 
 }  // namespace
 

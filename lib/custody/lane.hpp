@@ -22,10 +22,8 @@ inline bool NearPart::lane_takes(const NearFlow& flow, std::uint32_t psn, std::u
   if (flow.queue.empty() && idle_for_long(flow, now)) return false;
   if (wire::psn_diff(psn, flow.una) >= kMaxSpan || flow.queue.under_way() >= flow.loss_window.packets()) return false;
   const Holding& own = *flow.holding;
-  const std::uint64_t waiting = budget_.held.waiting == 0 ? 0 : waiting_bytes(flow);
-  return flow.queue.bytes() + waiting + bytes <= budget_.flow_bytes_limit &&
-         budget_.held.bytes + bytes <= budget_.undivided_bytes && budget_.held.large_mbufs < budget_.lane_mbufs &&
-         own.large_mbufs < budget_.pair_plentiful_mbufs();
+  return bytes_of(flow) + bytes <= budget_.flow_bytes_limit && budget_.held.bytes + bytes <= budget_.undivided_bytes &&
+         budget_.held.large_mbufs < budget_.lane_mbufs && own.large_mbufs < budget_.pair_plentiful_mbufs();
 }
 
 inline void NearPart::lane_take(NearFlow& flow, const wire::UsualFrame& frame, std::uint32_t psn, rte_mbuf* mbuf,

@@ -331,8 +331,11 @@ class NearPart {
   bool may_wait(const NearFlow& flow) const;
   bool should_wait(const NearFlow& flow, const Span& span, Time now) const;
   bool has_room_to_wait(const NearFlow& flow, const WaitingList& list, std::uint64_t bytes, Time now) const;
-  static std::uint64_t waiting_bytes(const NearFlow& flow) {
-    return flow.waiting.bytes + flow.early_responses.bytes + flow.early_acknowledges.bytes;
+  /// Frame bytes that the flow holds: in custody, and waiting for their turn.
+  [[gnu::always_inline]] std::uint64_t bytes_of(const NearFlow& flow) const {
+    if (budget_.held.waiting == 0) [[likely]]
+      return flow.queue.bytes();
+    return flow.queue.bytes() + flow.waiting.bytes + flow.early_responses.bytes + flow.early_acknowledges.bytes;
   }
   void keep(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf, const Waiting& about);
   rte_mbuf* next_waiting(const NearFlow& flow) const;

@@ -27,6 +27,7 @@
 
 #include "base/fair_share.hpp"
 #include "custody/near_part.hpp"
+#include "flow/lifetimes.hpp"
 #include "wire/psn.hpp"
 
 namespace longhaul::custody {
@@ -93,9 +94,8 @@ void NearPart::note_leap(NearFlow& flow, const wire::Frame& frame, const Span& s
 // Custody took a request just now, or an answer came just now. No QP is created again so soon. So a request beyond a
 // gap is of the same life, and a NAK reaches the right requester. (The NAK acknowledges everything before the gap.)
 bool NearPart::amid_traffic(const NearFlow& flow, Time now) {
-  constexpr Duration kJustNow = milliseconds(5);
   const Time last = std::max(flow.answered_at, last_taken(flow));
-  return now <= last + kJustNow;
+  return now <= last + flow::kSoonestReuse;
 }
 
 bool NearPart::may_nak_gap(const NearFlow& flow) const {
@@ -126,7 +126,7 @@ bool NearPart::has_room_to_wait(const NearFlow& flow, const WaitingList& list, s
     return of_all + more <= limit && within_share(of_pair + more, pair_limit, of_all, limit, contended);
   };
   return waiting_.has_place(list, own.waiting) &&
-         flow.queue.bytes() + waiting_bytes(flow) + 2 * bytes <= budget_.flow_bytes_limit &&  // and for what is missing
+         bytes_of(flow) + 2 * bytes <= budget_.flow_bytes_limit &&  // and for what is missing
          fits(bytes, own.bytes, budget_.pair_bytes_limit, all.bytes, budget_.box_bytes_limit) &&
          fits(1, own.large_mbufs, budget_.pair_large_mbufs_limit, all.large_mbufs, budget_.large_mbufs_limit);
 }

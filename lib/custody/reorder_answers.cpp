@@ -24,6 +24,7 @@
 
 #include <algorithm>
 
+#include "custody/answer_kind.hpp"
 #include "custody/near_part.hpp"
 #include "wire/psn.hpp"
 
@@ -32,18 +33,6 @@ namespace longhaul::custody {
 using wire::psn_add;
 using wire::psn_le;
 using wire::psn_lt;
-
-namespace {
-
-bool is_acknowledge(const wire::Frame& frame) { return frame.opcode->operation == wire::Operation::acknowledge; }
-
-// First PSN that the ACK or NAK does not answer.
-std::uint32_t end_of(const wire::Frame& frame) {
-  const bool ack = wire::aeth_kind(frame.aeth().syndrome) == wire::AethKind::ack;
-  return psn_add(frame.psn(), ack ? 1 : 0);
-}
-
-}  // namespace
 
 // A READ or atomic is in custody.
 Verdict NearPart::answer_beside_read(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
@@ -67,7 +56,8 @@ bool NearPart::overtakes(const NearFlow& flow, const wire::Frame& frame) const {
   const std::uint32_t psn = frame.psn();
   if (!read.sent || psn_le(flow.sent_top, psn) || !psn_lt(psn, flow.tail)) return false;
   if (!is_acknowledge(frame)) return psn_lt(flow.read_next, psn);
-  return wire::aeth_kind(frame.aeth().syndrome) != wire::AethKind::reserved && psn_lt(flow.read_next, end_of(frame));
+  return wire::aeth_kind(frame.aeth().syndrome) != wire::AethKind::reserved &&
+         psn_lt(flow.read_next, acknowledged_end(frame));
 }
 
 bool NearPart::keep_answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
@@ -75,7 +65,7 @@ bool NearPart::keep_answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* m
   const std::uint32_t psn = frame.psn();
   if (waiting_.find(flow.connection, list.kind, psn) != nullptr || !has_room_to_wait(flow, list, mbuf->pkt_len, now))
     return false;
-  const std::uint32_t last = is_acknowledge(frame) ? psn_add(end_of(frame), -1) : psn;
+  const std::uint32_t last = is_acknowledge(frame) ? psn_add(acknowledged_end(frame), -1) : psn;
   keep(flow, list, mbuf, {.since = now, .psn = psn, .last_psn = last});
   return true;
 }

@@ -382,9 +382,7 @@ bool NearPart::take(NearFlow& flow, const wire::Frame& frame, const Span& span, 
   if (psn_diff(span.last_psn, flow.una) >= kMaxSpan ||
       (frame.opcode->wants_response() && flow.queue.reads() >= kMostReads))
     return refuse(flow, Counter::custody_refused_flow);
-  const std::uint64_t waiting = budget_.held.waiting == 0 ? 0 : waiting_bytes(flow);
-  if (flow.queue.bytes() + waiting + bytes > budget_.flow_bytes_limit)
-    return refuse(flow, Counter::custody_refused_flow);
+  if (bytes_of(flow) + bytes > budget_.flow_bytes_limit) return refuse(flow, Counter::custody_refused_flow);
   if (budget_.held.bytes + bytes > budget_.undivided_bytes &&
       !has_room<&Holding::bytes>(flow, bytes, budget_.pair_bytes_limit, budget_.box_bytes_limit,
                                  Counter::custody_refused_box, now)) [[unlikely]]

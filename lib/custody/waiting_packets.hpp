@@ -80,8 +80,6 @@ class WaitingPackets {
   /// The caller has the reference.
   void remove(std::uint32_t flow, WaitingList& list, rte_mbuf* mbuf);
 
-  std::uint64_t packets() const { return packets_; }
-
  private:
   // PSNs have 24 bits.
   static std::uint32_t number_of(WaitingKind kind, std::uint32_t psn) {

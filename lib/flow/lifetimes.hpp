@@ -14,6 +14,8 @@ namespace longhaul::flow {
 inline constexpr Duration kIdle = seconds(600);
 /// Connections examined in search of an idle one.
 inline constexpr unsigned kIdleSearch = 64;
+/// No host creates a queue pair anew within this time of its former life: what comes so soon is of the same life.
+inline constexpr Duration kSoonestReuse = milliseconds(5);
 /// How long an unanswered DREQ is remembered: CM's own retries end long before.
 inline constexpr Duration kCloseWait = seconds(60);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The candidates of the traffic learner by the UDP source port of their requests: a list for each port between two
-// hosts. Nearly all lists have one member. A host that sends everything from one port makes a long list, so whoever
-// walks one must stop after a few members.
+// hosts. Most lists have a single member. But a host may use one port for everything, and its list is then as long as
+// the table, so a caller must stop walking after a few members.
 #pragma once
 
 #include <cstdint>

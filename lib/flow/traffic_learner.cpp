@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "flow/connection_key.hpp"
+#include "flow/lifetimes.hpp"
 #include "wire/path_mtu.hpp"
 #include "wire/psn.hpp"
 #include "wire/udp_source_port.hpp"
@@ -19,8 +20,8 @@ using wire::psn_lt;
 namespace {
 
 // A candidate that is silent for this long makes room for another.
-constexpr Duration kIdle = seconds(1);
-constexpr unsigned kIdleSearch = 16;
+constexpr Duration kSilent = seconds(1);
+constexpr unsigned kSilentSearch = 16;
 
 std::string purpose(std::uint32_t capacity) {
   return "table for " + std::to_string(capacity) + " connections to be learned from traffic";
@@ -97,10 +98,9 @@ bool TrafficLearner::leap(Candidate& candidate, std::uint32_t psn, bool countabl
     // A repeat of an answered request: its requester missed the answer, or another life has begun, whose answers may go
     // to another QPN. After a pause, a repeat of an unanswered request may be another life's too: no QP is created
     // again sooner.
-    constexpr Duration kPause = milliseconds(5);
     const bool answered = psn_lt(psn, candidate.low);
     if (answered) conceal(candidate);
-    if (answered || now - candidate.last_request > kPause) candidate.began = now;
+    if (answered || now - candidate.last_request > kSoonestReuse) candidate.began = now;
     return false;
   }
   // In a life that goes on, a host's link loses no more packets than this at once.
@@ -291,10 +291,10 @@ TrafficLearner::Candidate* TrafficLearner::place_for(const KeyIndex::KeyView& ho
   const auto pair = by_pair_.find(hosts);
   const std::uint32_t own = pair ? pairs_[*pair].candidates : 0;
   Candidate* of_more = nullptr;
-  for (unsigned i = 0; i < kIdleSearch; ++i) {
+  for (unsigned i = 0; i < kSilentSearch; ++i) {
     Candidate& candidate = candidates_[clock_hand_];
     if (++clock_hand_ == candidates_.size()) clock_hand_ = 0;
-    if (!candidate.in_use || now - candidate.last_request >= kIdle) return &candidate;
+    if (!candidate.in_use || now - candidate.last_request >= kSilent) return &candidate;
     if (of_more == nullptr && pairs_[candidate.pair].candidates > own + 1) of_more = &candidate;
   }
   if (of_more != nullptr) note_no_room(pair_key(*of_more), now);

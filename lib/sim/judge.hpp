@@ -251,6 +251,7 @@ class Judge final : public BoxWatch {
   static bool requester_has(const Flow& flow, const Message& message);
   void answer_left(Flow& flow, const View& view, Time now);
   void made(unsigned box, const View& view, Time now);
+  const char* wrong_header(const FlowPlan& plan, const View& view) const;
   void made_cnp(unsigned box, const View& view, Time now);
   void check_made(Flow& flow, const View& view, bool excused, Time now);
   void check_syndrome(Flow& flow, const View& view, std::uint32_t acknowledged, Time now);

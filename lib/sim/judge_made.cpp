@@ -41,6 +41,19 @@ void Judge::made(unsigned box, const View& view, Time now) {
   check_made(*flow, view, excused, now);
 }
 
+// The header before the BTH that is not like the responder's own, if there is one; null otherwise.
+const char* Judge::wrong_header(const FlowPlan& plan, const View& view) const {
+  if (!view.intact) return "ICRC or checksum";
+  const auto& ethernet = *reinterpret_cast<const wire::EthernetHeader*>(view.frame.data);
+  // Before the responder's first answer, the source is the address that its requester sends to.
+  const bool from_there =
+      ethernet.source == plan.responder.mac || ports_[plan.requester_host].next_hops.contains(ethernet.source);
+  if (!from_there || ethernet.destination != plan.requester.mac) return "MAC address";
+  if (!(view.frame.vlan == plan.vlan)) return "VLAN";
+  const bool between = view.frame.source == plan.responder.ip && view.frame.destination == plan.requester.ip;
+  return between ? nullptr : "IP address";
+}
+
 // A congestion notification: for a requester of this side, in every field like a NIC's, and with no say about requests.
 void Judge::made_cnp(unsigned box, const View& view, Time now) {
   ++made_frames_;
@@ -51,14 +64,7 @@ void Judge::made_cnp(unsigned box, const View& view, Time now) {
   const auto wrong = [&](const char* what) {
     report(Rule::indistinguishable, fmt::format("wrong {} of a CNP: {}", what, describe(view)), now);
   };
-  const auto& ethernet = *reinterpret_cast<const wire::EthernetHeader*>(view.frame.data);
-  if (!view.intact) return wrong("ICRC or checksum");
-  const bool from_there =
-      ethernet.source == plan.responder.mac || ports_[plan.requester_host].next_hops.contains(ethernet.source);
-  if (!from_there || ethernet.destination != plan.requester.mac) return wrong("MAC address");
-  if (!(view.frame.vlan == plan.vlan)) return wrong("VLAN");
-  if (!(view.frame.source == plan.responder.ip) || !(view.frame.destination == plan.requester.ip))
-    return wrong("IP address");
+  if (const char* header = wrong_header(plan, view)) return wrong(header);
   const wire::Bth& bth = view.frame.bth();
   if (bth.p_key != plan.p_key) return wrong("P_Key");
   if (bth.flags != 0 || bth.reserved != wire::kBthBecn || bth.ack_req != 0 || bth.psn != 0) return wrong("BTH");
@@ -105,18 +111,10 @@ void Judge::check_made(Flow& flow, const View& view, bool excused, Time now) {
   if (view.frame.opcode == nullptr || view.frame.opcode->operation != wire::Operation::acknowledge)
     return report(Rule::never_invented, "an answer that the responder did not give: " + at(flow, view), now);
 
-  const auto& ethernet = *reinterpret_cast<const wire::EthernetHeader*>(view.frame.data);
   const auto wrong = [&](const char* what) {
     report(Rule::indistinguishable, fmt::format("wrong {}: {}", what, at(flow, view)), now);
   };
-  if (!view.intact) return wrong("ICRC or checksum");
-  // Before the responder's first answer, the source is the address that its requester sends to.
-  const bool from_there =
-      ethernet.source == plan.responder.mac || ports_[plan.requester_host].next_hops.contains(ethernet.source);
-  if (!from_there || ethernet.destination != plan.requester.mac) return wrong("MAC address");
-  if (!(view.frame.vlan == plan.vlan)) return wrong("VLAN");
-  if (!(view.frame.source == plan.responder.ip) || !(view.frame.destination == plan.requester.ip))
-    return wrong("IP address");
+  if (const char* header = wrong_header(plan, view)) return wrong(header);
   // For a flow of the restart record, a box goes by the request, which may be forged.
   const auto asked_so = [&](const auto& life) {
     return life->plan.requester_qpn == plan.requester_qpn && life->heard_p_key == view.frame.bth().p_key;

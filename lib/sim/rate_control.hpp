@@ -26,8 +26,8 @@ enum class Congestion : std::uint64_t {
 struct DcqcnNumbers {
   double g;                  ///< weight of a CNP in alpha
   Duration alpha_period;     ///< alpha is updated once in this time
-  Duration rate_period;      ///< a rate increase comes after this time...
-  std::uint64_t rate_bytes;  ///< ...and after so many bytes
+  Duration rate_period;      ///< the rate is increased once in this time,
+  std::uint64_t rate_bytes;  ///< and once for this many bytes sent
   unsigned stages;           ///< increases of fast recovery
   double additive_mbps;      ///< an additive increase of the target
   double hyper_mbps;         ///< and a hyper increase

@@ -16,6 +16,7 @@
 #include "pools.hpp"
 #include "program.hpp"
 #include "sim/random.hpp"
+#include "sim/source_port.hpp"
 #include "wire/builder.hpp"
 #include "wire/psn.hpp"
 #include "wire/udp_source_port.hpp"
@@ -64,7 +65,7 @@ constexpr PortHabit kPortHabits[] = {
      }},
     {"own QPN", "rxe before Linux 5.17: hash_32(qpn, 14)", false,
      [](QueuePair& qp, Random&) {
-       const auto hash = [](std::uint32_t qpn) { return dynamic_port((qpn * 0x61c88647U) >> 18); };
+       const auto hash = [](std::uint32_t qpn) { return sim::source_port(sim::SourcePort::own_qpn, qpn, 0, 0); };
        qp.request_port = hash(qp.requester_qpn);
        qp.answer_port = hash(qp.responder_qpn);
      }},

@@ -39,40 +39,28 @@ std::vector<Bytes> cnps_of(const std::vector<Seen>& out) {
 /// backlog.
 void overload(Rig& rig, const Pair& pair, std::uint32_t first) { rig.host_sends(pair.writes(first, 12, kLarge)); }
 
+/// Between the two QPs of the frame below.
+wire::PacketBuilder from_responder() {
+  return wire::PacketBuilder()
+      .macs({0x7c, 0xfe, 0x90, 0x64, 0x3b, 0x32}, {0xe4, 0x1d, 0x2d, 0xab, 0x2b, 0xc2})
+      .ips("10.0.17.1", "10.0.18.1")
+      .ttl(64)
+      .ipv4_id(0x718c)
+      .udp_source_port(0)
+      .qpn(0x118);
+}
+
 /// The frame that was captured from a ConnectX-4 Lx, by its fields (scapy's tests, test/contrib/roce.uts: "RoCE CNP
 /// captured on ConnectX-4 Lx"): DSCP 48 and ECT(0), UDP source port 0, BECN, MigReq clear, PSN 0, 16 reserved bytes.
 /// Its ICRC is in kCapturedIcrc.
 wire::PacketBuilder captured() {
   constexpr std::uint8_t kReserved[16] = {};
-  return wire::PacketBuilder()
-      .macs({0x7c, 0xfe, 0x90, 0x64, 0x3b, 0x32}, {0xe4, 0x1d, 0x2d, 0xab, 0x2b, 0xc2})
-      .ips("10.0.17.1", "10.0.18.1")
-      .tos(0xc2)
-      .ttl(64)
-      .ipv4_id(0x718c)
-      .udp_source_port(0)
-      .opcode(wire::kCnp)
-      .migreq(false)
-      .becn()
-      .qpn(0x118)
-      .psn(0)
-      .payload(kReserved);
+  return from_responder().tos(0xc2).opcode(wire::kCnp).migreq(false).becn().psn(0).payload(kReserved);
 }
 constexpr std::uint8_t kCapturedIcrc[4] = {0x82, 0xfd, 0x00, 0x2a};
 
 /// An ACK of the same responder.
-wire::PacketBuilder its_ack() {
-  return wire::PacketBuilder()
-      .macs({0x7c, 0xfe, 0x90, 0x64, 0x3b, 0x32}, {0xe4, 0x1d, 0x2d, 0xab, 0x2b, 0xc2})
-      .ips("10.0.17.1", "10.0.18.1")
-      .ttl(64)
-      .ipv4_id(0x718c)
-      .udp_source_port(0)
-      .opcode(wire::kRcAcknowledge)
-      .qpn(0x118)
-      .psn(77)
-      .aeth(0x1f, 5);
-}
+wire::PacketBuilder its_ack() { return from_responder().opcode(wire::kRcAcknowledge).psn(77).aeth(0x1f, 5); }
 
 Bytes made_from(const Bytes& ack, std::uint8_t dscp) {
   const MbufPool pool(64);

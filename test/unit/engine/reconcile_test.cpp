@@ -9,13 +9,6 @@ using namespace longhaul::test;
 
 namespace {
 
-/// A flow may have four WRITEs unanswered before its delivery rate is known.
-engine::Settings four_unanswered() {
-  auto settings = small_settings();
-  settings.initial_window_bytes = 4 * Pair{}.write(0).size();
-  return settings;
-}
-
 /// The box acknowledges 101 and 102. 103 is a READ that holds back 104, so h is 103.
 void two_below_h(Rig& rig, const Pair& pair) {
   rig.connect_confirmed(pair);

@@ -9,13 +9,6 @@ using namespace longhaul::test;
 
 namespace {
 
-/// A flow may have four WRITEs unanswered before its delivery rate is known.
-engine::Settings four_unanswered() {
-  auto settings = small_settings();
-  settings.initial_window_bytes = 4 * Pair{}.write(0).size();
-  return settings;
-}
-
 /// A confirmed connection with an ACK timeout of 67 ms. It sends ten WRITEs, of which four are acknowledged, and then
 /// the WAN is silent.
 struct Outage : Rig {

@@ -62,6 +62,12 @@ engine::Settings small_settings() {
   return settings;
 }
 
+engine::Settings four_unanswered() {
+  auto settings = small_settings();
+  settings.initial_window_bytes = 4 * Pair{}.write(0).size();
+  return settings;
+}
+
 Rig::Rig(const engine::Settings& settings, custody::Observer* observer) {
   const engine::Pools& shared = pools();
   in_use_before_ = in_use();
