@@ -356,8 +356,8 @@ DEFECTS = [
            unit='two connections come back crosswise in step*'),
     Defect('queue pairs that wake together are in the way of each other', 'lib/engine/learn.cpp',
            'learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn);',
-           'learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn) || '
-           'fits_presumed({info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan}, psn);', 8,
+           'learner.may_be_meant(info, psn, now) || elsewhere_seen(info, psn) || (answering != nullptr && '
+           'fits_presumed({info.end(Side::host).ip, info.end(Side::wan).ip, info.vlan}, *answering));', 8,
            unit='connections in step that wake together*'),
     Defect('timers run before the rings are read', 'lib/engine/loop_time.cpp',
            'if (!more) read_until_ = round_began_;', 'read_until_ = round_began_;', 6, unit='timers wait for a round*'),
