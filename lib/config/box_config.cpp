@@ -222,6 +222,7 @@ BoxConfig read_box(const Value& top) {
                            "log",
                            "flow_control",
                            "wan_rate",
+                           "wan_overhead",
                            "policy",
                            "confirm",
                            "learn_from_traffic",
@@ -249,6 +250,9 @@ BoxConfig read_box(const Value& top) {
   if (const auto v = map.find("wan_rate")) {
     out.engine.estimate_wan_rate = !v->is(kUnlimited);
     if (out.engine.estimate_wan_rate) out.engine.wan_rate_bps = v->rate();
+  }
+  if (const auto v = map.find("wan_overhead")) {
+    out.engine.wan_overhead = static_cast<std::uint32_t>(v->integer(0, kMostOverhead));
   }
   if (const auto v = map.find("policy")) out.engine.policies = read_policy(*v);
   if (const auto v = map.find("confirm")) {

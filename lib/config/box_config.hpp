@@ -43,6 +43,8 @@ inline constexpr std::string_view kConfirmNames[] = {"answer", "cm"};
 /// By custody::WanCnps.
 inline constexpr std::string_view kWanCnpNames[] = {"pass", "absorb"};
 inline constexpr std::string_view kSpreadNames[] = {"pairs", "connections"};
+/// Of wan_overhead, in bytes: more than any encapsulation takes.
+inline constexpr std::uint32_t kMostOverhead = 256;
 /// Instead of a rate for wan_rate.
 inline constexpr std::string_view kUnlimited = "unlimited";
 

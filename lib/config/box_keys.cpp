@@ -108,6 +108,10 @@ constexpr BoxKey kKeys[] = {
      },
      Form::of(Quantity::rate, kWanRateWords),
      "Rate at which frames leave the WAN port (default: estimated from the answers; unlimited: custody is not paced)."},
+    {"wan_overhead", kLive, [](const BoxConfig& c) { return std::to_string(c.engine.wan_overhead); },
+     Form::integer(0, kMostOverhead),
+     "Bytes that each frame takes of wan_rate beside its own (default 24: Ethernet's preamble, FCS and gap). Add what the "
+     "WAN wraps around a frame: MACsec 32, VXLAN 50, and so on."},
     {"policy.default", kLive, [](const BoxConfig& c) { return std::string(name_of(c.engine.policies.fallback)); },
      Form::choice(kPolicyNames),
      "Policy of connections that no rule matches. full (default): acknowledge all; window: within messages only; off: "

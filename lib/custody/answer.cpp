@@ -158,7 +158,7 @@ Verdict NearPart::disagreed() {
 void NearPart::note_stray(NearFlow& flow, bool certain, Time now) {
   if (flow.queue.empty() || (flow.trust.silent & ~kRepeated) != 0 || answered_lately(flow, now)) return;
   if (!flow.owes())
-    let_go(flow);
+    send_and_let_go(flow, now);
   else if (certain)
     flow.trust.silent |= kShared;
 }
@@ -213,7 +213,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (psn_lt(psn, flow.una)) return ack_below(flow, frame, now);
   if (flow.phase != Phase::confirmed || !answers_head(flow, psn, aeth.msn)) [[unlikely]] {
     if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();
-    if (!flow.owes() && comes_late(flow, psn, now)) let_go(flow);
+    if (!flow.owes() && comes_late(flow, psn, now)) send_and_let_go(flow, now);
   }
   if (flow.shared()) [[unlikely]]
     share(flow, psn_add(psn, 1), now);
@@ -227,7 +227,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
     note_passed(flow, psn_add(psn, 1), now);
     return Verdict::forward;
   }
-  learn_msn(flow, aeth.msn);
+  learn_msn(flow, aeth.msn, now);
   const bool absorbed = psn_lt(psn, h) && !ends_wait && !((flow.behind || flow.trust.silent != 0) && is_behind(flow));
   const Verdict verdict = absorbed ? Verdict::drop : Verdict::forward;
   note_credits(flow, aeth, verdict);
@@ -275,10 +275,10 @@ void NearPart::confirmed(NearFlow& flow) {
 
 // `agreed`: the answer before `una` has the MSN that was counted. An answer for another connection, whose requester has
 // the same QPN, may agree by chance, and so may the next one.
-void NearPart::confirm_or_let_go(NearFlow& flow, bool agreed) {
+void NearPart::confirm_or_let_go(NearFlow& flow, bool agreed, Time now) {
   if (agreed && !outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return confirmed(flow);
   ++counters_[Counter::confirm_disagreed];
-  let_go(flow);
+  send_and_let_go(flow, now);
 }
 
 // Some responders count a message that is under way. The answer is within one, and says one message more.
@@ -305,17 +305,17 @@ bool NearPart::regains_trust(NearFlow& flow, std::uint32_t counted, std::uint32_
 }
 
 // `una` has just moved to the end of an answer that carried `msn`.
-void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn) {
+void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn, Time now) {
   const std::uint32_t counted = psn_add(flow.msn_base, flow.msn_released);
   switch (flow.phase) {
     case Phase::unconfirmed:
-      return confirm_or_let_go(flow, counted == msn);
+      return confirm_or_let_go(flow, counted == msn, now);
     case Phase::rejoining:
       // Once everything before custody is answered, the MSN is known again.
       flow.msn_base = psn_add(msn, -static_cast<std::int64_t>(flow.msn_released));
       if (!flow.queue.empty() && psn_lt(flow.una, held_in(flow.queue.head()).psn)) return;  // not everything yet
       // Otherwise custody, and whatever comes next, would be acknowledged now.
-      if (outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return let_go(flow);
+      if (outlet_.may_be_anothers(flow, psn_add(flow.una, -1))) return send_and_let_go(flow, now);
       if (flow.trust.lost() && !regains_trust(flow, counted, msn)) return;
       end_contest(flow, kDoubted | kUnproven);
       flow.move(PhaseEvent::msn_learned);
@@ -481,10 +481,10 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   // The MSN of a response may run ahead of its request (IBTA vol. 1, 9.7.7.1; real stacks answer a repeated READ with
   // their newest MSN), so it can confirm but neither teach nor refute.
   if (flow.phase == Phase::unconfirmed) {
-    if (frame.aeth().msn == psn_add(flow.msn_base, flow.msn_released)) confirm_or_let_go(flow, true);
+    if (frame.aeth().msn == psn_add(flow.msn_base, flow.msn_released)) confirm_or_let_go(flow, true, now);
   } else if (!flow.owes() && !flow.queue.empty() && !held_in(flow.queue.head()).wants_response) {
     // Otherwise requests that waited for this answer would be acknowledged now.
-    if (outlet_.may_be_anothers(flow, psn)) let_go(flow);
+    if (outlet_.may_be_anothers(flow, psn)) send_and_let_go(flow, now);
   }
   flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
   note_credits(flow, frame.aeth(), Verdict::forward);
@@ -530,7 +530,8 @@ void NearPart::finish_passed(NearFlow& flow, Time now) {
     finish_read(flow, now);
   }
   // Otherwise requests that waited for the response would be acknowledged now.
-  if (!flow.owes() && !flow.queue.empty() && outlet_.may_be_anothers(flow, psn_add(end, -1))) let_go(flow);
+  if (!flow.owes() && !flow.queue.empty() && outlet_.may_be_anothers(flow, psn_add(end, -1)))
+    send_and_let_go(flow, now);
 }
 
 void NearPart::advance_h(NearFlow& flow, std::uint32_t psn) {

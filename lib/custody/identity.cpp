@@ -208,7 +208,7 @@ void NearPart::ask_in_doubt(NearFlow& flow, Time now) {
   rte_mbuf* mbuf = flow.queue.head();
   while (mbuf != nullptr && (!held_in(mbuf).sent || !may_resend(flow, mbuf, now)))
     mbuf = ++looks < kMostLooks ? held_in(mbuf).next : nullptr;
-  if (mbuf == nullptr || !outlet_.may_send()) return;
+  if (mbuf == nullptr || !outlet_.may_send(flow)) return;
   rte_mbuf* frame = with_ack_req(mbuf);
   if (frame != nullptr) outlet_.send_held(flow, mbuf, frame);
 }
@@ -241,7 +241,8 @@ void NearPart::drop_never_sent(NearFlow& flow) {
   if (flow.queue.unsent() == nullptr) flow.resend.stop();
 }
 
-// Nothing in custody was acknowledged, so the requester still has it.
+// Nothing in custody was acknowledged, so the requester still has it. What has not left is dropped: a doubt holds it
+// back, or the requester has been asked for it.
 void NearPart::let_go(NearFlow& flow) {
   flow.move(PhaseEvent::let_go);
   if (flow.queue.empty()) return;
@@ -249,6 +250,13 @@ void NearPart::let_go(NearFlow& flow) {
   release_all(flow);
   flow.resend.stop();
   flow.tail = flow.examined_end = flow.una;
+}
+
+// The same where the requester has not been asked for anything. What waits for the pace leaves first: without a box it
+// would have left when it came.
+void NearPart::send_and_let_go(NearFlow& flow, Time now) {
+  send_waiting(flow, UINT64_MAX, now);
+  let_go(flow);
 }
 
 // ---- answers ----------------------------------------------------------------------------------

@@ -34,16 +34,18 @@ namespace longhaul::custody {
 class Outlet {
  public:
   virtual ~Outlet() = default;
-  /// The WAN's pace allows another frame now, and the WAN port takes it.
-  virtual bool may_send() = 0;
+  /// The WAN's pace allows another frame of `flow` now, and the WAN port takes it.
+  virtual bool may_send(const NearFlow& flow) = 0;
   /// Flows between other hosts wait to send, and have their turns first.
   virtual bool must_wait(const NearFlow& /*flow*/) { return false; }
   /// may_send(), and not must_wait().
-  virtual bool may_send_at_once(const NearFlow& flow) { return may_send() && !must_wait(flow); }
+  bool may_send_at_once(const NearFlow& flow) { return may_send(flow) && !must_wait(flow); }
   /// How much a flow may send at a time, in frame bytes; the last frame may go beyond. More than 0.
   virtual std::int64_t turn_bytes() const { return 1 << 16; }
+  /// A request of an unconfirmed flow passes without custody: what other such flows have waiting must not stay behind.
+  virtual void passes_unconfirmed(const NearFlow& /*flow*/) {}
   /// The WAN port takes another frame now, whatever the pace says.
-  virtual bool takes() { return may_send(); }
+  virtual bool takes() { return true; }
   /// Sends `frame` (a reference of its own) for `held` of `flow`; the outcome comes back as on_sent() or on_refused().
   virtual void send_held(NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) = 0;
   /// Hands the frames sent so far to the port: afterwards each is accepted or refused.
@@ -385,11 +387,11 @@ class NearPart {
   bool release_before(NearFlow& flow, std::uint32_t psn, Time now);
   [[gnu::always_inline]] inline void progressed(NearFlow& flow, Time now);
   void advance_h(NearFlow& flow, std::uint32_t psn);
-  void learn_msn(NearFlow& flow, std::uint32_t msn);
+  void learn_msn(NearFlow& flow, std::uint32_t msn, Time now);
   [[gnu::cold]] static bool counts_ahead(const NearFlow& flow, std::uint32_t counted, std::uint32_t msn);
   [[gnu::cold]] static bool regains_trust(NearFlow& flow, std::uint32_t counted, std::uint32_t msn);
   void confirmed(NearFlow& flow);
-  void confirm_or_let_go(NearFlow& flow, bool agreed);
+  void confirm_or_let_go(NearFlow& flow, bool agreed, Time now);
   Verdict stale();
   Verdict ack_below(NearFlow& flow, const wire::Frame& frame, Time now);
   void share(NearFlow& flow, std::uint32_t end, Time now);
@@ -444,6 +446,7 @@ class NearPart {
   // Rare work stays out of the path of each packet.
   [[gnu::noinline]] void drop_never_sent(NearFlow& flow);
   [[gnu::noinline]] void let_go(NearFlow& flow);
+  [[gnu::noinline]] void send_and_let_go(NearFlow& flow, Time now);
   static void note_newcomer_next(NearFlow& flow, std::uint32_t end, Time now);
   [[gnu::noinline]] void note_unasked(NearFlow& flow, const wire::Frame& frame, Time now);
   bool resolve(NearFlow& flow, const wire::Frame& frame, Time now);

@@ -88,7 +88,7 @@ void NearPart::note_leap(NearFlow& flow, const wire::Frame& frame, const Span& s
   if (flow.owes()) return doubt(flow, frame, span, now);
   if (flow.policy == flow::Policy::off) return;
   flow.trust.silent |= kUnproven;
-  let_go(flow);  // what passes would overtake it
+  send_and_let_go(flow, now);  // what passes would overtake it
 }
 
 // Custody took a request just now, or an answer came just now. No QP is created again so soon. So a request beyond a

@@ -151,6 +151,7 @@ inline Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, cons
   // While draining, packets behind a resend still go through custody: otherwise they would overtake it.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
   if (off || drained || !span.known || !take(flow, frame, span, mbuf, now)) {
+    if (flow.phase == Phase::unconfirmed) outlet_.passes_unconfirmed(flow);
     if (!flow.queue.empty()) {
       outlet_.settle();
       const bool may_ask = may_nak_gap(flow);
@@ -173,7 +174,7 @@ inline Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, cons
     outlet_.send_held(flow, held, mbuf);
     return Verdict::sent;
   }
-  if (flow.phase != Phase::unconfirmed && outlet_.must_wait(flow))
+  if (outlet_.must_wait(flow))
     outlet_.wait_to_send(flow);
   else
     try_send(flow, now);
@@ -195,7 +196,7 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
   // The responder has answered nothing yet, so no request below its answers can give another life away. This may be
   // that life's first packet, the same as before, and an ACK for it would confirm the others. Everything passes until
   // an answer comes.
-  if (flow.phase == Phase::unconfirmed) let_go(flow);
+  if (flow.phase == Phase::unconfirmed) send_and_let_go(flow, now);
   rte_mbuf* held_mbuf = psn_lt(span.psn, flow.una) ? nullptr : find(flow, span.psn);
   const bool told = psn_lt(span.psn, flow.h);
   if (told) fall_behind(flow, now);

@@ -26,9 +26,7 @@ void NearPart::try_send(NearFlow& flow, Time now, Pace pace) {
     }
     if (now < flow.hold_until || flow.resend.probe == Probe::out) break;
     if (flow.queue.under_way() >= flow.loss_window.packets()) break;  // goes on with the next answer
-    // Until an answer agrees, the box is a wire: the requester has no pseudo-ACK for this packet, and its timer runs.
-    const bool paced = pace == Pace::kept && flow.phase != Phase::unconfirmed;
-    if (!outlet_.may_send() && (paced || !outlet_.takes())) {
+    if (pace == Pace::kept ? !outlet_.may_send(flow) : !outlet_.takes()) {
       outlet_.wait_to_send(flow);
       break;
     }

@@ -108,7 +108,7 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
     : settings(given),
       observer(watcher),
       egress{{{Side::host, sink, *this}, {Side::wan, sink, *this}}},
-      pacer(given.wan_rate_bps),
+      pacer(given.wan_rate_bps, given.wan_overhead),
       near(near_settings(given), budget_of(given, pools), given.max_connections, small_pools(pools), counters, *this,
            watcher),
       table(given.max_connections),
@@ -119,7 +119,8 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
       dreq_pool(pools.small.back()),
       connections(given.max_connections),
       timers(given.max_connections),
-      backlog(given.max_connections, given.max_connections) {
+      backlog(given.max_connections, given.max_connections),
+      unconfirmed_backlog(given.max_connections, given.max_connections) {
   configure_pace();
   touched.resize(given.max_connections);
   accepted.reserve(kMaxAccepted);
@@ -209,7 +210,7 @@ void Engine::Impl::burst(Side side, std::span<rte_mbuf* const> frames) {
   const std::uint64_t lane_before = counters[Counter::lane_frames];
   const std::uint64_t bytes_before = counters[bytes_from(side)];
   if (!take_apart(side, frames)) {
-    if (side == Side::host) pacer.charge(counters[bytes_from(side)] - bytes_before);
+    if (side == Side::host) pacer.charge(counters[bytes_from(side)] - bytes_before, frames.size());
     out(other(side)).forward(frames);
     end_lane(side, frames.size(), 0);
     return;
@@ -515,7 +516,7 @@ void Engine::Impl::end_of_burst() {
 
 void Engine::Impl::configure_pace() {
   if (!follows_link()) near.set_pace_given();
-  pacer.set_rate(settings.wan_rate_bps);
+  pacer.set_rate(settings.wan_rate_bps, settings.wan_rate_bps == 0 ? 0 : settings.wan_overhead);
 }
 
 void Engine::Impl::follow_link() {
@@ -525,18 +526,31 @@ void Engine::Impl::follow_link() {
 
 void Engine::Impl::service_backlog() {
   const std::uint64_t enough = held_frames + kBacklogFrames;
-  serves_backlog = true;
-  for (unsigned vain = 0; !backlog.empty() && may_send() && held_frames < enough && vain < kBacklogFrames;) {
-    const flow::ConnectionIndex index = backlog.pop();
-    Connection& connection = connections[index];
-    connection.in_backlog = false;
-    const std::uint64_t before = held_bytes;
-    near.try_send(connection.near, now);
-    if (held_bytes == before) ++vain;
-    backlog.sent(held_bytes - before);
-    touch(index);
+  unsigned vain = 0;
+  bool served = true;
+  while (served) {
+    served = false;
+    for (Backlog* of : {&unconfirmed_backlog, &backlog}) {
+      const bool may = of == &backlog ? may_send() : may_send_unconfirmed();
+      if (of->empty() || !may || held_frames >= enough || vain >= kBacklogFrames) continue;
+      if (!give_turn(*of)) ++vain;
+      served = true;
+    }
   }
-  serves_backlog = false;
+}
+
+// Returns whether the connection has sent something.
+bool Engine::Impl::give_turn(Backlog& of) {
+  serves = &of;
+  const flow::ConnectionIndex index = of.pop();
+  Connection& connection = connections[index];
+  connection.in_backlog = false;
+  const std::uint64_t before = held_bytes;
+  near.try_send(connection.near, now);
+  of.sent(held_bytes - before);
+  touch(index);
+  serves = nullptr;
+  return held_bytes != before;
 }
 
 void Engine::Impl::schedule(flow::ConnectionIndex index) {
@@ -586,15 +600,17 @@ void Engine::Impl::run_timers(Time due) {
 Time Engine::Impl::next_deadline() const {
   Time deadline = timers.earliest();
   if (egress[Side::host].has_refused() || egress[Side::wan].has_refused()) deadline = std::min(deadline, now + kRetry);
-  if (!backlog.empty()) deadline = std::min(deadline, wan_full ? now + kRetry : std::max(pacer.ready_at(), now));
+  const auto when_ready = [&](Time ready) { deadline = std::min(deadline, wan_full ? now + kRetry : std::max(ready, now)); };
+  if (!backlog.empty()) when_ready(pacer.ready_at());
+  if (!unconfirmed_backlog.empty()) when_ready(now < overtaken_until ? now : pacer.unconfirmed_ready_at());
   return deadline;
 }
 
 // ---- what the near part and the ports say ---------------------------------------------------------
 
 void Engine::Impl::send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) {
-  if (flow.phase == custody::Phase::unconfirmed) [[unlikely]] {
-    pacer.charge(frame->pkt_len);  // it would have passed in any case
+  if (is_unconfirmed(flow)) [[unlikely]] {
+    pacer.charge_unconfirmed(frame->pkt_len);
     ++held_frames;
     held_bytes += frame->pkt_len;
   } else {
@@ -603,11 +619,18 @@ void Engine::Impl::send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* 
   out(Side::wan).send_held(flow, held, frame);
 }
 
+// Without a box, packets that came earlier would be before this one in the link's queue.
+void Engine::Impl::passes_unconfirmed(const custody::NearFlow& /*flow*/) {
+  constexpr Duration kLonger = milliseconds(1);
+  overtaken_until = now + kLonger;
+  pacer.begin_share();
+}
+
 // Of all flows that wait: what the WAN takes in two milliseconds. So it has something to do while requesters that were
 // slowed down become faster again.
 std::uint64_t Engine::Impl::fair_backlog() const {
   constexpr std::uint64_t kPerSecond = 500;
-  return pacer.rate_bps() / 8 / kPerSecond / std::max<std::size_t>(1, backlog.size());
+  return pacer.rate_bps() / 8 / kPerSecond / std::max<std::uint64_t>(1, waiting_flows());
 }
 
 // CNPs share the host port with answers, and that port may be as slow as the WAN: they take a fifth of its rate at
@@ -629,7 +652,8 @@ void Engine::Impl::wait_to_send(custody::NearFlow& flow) {
   bool& in_backlog = connections[flow.connection].in_backlog;
   if (in_backlog) return;
   in_backlog = true;
-  backlog.push(flow.connection, connections[flow.connection].pair);
+  Backlog& among = is_unconfirmed(flow) ? unconfirmed_backlog : backlog;
+  among.push(flow.connection, connections[flow.connection].pair);
 }
 
 // A request that has made its flow contested is shown to the learner, as rc() does.

@@ -94,7 +94,7 @@ class Engine {
   /// Closes the connections from `first` on, `count` slots of them. One with acknowledged data that is not delivered
   /// fails first, for the reason `why`.
   void forget(std::uint32_t first, std::uint32_t count, std::string_view why, Time now);
-  /// Takes over what may change while it runs: policies, confirm, wan_rate_bps, estimate_wan_rate, learn_from_traffic,
+  /// Takes over what may change while it runs: policies, confirm, wan_rate_bps, wan_overhead, estimate_wan_rate, learn_from_traffic,
   /// give_up (for new connections), confirm_again, dreq_hold and the rto_*. The rest of `changed` is ignored. Known
   /// connections keep their policy until apply_policies().
   void reconfigure(const Settings& changed);

@@ -147,6 +147,7 @@ struct Engine::Impl final : custody::Outlet {
   void configure_pace();
   [[gnu::cold, gnu::noinline]] void follow_link();
   void service_backlog();
+  bool give_turn(Backlog& of);
   void run_timers(Time due);
   [[gnu::always_inline]] void touch(flow::ConnectionIndex index);
   [[gnu::cold, gnu::noinline]] void lengthen_touched();
@@ -218,14 +219,12 @@ struct Engine::Impl final : custody::Outlet {
   void uncontested(const custody::NearFlow& flow) override;
   void began_again(const custody::NearFlow& flow) override;
   void rejoins(const custody::NearFlow& flow, const wire::Frame& frame) override { show_request(flow, frame); }
-  bool may_send() override { return !wan_full && pacer.may_send(); }
-  bool must_wait(const custody::NearFlow& flow) override {
-    return backlog.others_wait(connections[flow.connection].pair);
+  bool may_send(const custody::NearFlow& flow) override {
+    return is_unconfirmed(flow) ? may_send_unconfirmed() : may_send();
   }
-  bool may_send_at_once(const custody::NearFlow& flow) override {
-    return may_send() && (backlog.empty() || !must_wait(flow));
-  }
-  std::int64_t turn_bytes() const override { return serves_backlog ? backlog.turn_bytes() : Backlog::kTurnBytes; }
+  bool must_wait(const custody::NearFlow& flow) override { return others_wait(connections[flow.connection].pair); }
+  std::int64_t turn_bytes() const override { return serves == nullptr ? Backlog::kTurnBytes : serves->turn_bytes(); }
+  void passes_unconfirmed(const custody::NearFlow& flow) override;
   bool takes() override { return !wan_full; }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
   void pass(const custody::NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, bool contested) override;
@@ -238,7 +237,7 @@ struct Engine::Impl final : custody::Outlet {
   std::uint64_t fair_backlog() const override;
   double excess() const override;
   Duration cnps_apart() const override;
-  std::uint64_t waiting_flows() const override { return backlog.size(); }
+  std::uint64_t waiting_flows() const override { return backlog.size() + unconfirmed_backlog.size(); }
   Time heard_at(const custody::NearFlow& flow) const override { return connections[flow.connection].shown_at; }
   void wait_to_send(custody::NearFlow& flow) override;
   void newest_addresses(const custody::NearFlow& flow, wire::EthernetAddresses& addresses) override;
@@ -250,6 +249,14 @@ struct Engine::Impl final : custody::Outlet {
   void made_sent(Time cause);
   void dropped(Side out, bool made);
 
+  static bool is_unconfirmed(const custody::NearFlow& flow) { return flow.phase == custody::Phase::unconfirmed; }
+  bool may_send() const { return !wan_full && pacer.may_send(); }
+  bool may_send_unconfirmed() const { return !wan_full && (now < overtaken_until || pacer.may_send_unconfirmed()); }
+  /// Connections of another pair of hosts wait to send.
+  bool others_wait(std::uint32_t pair) const {
+    return (!backlog.empty() && backlog.others_wait(pair)) ||
+           (!unconfirmed_backlog.empty() && unconfirmed_backlog.others_wait(pair));
+  }
   void charge_held(std::uint64_t bytes) {
     pacer.charge_held(bytes);
     ++held_frames;
@@ -284,6 +291,7 @@ struct Engine::Impl final : custody::Outlet {
   std::vector<flow::ConnectionIndex> touched;
   std::size_t touched_count = 0;
   Backlog backlog;
+  Backlog unconfirmed_backlog;  ///< of flows that no answer has confirmed: they have a pace of their own
   BusyPairs busy_pairs;
   /// Of a frame of the last burst of this call, for busy_pairs.
   struct {
@@ -301,7 +309,8 @@ struct Engine::Impl final : custody::Outlet {
   bool wan_full = false;          ///< the WAN port refused a frame during this call
   std::uint64_t held_frames = 0;  ///< of custody, handed to the WAN port
   std::uint64_t held_bytes = 0;   ///< of these frames
-  bool serves_backlog = false;
+  Time overtaken_until = 0;  ///< unconfirmed flows do not wait for the pace before
+  Backlog* serves = nullptr;  ///< whose turn it is
   /// Made frames that the host port accepted, not recorded yet; those of one burst have the same cause.
   struct Accepted {
     Time cause;

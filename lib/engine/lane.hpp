@@ -70,7 +70,7 @@ inline bool Engine::Impl::lane_request(Connection& connection, const Arrival& ar
   const std::uint32_t psn = frame.psn();
   if (!frame.is_request() || !is_newest_shown(connection, frame.data())) return false;
   if (!near.lane_takes(flow, psn, mbuf->pkt_len, now) || !may_send() ||
-      (!backlog.empty() && backlog.others_wait(connection.pair)))
+      others_wait(connection.pair))
     return false;
   ++counters[Counter::lane_frames];
   connection.last_seen = connection.shown_at = now;

@@ -47,6 +47,7 @@ void Engine::Impl::reconfigure(const Settings& changed) {
   settings.policies = changed.policies;
   settings.confirm = changed.confirm;
   settings.wan_rate_bps = changed.wan_rate_bps;
+  settings.wan_overhead = changed.wan_overhead;
   settings.estimate_wan_rate = changed.estimate_wan_rate;
   settings.learn_from_traffic = changed.learn_from_traffic;
   settings.rto_initial = changed.rto_initial;

@@ -21,9 +21,11 @@ struct Settings {
   flow::PolicyTable policies;
   Confirm confirm = Confirm::answer;
 
-  /// Rate at which frames leave the WAN port, bits per second of frames as counted without preamble, gap and FCS;
-  /// 0 means that none is known.
+  /// Rate at which frames leave the WAN port, bits per second; 0 means that none is known.
   std::uint64_t wan_rate_bps = 0;
+  /// Bytes that each frame takes of a configured rate beside its own, which has no FCS. Ethernet: 7 of preamble, 1 of
+  /// delimiter, 4 of FCS, 12 of gap (IEEE 802.3, 3.1.1 and 4.4.2).
+  std::uint32_t wan_overhead = 24;
   /// When no rate is known. True: custody leaves at the rate that the link carries, as answers show
   /// (custody/link_estimate.hpp). False: it leaves as fast as it comes.
   bool estimate_wan_rate = true;

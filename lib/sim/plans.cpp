@@ -44,6 +44,7 @@ engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   settings.policies.fallback = kPolicies[repolicied ? plan.repolicy : plan.policy];
   settings.confirm = plan.confirm_cm != 0 ? engine::Confirm::cm : engine::Confirm::answer;
   settings.wan_rate_bps = plan.wan_mbps * 1'000'000;
+  settings.wan_overhead = static_cast<std::uint32_t>(c.line_overhead);
   settings.custody_box_bytes = plan.box_bytes;
   settings.custody_flow_bytes = plan.flow_bytes;
   settings.custody_mbufs = static_cast<std::uint32_t>(plan.mbufs);

@@ -14,8 +14,8 @@ using sim::number_of;
 
 namespace {
 
-/// 16 connections post all their work at once, at line rate.
-Case bottleneck(sim::Congestion control) {
+/// 16 connections post all their work at once, at line rate. RDMA-CM confirms them, or the first answer.
+Case bottleneck(sim::Congestion control, bool confirm_cm) {
   Case c;
   c.close = number_of(sim::Closing::nobody);
   c.connections = 16;
@@ -27,8 +27,7 @@ Case bottleneck(sim::Congestion control) {
   c.box_a.wan_mbps = c.box_b.wan_mbps = 1000;
   c.box_a.mbufs = c.box_b.mbufs = 8192;
   c.box_a.cnp = c.box_b.cnp = 1;
-  // The pace holds from the first packet on, and not only from the first answer on.
-  c.box_a.confirm_cm = c.box_b.confirm_cm = 1;
+  c.box_a.confirm_cm = c.box_b.confirm_cm = confirm_cm ? 1 : 0;
   c.a.messages = 96;
   c.a.mix = number_of(sim::Mix::write_only);
   c.a.uniform = 1;
@@ -95,7 +94,8 @@ double jain(const std::vector<double>& all) {
 
 TEST_CASE("a quiet 10:1 bottleneck with DCQCN hosts: the WAN stays full, nothing is dropped, connections share alike") {
   const auto control = GENERATE(sim::Congestion::dcqcn, sim::Congestion::dcqcn_vendor);
-  const Case c = bottleneck(control);
+  const bool confirm_cm = GENERATE(true, false);
+  const Case c = bottleneck(control, confirm_cm);
   const Seen seen(c);
   if (seen.result.violation) FAIL(seen.result.violation->text);
   const Duration round_trip = 2 * microseconds(c.wan_delay_us);
@@ -107,9 +107,9 @@ TEST_CASE("a quiet 10:1 bottleneck with DCQCN hosts: the WAN stays full, nothing
   const double fairness = jain(shares);
   const auto& totals = seen.result.totals;
   std::printf(
-      "10:1 bottleneck, DCQCN %s: %.0f Mbit/s of %llu, Jain's index %.4f over %zu connections, %llu frames dropped, "
+      "10:1 bottleneck, DCQCN %s, confirm: %s: %.0f Mbit/s of %llu, Jain's index %.4f over %zu connections, %llu frames dropped, "
       "%llu requests without custody, %llu CNPs\n",
-      control == sim::Congestion::dcqcn ? "(paper)" : "(NVIDIA)", rate, static_cast<unsigned long long>(c.wan_mbps),
+      control == sim::Congestion::dcqcn ? "(paper)" : "(NVIDIA)", confirm_cm ? "cm" : "answer", rate, static_cast<unsigned long long>(c.wan_mbps),
       fairness, shares.size(), static_cast<unsigned long long>(totals.queue_dropped),
       static_cast<unsigned long long>(totals.refused_custody), static_cast<unsigned long long>(totals.cnps_made));
   CHECK(totals.queue_dropped == 0);  // nor in the first round trip
@@ -120,7 +120,7 @@ TEST_CASE("a quiet 10:1 bottleneck with DCQCN hosts: the WAN stays full, nothing
 }
 
 TEST_CASE("the same bottleneck without CNPs: custody overflows, and the link drops") {
-  Case c = bottleneck(sim::Congestion::dcqcn);
+  Case c = bottleneck(sim::Congestion::dcqcn, true);
   c.box_a.cnp = c.box_b.cnp = 0;
   const Seen seen(c);
   if (seen.result.violation) FAIL(seen.result.violation->text);
@@ -128,9 +128,8 @@ TEST_CASE("the same bottleneck without CNPs: custody overflows, and the link dro
   CHECK(seen.result.totals.queue_dropped > 0);
 }
 
-TEST_CASE("the same bottleneck, unconfirmed at first: CNPs come in the first round trip, and little is dropped in it") {
-  Case c = bottleneck(sim::Congestion::dcqcn);
-  c.box_a.confirm_cm = c.box_b.confirm_cm = 0;
+TEST_CASE("the same bottleneck, unconfirmed at first: CNPs come in the first round trip") {
+  Case c = bottleneck(sim::Congestion::dcqcn, false);
   const auto flood = [&c](sim::Number cnp) {
     c.box_a.cnp = cnp;
     std::uint64_t frames = 0;

@@ -144,7 +144,7 @@ class Custody final : custody::Outlet, Treatment {
   // Treatment
   bool accelerates() const override { return true; }
   // custody::Outlet
-  bool may_send() override { return true; }
+  bool may_send(const custody::NearFlow&) override { return true; }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override {
     staged_.emplace_back(&flow, held);
     sent_[Side::wan].push_back(frame);

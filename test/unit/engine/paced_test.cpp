@@ -29,14 +29,77 @@ void connect_rested(Rig& rig, const Pair& pair) {
 
 }  // namespace
 
-TEST_CASE("until an answer agrees nothing waits for the pace", "[engine][paced]") {
+TEST_CASE("before an answer agrees a flow waits for what custody has sent", "[engine][paced]") {
   Rig rig(slow());
   const Pair pair;
   rig.connect(pair);
   rig.at_wan();
   rig.host_sends(pair.writes(100, 3, kLarge));
-  CHECK(rig.at_wan() == Lines{"write_only 100!", "write_only 101!", "write_only 102!"});
+  CHECK(rig.at_wan() == Lines{"write_only 100!"});
+  rig.wait(milliseconds(200));
+  CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102!"});
   CHECK(rig.at_host().empty());
+}
+
+TEST_CASE("before an answer agrees a flow does not wait for what passes", "[engine][paced]") {
+  Rig rig(slow());
+  const Pair pair;
+  rig.connect(pair);
+  rig.wait(milliseconds(200));
+  rig.at_wan();
+  Pair unknown;
+  unknown.a_ip = "10.0.0.7";
+  for (std::uint32_t psn = 0; psn < 20; ++psn) rig.host_sends({unknown.write(psn, kLarge)});
+  rig.at_wan();
+  rig.host_sends({pair.write(100)});
+  CHECK(rig.at_wan() == Lines{"write_only 100!"});
+  rig.wan_sends({pair.ack(100, 1)});
+  rig.at_host();
+  rig.host_sends({pair.write(101)});
+  CHECK(rig.at_wan().empty());  // confirmed now: its requester can be told
+}
+
+TEST_CASE("what waits before an answer agrees leaves when custody lets go of it", "[engine][paced]") {
+  Rig rig(slow());
+  const Pair pair;
+  rig.connect(pair);
+  rig.at_wan();
+  rig.host_sends(pair.writes(100, 3, kLarge));
+  CHECK(rig.at_wan() == Lines{"write_only 100!"});
+  SECTION("an answer disagrees: the requester has no reason to repeat it") {
+    rig.wan_sends({pair.ack(100, 7)});
+    CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102!"});
+  }
+  SECTION("the requester is asked for it") {
+    rig.wan_sends({pair.nak(100, 0)});
+    CHECK(rig.at_wan().empty());
+  }
+  SECTION("the requester repeats what has left: the rest goes first, as without a box") {
+    rig.host_sends(pair.writes(100, 3, kLarge));
+    CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102!", "write_only 100!", "write_only 101!",
+                                "write_only 102!"});
+  }
+  CHECK(rig.engine->custody_packets() == 0);
+}
+
+TEST_CASE("what custody refuses before an answer agrees leaves nothing behind", "[engine][paced]") {
+  constexpr std::uint32_t kHeld = 6;
+  auto settings = slow();
+  settings.custody_flow_bytes = kHeld * Pair{}.write(0, kLarge).size();
+  Rig rig(settings);
+  const Pair pair;
+  Pair other = pair;
+  other.a_qpn = 0x31, other.b_qpn = 0x32, other.transaction = 0x78, other.a_comm = 0xa2, other.b_comm = 0xb2;
+  rig.connect(pair);
+  rig.connect(other);
+  rig.wait(milliseconds(200));
+  rig.at_wan();
+  rig.host_sends(pair.writes(100, 2, kLarge));
+  CHECK(rig.at_wan() == Lines{"write_only 100!"});
+  rig.host_sends(other.writes(100, kHeld, kLarge));
+  CHECK(rig.at_wan().empty());
+  rig.host_sends({other.write(100 + kHeld, kLarge)});
+  CHECK(rig.at_wan().size() == 1 + kHeld + 1);  // all that waited, of both, and the one that is refused
 }
 
 TEST_CASE("each request that waits is counted once", "[engine][paced]") {

@@ -124,3 +124,39 @@ TEST_CASE("it tells all that was charged, whatever the rate is and was", "[engin
   CHECK(pacer.charged_bytes() == charged);
   CHECK(pacer.rate_bps() == 0);
 }
+
+TEST_CASE("custody has its share at once where what passes is known to leave nothing", "[engine][pacer]") {
+  Pacer pacer(kRate);
+  pacer.advance(seconds(1));
+  pacer.charge(1000 * kFrame);
+  CHECK_FALSE(pacer.may_send());
+  pacer.begin_share();
+  CHECK(pacer.may_send());
+}
+
+TEST_CASE("an unconfirmed flow waits for custody alone", "[engine][pacer]") {
+  Pacer pacer(kRate);
+  pacer.advance(seconds(1));
+  pacer.charge(1000 * kFrame);
+  CHECK_FALSE(pacer.may_send());
+  CHECK(pacer.may_send_unconfirmed());
+  std::int64_t held = 0;
+  for (Time now = seconds(1); now < seconds(2); now += microseconds(1)) {
+    pacer.advance(now);
+    for (; pacer.may_send_unconfirmed(); held += kFrame) pacer.charge_unconfirmed(kFrame);
+    CHECK(pacer.unconfirmed_ready_at() > now);
+  }
+  CHECK(static_cast<double>(held) * 8 / kRate == Approx(1).epsilon(0.02));
+}
+
+TEST_CASE("each frame takes its overhead, too", "[engine][pacer]") {
+  constexpr std::uint32_t kOverhead = 24;
+  Pacer pacer(kRate, kOverhead);
+  std::uint64_t frames = 0;
+  for (Time now = seconds(1); now < seconds(2); now += microseconds(1)) {
+    pacer.advance(now);
+    for (; pacer.may_send(); ++frames) pacer.charge_held(100);
+  }
+  CHECK(static_cast<double>(frames * (100 + kOverhead) * 8) / kRate == Approx(1).epsilon(0.02));
+  CHECK(pacer.charged_bytes() == frames * (100 + kOverhead));
+}
