@@ -167,7 +167,7 @@ void read_cnp(const Value& value, BoxConfig& out) {
 
 void read_timers(const Value& value, BoxConfig& out) {
   const Map map = value.map({"rto_initial", "rto_min", "rto_max", "give_up", "longest_give_up", "confirm_again",
-                             "dreq_hold", "reorder_wait", "drain"});
+                             "dreq_hold", "reorder_wait", "ack_unasked", "drain"});
   engine::Settings& engine = out.engine;
   const auto read = [&map](std::string_view key, Duration& to, Duration least) {
     const auto v = map.find(key);
@@ -192,6 +192,8 @@ void read_timers(const Value& value, BoxConfig& out) {
   // No queue pair is created again so soon (custody/reorder.cpp).
   constexpr Duration kLongestReordering = milliseconds(1);
   if (const auto v = map.find("reorder_wait")) engine.reorder_wait = v->duration(0, kLongestReordering);
+  constexpr Duration kLongestUnasked = milliseconds(100);
+  if (const auto v = map.find("ack_unasked")) engine.ack_unasked = v->duration(0, kLongestUnasked);
   read("drain", out.drain, 0);
 }
 

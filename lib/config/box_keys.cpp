@@ -175,6 +175,10 @@ constexpr BoxKey kKeys[] = {
     {"timers.reorder_wait", kLive, [](const BoxConfig& c) { return duration_text(c.engine.reorder_wait); },
      Form::of(Quantity::duration),
      "A packet that others have overtaken may be this late before it counts as lost, 0 to 1ms (default 200us)."},
+    {"timers.ack_unasked", kLive, [](const BoxConfig& c) { return duration_text(c.engine.ack_unasked); },
+     Form::of(Quantity::duration),
+     "A message whose requester has not asked for an ACK is acknowledged after this time, up to 100ms (default 100us; 0: "
+     "never)."},
     {"timers.drain", kLive, [](const BoxConfig& c) { return duration_text(c.drain); }, Form::of(Quantity::duration),
      "Longest time that SIGTERM waits for custody to empty (default 10s)."},
     {"cnp.send", kLive, [](const BoxConfig& c) { return std::string(yes_or_no(c.engine.cnp.send)); }, Form::boolean(),

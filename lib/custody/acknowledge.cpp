@@ -125,6 +125,8 @@ void NearPart::examine(NearFlow& flow, Time now) {
         if (held.takes_receive) --flow.receives_examined;
         break;
       }
+    } else if (completes_untold(flow, held)) {
+      note_unasked(flow, now);
     }
     flow.queue.mark_examined();
   }
@@ -199,6 +201,31 @@ void NearPart::acknowledge_within_message(NearFlow& flow, Time now) {
   if (!last_has_come && !flow.owed.ack && pending < kPacketsUnasked) return;
   flow.owed.ack = false;
   pseudo_ack(flow, psn_add(flow.examined_end, -1), flow.msn_released, flow.examined_bytes, kNever, now);
+}
+
+// Some NICs ask for an ACK once in hundreds of packets, and not at each message's end. A responder may acknowledge
+// unasked, and the box does so once a completed message has waited for ack_unasked: the requester's window opens
+// earlier, and its application has the completion. A requester that asks goes on hearing at once.
+void NearPart::note_unasked(NearFlow& flow, Time now) const {
+  if (settings_.ack_unasked == 0 || flow.unasked_since != 0) return;
+  flow.unasked_since = now;
+  flow.deadline = std::min(flow.deadline, unasked_due(flow));
+}
+
+// Everything before to_acknowledge() may be acknowledged.
+void NearPart::acknowledge_unasked(NearFlow& flow, Time now) {
+  flow.unasked_since = 0;
+  if (flow.queue.empty() || flow.policy != flow::Policy::full || !may_acknowledge(flow) || may_have_left(flow, now))
+    return;
+  const rte_mbuf* next = flow.queue.to_acknowledge();
+  const rte_mbuf* last = next == nullptr ? flow.queue.newest() : find(flow, psn_add(held_in(next).psn, -1));
+  if (last == nullptr) return;
+  const Held& held = held_in(last);
+  if (!completes_untold(flow, held) || !psn_lt(flow.h, psn_add(held.last_psn, 1))) return;
+  if (pseudo_ack(flow, held.last_psn, held.msn, held.end_bytes, kNever, now))
+    ++counters_[Counter::pseudo_acks_unasked];
+  else
+    flow.unasked_since = now;
 }
 
 // A NAK for `psn` needs a requester that is still here and waits for an answer to `psn`: a requester ignores a NAK for

@@ -118,6 +118,8 @@ inline void NearPart::lane_acknowledge(NearFlow& flow, Time now) {
         if (held.takes_receive) --flow.receives_examined;
         return;
       }
+    } else if (completes_untold(flow, held)) [[unlikely]] {
+      note_unasked(flow, now);
     }
     flow.queue.mark_examined();
   }

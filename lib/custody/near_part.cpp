@@ -138,6 +138,7 @@ void NearPart::set_times(const NearSettings& times) {
   settings_.give_up = times.give_up;
   settings_.confirm_again = times.confirm_again;
   settings_.reorder_wait = times.reorder_wait;
+  settings_.ack_unasked = times.ack_unasked;
   settings_.confirm_by_cm = times.confirm_by_cm;
   settings_.cnp = times.cnp;
 }

@@ -23,6 +23,7 @@
 #include "metrics/counter_set.hpp"
 #include "metrics/histogram.hpp"
 #include "wire/frame.hpp"
+#include "wire/psn.hpp"
 #include "wire/usual_frame.hpp"
 
 struct rte_mbuf;
@@ -110,6 +111,7 @@ struct NearSettings {
   Duration give_up = 0;
   Duration confirm_again = 0;  ///< after a longer idle time an answer must confirm a flow again
   Duration reorder_wait = 0;   ///< how long what is missing may be late (reorder.cpp); 0: it counts as lost at once
+  Duration ack_unasked = 0;    ///< a message's end is acknowledged unasked after this time; 0: never
   bool lane = true;            ///< usual packets take the lane
   CnpSettings cnp;
 };
@@ -476,6 +478,15 @@ class NearPart {
   static void extend_trickle(NearFlow& flow, Time now);
   bool pseudo_ack(NearFlow& flow, std::uint32_t psn, std::uint32_t msn, std::uint64_t bytes, Time cause, Time now);
   void acknowledge_within_message(NearFlow& flow, Time now);
+  /// `held` may be acknowledged, and its requester has not asked: does it complete what the requester does not know of?
+  [[gnu::always_inline]] static bool completes_untold(const NearFlow& flow, const Held& held) {
+    return wire::psn_add(flow.msn_base, held.msn) != flow.msn_h;
+  }
+  [[gnu::cold, gnu::noinline]] void note_unasked(NearFlow& flow, Time now) const;
+  [[gnu::cold, gnu::noinline]] void acknowledge_unasked(NearFlow& flow, Time now);
+  Time unasked_due(const NearFlow& flow) const {
+    return flow.unasked_since == 0 ? kNever : flow.unasked_since + settings_.ack_unasked;
+  }
   void nak_gap(NearFlow& flow);
   bool may_ask_for(const NearFlow& flow, std::uint32_t psn, Time now) const;
   static std::uint8_t ack_syndrome(const NearFlow& flow);

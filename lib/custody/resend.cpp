@@ -177,7 +177,7 @@ Duration NearPart::timeout_of(const NearFlow& flow) const {
 // Decides when on_timer() must look at the flow again. on_timer() resends only what the box owes: the requester repeats
 // the rest.
 void NearPart::arm(NearFlow& flow, Time now) {
-  flow.deadline = waiting_due(flow);
+  flow.deadline = std::min(waiting_due(flow), unasked_due(flow));
   if (flow.queue.empty() || is_over(flow.phase)) return;
   // Also after an RNR wait is over: only on_timer() ends it.
   const Time due = flow.hold_until != 0
@@ -195,8 +195,9 @@ Time NearPart::timeout_starts(const NearFlow& flow, Time now) {
 void NearPart::on_timer(NearFlow& flow, Time now) {
   if (due(flow, flow.waiting) <= now) gap_stays(flow, now);
   if (answers_due(flow) <= now) let_answers_pass(flow, now);
+  if (unasked_due(flow) <= now) acknowledge_unasked(flow, now);
   on_custody_timer(flow, now);
-  flow.deadline = std::min(flow.deadline, waiting_due(flow));
+  flow.deadline = std::min({flow.deadline, waiting_due(flow), unasked_due(flow)});
 }
 
 void NearPart::on_custody_timer(NearFlow& flow, Time now) {

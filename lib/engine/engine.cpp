@@ -34,6 +34,7 @@ custody::NearSettings near_settings(const Settings& settings) {
   near.confirm_again = settings.confirm_again;
   near.cnp = settings.cnp;
   near.reorder_wait = settings.reorder_wait;
+  near.ack_unasked = settings.ack_unasked;
   return near;
 }
 

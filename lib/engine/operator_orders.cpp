@@ -59,6 +59,7 @@ void Engine::Impl::reconfigure(const Settings& changed) {
   settings.dreq_hold = changed.dreq_hold;
   settings.cnp = changed.cnp;
   settings.reorder_wait = changed.reorder_wait;
+  settings.ack_unasked = changed.ack_unasked;
   configure_pace();
   near.set_times(near_settings(settings));
 }

@@ -65,6 +65,9 @@ struct Settings {
   Duration dreq_hold = seconds(3);  ///< a closing host waits at most this long for its custody
   /// A packet that is missing may be this late before it counts as lost (custody/reorder.cpp); 0: it may not.
   Duration reorder_wait = microseconds(200);
+  /// A message's end is acknowledged after this time though its requester has not asked (custody/acknowledge.cpp); 0:
+  /// never.
+  Duration ack_unasked = microseconds(100);
 };
 
 }  // namespace longhaul::engine

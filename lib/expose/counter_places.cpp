@@ -108,6 +108,7 @@ constexpr CounterPlace kPlaces[] = {
     {paced, "longhaul_paced_requests_total"},
     {pseudo_acks, "longhaul_pseudo_acks_total"},
     {pseudo_acks_withheld, "longhaul_pseudo_acks_withheld_total"},
+    {pseudo_acks_unasked, "longhaul_pseudo_acks_unasked_total"},
     {pseudo_acks_repeated, "longhaul_pseudo_acks_repeated_total"},
     {read_stalls, "longhaul_read_stalls_total"},
     {read_stall_ns, "longhaul_read_stall_seconds_total", "", "", 1e-9},

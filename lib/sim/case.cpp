@@ -96,6 +96,7 @@ constexpr Field kBox[] = {
     FIELD(BoxPlan, mbufs, 0, 1 << 20),
     FIELD(BoxPlan, window_bytes, 1, kAny),
     FIELD(BoxPlan, reorder_wait_us, 0, 1000),
+    FIELD(BoxPlan, ack_unasked_us, 0, 100000),
     FIELD(BoxPlan, wan_mbps, 0, 1000000),
     FIELD(BoxPlan, port_full, 0, 9000),
     FIELD(BoxPlan, drain_at_us, 0, kMuch),

@@ -136,6 +136,7 @@ struct BoxPlan {
   Number mbufs = 4096;
   Number window_bytes = 1 << 20;
   Number reorder_wait_us = 200;
+  Number ack_unasked_us = 0;
   Number wan_mbps = 0;
   Number port_full = 0;  ///< of 10,000 attempts to send, this many find a port full
   Number drain_at_us = 0;
@@ -285,6 +286,9 @@ void draw_cnps(Case& c);
 /// Adaptive routing between hosts and boxes, and perhaps on the long link: some packets are up to 100 us late. Drawn
 /// apart, too, and only for some cases.
 void draw_adaptive_routing(Case& c);
+
+/// When boxes acknowledge unasked. Drawn apart as well.
+void draw_unasked(Case& c);
 
 /// A random case: calm in most respects and impaired in a few, so that a failure is informative.
 Case draw_case(std::uint64_t seed);

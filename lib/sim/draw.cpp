@@ -197,6 +197,11 @@ void draw_cnps(Case& c) {
   }
 }
 
+void draw_unasked(Case& c) {
+  Random random(c.seed, 0, 6);
+  for (BoxPlan* box : {&c.box_a, &c.box_b}) box->ack_unasked_us = random.pick({0, 20, 100, 100, 2000});
+}
+
 void draw_adaptive_routing(Case& c) {
   Random random(c.seed, 0, 5);
   if (!random.chance(1, 6)) return;
@@ -326,6 +331,7 @@ Case draw_case(std::uint64_t seed) {
   draw_ports(c);
   draw_cnps(c);
   draw_adaptive_routing(c);
+  draw_unasked(c);
   return c;
 }
 

@@ -142,7 +142,9 @@ Case draw_pair(std::uint64_t seed, bool by_chance) {
   else
     draw_script(c, random);
   draw_local(c);
-  c.box_a.cnp = c.box_b.cnp = 1;  // as by default
+  // As by default.
+  c.box_a.cnp = c.box_b.cnp = 1;
+  c.box_a.ack_unasked_us = c.box_b.ack_unasked_us = 100;
   return c;
 }
 

@@ -58,6 +58,7 @@ engine::Settings engine_settings(const Case& c, unsigned box, bool repolicied) {
   if (c.wan_queue < kLargeQueue) settings.cnp.least_backlog = kFewFrames;
   settings.cnp.from_wan = plan.cnp_absorb != 0 ? custody::WanCnps::absorb : custody::WanCnps::pass;
   settings.reorder_wait = microseconds(plan.reorder_wait_us);
+  settings.ack_unasked = microseconds(plan.ack_unasked_us);
   settings.give_up = milliseconds(c.give_up_ms);
   settings.dreq_hold = milliseconds(c.dreq_hold_ms);
   if (c.places != 0) {

@@ -56,6 +56,7 @@ void check_box(const std::string& text) {
   expect(engine.rto_max <= engine.give_up && engine.give_up <= kDay, "give_up");
   expect(engine.dreq_hold <= kDay && box.drain <= kDay, "dreq_hold and drain");
   expect(engine.reorder_wait <= milliseconds(1), "reorder_wait");
+  expect(engine.ack_unasked <= milliseconds(100), "ack_unasked");
   for (const auto& rule : engine.policies.rules) {
     expect(rule.match.length <= 128, "prefix length");
     expect(!rule.match.address.is_ipv4() || rule.match.length >= 96 || rule.match.length == 0 ||

@@ -666,3 +666,74 @@ TEST_CASE("pseudo-ACKs carry nothing of another packet's congestion mark", "[eng
   CHECK((rig.host_out[0].bytes[15] & 3) == 2);
   CHECK(rig.at_host() == Lines{"ack 100 msn 1"});
 }
+
+namespace {
+
+engine::Settings unasked_settings() {
+  auto settings = small_settings();
+  settings.ack_unasked = microseconds(100);
+  settings.lane = GENERATE(true, false);
+  return settings;
+}
+
+}  // namespace
+
+TEST_CASE("a message is acknowledged unasked after a while, once", "[engine][acknowledge][unasked]") {
+  Rig rig(unasked_settings());
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.silent_write(101), pair.silent_write(102)});
+  CHECK(rig.at_host().empty());
+  rig.wait(microseconds(99));
+  CHECK(rig.at_host().empty());
+  rig.wait(microseconds(2));
+  CHECK(rig.at_host() == Lines{"ack 102 msn 3"});
+  rig.wait(milliseconds(5));
+  CHECK(rig.at_host().empty());
+  CHECK(rig.count(Counter::pseudo_acks_unasked) == 1);
+  rig.wan_sends({pair.ack(102, 3)});
+  CHECK(rig.engine->custody_packets() == 0);
+}
+
+TEST_CASE("who asks in time is acknowledged at once, and not again", "[engine][acknowledge][unasked]") {
+  Rig rig(unasked_settings());
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.silent_write(101)});
+  rig.wait(microseconds(50));
+  rig.host_sends({pair.write(102)});
+  CHECK(rig.at_host() == Lines{"ack 102 msn 3"});
+  rig.wait(milliseconds(5));
+  CHECK(rig.at_host().empty());
+}
+
+TEST_CASE("the middle of a message is not acknowledged unasked", "[engine][acknowledge][unasked]") {
+  Rig rig(unasked_settings());
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.request("write_first", 101, {false, 1024}), pair.request("write_middle", 102, {false, 1024})});
+  rig.wait(milliseconds(5));
+  CHECK(rig.at_host().empty());
+}
+
+TEST_CASE("behind a READ nothing is acknowledged unasked", "[engine][acknowledge][unasked]") {
+  Rig rig(unasked_settings());
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.silent_write(101), pair.read(102), pair.silent_write(103)});
+  rig.wait(milliseconds(5));
+  CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
+  rig.wan_sends({pair.answer("read_only", 102, 3)});
+  rig.wait(milliseconds(5));
+  CHECK(rig.at_host() == Lines{"read_only 102", "ack 103 msn 4"});
+}
+
+TEST_CASE("in a doubt nothing is acknowledged unasked", "[engine][acknowledge][unasked]") {
+  Rig rig(unasked_settings());
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  rig.host_sends({pair.silent_write(101)});
+  rig.host_sends({pair.request("write_only", 101, {false, 80})});  // other bytes
+  rig.wait(milliseconds(5));
+  CHECK(rig.at_host().empty());
+}

@@ -59,6 +59,7 @@ engine::Settings small_settings() {
   settings.estimate_wan_rate = false;
   settings.cnp.send = false;  // tests of congestion switch them on
   settings.reorder_wait = 0;
+  settings.ack_unasked = 0;
   return settings;
 }
 
