@@ -703,6 +703,7 @@ TEST_CASE("who asks in time is acknowledged at once, and not again", "[engine][a
   rig.wait(microseconds(50));
   rig.host_sends({pair.write(102)});
   CHECK(rig.at_host() == Lines{"ack 102 msn 3"});
+  rig.host_sends({pair.request("write_first", 103, {false, 1024})});  // completes nothing more
   rig.wait(milliseconds(5));
   CHECK(rig.at_host().empty());
 }
@@ -732,8 +733,10 @@ TEST_CASE("in a doubt nothing is acknowledged unasked", "[engine][acknowledge][u
   Rig rig(unasked_settings());
   const Pair pair;
   rig.connect_confirmed(pair);
-  rig.host_sends({pair.silent_write(101)});
-  rig.host_sends({pair.request("write_only", 101, {false, 80})});  // other bytes
+  rig.host_sends({pair.write(101), pair.silent_write(102)});
+  CHECK(rig.at_host() == Lines{"ack 101 msn 2"});
+  rig.host_sends({pair.request("write_only", 102, {false, 80})});  // other bytes
   rig.wait(milliseconds(5));
+  CHECK(rig.engine->custody_packets() == 2);
   CHECK(rig.at_host().empty());
 }
