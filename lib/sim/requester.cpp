@@ -66,11 +66,12 @@ void Requester::flush() {
 
 // ---- sending ----------------------------------------------------------------------------------
 
-std::uint32_t Requester::first_incomplete_read() const {
+// Each message is looked at once: work without a READ may have a million.
+std::uint32_t Requester::first_incomplete_read() {
   const auto& all = work_.messages();
-  std::uint32_t number = first_;
-  while (number < all.size() && !all[number].wants_response()) ++number;
-  return number;
+  read_ = std::max(read_, first_);
+  while (read_ < all.size() && !all[read_].wants_response()) ++read_;
+  return read_;
 }
 
 // A message that needs a receive beyond what the responder promised (9.7.7.2.5).

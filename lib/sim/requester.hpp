@@ -131,7 +131,7 @@ class Requester {
   void check_response(const Message& message, std::uint32_t position, const View& view) const;
   void learn_credits(const wire::Aeth& aeth);
   bool limited(const Message& message) const;
-  std::uint32_t first_incomplete_read() const;
+  std::uint32_t first_incomplete_read();
 
   RequesterPlan plan_;
   const Work& work_;
@@ -147,6 +147,7 @@ class Requester {
   std::uint32_t una_ = 0;               ///< first position not answered
   std::uint32_t next_ = 0;              ///< next position to send, again or for the first time
   std::uint32_t top_ = 0;               ///< first position never sent
+  std::uint32_t read_ = 0;              ///< no message in [first_, read_) wants a response
   std::uint32_t response_next_ = 0;     ///< of the oldest incomplete READ: next response expected
   EarlyFrames early_;                   ///< responses by position
   std::uint32_t early_ack_ = 0;         ///< everything before this is acknowledged, but responses are missing
