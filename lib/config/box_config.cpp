@@ -211,34 +211,11 @@ void check_frames_arrive(const BoxConfig& config, std::uint32_t mtu) {
 }
 
 BoxConfig read_box(const Value& top) {
-  const Map map = top.map({"name",
-                           "ports",
-                           "hugepages",
-                           "memory",
-                           "core",
-                           "cores",
-                           "spread",
-                           "idle",
-                           "mtu",
-                           "descriptors",
-                           "log",
-                           "flow_control",
-                           "wan_rate",
-                           "wan_overhead",
-                           "policy",
-                           "confirm",
-                           "learn_from_traffic",
-                           "candidates",
-                           "pair_share",
-                           "custody",
-                           "connections",
-                           "timers",
-                           "metrics",
-                           "restart_record",
-                           "link_loss",
-                           "watchdog",
-                           "control",
-                           "cnp"});
+  const Map map =
+      top.map({"name",   "ports",   "hugepages",          "memory",     "core",         "cores",    "spread",
+               "idle",   "mtu",     "descriptors",        "log",        "flow_control", "wan_rate", "wan_overhead",
+               "policy", "confirm", "learn_from_traffic", "candidates", "pair_share",   "custody",  "connections",
+               "timers", "metrics", "restart_record",     "link_loss",  "watchdog",     "control",  "cnp"});
   BoxConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.host, out.wan) = read_ports(map.at("ports"), "host", "wan");

@@ -110,8 +110,8 @@ constexpr BoxKey kKeys[] = {
      "Rate at which frames leave the WAN port (default: estimated from the answers; unlimited: custody is not paced)."},
     {"wan_overhead", kLive, [](const BoxConfig& c) { return std::to_string(c.engine.wan_overhead); },
      Form::integer(0, kMostOverhead),
-     "Bytes that each frame takes of wan_rate beside its own (default 24: Ethernet's preamble, FCS and gap). Add what the "
-     "WAN wraps around a frame: MACsec 32, VXLAN 50, and so on."},
+     "Bytes that each frame takes of wan_rate beside its own (default 24: Ethernet's preamble, FCS and gap). Add what "
+     "the WAN wraps around a frame: MACsec 32, VXLAN 50, and so on."},
     {"policy.default", kLive, [](const BoxConfig& c) { return std::string(name_of(c.engine.policies.fallback)); },
      Form::choice(kPolicyNames),
      "Policy of connections that no rule matches. full (default): acknowledge all; window: within messages only; off: "
@@ -177,8 +177,8 @@ constexpr BoxKey kKeys[] = {
      "A packet that others have overtaken may be this late before it counts as lost, 0 to 1ms (default 200us)."},
     {"timers.ack_unasked", kLive, [](const BoxConfig& c) { return duration_text(c.engine.ack_unasked); },
      Form::of(Quantity::duration),
-     "A message whose requester has not asked for an ACK is acknowledged after this time, up to 100ms (default 100us; 0: "
-     "never)."},
+     "A message whose requester has not asked for an ACK is acknowledged after this time, up to 100ms (default 100us; "
+     "0: never)."},
     {"timers.drain", kLive, [](const BoxConfig& c) { return duration_text(c.drain); }, Form::of(Quantity::duration),
      "Longest time that SIGTERM waits for custody to empty (default 10s)."},
     {"cnp.send", kLive, [](const BoxConfig& c) { return std::string(yes_or_no(c.engine.cnp.send)); }, Form::boolean(),

@@ -126,7 +126,7 @@ void NearPart::examine(NearFlow& flow, Time now) {
         break;
       }
     } else if (completes_untold(flow, held)) {
-      note_unasked(flow, now);
+      note_untold(flow, now);
     }
     flow.queue.mark_examined();
   }
@@ -206,7 +206,7 @@ void NearPart::acknowledge_within_message(NearFlow& flow, Time now) {
 // Some NICs ask for an ACK once in hundreds of packets, and not at each message's end. A responder may acknowledge
 // unasked, and the box does so once a completed message has waited for ack_unasked: the requester's window opens
 // earlier, and its application has the completion. A requester that asks goes on hearing at once.
-void NearPart::note_unasked(NearFlow& flow, Time now) const {
+void NearPart::note_untold(NearFlow& flow, Time now) const {
   if (settings_.ack_unasked == 0 || flow.unasked_since != 0) return;
   flow.unasked_since = now;
   flow.deadline = std::min(flow.deadline, unasked_due(flow));
@@ -221,7 +221,7 @@ void NearPart::acknowledge_unasked(NearFlow& flow, Time now) {
   const rte_mbuf* last = next == nullptr ? flow.queue.newest() : find(flow, psn_add(held_in(next).psn, -1));
   if (last == nullptr) return;
   const Held& held = held_in(last);
-  if (!completes_untold(flow, held) || !psn_lt(flow.h, psn_add(held.last_psn, 1))) return;
+  if (!completes_untold(flow, held) || psn_lt(held.last_psn, flow.h)) return;
   if (pseudo_ack(flow, held.last_psn, held.msn, held.end_bytes, kNever, now))
     ++counters_[Counter::pseudo_acks_unasked];
   else

@@ -89,7 +89,8 @@ double NearPart::follow_backlog(NearFlow& flow, std::uint64_t waits, Time now) c
 // A flow in custody that the pace holds: its backlog, and how full custody is. One that passes, or whose packets leave
 // as they come: how far all that leaves exceeds the WAN's pace.
 double NearPart::pressure_on(NearFlow& flow, Time now) const {
-  const bool passes = flow.phase == Phase::plain || (flow.phase == Phase::unconfirmed && !flow.queue.unsent());
+  const bool passes =
+      flow.phase == Phase::plain || (flow.phase == Phase::unconfirmed && flow.queue.unsent() == nullptr);
   if (passes) return link_.starting() ? 0 : outlet_.excess();
   const std::uint64_t waits = held_up_bytes(flow, now);
   const double pressure = follow_backlog(flow, waits, now);

@@ -119,7 +119,7 @@ inline void NearPart::lane_acknowledge(NearFlow& flow, Time now) {
         return;
       }
     } else if (completes_untold(flow, held)) [[unlikely]] {
-      note_unasked(flow, now);
+      note_untold(flow, now);
     }
     flow.queue.mark_examined();
   }

@@ -103,7 +103,7 @@ struct alignas(64) NearFlow : FlowState {
   FlowIdentity identity;
   Duration give_up = 0;
   Time read_stall_since = 0;  ///< requests wait behind an unfinished READ or atomic to be acknowledged; 0: none do
-  Time unasked_since = 0;     ///< a message's end may be acknowledged, and its requester has not asked; 0: there is none
+  Time unasked_since = 0;     ///< an untold message may be acknowledged, and nobody has asked; 0: there is none
   // Of the oldest READ or atomic in custody. An ACK beyond it tells the requester that the response is lost.
   std::uint32_t read_next = 0;      ///< PSN of its next response
   std::uint32_t passed_end = 0;     ///< of `passed_at`: first PSN after the newest such ACK

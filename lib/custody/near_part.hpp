@@ -44,7 +44,7 @@ class Outlet {
   /// How much a flow may send at a time, in frame bytes; the last frame may go beyond. More than 0.
   virtual std::int64_t turn_bytes() const { return 1 << 16; }
   /// A request of an unconfirmed flow passes without custody: what other such flows have waiting must not stay behind.
-  virtual void passes_unconfirmed(const NearFlow& /*flow*/) {}
+  virtual void passes_unconfirmed() {}
   /// The WAN port takes another frame now, whatever the pace says.
   virtual bool takes() { return true; }
   /// Sends `frame` (a reference of its own) for `held` of `flow`; the outcome comes back as on_sent() or on_refused().
@@ -482,7 +482,7 @@ class NearPart {
   [[gnu::always_inline]] static bool completes_untold(const NearFlow& flow, const Held& held) {
     return wire::psn_add(flow.msn_base, held.msn) != flow.msn_h;
   }
-  [[gnu::cold, gnu::noinline]] void note_unasked(NearFlow& flow, Time now) const;
+  [[gnu::cold, gnu::noinline]] void note_untold(NearFlow& flow, Time now) const;
   [[gnu::cold, gnu::noinline]] void acknowledge_unasked(NearFlow& flow, Time now);
   Time unasked_due(const NearFlow& flow) const {
     return flow.unasked_since == 0 ? kNever : flow.unasked_since + settings_.ack_unasked;

@@ -151,7 +151,7 @@ inline Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, cons
   // While draining, packets behind a resend still go through custody: otherwise they would overtake it.
   const bool drained = draining_ && flow.queue.unsent() == nullptr;
   if (off || drained || !span.known || !take(flow, frame, span, mbuf, now)) {
-    if (flow.phase == Phase::unconfirmed) outlet_.passes_unconfirmed(flow);
+    if (flow.phase == Phase::unconfirmed) outlet_.passes_unconfirmed();
     if (!flow.queue.empty()) {
       outlet_.settle();
       const bool may_ask = may_nak_gap(flow);

@@ -109,7 +109,7 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
     : settings(given),
       observer(watcher),
       egress{{{Side::host, sink, *this}, {Side::wan, sink, *this}}},
-      pacer(given.wan_rate_bps, given.wan_overhead),
+      pacer(0),
       near(near_settings(given), budget_of(given, pools), given.max_connections, small_pools(pools), counters, *this,
            watcher),
       table(given.max_connections),
@@ -517,6 +517,7 @@ void Engine::Impl::end_of_burst() {
 
 void Engine::Impl::configure_pace() {
   if (!follows_link()) near.set_pace_given();
+  // What the link is believed to carry is counted in frames alone.
   pacer.set_rate(settings.wan_rate_bps, settings.wan_rate_bps == 0 ? 0 : settings.wan_overhead);
 }
 
@@ -528,15 +529,14 @@ void Engine::Impl::follow_link() {
 void Engine::Impl::service_backlog() {
   const std::uint64_t enough = held_frames + kBacklogFrames;
   unsigned vain = 0;
-  bool served = true;
-  while (served) {
-    served = false;
-    for (Backlog* of : {&unconfirmed_backlog, &backlog}) {
-      const bool may = of == &backlog ? may_send() : may_send_unconfirmed();
-      if (of->empty() || !may || held_frames >= enough || vain >= kBacklogFrames) continue;
-      if (!give_turn(*of)) ++vain;
-      served = true;
-    }
+  const auto serve = [&](Backlog& of, bool may) {
+    if (of.empty() || !may || held_frames >= enough || vain >= kBacklogFrames) return false;
+    if (!give_turn(of)) ++vain;
+    return true;
+  };
+  for (bool served = true; served;) {
+    served = serve(unconfirmed_backlog, may_send_unconfirmed());
+    served |= serve(backlog, may_send());
   }
 }
 
@@ -601,9 +601,9 @@ void Engine::Impl::run_timers(Time due) {
 Time Engine::Impl::next_deadline() const {
   Time deadline = timers.earliest();
   if (egress[Side::host].has_refused() || egress[Side::wan].has_refused()) deadline = std::min(deadline, now + kRetry);
-  const auto when_ready = [&](Time ready) { deadline = std::min(deadline, wan_full ? now + kRetry : std::max(ready, now)); };
-  if (!backlog.empty()) when_ready(pacer.ready_at());
-  if (!unconfirmed_backlog.empty()) when_ready(now < overtaken_until ? now : pacer.unconfirmed_ready_at());
+  Time ready = backlog.empty() ? kNever : pacer.ready_at();
+  if (!unconfirmed_backlog.empty()) ready = now < overtaken_until ? now : std::min(ready, pacer.unconfirmed_ready_at());
+  if (ready != kNever) deadline = std::min(deadline, wan_full ? now + kRetry : std::max(ready, now));
   return deadline;
 }
 
@@ -620,10 +620,11 @@ void Engine::Impl::send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* 
   out(Side::wan).send_held(flow, held, frame);
 }
 
-// Without a box, packets that came earlier would be before this one in the link's queue.
-void Engine::Impl::passes_unconfirmed(const custody::NearFlow& /*flow*/) {
-  constexpr Duration kLonger = milliseconds(1);
-  overtaken_until = now + kLonger;
+// Without a box, packets that came earlier would be before this one in the link's queue. So while custody refuses
+// packets, and a moment longer, unconfirmed flows do not wait.
+void Engine::Impl::passes_unconfirmed() {
+  constexpr Duration kMoment = milliseconds(1);
+  overtaken_until = now + kMoment;
   pacer.begin_share();
 }
 

@@ -94,9 +94,9 @@ class Engine {
   /// Closes the connections from `first` on, `count` slots of them. One with acknowledged data that is not delivered
   /// fails first, for the reason `why`.
   void forget(std::uint32_t first, std::uint32_t count, std::string_view why, Time now);
-  /// Takes over what may change while it runs: policies, confirm, wan_rate_bps, wan_overhead, estimate_wan_rate, learn_from_traffic,
-  /// give_up (for new connections), confirm_again, dreq_hold and the rto_*. The rest of `changed` is ignored. Known
-  /// connections keep their policy until apply_policies().
+  /// Takes over what may change while it runs: policies, confirm, wan_rate_bps, wan_overhead, estimate_wan_rate,
+  /// learn_from_traffic, give_up (for new connections), confirm_again, dreq_hold, cnp, reorder_wait, ack_unasked and
+  /// the rto_*. The rest of `changed` is ignored. Known connections keep their policy until apply_policies().
   void reconfigure(const Settings& changed);
   /// Gives known connections their new policy: for custody from now on; what is in custody goes on as before. Returns
   /// how many connections have another policy now.

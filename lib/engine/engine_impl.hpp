@@ -224,7 +224,7 @@ struct Engine::Impl final : custody::Outlet {
   }
   bool must_wait(const custody::NearFlow& flow) override { return others_wait(connections[flow.connection].pair); }
   std::int64_t turn_bytes() const override { return serves == nullptr ? Backlog::kTurnBytes : serves->turn_bytes(); }
-  void passes_unconfirmed(const custody::NearFlow& flow) override;
+  void passes_unconfirmed() override;
   bool takes() override { return !wan_full; }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
   void pass(const custody::NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, bool contested) override;
@@ -254,8 +254,7 @@ struct Engine::Impl final : custody::Outlet {
   bool may_send_unconfirmed() const { return !wan_full && (now < overtaken_until || pacer.may_send_unconfirmed()); }
   /// Connections of another pair of hosts wait to send.
   bool others_wait(std::uint32_t pair) const {
-    return (!backlog.empty() && backlog.others_wait(pair)) ||
-           (!unconfirmed_backlog.empty() && unconfirmed_backlog.others_wait(pair));
+    return backlog.others_wait(pair) || unconfirmed_backlog.others_wait(pair);
   }
   void charge_held(std::uint64_t bytes) {
     pacer.charge_held(bytes);
@@ -309,8 +308,8 @@ struct Engine::Impl final : custody::Outlet {
   bool wan_full = false;          ///< the WAN port refused a frame during this call
   std::uint64_t held_frames = 0;  ///< of custody, handed to the WAN port
   std::uint64_t held_bytes = 0;   ///< of these frames
-  Time overtaken_until = 0;  ///< unconfirmed flows do not wait for the pace before
-  Backlog* serves = nullptr;  ///< whose turn it is
+  Time overtaken_until = 0;       ///< unconfirmed flows do not wait for the pace before
+  Backlog* serves = nullptr;      ///< whose turn it is
   /// Made frames that the host port accepted, not recorded yet; those of one burst have the same cause.
   struct Accepted {
     Time cause;

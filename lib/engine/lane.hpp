@@ -69,9 +69,7 @@ inline bool Engine::Impl::lane_request(Connection& connection, const Arrival& ar
   custody::NearFlow& flow = connection.near;
   const std::uint32_t psn = frame.psn();
   if (!frame.is_request() || !is_newest_shown(connection, frame.data())) return false;
-  if (!near.lane_takes(flow, psn, mbuf->pkt_len, now) || !may_send() ||
-      others_wait(connection.pair))
-    return false;
+  if (!near.lane_takes(flow, psn, mbuf->pkt_len, now) || !may_send() || others_wait(connection.pair)) return false;
   ++counters[Counter::lane_frames];
   connection.last_seen = connection.shown_at = now;
   if (!intact(frame)) [[unlikely]] {

@@ -57,15 +57,15 @@ void Pacer::refill(Time now) {
   if (all_ >= 0) starved_at_ = now + starves_after_;
 }
 
-Time Pacer::full_at(std::int64_t bucket, double part) const {
+Time Pacer::paid_at(std::int64_t bucket, double part) const {
   return now_ + static_cast<Time>(std::max(0.0, static_cast<double>(-bucket)) / part / per_ns_) + 1;
 }
 
 Time Pacer::ready_at() const {
   if (may_send()) return now_;
-  return std::min(full_at(all_, 1), std::max(full_at(share_, kShare), starved_at_));
+  return std::min(paid_at(all_, 1), std::max(paid_at(share_, kShare), starved_at_));
 }
 
-Time Pacer::unconfirmed_ready_at() const { return may_send_unconfirmed() ? now_ : full_at(std::max(all_, held_), 1); }
+Time Pacer::unconfirmed_ready_at() const { return may_send_unconfirmed() ? now_ : paid_at(std::max(all_, held_), 1); }
 
 }  // namespace longhaul::engine

@@ -20,7 +20,7 @@ namespace longhaul::engine {
 
 class Pacer {
  public:
-  /// `bits_per_second` 0 means no limit. Each frame takes `overhead` bytes more than it has.
+  /// `bits_per_second` 0 means no limit. Each frame counts as `overhead` bytes more than it has.
   explicit Pacer(std::uint64_t bits_per_second, std::uint32_t overhead = 0) { set_rate(bits_per_second, overhead); }
 
   /// What was charged before stays charged.
@@ -36,7 +36,7 @@ class Pacer {
   /// The same for a packet of an unconfirmed flow.
   bool may_send_unconfirmed() const { return all_ >= 0 || held_ >= 0; }
 
-  /// Charges frames that pass through, and have so many bytes together.
+  /// Charges `frames` frames that pass through, of `bytes` in all.
   void charge(std::uint64_t bytes, std::uint64_t frames = 1) { all_ -= units_of(bytes, frames); }
   /// Charges a frame from custody. What custody sends out of its share is not charged to the whole rate: otherwise that
   /// bucket would stay in debt when passing traffic slows down.
@@ -58,7 +58,8 @@ class Pacer {
   /// What passes is known to leave nothing: custody has its share from now on.
   void begin_share() { starved_at_ = std::min(starved_at_, now_); }
 
-  /// All bytes charged so far, with what the frames take beside. Call it now and then: without a rate, only this call fills the buckets.
+  /// All bytes charged so far, overhead included. Call it now and then: without a rate, only this call fills the
+  /// buckets.
   std::uint64_t charged_bytes();
 
   /// The time that the rate needs for what has left ahead of it.
@@ -71,8 +72,8 @@ class Pacer {
 
  private:
   void refill(Time now);
-  /// When a bucket is no longer in debt that fills at `part` of the rate.
-  Time full_at(std::int64_t bucket, double part) const;
+  /// When a bucket that fills at `part` of the rate has paid its debt.
+  Time paid_at(std::int64_t bucket, double part) const;
   std::int64_t units_of(std::uint64_t bytes, std::uint64_t frames) const {
     return static_cast<std::int64_t>(bytes + frames * overhead_) * kByte;
   }

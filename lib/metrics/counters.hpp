@@ -93,7 +93,7 @@ namespace longhaul::metrics {
   X(read_stalls, "times that an unfinished READ or atomic delayed the pseudo-ACKs of SENDs and WRITEs behind it")      \
   X(read_stall_ns,                                                                                                     \
     "time that unfinished READs or atomics delayed pseudo-ACKs, all flows added up, finished delays only")             \
-  X(pseudo_acks_unasked, "of pseudo_acks, those for messages whose requester had not asked (timers.ack_unasked)")       \
+  X(pseudo_acks_unasked, "of pseudo_acks, those for messages whose requester had not asked (timers.ack_unasked)")      \
   X(pseudo_acks_repeated, "pseudo-ACKs made again for repeated requests, one for each burst")                          \
   X(pseudo_naks, "PSN NAKs made for gaps in the requester's PSNs")                                                     \
   X(repair_naks, "PSN NAKs made because requests outside custody were lost")                                           \

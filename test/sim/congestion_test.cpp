@@ -107,11 +107,12 @@ TEST_CASE("a quiet 10:1 bottleneck with DCQCN hosts: the WAN stays full, nothing
   const double fairness = jain(shares);
   const auto& totals = seen.result.totals;
   std::printf(
-      "10:1 bottleneck, DCQCN %s, confirm: %s: %.0f Mbit/s of %llu, Jain's index %.4f over %zu connections, %llu frames dropped, "
-      "%llu requests without custody, %llu CNPs\n",
-      control == sim::Congestion::dcqcn ? "(paper)" : "(NVIDIA)", confirm_cm ? "cm" : "answer", rate, static_cast<unsigned long long>(c.wan_mbps),
-      fairness, shares.size(), static_cast<unsigned long long>(totals.queue_dropped),
-      static_cast<unsigned long long>(totals.refused_custody), static_cast<unsigned long long>(totals.cnps_made));
+      "10:1 bottleneck, DCQCN %s, confirm: %s: %.0f Mbit/s of %llu, Jain's index %.4f over %zu connections, "
+      "%llu frames dropped, %llu requests without custody, %llu CNPs\n",
+      control == sim::Congestion::dcqcn ? "(paper)" : "(NVIDIA)", confirm_cm ? "cm" : "answer", rate,
+      static_cast<unsigned long long>(c.wan_mbps), fairness, shares.size(),
+      static_cast<unsigned long long>(totals.queue_dropped), static_cast<unsigned long long>(totals.refused_custody),
+      static_cast<unsigned long long>(totals.cnps_made));
   CHECK(totals.queue_dropped == 0);  // nor in the first round trip
   CHECK(totals.refused_custody == 0);
   CHECK(shares.size() == c.connections);

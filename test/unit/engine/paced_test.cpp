@@ -27,15 +27,20 @@ void connect_rested(Rig& rig, const Pair& pair) {
   rig.at_host();
 }
 
+/// Before any answer, three WRITEs: the first leaves, and two wait for it.
+void two_wait(Rig& rig, const Pair& pair) {
+  rig.connect(pair);
+  rig.at_wan();
+  rig.host_sends(pair.writes(100, 3, kLarge));
+  CHECK(rig.at_wan() == Lines{"write_only 100!"});
+}
+
 }  // namespace
 
 TEST_CASE("before an answer agrees a flow waits for what custody has sent", "[engine][paced]") {
   Rig rig(slow());
   const Pair pair;
-  rig.connect(pair);
-  rig.at_wan();
-  rig.host_sends(pair.writes(100, 3, kLarge));
-  CHECK(rig.at_wan() == Lines{"write_only 100!"});
+  two_wait(rig, pair);
   rig.wait(milliseconds(200));
   CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102!"});
   CHECK(rig.at_host().empty());
@@ -62,10 +67,7 @@ TEST_CASE("before an answer agrees a flow does not wait for what passes", "[engi
 TEST_CASE("what waits before an answer agrees leaves when custody lets go of it", "[engine][paced]") {
   Rig rig(slow());
   const Pair pair;
-  rig.connect(pair);
-  rig.at_wan();
-  rig.host_sends(pair.writes(100, 3, kLarge));
-  CHECK(rig.at_wan() == Lines{"write_only 100!"});
+  two_wait(rig, pair);
   SECTION("an answer disagrees: the requester has no reason to repeat it") {
     rig.wan_sends({pair.ack(100, 7)});
     CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102!"});
@@ -76,8 +78,8 @@ TEST_CASE("what waits before an answer agrees leaves when custody lets go of it"
   }
   SECTION("the requester repeats what has left: the rest goes first, as without a box") {
     rig.host_sends(pair.writes(100, 3, kLarge));
-    CHECK(rig.at_wan() == Lines{"write_only 101!", "write_only 102!", "write_only 100!", "write_only 101!",
-                                "write_only 102!"});
+    CHECK(rig.at_wan() ==
+          Lines{"write_only 101!", "write_only 102!", "write_only 100!", "write_only 101!", "write_only 102!"});
   }
   CHECK(rig.engine->custody_packets() == 0);
 }

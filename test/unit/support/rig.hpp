@@ -17,8 +17,8 @@
 
 namespace longhaul::test {
 
-/// The box's defaults with small tables. Custody leaves as fast as it comes, a gap is a loss at once, and no CNPs are
-/// made.
+/// The box's defaults with small tables. Custody leaves as fast as it comes, a gap is a loss at once, nothing is
+/// acknowledged unasked, and no CNPs are made.
 engine::Settings small_settings();
 /// small_settings(), and a flow may have four WRITEs unanswered before its delivery rate is known.
 engine::Settings four_unanswered();
