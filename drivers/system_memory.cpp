@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kKiB = 1024;
 
 /// 0 when the file is not there.
-std::uint64_t number_in(const fs::path& path) {
+std::uint64_t count_in(const fs::path& path) {
   std::uint64_t number = 0;
   std::ifstream(path) >> number;
   return number;
@@ -46,7 +46,7 @@ std::vector<Hugepages> hugepages_in(const fs::path& directory) {
     if (!name.starts_with(kPrefix)) continue;
     std::uint64_t kib = 0;
     std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), kib);
-    all.push_back({kib * kKiB, number_in(entry.path() / "nr_hugepages"), number_in(entry.path() / "free_hugepages")});
+    all.push_back({kib * kKiB, count_in(entry.path() / "nr_hugepages"), count_in(entry.path() / "free_hugepages")});
   }
   std::ranges::sort(all, {}, &Hugepages::page_bytes);
   return all;

@@ -199,7 +199,7 @@ Json Commands::pairs() {
     throw CommandError("the box has not looked at its connections yet: `ctl status` says whether its workers run",
                        Exit::timed_out);
   Json out = expose::pairs_json(its.survey);
-  out["age_seconds"] = expose::in_seconds(its.survey_age);
+  out["age_seconds"] = in_seconds(its.survey_age);
   out["custody_limit_bytes"] = its.identity.custody_limit_bytes;
   return out;
 }

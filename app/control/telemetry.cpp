@@ -30,7 +30,7 @@ Served& served() {
   return its;
 }
 
-std::string text_of(const Json& value) {
+std::string telemetry_text(const Json& value) {
   std::string text = value.is_string() ? value.get<std::string>() : value.dump();
   return text.substr(0, RTE_TEL_MAX_STRING_LEN - 1);
 }
@@ -44,7 +44,7 @@ void add(rte_tel_data* data, const std::string& name, const Json& value) {
   } else if (value.is_number_integer()) {
     rte_tel_data_add_dict_u64(data, name.c_str(), value.get<std::uint64_t>());
   } else {
-    rte_tel_data_add_dict_string(data, name.c_str(), text_of(value).c_str());
+    rte_tel_data_add_dict_string(data, name.c_str(), telemetry_text(value).c_str());
   }
 }
 

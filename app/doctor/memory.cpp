@@ -123,7 +123,7 @@ std::vector<Finding> lock_limit(const Patient& patient) {
            "for a user: \"USER - memlock unlimited\" in /etc/security/limits.d/longhaul.conf"}};
 }
 
-constexpr Check kChecks[] = {
+constexpr Check kMemoryChecks[] = {
     {"hugepages",
      "custody and receive buffers are in hugepages: NICs access them directly, so they must not move, and large pages "
      "avoid TLB misses",
@@ -139,6 +139,6 @@ constexpr Check kChecks[] = {
 
 }  // namespace
 
-std::span<const Check> memory_checks() { return kChecks; }
+std::span<const Check> memory_checks() { return kMemoryChecks; }
 
 }  // namespace longhaul::app

@@ -291,7 +291,7 @@ std::vector<Finding> nic_settings(const Patient& patient) {
   return findings;
 }
 
-constexpr Check kChecks[] = {
+constexpr Check kNicChecks[] = {
     {"iommu", "VFIO hands over a NIC only behind an IOMMU, which confines the NIC to the box's own memory", iommu},
     {"vfio", "this driver hands a NIC over to DPDK (ConnectX and mana do not need it)", vfio},
     {"lockdown", "with Secure Boot the kernel denies programs access to hardware without an IOMMU", lockdown},
@@ -304,6 +304,6 @@ constexpr Check kChecks[] = {
 
 }  // namespace
 
-std::span<const Check> nic_checks() { return kChecks; }
+std::span<const Check> nic_checks() { return kNicChecks; }
 
 }  // namespace longhaul::app

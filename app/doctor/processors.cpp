@@ -211,7 +211,7 @@ std::vector<Finding> distance(const Patient& patient) {
   return findings;
 }
 
-constexpr Check kChecks[] = {
+constexpr Check kProcessorChecks[] = {
     {"processor",
      "the program needs x86-64-v2; it checks the ICRC of every packet, with PCLMULQDQ and AVX-512 where they "
      "are",
@@ -236,6 +236,6 @@ constexpr Check kChecks[] = {
 
 }  // namespace
 
-std::span<const Check> processor_checks() { return kChecks; }
+std::span<const Check> processor_checks() { return kProcessorChecks; }
 
 }  // namespace longhaul::app

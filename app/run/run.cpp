@@ -173,7 +173,7 @@ void Run::use_record() {
 void Run::write_statistics(const expose::Snapshot& its, const StopRecord& stop) const {
   if (options_.stats.empty()) return;
   Json json = expose::statistics_json(its);
-  json["seconds"] = expose::in_seconds(its.uptime);
+  json["seconds"] = in_seconds(its.uptime);
   json["custody_at_stop_packets"] = stop.at_stop_packets;
   json["custody_at_stop_bytes"] = stop.at_stop_bytes;
   json["custody_left_packets"] = stop.left_packets;

@@ -17,4 +17,7 @@ constexpr Duration microseconds(std::uint64_t n) { return n * 1000; }
 constexpr Duration milliseconds(std::uint64_t n) { return n * 1000 * 1000; }
 constexpr Duration seconds(std::uint64_t n) { return n * 1000 * 1000 * 1000; }
 
+/// As reports, metrics and JSON show times.
+constexpr double in_seconds(Duration duration) { return static_cast<double>(duration) / 1e9; }
+
 }  // namespace longhaul

@@ -76,7 +76,7 @@ void add_state(Families& out, const Snapshot& its) {
 
 /// A family with a series for each `Row`.
 template <typename Row>
-struct Column {
+struct Family {
   MetricType type;
   std::string_view name;
   std::string_view help;
@@ -84,7 +84,7 @@ struct Column {
 };
 
 void add_workers(Families& out, const std::vector<WorkerState>& workers) {
-  static constexpr Column<WorkerState> kColumns[] = {
+  static constexpr Family<WorkerState> kEach[] = {
       {MetricType::Counter, "longhaul_worker_busy_seconds_total", "time that a worker spent in rounds with frames",
        [](const WorkerState& w) { return in_seconds(w.report.activity.busy); }},
       {MetricType::Counter, "longhaul_worker_run_seconds_total", "time that a worker's loop has run",
@@ -96,9 +96,9 @@ void add_workers(Families& out, const std::vector<WorkerState>& workers) {
       {MetricType::Gauge, "longhaul_worker_custody_bytes", "frame bytes in a worker's custody",
        [](const WorkerState& w) { return number(w.report.custody_bytes); }},
   };
-  for (const auto& column : kColumns) {
-    out.begin(column.type, column.name, column.help);
-    for (std::size_t i = 0; i < workers.size(); ++i) out.add(column.value(workers[i]), {{"worker", std::to_string(i)}});
+  for (const auto& family : kEach) {
+    out.begin(family.type, family.name, family.help);
+    for (std::size_t i = 0; i < workers.size(); ++i) out.add(family.value(workers[i]), {{"worker", std::to_string(i)}});
   }
 }
 
@@ -228,7 +228,7 @@ void add_asked(Families& out, const Asked& asked) {
 
 void add_pairs(Families& out, const std::vector<PairState>& pairs) {
   if (pairs.empty()) return;
-  static constexpr Column<PairState> kColumns[] = {
+  static constexpr Family<PairState> kEach[] = {
       {MetricType::Gauge, "longhaul_pair_connections", "connections between two hosts",
        [](const PairState& p) { return number(p.sums.connections); }},
       {MetricType::Gauge, "longhaul_pair_custody_bytes", "frame bytes in custody for two hosts",
@@ -254,10 +254,10 @@ void add_pairs(Families& out, const std::vector<PairState>& pairs) {
     const Label labels[] = {{"host", pair.host}, {"remote", pair.remote}, {"vlan", pair.vlan}};
     add(std::span(labels, pair.vlan.empty() ? 2 : 3));
   };
-  for (const auto& column : kColumns) {
-    out.begin(column.type, column.name, column.help);
+  for (const auto& family : kEach) {
+    out.begin(family.type, family.name, family.help);
     for (const PairState& pair : pairs)
-      with_labels(pair, [&](std::span<const Label> labels) { out.add(column.value(pair), labels); });
+      with_labels(pair, [&](std::span<const Label> labels) { out.add(family.value(pair), labels); });
   }
   out.begin(
       MetricType::Counter, "longhaul_pair_not_accelerated_requests_total",

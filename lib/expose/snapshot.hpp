@@ -18,9 +18,6 @@
 
 namespace longhaul::expose {
 
-/// As metrics and JSON show times.
-inline double in_seconds(Duration duration) { return static_cast<double>(duration) / 1e9; }
-
 struct PortState {
   std::string device;  ///< what it is: a PCI address, or "net_af_packet0, iface veth0"
   bool link_up = false;

@@ -23,7 +23,7 @@ namespace {
 constexpr Duration kSilent = seconds(1);
 constexpr unsigned kSilentSearch = 16;
 
-std::string purpose(std::uint32_t capacity) {
+std::string table_for(std::uint32_t capacity) {
   return "table for " + std::to_string(capacity) + " connections to be learned from traffic";
 }
 
@@ -32,10 +32,10 @@ std::string purpose(std::uint32_t capacity) {
 TrafficLearner::TrafficLearner(std::uint32_t capacity)
     : candidates_(capacity),
       pairs_(capacity),
-      by_request_(capacity, purpose(capacity)),
-      by_answer_(capacity, purpose(capacity)),
-      by_pair_(capacity, purpose(capacity)),
-      by_port_(capacity, purpose(capacity)),
+      by_request_(capacity, table_for(capacity)),
+      by_answer_(capacity, table_for(capacity)),
+      by_pair_(capacity, table_for(capacity)),
+      by_port_(capacity, table_for(capacity)),
       no_room_until_(std::size_t{1} << kNoRoomBits) {
   static_assert(kMeantTo - kMeantFrom <= 1 << kStretchBits, "two neighbouring stretches have all that may be meant");
   free_pairs_.reserve(capacity);

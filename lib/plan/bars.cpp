@@ -13,7 +13,7 @@
 namespace longhaul::plan {
 namespace {
 
-constexpr std::size_t kWidth = 100;
+constexpr std::size_t kBarsWidth = 100;
 constexpr std::size_t kValueWidth = 8;  // " 0.0654"
 
 std::string place_text(double x, const Axis& axis) {
@@ -45,7 +45,7 @@ std::string bars(const Plot& plot) {
   if (places.empty() || most <= 0) return "";
 
   const std::size_t before = place_width + 2 + name_width + 3;
-  const std::size_t room = kWidth - std::min(kWidth / 2, before + kValueWidth);
+  const std::size_t room = kBarsWidth - std::min(kBarsWidth / 2, before + kValueWidth);
   std::string out = fmt::format("{} ({}): {} by {}\n", plot.title, name_of(plot.kind), plot.y.label, plot.x.label);
   for (const double place : places) {
     std::string head = place_text(place, plot.x);

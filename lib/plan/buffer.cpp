@@ -25,8 +25,6 @@ constexpr std::uint32_t kLargestPathMtu = 4096;
 constexpr double kRare = 1e-3;         // share of the round trips that need more repairs than planned
 constexpr unsigned kMostRepairs = 64;  // after this many, any loss rate below 80 % is repaired
 
-double seconds_of(Duration time) { return static_cast<double>(time) / 1e9; }
-
 /// The probability that a round trip has a packet that is lost `times` times in a row.
 double chance(double loss, unsigned times, double packets) {
   // 1 - (1 - p^k)^n, without loss of precision for small numbers.
@@ -111,10 +109,10 @@ Custody custody_for(const BufferQuestion& question) {
   const double packets = std::max(1.0, out.packets_under_way);
   out.losses = question.loss * out.packets_under_way;
   while (out.repairs < kMostRepairs && chance(question.loss, out.repairs + 1, packets) > kRare) ++out.repairs;
-  out.expected_seconds = seconds_of(round_trip);
+  out.expected_seconds = in_seconds(round_trip);
   for (unsigned k = 1; k <= kMostRepairs && question.loss > 0; ++k)
     out.expected_seconds +=
-        chance(question.loss, k, packets) * seconds_of(in_custody(round_trip, k) - in_custody(round_trip, k - 1));
+        chance(question.loss, k, packets) * in_seconds(in_custody(round_trip, k) - in_custody(round_trip, k - 1));
   out.repaired = in_custody(round_trip, out.repairs);
   if (question.outage > 0) out.after_outage = after_outage(round_trip, question.outage);
   out.time = std::max(out.repaired, out.after_outage);
@@ -146,7 +144,7 @@ std::string configuration(const BufferQuestion& question, const Custody& custody
   out += fmt::format("wan_rate: {}\n", exact_rate(question.link.rate_bps));
   out += "custody:\n";
   out += fmt::format("  round_trip: {:<9} # how long a packet stays: {} on the path{}\n",
-                     config::duration_text(custody.time), time_text(seconds_of(question.link.round_trip)),
+                     config::duration_text(custody.time), time_text(in_seconds(question.link.round_trip)),
                      custody.repairs > 0 || custody.after_outage > 0 ? ", and the time of repairs" : "");
   out += fmt::format("  rate: {}\n", exact_rate(question.link.rate_bps));
   out += fmt::format("  least_frame: {}B\n", question.least_frame);
@@ -164,13 +162,13 @@ std::string configuration(const BufferQuestion& question, const Custody& custody
 Report report(const BufferQuestion& question, const Custody& custody, const BoxMemoryNeed& memory,
               const std::string& config) {
   const Link& link = question.link;
-  const double round_trip = seconds_of(link.round_trip);
+  const double round_trip = in_seconds(link.round_trip);
   const double path = static_cast<double>(under_way(link, link.round_trip));
   Report out;
   out.title =
       fmt::format("{}, round trip {} ({}), loss {:g}{}: calculated", rate_text(static_cast<double>(link.rate_bps)),
                   time_text(round_trip), path_text(link.round_trip), question.loss,
-                  question.outage == 0 ? "" : fmt::format(", outages of {}", time_text(seconds_of(question.outage))));
+                  question.outage == 0 ? "" : fmt::format(", outages of {}", time_text(in_seconds(question.outage))));
   Table times("custody", "A packet in the near box's custody", Kind::calculated,
               {{"case", "case", Column::Align::left, {}},
                {"seconds", "held for, ms", Column::Align::right, {}},
@@ -186,12 +184,12 @@ Report report(const BufferQuestion& question, const Custody& custody, const BoxM
     add("expected", custody.expected_seconds, custody.expected_seconds * rate);
     add(fmt::format("999 of 1000 round trips: sent again {} time{} at most", custody.repairs,
                     custody.repairs == 1 ? "" : "s"),
-        seconds_of(custody.repaired), static_cast<double>(under_way(link, custody.repaired)));
+        in_seconds(custody.repaired), static_cast<double>(under_way(link, custody.repaired)));
   }
   if (question.outage > 0)
-    add("sent when the outage began, at worst", seconds_of(custody.after_outage),
+    add("sent when the outage began, at worst", in_seconds(custody.after_outage),
         static_cast<double>(under_way(link, custody.after_outage)));
-  add("promised by the configuration", seconds_of(custody.time), static_cast<double>(memory.promised));
+  add("promised by the configuration", in_seconds(custody.time), static_cast<double>(memory.promised));
   out.tables.push_back(std::move(times));
 
   Table table("memory", "Memory", Kind::calculated,
@@ -220,13 +218,13 @@ Report report(const BufferQuestion& question, const Custody& custody, const BoxM
   facts["rate_bits_per_second"] = link.rate_bps;
   facts["round_trip_seconds"] = round_trip;
   facts["loss"] = question.loss;
-  facts["outage_seconds"] = seconds_of(question.outage);
+  facts["outage_seconds"] = in_seconds(question.outage);
   facts["bandwidth_delay_bytes"] = bandwidth_delay_bytes(link.rate_bps, link.round_trip);
   facts["packets_under_way"] = custody.packets_under_way;
   facts["losses_per_round_trip"] = custody.losses;
   facts["repairs"] = custody.repairs;
-  facts["resend_timer_seconds"] = seconds_of(resend_timer(link.round_trip));
-  facts["custody_seconds"] = seconds_of(custody.time);
+  facts["resend_timer_seconds"] = in_seconds(resend_timer(link.round_trip));
+  facts["custody_seconds"] = in_seconds(custody.time);
   facts["promised_bytes"] = memory.promised;
   facts["reserve_bytes"] = memory.reserve;
   facts["ordinary_bytes"] = memory.ordinary;
@@ -254,7 +252,7 @@ Plot plot(const BufferQuestion& question) {
   if (question.loss > 0)
     cases.push_back({fmt::format("loss {:g}, 999 of 1000 round trips", question.loss), question.loss, 0});
   if (question.outage > 0)
-    cases.push_back({fmt::format("outage of {}", time_text(seconds_of(question.outage))), 0, question.outage});
+    cases.push_back({fmt::format("outage of {}", time_text(in_seconds(question.outage))), 0, question.outage});
   for (const Case& one : cases) {
     Series series{one.name, {}, {}};
     series.marked = false;

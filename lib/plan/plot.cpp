@@ -21,7 +21,7 @@ extern char** environ;
 namespace longhaul::plan {
 namespace {
 
-constexpr int kWidth = 960;
+constexpr int kPlotWidth = 960;
 constexpr int kWideWidth = 1160;
 constexpr int kHeight = 540;
 constexpr std::size_t kFewCurves = 4;  // up to this many names go below the picture, more go beside it
@@ -158,7 +158,7 @@ std::string run_gnuplot(const std::string& commands) {
 bool can_draw(const std::string& file) { return ends_with(file, ".svg") || ends_with(file, ".png"); }
 
 std::string script(const Plot& plot, const std::string& file) {
-  const int width = many(plot) ? kWideWidth : kWidth;
+  const int width = many(plot) ? kWideWidth : kPlotWidth;
   std::string out =
       ends_with(file, ".png")
           ? fmt::format("set terminal pngcairo size {},{} font 'DejaVu Sans,13' background '#ffffff'\n", width, kHeight)

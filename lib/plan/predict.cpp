@@ -30,8 +30,6 @@ constexpr LimitName kLimits[] = {
 
 constexpr std::string_view kOperations[] = {"write", "send", "read"};
 
-double seconds_of(Duration time) { return static_cast<double>(time) / 1e9; }
-
 void check(const Scenario& scenario) {
   const Hosts& hosts = scenario.hosts;
   const auto refuse = [](const std::string& why) { throw std::invalid_argument(why); };
@@ -49,7 +47,7 @@ void check(const Scenario& scenario) {
 
 /// Messages per second that complete when each is under way for `loop`; no bound if `loop` is 0.
 double per_loop(const Hosts& hosts, std::uint32_t messages, Duration loop) {
-  return loop == 0 ? HUGE_VAL : static_cast<double>(hosts.qps) * messages / seconds_of(loop);
+  return loop == 0 ? HUGE_VAL : static_cast<double>(hosts.qps) * messages / in_seconds(loop);
 }
 
 }  // namespace
@@ -92,10 +90,10 @@ Prediction predict(const Scenario& scenario) {
     if (messages_per_second < out.messages_per_second) out = {messages_per_second, 0, limit};
   };
   bound(per_loop(hosts, under_way.messages, loop), local ? Limit::local_loop : under_way.limit);
-  if (hosts.message_time != 0) bound(hosts.qps / seconds_of(hosts.message_time), Limit::message_time);
+  if (hosts.message_time != 0) bound(hosts.qps / in_seconds(hosts.message_time), Limit::message_time);
   if (pair.present) {
     // A connection stays with one worker.
-    const double frames = std::min(pair.workers, hosts.qps) / seconds_of(pair.frame_time);
+    const double frames = std::min(pair.workers, hosts.qps) / in_seconds(pair.frame_time);
     bound(frames / static_cast<double>(packets_of(scenario.message, hosts.path_mtu)), Limit::box);
   }
   out.bits_per_second = out.messages_per_second * message_bits;
@@ -104,15 +102,15 @@ Prediction predict(const Scenario& scenario) {
 
 Latency latency(const Scenario& scenario) {
   const double transfer = static_cast<double>(scenario.message) * 8 / line_cap(scenario);
-  const double round_trip = seconds_of(scenario.link.round_trip);
-  const double turnaround = seconds_of(scenario.hosts.turnaround);
+  const double round_trip = in_seconds(scenario.link.round_trip);
+  const double turnaround = in_seconds(scenario.hosts.turnaround);
   if (scenario.operation == Operation::read) return {round_trip + transfer, round_trip + turnaround + transfer};
-  const double loop = scenario.pair.present ? seconds_of(scenario.pair.local_round_trip) : round_trip;
+  const double loop = scenario.pair.present ? in_seconds(scenario.pair.local_round_trip) : round_trip;
   return {round_trip / 2 + transfer, loop + turnaround + transfer};
 }
 
 std::uint64_t depth_to_fill(const Scenario& scenario) {
-  const double loop = seconds_of(scenario.link.round_trip + scenario.hosts.turnaround);
+  const double loop = in_seconds(scenario.link.round_trip + scenario.hosts.turnaround);
   const double messages = line_cap(scenario) / (static_cast<double>(scenario.message) * 8) * loop;
   return static_cast<std::uint64_t>(std::max(1.0, std::ceil(messages / scenario.hosts.qps)));
 }

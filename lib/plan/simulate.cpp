@@ -23,7 +23,7 @@ constexpr std::uint32_t kSlack = 16384;             // buffers of a world beside
 constexpr std::uint64_t kMega = 1'000'000;
 constexpr std::uint64_t kMinimumTimeout = 67'108'864;  // ns: perftest's request, 4.096 us * 2^14
 
-std::uint64_t packets_of(const Scenario& s) { return plan::packets_of(s.message, s.hosts.path_mtu); }
+std::uint64_t packets_per_message(const Scenario& s) { return plan::packets_of(s.message, s.hosts.path_mtu); }
 
 std::uint64_t line_rate(const Scenario& s) { return std::min(s.link.rate_bps, s.hosts.rate_bps); }
 
@@ -112,13 +112,13 @@ std::uint64_t usual_messages(const Scenario& s) {
   constexpr std::uint64_t kPerftest = 5000;
   const double steady = predict(s).messages_per_second / s.hosts.qps;
   const auto wanted = static_cast<std::uint64_t>(kRoundTrips * steady * static_cast<double>(s.link.round_trip) / 1e9);
-  const std::uint64_t most = std::max<std::uint64_t>(1, kUsualPackets / packets_of(s) / s.hosts.qps);
+  const std::uint64_t most = std::max<std::uint64_t>(1, kUsualPackets / packets_per_message(s) / s.hosts.qps);
   return std::min(std::max(wanted, kPerftest), most);
 }
 
 engine::PoolPlan pools_for(const Run& run) {
   const Scenario& s = run.scenario;
-  const std::uint64_t packets = packets_of(s);
+  const std::uint64_t packets = packets_per_message(s);
   if (run.messages == 0 || run.messages > kMostMessages || run.messages * packets > kMostPackets)
     throw std::invalid_argument(fmt::format(
         "{} messages of {} packets: the testbed supports 1 to {} packets on a QP, at most {} messages of this size",
@@ -157,7 +157,7 @@ Simulation simulate(const Run& run, const engine::Pools& pools) {
   const sim::Case c = case_of(run);
   sim::World world(c, pools);
   // Each packet causes events at five places, and so does its answer. Timers come on top.
-  const std::uint64_t packets = run.messages * packets_of(run.scenario) * run.scenario.hosts.qps;
+  const std::uint64_t packets = run.messages * packets_per_message(run.scenario) * run.scenario.hosts.qps;
   const sim::Result result = world.run(1'000'000 + 40 * packets);
   Simulation simulation;
   simulation.world = sim::to_text(c);

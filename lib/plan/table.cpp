@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kKinds[] = {"calculated", "simulated", "published", "measured"};
 
-constexpr std::size_t kWidth = 120;  // of notes
+constexpr std::size_t kNotesWidth = 120;  // of notes
 
 /// Counts characters, not bytes: UTF-8.
 std::size_t width_of(std::string_view text) {
@@ -46,7 +46,7 @@ std::string wrapped(const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
     const std::string one = text.substr(at, end - at);
-    if (column > 0 && column + 1 + width_of(one) > kWidth) {
+    if (column > 0 && column + 1 + width_of(one) > kNotesWidth) {
       out += "\n  ";
       column = 2;
     } else if (column > 0) {

@@ -13,7 +13,7 @@
 namespace longhaul::plan {
 namespace {
 
-constexpr std::string_view kLimits[] = {"line", "window", "loss"};
+constexpr std::string_view kTcpLimits[] = {"line", "window", "loss"};
 
 // TCP's header with timestamps (RFC 9293, RFC 7323), IPv4's, and Ethernet's.
 constexpr std::uint32_t kTcpHeader = 20 + 12;
@@ -22,7 +22,7 @@ constexpr std::uint32_t kEthernetHeader = 14;
 
 }  // namespace
 
-std::string_view key_of(TcpLimit limit) { return kLimits[static_cast<std::size_t>(limit)]; }
+std::string_view key_of(TcpLimit limit) { return kTcpLimits[static_cast<std::size_t>(limit)]; }
 
 TcpPrediction predict_tcp(const Scenario& scenario, const TcpHosts& tcp) {
   const double connections = scenario.hosts.qps;

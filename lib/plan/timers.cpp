@@ -27,13 +27,11 @@ constexpr AckTimer kAckTimers[] = {{"perftest by default", 14},
 // cma.c).
 constexpr Duration kCmAnswer = milliseconds(4096);
 
-double seconds_of(Duration time) { return static_cast<double>(time) / 1e9; }
-
 }  // namespace
 
 void warn_of_timers(Duration round_trip, Report& report) {
   const auto warn = [&report](std::string_view timer, Duration time, const std::string& message) {
-    report.facts["warnings"].push_back({{"timer", timer}, {"seconds", seconds_of(time)}, {"message", message}});
+    report.facts["warnings"].push_back({{"timer", timer}, {"seconds", in_seconds(time)}, {"message", message}});
     report.notes.push_back("Warning: " + message);
   };
   std::string who;
@@ -41,7 +39,7 @@ void warn_of_timers(Duration round_trip, Report& report) {
   for (const AckTimer& timer : kAckTimers) {
     if (ack_timeout(timer.code) > round_trip) continue;
     who += fmt::format("{}{} ({}: {})", who.empty() ? "" : ", ", timer.who, timer.code,
-                       time_text(seconds_of(ack_timeout(timer.code))));
+                       time_text(in_seconds(ack_timeout(timer.code))));
     longest = ack_timeout(timer.code);
   }
   if (!who.empty())
@@ -50,13 +48,13 @@ void warn_of_timers(Duration round_trip, Report& report) {
                      "after their retries the connection fails. Set {} or more ({}, twice the round trip; perftest: -u "
                      "{}). A pair answers WRITE and SEND in time, but not READ, nor what it does not accelerate.",
                      who, ack_timeout_code(2 * round_trip),
-                     time_text(seconds_of(ack_timeout(ack_timeout_code(2 * round_trip)))),
+                     time_text(in_seconds(ack_timeout(ack_timeout_code(2 * round_trip)))),
                      ack_timeout_code(2 * round_trip)));
   if (round_trip >= kCmAnswer)
     warn("cm_response", kCmAnswer,
          fmt::format("RDMA-CM of Linux waits {} for the answer to a request before it sends it again: connections are "
                      "made only after needless repetitions, at most 15.",
-                     time_text(seconds_of(kCmAnswer))));
+                     time_text(in_seconds(kCmAnswer))));
 }
 
 }  // namespace longhaul::plan

@@ -15,7 +15,7 @@ using config::Map;
 using config::Value;
 
 constexpr std::uint64_t kMost = 1ull << 50;  // limit for any number of bytes
-constexpr std::uint32_t kMostQps = 1u << 24;
+constexpr std::uint32_t kMostQueuePairs = 1u << 24;
 constexpr Duration kLongest = seconds(3600);
 
 std::uint32_t number(const Value& value, std::uint64_t least, std::uint64_t most) {
@@ -29,7 +29,7 @@ Operation read_operation(const Value& value) {
 StorageLoad read_storage(const Value& value) {
   const Map map = value.map({"queues", "iodepth", "deep_iodepth", "in_capsule", "device_time", "ios", "streams"});
   StorageLoad out;
-  if (const auto v = map.find("queues")) out.queues = number(*v, 1, kMostQps);
+  if (const auto v = map.find("queues")) out.queues = number(*v, 1, kMostQueuePairs);
   if (const auto v = map.find("iodepth")) out.depth = number(*v, 1, 65535);
   if (const auto v = map.find("deep_iodepth")) out.deep_depth = number(*v, 1, 65535);
   if (const auto v = map.find("in_capsule")) out.in_capsule = v->size(0, 1 << 20);
@@ -83,7 +83,7 @@ MigrationLoad read_migration(const Value& value) {
   if (const auto v = map.find("storage")) out.storage = v->size(0, kMost);
   if (const auto v = map.find("host_rate")) out.host_rate = v->rate();
   if (const auto v = map.find("message")) out.message = v->size(1, kLargestMessage);
-  if (const auto v = map.find("depth")) out.depth = number(*v, 1, kMostQps);
+  if (const auto v = map.find("depth")) out.depth = number(*v, 1, kMostQueuePairs);
   for (const Value& one : map.at("dirty").list()) out.dirty.push_back(one.fraction());
   out.dirty_interval = map.at("dirty_interval").duration(1, kLongest);
   if (const auto v = map.find("downtime")) out.downtime = v->duration(1, kLongest);
@@ -105,7 +105,7 @@ MigrationLoad read_migration(const Value& value) {
 StreamLoad read_streams(const Value& value) {
   const Map map = value.map({"qps", "message", "rate_per_qp"});
   StreamLoad out;
-  out.qps = number(map.at("qps"), 1, kMostQps);
+  out.qps = number(map.at("qps"), 1, kMostQueuePairs);
   out.message = map.at("message").size(1, kLargestMessage);
   const Value rate = map.at("rate_per_qp");
   out.rate_per_qp = rate.rate();
@@ -121,8 +121,8 @@ MessageLoad read_messages(const Value& value) {
     stream.name = map.at("name").text();
     stream.operation = read_operation(map.at("operation"));
     stream.size = map.at("size").size(1, kLargestMessage);
-    if (const auto v = map.find("qps")) stream.qps = number(*v, 1, kMostQps);
-    if (const auto v = map.find("depth")) stream.depth = number(*v, 1, kMostQps);
+    if (const auto v = map.find("qps")) stream.qps = number(*v, 1, kMostQueuePairs);
+    if (const auto v = map.find("depth")) stream.depth = number(*v, 1, kMostQueuePairs);
     if (const auto v = map.find("answered")) stream.answered = v->boolean();
     if (const auto v = map.find("wanted")) stream.wanted = static_cast<double>(v->integer(1, kMost));
     if (const auto v = map.find("total")) stream.total = v->size(1, kMost);

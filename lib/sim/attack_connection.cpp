@@ -18,7 +18,6 @@ namespace {
 constexpr std::uint32_t kFirstQpn[] = {0x40000, 0x50000};
 constexpr std::uint32_t kFirstId[] = {0xa0000000, 0xb0000000};
 
-constexpr std::uint8_t kRnrNak = 0x20;  // IBTA vol. 1, 9.7.5.2.8: the timer's code in the low bits
 constexpr std::uint8_t kRnrTimer = 10;
 
 // What the ICRC covers, or nearly: neither all that is before the BTH, nor the BTH's reserved byte.

@@ -23,7 +23,6 @@ constexpr unsigned kFew = 4;        // connections
 constexpr unsigned kSome = 10;
 constexpr unsigned kMany = 64;
 constexpr std::uint32_t kNobody = 0x900000;  // the first of many QPNs that nobody has
-constexpr std::uint8_t kRnrNak = 0x20;       // IBTA vol. 1, 9.7.5.2.8
 
 unsigned in_turn(Number step, unsigned of) { return static_cast<unsigned>(step % of); }
 unsigned number(Number step) { return static_cast<unsigned>(step); }

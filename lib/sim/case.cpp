@@ -324,6 +324,8 @@ std::vector<Case> simpler(const Case& c) {
   return all;
 }
 
+Duration round_trip(const Case& c) { return 2 * (microseconds(c.wan_delay_us) + c.wan_delay_ns + 2 * c.local_ns); }
+
 bool closes_early(const Case& c) {
   return c.close == number_of(Closing::a_early) || c.close == number_of(Closing::b_early);
 }

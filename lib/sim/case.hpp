@@ -310,6 +310,8 @@ Case with_random_attack(Case c);
 /// Cases that are simpler than `c` by one step each, the largest steps first.
 std::vector<Case> simpler(const Case& c);
 
+/// Between the hosts, without queues.
+Duration round_trip(const Case& c);
 /// An application closes before all is done.
 bool closes_early(const Case& c);
 /// The application on this host (0: A) closes the connection.

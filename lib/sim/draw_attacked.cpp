@@ -49,11 +49,11 @@ void draw_victim(Case& c, Random& random) {
   }
 }
 
-constexpr Number kHeaders = 80;
+constexpr Number kFrameHeaders = 80;
 
 /// Of the victim's frames.
 Number frame_bytes(const Case& c) {
-  return std::min<Number>(c.a.max_bytes, wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu))) + kHeaders;
+  return std::min<Number>(c.a.max_bytes, wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu))) + kFrameHeaders;
 }
 
 /// Bytes that the victim's connections have in custody at once, at most, and frames.
@@ -76,7 +76,7 @@ void draw_rate(Case& c, const Attack& attack) {
   // The busiest attacks send four frames a step.
   constexpr Number kFrames = 4;
   constexpr Number kLastsUs = 30000;
-  c.attack.every_us = std::max<Number>(kFrames * (c.attack.bytes + kHeaders) * 8 / attacks, 1);
+  c.attack.every_us = std::max<Number>(kFrames * (c.attack.bytes + kFrameHeaders) * 8 / attacks, 1);
   c.attack.steps = std::max<Number>(kLastsUs / c.attack.every_us, 20);
 }
 

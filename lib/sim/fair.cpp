@@ -22,8 +22,6 @@ constexpr Duration kDrainMargin = milliseconds(5);
 // Applications look at their connections every few milliseconds.
 constexpr Duration kLook = milliseconds(20);
 
-Duration round_trip(const Case& c) { return 2 * (microseconds(c.wan_delay_us) + c.wan_delay_ns + 2 * c.local_ns); }
-
 double milli(Duration time) { return static_cast<double>(time) / 1e6; }
 
 /// Where a connection settles within a round trip or two, either of these may be lost.

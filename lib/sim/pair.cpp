@@ -12,8 +12,6 @@ namespace longhaul::sim {
 
 namespace {
 
-Duration round_trip(const Case& c) { return 2 * (microseconds(c.wan_delay_us) + c.wan_delay_ns + 2 * c.local_ns); }
-
 bool is_loaded(const Case& c) { return c.a.load_mbps != 0 || c.b.load_mbps != 0; }
 
 bool goes_wrong(const Case& c) { return !c.events.empty() || c.outage_us != 0; }
@@ -60,10 +58,8 @@ constexpr Exception kExceptions[] = {
     {"a fatal NAK after acknowledgement", [](const Case& c) { return c.a.fatal_at != 0 || c.b.fatal_at != 0; }},
 };
 
-double seconds(Duration time) { return static_cast<double>(time) / 1e9; }
-
 double allowance(const Case& c, const HostPlan& host) {
-  double more = seconds(round_trip(c));
+  double more = in_seconds(round_trip(c));
   if (goes_wrong(c)) more += static_cast<double>(host.ack_timeout_us) / 1e6;
   // The load may have filled the link's queue before the connection in one run, and after it in the other.
   if (is_loaded(c) && c.wan_mbps != 0)
@@ -88,10 +84,10 @@ std::vector<std::string> worse_each(const Case& c, const Pair& pair) {
       continue;
     }
     const HostPlan& host = host_plan(c, with.host);
-    const double most = kMost * std::max(seconds(without.took), fair) + allowance(c, host);
-    if (seconds(with.took) <= most) continue;
+    const double most = kMost * std::max(in_seconds(without.took), fair) + allowance(c, host);
+    if (in_seconds(with.took) <= most) continue;
     all.push_back(fmt::format("{} took {:.6f} s with boxes, {:.6f} s without; {:.6f} s at most", with.flow,
-                              seconds(with.took), seconds(without.took), most));
+                              in_seconds(with.took), in_seconds(without.took), most));
   }
   return all;
 }
@@ -151,7 +147,7 @@ std::vector<Fate> fates_of(const Result& result, bool together) {
     if (delivery.died || !delivery.accepted) ++fate.lost;
     if (!delivery.accepted) continue;
     ++fate.delivered;
-    fate.took = std::max(fate.took, seconds(delivery.took));
+    fate.took = std::max(fate.took, in_seconds(delivery.took));
   }
   return fates;
 }

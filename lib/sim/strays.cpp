@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint8_t kUcWriteOnly = 0x2a;
 constexpr std::uint8_t kOfManufacturer = 0xe3;  // an opcode
-constexpr std::uint32_t kNobody = 0xabcdef;     // a QPN
+constexpr std::uint32_t kStranger = 0xabcdef;   // a QPN
 
 // Frames that concern no connection.
 enum class Foreign {
@@ -104,13 +104,13 @@ std::vector<std::uint8_t> Strays::make_foreign() {
     case Foreign::ud:
       return builder.opcode(wire::kUdSendOnly).qpn(0x99).build();
     case Foreign::uc:
-      return builder.opcode(kUcWriteOnly).qpn(kNobody).build();
+      return builder.opcode(kUcWriteOnly).qpn(kStranger).build();
     case Foreign::rc_to_nobody:
-      return builder.opcode(wire::kRcSendOnly).qpn(kNobody).ack_req().build();
+      return builder.opcode(wire::kRcSendOnly).qpn(kStranger).ack_req().build();
     case Foreign::opcode_of_manufacturer:
       break;
   }
-  return builder.opcode(kOfManufacturer).qpn(kNobody).build();
+  return builder.opcode(kOfManufacturer).qpn(kStranger).build();
 }
 
 std::vector<std::uint8_t> Strays::make_forged() {

@@ -190,7 +190,7 @@ void read(const CmRep& rep, CmMessage& message) noexcept {
   message.end_to_end_flow_control = kRepFlowControl.get(rep.delay_failover_flow) != 0;
 }
 
-void write(const CmMessage& message, CmReq& req) noexcept {
+void fill(const CmMessage& message, CmReq& req) noexcept {
   const auto service = message.reliable_connected ? kServiceReliableConnected : kServiceUnreliableConnected;
   req.reserved_4 = 0;
   req.vendor_id = message.ece.vendor_id;
@@ -209,7 +209,7 @@ void write(const CmMessage& message, CmReq& req) noexcept {
   req.primary.local_ack_timeout = kPathLocalAckTimeout.put(message.local_ack_timeout);
 }
 
-void write(const CmMessage& message, CmRep& rep) noexcept {
+void fill(const CmMessage& message, CmRep& rep) noexcept {
   rep.vendor_id_high = static_cast<std::uint8_t>(message.ece.vendor_id >> 16);
   rep.vendor_id_middle = static_cast<std::uint8_t>(message.ece.vendor_id >> 8);
   rep.vendor_id_low = static_cast<std::uint8_t>(message.ece.vendor_id);
@@ -277,10 +277,10 @@ void write_cm(const CmMessage& message, std::span<std::uint8_t, kMadSize> mad) n
   body<CommIds>(mad).remote = message.remote_comm_id;
   switch (message.attribute) {
     case CmAttribute::req:
-      write(message, body<CmReq>(mad));
+      fill(message, body<CmReq>(mad));
       break;
     case CmAttribute::rep:
-      write(message, body<CmRep>(mad));
+      fill(message, body<CmRep>(mad));
       break;
     case CmAttribute::rej:
       body<CmRej>(mad).reason = message.reject_reason;

@@ -23,7 +23,7 @@ using Bytes = std::span<const std::uint8_t>;
 
 /// The caller has checked that the bytes are there.
 template <typename Header>
-const Header& view(Bytes bytes) noexcept {
+const Header& header_in(Bytes bytes) noexcept {
   static_assert(alignof(Header) == 1);
   return *reinterpret_cast<const Header*>(bytes.data());
 }
@@ -46,7 +46,7 @@ IpAddress ipv4(const std::array<std::uint8_t, 4>& octets) noexcept {
 
 std::optional<Neighbour> parse_arp(Bytes bytes) noexcept {
   if (bytes.size() < sizeof(ArpPacket)) return std::nullopt;
-  const auto& arp = view<ArpPacket>(bytes);
+  const auto& arp = header_in<ArpPacket>(bytes);
   const bool for_ipv4 = arp.hardware_type == kHardwareEthernet && arp.protocol_type == kEtherTypeIpv4 &&
                         arp.hardware_size == arp.sender_mac.size() && arp.protocol_size == arp.sender_ip.size();
   if (!for_ipv4 || (arp.operation != kArpRequest && arp.operation != kArpReply)) return std::nullopt;
@@ -90,13 +90,13 @@ std::optional<MacAddress> target_address(Bytes options) noexcept {
 
 std::optional<Neighbour> parse_advertisement(Bytes bytes) noexcept {
   if (bytes.size() < sizeof(Ipv6Header)) return std::nullopt;
-  const auto& ip = view<Ipv6Header>(bytes);
+  const auto& ip = header_in<Ipv6Header>(bytes);
   if (ip.version_class_flow >> 28 != 6 || ip.next_header != kIpProtocolIcmpv6 || ip.hop_limit != kOnLink)
     return std::nullopt;
   bytes = bytes.subspan(sizeof(Ipv6Header));
   if (ip.payload_length > bytes.size() || ip.payload_length < sizeof(NeighbourAdvertisement)) return std::nullopt;
   const Bytes message = bytes.first(ip.payload_length);
-  const auto& advertisement = view<NeighbourAdvertisement>(message);
+  const auto& advertisement = header_in<NeighbourAdvertisement>(message);
   if (advertisement.type != kNeighbourAdvertisement || advertisement.code != 0) return std::nullopt;
   const std::uint32_t flags = advertisement.flags;
   if (is_multicast(advertisement.target)) return std::nullopt;
@@ -117,13 +117,13 @@ std::optional<Neighbour> parse_advertisement(Bytes bytes) noexcept {
 std::optional<Neighbour> parse_neighbour(Bytes frame) noexcept {
   constexpr std::uint32_t kMaxVlanTags = 2;
   if (frame.size() < sizeof(EthernetHeader)) return std::nullopt;
-  std::uint16_t ether_type = view<EthernetHeader>(frame).ether_type;
+  std::uint16_t ether_type = header_in<EthernetHeader>(frame).ether_type;
   Bytes rest = frame.subspan(sizeof(EthernetHeader));
   std::uint32_t tags = 0;
   VlanKey vlan;
   while (ether_type == kEtherTypeVlan || ether_type == kEtherTypeQinQ) {
     if (tags == kMaxVlanTags || rest.size() < sizeof(VlanTag)) return std::nullopt;
-    const auto& tag = view<VlanTag>(rest);
+    const auto& tag = header_in<VlanTag>(rest);
     vlan.add(tag.tci);
     ether_type = tag.ether_type;
     rest = rest.subspan(sizeof(VlanTag));

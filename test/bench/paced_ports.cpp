@@ -10,7 +10,7 @@
 namespace longhaul::bench {
 
 namespace {
-constexpr unsigned kLooksPerYield = 1024;
+constexpr unsigned kPacedLooksPerYield = 1024;
 }
 
 PacedPorts::PacedPorts(PortPair beneath, std::size_t longest)
@@ -22,7 +22,7 @@ void PacedPorts::schedule(BySide<std::vector<std::uint64_t>> due) {
   chunk_.store(next, std::memory_order_release);
   for (unsigned looks = 1; known_.load(std::memory_order_acquire) != next; ++looks) {
     rte_pause();
-    if (looks % kLooksPerYield == 0) std::this_thread::yield();  // the threads may share a processor
+    if (looks % kPacedLooksPerYield == 0) std::this_thread::yield();  // the threads may share a processor
   }
 }
 

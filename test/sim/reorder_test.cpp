@@ -15,7 +15,7 @@ namespace {
 
 /// Host A writes 16,000 packets over 10 Gbit/s and 2 ms, and keeps enough under way that a packet which is 100 us late
 /// holds nothing up.
-constexpr const char* kWrites =
+constexpr const char* kLateWrites =
     "close=0 by_packet=1 wan_delay_us=1000 wan_mbps=10000 wan_queue=100000000 a.messages=4000 a.max_bytes=4096 "
     "a.uniform=1 a.mix=6 a.depth=256 a.window=65536 a.port_mbps=10000 a.ack_timeout_us=67000 box_a.mbufs=8192 "
     "box_a.wan_mbps=10000 ";
@@ -48,13 +48,13 @@ Outcome outcome_of(const std::string& text) {
 }  // namespace
 
 TEST_CASE("reordered between host and box: the requester sends nothing again, and is as fast as in order") {
-  const Outcome in_order = outcome_of(kWrites);
+  const Outcome in_order = outcome_of(kLateWrites);
   CHECK(in_order.resent == 0);
   for (const unsigned late_us : {10, 100})
     for (const unsigned of_ten_thousand : {10, 100, 1000}) {
       // ACKs out of order do no harm to a requester.
       const Outcome reordered =
-          outcome_of(fmt::format("{} ab0.reorder={} ab0.reorder_us={} ba0.reorder={} ba0.reorder_us={}", kWrites,
+          outcome_of(fmt::format("{} ab0.reorder={} ab0.reorder_us={} ba0.reorder={} ba0.reorder_us={}", kLateWrites,
                                  of_ten_thousand, late_us, of_ten_thousand, late_us));
       INFO(of_ten_thousand << " of 10,000 are " << late_us << " us late");
       CHECK(reordered.resent * 1000 <= reordered.packets);
@@ -65,12 +65,12 @@ TEST_CASE("reordered between host and box: the requester sends nothing again, an
 
 TEST_CASE("without a time to wait the same worlds are full of needless resends") {
   const Outcome reordered =
-      outcome_of(fmt::format("{} ab0.reorder=100 ab0.reorder_us=10 box_a.reorder_wait_us=0", kWrites));
+      outcome_of(fmt::format("{} ab0.reorder=100 ab0.reorder_us=10 box_a.reorder_wait_us=0", kLateWrites));
   CHECK(reordered.resent * 10 > reordered.packets);
 }
 
 TEST_CASE("reordered for longer than the box waits: what comes late is asked for, and all arrives") {
-  const Outcome late = outcome_of(fmt::format("{} ab0.reorder=10 ab0.reorder_us=1000", kWrites));
+  const Outcome late = outcome_of(fmt::format("{} ab0.reorder=10 ab0.reorder_us=1000", kLateWrites));
   CHECK(late.resent > 0);
 }
 
@@ -91,11 +91,11 @@ TEST_CASE("READ responses reordered on the long haul: the requester asks for not
 }
 
 TEST_CASE("requests reordered on the long haul, and their responder places them out of order: nothing goes again") {
-  const Outcome in_order = outcome_of(kWrites);
+  const Outcome in_order = outcome_of(kLateWrites);
   for (const unsigned late_us : {10, 100})
     for (const unsigned of_ten_thousand : {10, 100, 1000}) {
       const Outcome reordered = outcome_of(
-          fmt::format("{} b.places_us=500 ab1.reorder={} ab1.reorder_us={}", kWrites, of_ten_thousand, late_us));
+          fmt::format("{} b.places_us=500 ab1.reorder={} ab1.reorder_us={}", kLateWrites, of_ten_thousand, late_us));
       INFO(of_ten_thousand << " of 10,000 are " << late_us << " us late");
       CHECK(reordered.resent == 0);
       CHECK(reordered.sent_again == 0);

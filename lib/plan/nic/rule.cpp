@@ -82,6 +82,7 @@ void judge(std::span<const Rule> rules, const Dumps& dumps, const Haul& haul, st
 }
 
 bool always(const Case& what) { return true; }
+bool has_number(const Case& what) { return setting_number(what.fact.value).has_value(); }
 
 std::optional<std::uint64_t> setting_number(std::string_view value) {
   value = trim(value);

@@ -64,6 +64,7 @@ void judge_counters(const Dumps& dumps, const Haul& haul, std::vector<Finding>& 
 
 // For the tables of rules.
 bool always(const Case& what);
+bool has_number(const Case& what);  ///< its value is a setting_number()
 /// "ETH(2)", "True(1)", "7", "0x00000001", "4096 (5)": the number that decides; for a name, the one in brackets.
 std::optional<std::uint64_t> setting_number(std::string_view value);
 std::uint64_t number_or(std::string_view value, std::uint64_t otherwise);

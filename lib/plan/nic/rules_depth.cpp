@@ -54,8 +54,6 @@ std::string other_ways(const Haul& haul, std::uint64_t depth) {
 
 // LOG_MAX_OUTSTANDING_WQE
 
-bool has_number(const Case& what) { return setting_number(what.fact.value).has_value(); }
-
 /// The fewest outstanding READs that a device in the dumps allows; 0 if no dump tells.
 std::uint64_t read_limit(const Dumps& dumps) {
   std::uint64_t least = 0;
@@ -153,7 +151,7 @@ std::string read_remedy(const Case& what) {
                      depth > 0 ? other_ways(what.haul, depth) : "another device", depth);
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kDepthRules[] = {
     {"outstanding-wqe", Kind::mlxconfig, kLogMaxOutstanding, Severity::fault, wqe_decides, wqe_good, wqe_wanted,
      wqe_fine, wqe_message, wqe_remedy},
     {"max-qp-wr", Kind::devinfo, "max_qp_wr", Severity::fault, max_wr_decides, max_wr_good, need_wanted, max_wr_fine,
@@ -166,7 +164,7 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> depth_rules() { return kRules; }
+std::span<const Rule> depth_rules() { return kDepthRules; }
 
 DepthLimit depth_limit(const Dumps& dumps, const Haul& haul) {
   DepthLimit least;

@@ -10,8 +10,6 @@
 namespace longhaul::plan::nic {
 namespace {
 
-bool has_number(const Case& what) { return setting_number(what.fact.value).has_value(); }
-
 // Rings. A large ring at its maximum beside a small RDMA depth means that someone has raised the wrong setting.
 
 constexpr std::uint64_t kLargeRing = 2048;
@@ -61,12 +59,12 @@ bool carries_rdma(const Case& what) {
                      [&](const Fact* fact) { return fact->subject == "lo" || fact->subject == what.fact.subject; });
 }
 
-bool mtu_good(const Case& what) { return number_or(what.value, 0) >= kMtuForFullPath; }
-std::string mtu_wanted(const Case& what) {
+bool interface_mtu_good(const Case& what) { return number_or(what.value, 0) >= kMtuForFullPath; }
+std::string interface_mtu_wanted(const Case& what) {
   return fmt::format("{} or more (calculated: 4096 and 96 of headers); 4200 is usual", kMtuForFullPath);
 }
-std::string mtu_fine(const Case& what) { return "room for packets with a path MTU of 4096"; }
-std::string mtu_message(const Case& what) {
+std::string interface_mtu_fine(const Case& what) { return "room for packets with a path MTU of 4096"; }
+std::string interface_mtu_message(const Case& what) {
   std::uint32_t path = 256;
   while (path < 4096 && path * 2ull + 96 <= number_or(what.value, 0)) path *= 2;
   const auto share = [](std::uint32_t mtu) { return show_percent(static_cast<double>(mtu) / (mtu + kOverheadBytes)); };
@@ -75,7 +73,7 @@ std::string mtu_message(const Case& what) {
       "(calculated).",
       path, share(path), share(4096));
 }
-std::string mtu_remedy(const Case& what) {
+std::string interface_mtu_remedy(const Case& what) {
   return fmt::format(
       "ip link set dev {} mtu 4200 on both hosts, and at least that on every switch and line system between them",
       device_of(what, "INTERFACE"));
@@ -164,11 +162,11 @@ std::string active_fine(const Case& what) {
   return what.value == "ACTIVE" ? "the port is up" : "down while another port is up: assumed to be unused";
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kEthernetRules[] = {
     {"ethernet-rings", Kind::rings, "RX", Severity::advice, has_number, ring_good, ring_wanted, ring_fine, ring_message,
      ring_remedy},
-    {"ethernet-mtu", Kind::interface, "mtu", Severity::fault, carries_rdma, mtu_good, mtu_wanted, mtu_fine, mtu_message,
-     mtu_remedy},
+    {"ethernet-mtu", Kind::interface, "mtu", Severity::fault, carries_rdma, interface_mtu_good, interface_mtu_wanted,
+     interface_mtu_fine, interface_mtu_message, interface_mtu_remedy},
     {"pause-off", Kind::pause, "RX", Severity::advice, always, pause_good, pause_wanted, pause_fine, pause_message,
      pause_remedy},
     {"pause-off", Kind::pause, "TX", Severity::advice, pause_tx_alone, pause_good, pause_wanted, pause_fine,
@@ -184,6 +182,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> ethernet_rules() { return kRules; }
+std::span<const Rule> ethernet_rules() { return kEthernetRules; }
 
 }  // namespace longhaul::plan::nic

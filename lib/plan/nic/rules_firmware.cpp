@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 
-bool has_number(const Case& what) { return setting_number(what.fact.value).has_value(); }
 /// The known reports of harm by timers and restarts begin at RTTs of some milliseconds.
 bool is_long(const Case& what) { return has_number(what) && what.haul.rtt_ns >= kMillisecond; }
 bool is_on(const Case& what) { return number_or(what.value, 0) != 0; }
@@ -174,7 +173,7 @@ std::string tx_window_remedy(const Case& what) {
                      set_register(what, what.fact.name, 0));
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kFirmwareRules[] = {
     {"link-type", Kind::mlxconfig, "LINK_TYPE_P1", Severity::fault, has_number, type_good, type_wanted, type_fine,
      type_message, type_remedy},
     {"link-type-port-2", Kind::mlxconfig, "LINK_TYPE_P2", Severity::advice, has_number, type_good, type_wanted,
@@ -199,6 +198,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> firmware_rules() { return kRules; }
+std::span<const Rule> firmware_rules() { return kFirmwareRules; }
 
 }  // namespace longhaul::plan::nic

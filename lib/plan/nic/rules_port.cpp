@@ -68,7 +68,7 @@ std::string layer_remedy(const Case& what) {
 
 // path MTU
 
-bool has_number(const Case& what) { return is_up(what) && setting_number(what.fact.value).has_value(); }
+bool has_mtu(const Case& what) { return is_up(what) && setting_number(what.fact.value).has_value(); }
 bool mtu_good(const Case& what) { return number_or(what.value, 0) >= kFullPathMtu; }
 std::string mtu_wanted(const Case& what) { return "4096"; }
 std::string mtu_fine(const Case& what) {
@@ -169,14 +169,14 @@ std::string slot_remedy(const Case& what) {
       device_of(what, "ADDRESS"));
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kPortRules[] = {
     {"port-state", Kind::devinfo, "state", Severity::fault, state_counts, state_good, state_wanted, state_fine,
      state_message, state_remedy},
     {"transport", Kind::devinfo, "transport", Severity::fault, always, transport_good, transport_wanted, transport_fine,
      transport_message, transport_remedy},
     {"link-layer", Kind::devinfo, "link_layer", Severity::fault, is_up, layer_good, layer_wanted, layer_fine,
      layer_message, layer_remedy},
-    {"path-mtu", Kind::devinfo, "active_mtu", Severity::fault, has_number, mtu_good, mtu_wanted, mtu_fine, mtu_message,
+    {"path-mtu", Kind::devinfo, "active_mtu", Severity::fault, has_mtu, mtu_good, mtu_wanted, mtu_fine, mtu_message,
      mtu_remedy},
     {"link-rate", Kind::devinfo, "active_speed", Severity::fault, link_known, link_good, link_wanted, link_fine,
      link_message, link_remedy},
@@ -186,6 +186,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> port_rules() { return kRules; }
+std::span<const Rule> port_rules() { return kPortRules; }
 
 }  // namespace longhaul::plan::nic

@@ -6,17 +6,13 @@
 
 #include "config/box_config.hpp"
 #include "config/link_config.hpp"
+#include "support/box_text.hpp"
 
 using namespace longhaul;
 using namespace longhaul::config;
+using namespace longhaul::test;
 
-namespace {
-
-const std::string kPorts = "ports:\n  host: {vdev: \"net_null0\"}\n  wan: {pci: \"0000:01:00.1\"}\n";  // lines 1 to 3
-
-BoxConfig box_of(const std::string& more) { return read_box(Value::parse(kPorts + more, "box.yaml")); }
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("the examples in config/ are valid") {
   const std::string root = std::string(TEST_ROOT) + "/../config/";

@@ -10,15 +10,13 @@
 #include <yaml-cpp/yaml.h>
 
 #include "config/box_keys.hpp"
+#include "support/box_text.hpp"
 
 using namespace longhaul;
 using namespace longhaul::config;
+using namespace longhaul::test;
 
 namespace {
-
-const std::string kPorts = "ports:\n  host: {vdev: \"net_null0\"}\n  wan: {pci: \"0000:01:00.1\"}\n";
-
-BoxConfig box_of(const std::string& more) { return read_box(Value::parse(kPorts + more, "box.yaml")); }
 
 std::vector<std::string> changed(const std::string& before, const std::string& after) {
   std::vector<std::string> keys;

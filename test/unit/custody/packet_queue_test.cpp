@@ -59,9 +59,9 @@ void showValue(const Step& step, std::ostream& out) {
 }
 
 /// The queue and the list, changed in the same way.
-class Both {
+class QueueAndList {
  public:
-  explicit Both(std::uint32_t first_psn) : first_psn_(first_psn) {}
+  explicit QueueAndList(std::uint32_t first_psn) : first_psn_(first_psn) {}
 
   void take(Step step) {
     const std::size_t size = list_.size();
@@ -246,7 +246,7 @@ TEST_CASE("a queue of custody is a list with three places in it", "[custody][pac
   setenv("RC_PARAMS", "seed=1 max_success=1000 max_size=200 verbose_progress=0", 0);
   CHECK(rc::check("the queue and a list agree after each step", [] {
     // Some lie across the end of the circle.
-    Both both(*rc::gen::element(0u, 12345u, kPsns - 1, kPsns - 20));
+    QueueAndList both(*rc::gen::element(0u, 12345u, kPsns - 1, kPsns - 20));
     for (const Step& step : *rc::gen::container<std::vector<Step>>(any_step())) {
       both.take(step);
       both.compare();

@@ -16,7 +16,7 @@ using namespace longhaul::test;
 
 namespace {
 
-constexpr Pair::Extra kLarge{true, 1024};
+constexpr Pair::Extra kWhole{true, 1024};
 
 /// A slow WAN, at which more than a few frames of a flow are a backlog.
 engine::Settings slow() {
@@ -37,7 +37,7 @@ std::vector<Bytes> cnps_of(const std::vector<Seen>& out) {
 
 /// Twelve large requests at once, of which the pace holds nearly all. A moment before, one for which there is no
 /// backlog.
-void overload(Rig& rig, const Pair& pair, std::uint32_t first) { rig.host_sends(pair.writes(first, 12, kLarge)); }
+void overload(Rig& rig, const Pair& pair, std::uint32_t first) { rig.host_sends(pair.writes(first, 12, kWhole)); }
 
 /// Between the two QPs of the frame below.
 wire::PacketBuilder from_responder() {
@@ -144,7 +144,7 @@ TEST_CASE("a backlog at the WAN's pace: CNPs for its requester, one in 50 us at 
   CHECK(cnp.good_ip_checksum);
   for (std::uint32_t i = 0; i < 100; ++i) {
     rig.wait(microseconds(10));
-    rig.host_sends(pair.write(112 + i, kLarge));
+    rig.host_sends(pair.write(112 + i, kWhole));
   }
   cnps = cnps_of(rig.host_out);
   CHECK(cnps.size() > 10);
@@ -159,7 +159,7 @@ TEST_CASE("no backlog, no CNP; nor with cnp.send: false", "[engine][congestion]"
     const Pair pair;
     rig.connect(pair);
     for (std::uint32_t i = 0; i < 20; ++i) {
-      rig.host_sends(pair.write(100 + i, kLarge));
+      rig.host_sends(pair.write(100 + i, kWhole));
       rig.wait(milliseconds(2));
     }
     CHECK(rig.count(Counter::cnps_made) == 0);
@@ -203,7 +203,7 @@ TEST_CASE("a requester that RDMA-CM has announced is told in the first round tri
     // Unconfirmed packets pass the pace: what has left ahead of it is the congestion.
     overload(rig, pair, 100);
     rig.wait(microseconds(60));
-    rig.host_sends(pair.write(112, kLarge));
+    rig.host_sends(pair.write(112, kWhole));
     CHECK(rig.count(Counter::cnps_made) > 0);
   }
 }

@@ -14,8 +14,6 @@ using namespace longhaul::test;
 
 namespace {
 
-constexpr Pair::Extra kLarge{true, 4000};  // 32 ms at the rate of slow()
-
 /// A connection of one of several tenants, each with hosts of its own.
 Pair of_tenant(unsigned tenant, unsigned number) {
   Pair pair;
@@ -27,13 +25,6 @@ Pair of_tenant(unsigned tenant, unsigned number) {
   pair.b_comm = 0xb000000 + 0x100 * tenant + number;
   pair.transaction = 0x7000 + 0x100 * tenant + number;
   return pair;
-}
-
-engine::Settings slow() {
-  auto settings = small_settings();
-  settings.wan_rate_bps = 1'000'000;
-  settings.rto_min = seconds(10);
-  return settings;
 }
 
 /// The tenant whose host sent an IPv4 frame.
@@ -113,7 +104,7 @@ TEST_CASE("who comes back to the backlog has one whole turn, whatever its last o
 
 TEST_CASE("a tenant with four connections has no more of the pace than one with a single connection",
           "[engine][fair]") {
-  Rig rig(slow());
+  Rig rig(slow_settings());
   constexpr unsigned kMany = 4;
   for (unsigned i = 0; i < kMany; ++i) rig.connect_confirmed(of_tenant(1, i));
   rig.connect_confirmed(of_tenant(2, 0));
@@ -132,7 +123,7 @@ TEST_CASE("a tenant with four connections has no more of the pace than one with 
 }
 
 TEST_CASE("what one tenant has just sent does not go before what others wait to send", "[engine][fair]") {
-  Rig rig(slow());
+  Rig rig(slow_settings());
   rig.connect_confirmed(of_tenant(1, 0));
   rig.connect_confirmed(of_tenant(2, 0));
   rig.wait(milliseconds(100));
@@ -283,7 +274,7 @@ TEST_CASE("custody of which nothing was acknowledged makes room for what may be"
 }
 
 TEST_CASE("what waits for the pace is sent before a drain lets go of it", "[engine][fair]") {
-  Rig rig(slow());
+  Rig rig(slow_settings());
   const Pair pair;
   rig.connect_confirmed(pair);
   rig.wait(milliseconds(100));
@@ -445,7 +436,7 @@ TEST_CASE("where the connection table is full, hosts with more connections make 
 }
 
 TEST_CASE("a repeat does not send all that waits where others wait too", "[engine][fair]") {
-  Rig rig(slow());
+  Rig rig(slow_settings());
   rig.connect_confirmed(of_tenant(1, 0));
   rig.connect_confirmed(of_tenant(2, 0));
   rig.wait(milliseconds(100));

@@ -1241,6 +1241,8 @@ TEST_CASE("a forged READ of 2^31 bytes while custody is owed: acknowledging goes
   CHECK(world.accelerated(pair, 115, 16));
 }
 
+namespace {
+
 // The held-back NAK is for the request that passed behind a loss: write 105, in a flow that may hold two packets.
 struct NakHeldBack : World {
   NakHeldBack() : World(two_packets()) {
@@ -1261,6 +1263,8 @@ struct NakHeldBack : World {
   }
   const Pair pair;
 };
+
+}  // namespace
 
 TEST_CASE("an ACK beyond custody may count each request there as a message or none, and be off by one",
           "[engine][identity]") {

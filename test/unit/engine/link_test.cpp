@@ -12,8 +12,6 @@ using namespace longhaul::test;
 
 namespace {
 
-constexpr Pair::Extra kLarge{true, 4000};
-
 engine::Settings estimating() {
   auto settings = small_settings();
   settings.estimate_wan_rate = true;

@@ -10,15 +10,6 @@ using namespace longhaul::test;
 
 namespace {
 
-constexpr Pair::Extra kLarge{true, 4000};  // 32 ms at the rate
-
-engine::Settings slow() {
-  auto settings = small_settings();
-  settings.wan_rate_bps = 1'000'000;
-  settings.rto_min = seconds(10);
-  return settings;
-}
-
 /// Connects and confirms the flow, and waits until the pace allows the next frame.
 void connect_rested(Rig& rig, const Pair& pair) {
   rig.connect_confirmed(pair);
@@ -38,7 +29,7 @@ void two_wait(Rig& rig, const Pair& pair) {
 }  // namespace
 
 TEST_CASE("before an answer agrees a flow waits for what custody has sent", "[engine][paced]") {
-  Rig rig(slow());
+  Rig rig(slow_settings());
   const Pair pair;
   two_wait(rig, pair);
   rig.wait(milliseconds(200));
@@ -47,7 +38,7 @@ TEST_CASE("before an answer agrees a flow waits for what custody has sent", "[en
 }
 
 TEST_CASE("before an answer agrees a flow does not wait for what passes", "[engine][paced]") {
-  Rig rig(slow());
+  Rig rig(slow_settings());
   const Pair pair;
   rig.connect(pair);
   rig.wait(milliseconds(200));
@@ -65,7 +56,7 @@ TEST_CASE("before an answer agrees a flow does not wait for what passes", "[engi
 }
 
 TEST_CASE("what waits before an answer agrees leaves when custody lets go of it", "[engine][paced]") {
-  Rig rig(slow());
+  Rig rig(slow_settings());
   const Pair pair;
   two_wait(rig, pair);
   SECTION("an answer disagrees: the requester has no reason to repeat it") {
@@ -86,7 +77,7 @@ TEST_CASE("what waits before an answer agrees leaves when custody lets go of it"
 
 TEST_CASE("what custody refuses before an answer agrees leaves nothing behind", "[engine][paced]") {
   constexpr std::uint32_t kHeld = 6;
-  auto settings = slow();
+  auto settings = slow_settings();
   settings.custody_flow_bytes = kHeld * Pair{}.write(0, kLarge).size();
   Rig rig(settings);
   const Pair pair;
@@ -105,7 +96,7 @@ TEST_CASE("what custody refuses before an answer agrees leaves nothing behind", 
 }
 
 TEST_CASE("each request that waits is counted once", "[engine][paced]") {
-  Rig rig(slow());
+  Rig rig(slow_settings());
   const Pair pair;
   connect_rested(rig, pair);
   rig.host_sends({pair.write(101, kLarge)});
@@ -119,7 +110,7 @@ TEST_CASE("each request that waits is counted once", "[engine][paced]") {
 }
 
 TEST_CASE("a repeat of what waits takes it out, and all that came after it, once", "[engine][paced]") {
-  Rig rig(slow());
+  Rig rig(slow_settings());
   const Pair pair;
   connect_rested(rig, pair);
   rig.host_sends(pair.writes(101, 4, kLarge));
@@ -135,7 +126,7 @@ TEST_CASE("a repeat of what waits takes it out, and all that came after it, once
 }
 
 TEST_CASE("a READ that is repeated while it waits goes once, in its place", "[engine][paced]") {
-  Rig rig(slow());
+  Rig rig(slow_settings());
   const Pair pair;
   connect_rested(rig, pair);
   rig.host_sends({pair.write(101, kLarge), pair.write(102), pair.read(103), pair.write(104)});
@@ -149,7 +140,7 @@ TEST_CASE("a READ that is repeated while it waits goes once, in its place", "[en
 }
 
 TEST_CASE("a little that waits goes ahead of what custody refuses", "[engine][paced]") {
-  auto settings = slow();
+  auto settings = slow_settings();
   settings.custody_flow_bytes = 2 * Pair{}.write(0).size();
   Rig rig(settings);
   const Pair pair;
@@ -161,7 +152,7 @@ TEST_CASE("a little that waits goes ahead of what custody refuses", "[engine][pa
 
 TEST_CASE("much that waits keeps its pace: what custody refuses is asked for again behind it", "[engine][paced]") {
   constexpr std::uint32_t kHeld = 20;  // 19 of them wait: more than 64 KiB
-  auto settings = slow();
+  auto settings = slow_settings();
   settings.custody_flow_bytes = kHeld * Pair{}.write(0, kLarge).size();
   Rig rig(settings);
   const Pair pair;

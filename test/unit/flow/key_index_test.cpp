@@ -37,11 +37,11 @@ KeyIndex::Key colliding_key(std::uint32_t number) {
 }
 
 /// A table and what it should hold.
-class Both {
+class IndexAndMap {
  public:
   using MakeKey = KeyIndex::Key (*)(std::uint32_t number);
 
-  Both(std::uint32_t capacity, MakeKey make_key, std::uint32_t keys, const KeyIndex::Secret& secret)
+  IndexAndMap(std::uint32_t capacity, MakeKey make_key, std::uint32_t keys, const KeyIndex::Secret& secret)
       : index_(capacity, "test", secret), make_key_(make_key), keys_(keys) {}
 
   /// False if there is no room.
@@ -103,7 +103,7 @@ TEST_CASE("any steps leave the keys there that a map has, with their values", "[
   for (const std::uint32_t capacity : {1u, 2u, 7u, 8u, 9u, 30u, 100u, 1000u}) {
     // More than twice as many keys as the capacity, so the room beyond it is filled too.
     const std::uint32_t keys = 2 * capacity + 20;
-    Both both(capacity, key_of, keys, secret_of(random));
+    IndexAndMap both(capacity, key_of, keys, secret_of(random));
     for (std::uint32_t step = 0; step < 40 * keys; ++step) {
       const auto number = static_cast<std::uint32_t>(random() % keys);
       // First the table fills up, then keys come and go.
@@ -126,7 +126,7 @@ TEST_CASE("each capacity has room for as many keys, whatever the secret, and say
   Random random(2);
   for (std::uint32_t capacity = 1; capacity < 300; ++capacity) {
     const std::uint32_t keys = 3 * capacity + 40;
-    Both both(capacity, key_of, keys, secret_of(random));
+    IndexAndMap both(capacity, key_of, keys, secret_of(random));
     std::uint32_t refused = 0;
     for (std::uint32_t number = 0; number < keys; ++number) {
       const bool done = both.put(number, number);
@@ -161,7 +161,7 @@ TEST_CASE("keys of one hash: eight have room, and are told apart", "[flow][key_i
   const Rig eal;
   Random random(3);
   constexpr std::uint32_t kKeys = 40;
-  Both both(1000, colliding_key, kKeys, {});
+  IndexAndMap both(1000, colliding_key, kKeys, {});
   std::size_t most = 0;
   for (std::uint32_t step = 0; step < 4000; ++step) {
     const auto number = static_cast<std::uint32_t>(random() % kKeys);

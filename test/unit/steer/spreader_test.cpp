@@ -21,6 +21,7 @@ using namespace longhaul;
 using namespace longhaul::steer;
 using test::Bytes;
 using test::Pair;
+using test::pair_number;
 
 namespace {
 
@@ -117,16 +118,6 @@ FlowKey key_of(Side side, const wire::Frame& frame) {
 }
 
 bool parse(const Bytes& bytes, wire::Frame& frame) { return wire::is_roce(wire::parse(bytes, frame)); }
-
-Pair pair_number(std::uint32_t n) {
-  Pair pair;
-  pair.a_qpn += n;
-  pair.b_qpn += n;
-  pair.a_comm += n;
-  pair.b_comm += n;
-  pair.transaction += n;
-  return pair;
-}
 
 Worker home_of_pair(const Pair& pair, unsigned workers) {
   wire::Frame frame;

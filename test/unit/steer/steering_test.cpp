@@ -17,6 +17,7 @@ using test::Bytes;
 using test::damaged;
 using test::info_of;
 using test::Pair;
+using test::pair_number;
 
 namespace {
 
@@ -56,17 +57,6 @@ struct Home {
   Bytes last;
   Time now = seconds(1000);
 };
-
-/// The nth connection between the same two hosts.
-Pair pair_number(std::uint32_t n) {
-  Pair pair;
-  pair.a_qpn += n;
-  pair.b_qpn += n;
-  pair.a_comm += n;
-  pair.b_comm += n;
-  pair.transaction += n;
-  return pair;
-}
 
 /// Connections of two workers, and a third that will use one QPN of each.
 struct TwoAndOneBetween {

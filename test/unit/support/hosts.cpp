@@ -146,4 +146,14 @@ Bytes damaged(Bytes frame) {
   return frame;
 }
 
+Pair pair_number(std::uint32_t n) {
+  Pair pair;
+  pair.a_qpn += n;
+  pair.b_qpn += n;
+  pair.a_comm += n;
+  pair.b_comm += n;
+  pair.transaction += n;
+  return pair;
+}
+
 }  // namespace longhaul::test

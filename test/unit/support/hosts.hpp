@@ -72,6 +72,9 @@ struct Pair {
   Bytes a_ack(std::uint32_t psn, std::uint32_t msn) const;
 };
 
+/// The nth connection between the same two hosts.
+Pair pair_number(std::uint32_t n);
+
 /// `pair`, with the UDP source ports that Linux derives from both QPNs.
 Pair with_derived_ports(Pair pair);
 

@@ -63,6 +63,13 @@ engine::Settings small_settings() {
   return settings;
 }
 
+engine::Settings slow_settings() {
+  auto settings = small_settings();
+  settings.wan_rate_bps = 1'000'000;
+  settings.rto_min = seconds(10);
+  return settings;
+}
+
 engine::Settings four_unanswered() {
   auto settings = small_settings();
   settings.initial_window_bytes = 4 * Pair{}.write(0).size();

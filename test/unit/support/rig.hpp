@@ -20,6 +20,9 @@ namespace longhaul::test {
 /// The box's defaults with small tables. Custody leaves as fast as it comes, a gap is a loss at once, nothing is
 /// acknowledged unasked, and no CNPs are made.
 engine::Settings small_settings();
+/// small_settings() with a WAN of 1 Mbit/s, on which a request with kLarge takes 32 ms, and no repeats for 10 s.
+engine::Settings slow_settings();
+inline constexpr Pair::Extra kLarge{true, 4000};
 /// small_settings(), and a flow may have four WRITEs unanswered before its delivery rate is known.
 engine::Settings four_unanswered();
 
