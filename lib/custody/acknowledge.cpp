@@ -56,6 +56,7 @@ void NearPart::acknowledge(NearFlow& flow, Time now) {
     flow.late_end = flow.tail;
   }
 
+  if (flow.owes_rnr_nak) tell_not_ready(flow, now);
   // Until custody has sent everything, the requester's repeats would overtake it and be discarded.
   if (flow.owed.repair_nak && flow.trust.silent == 0 && flow.queue.unsent() == nullptr) {
     flow.owed.repair_nak = false;
@@ -232,6 +233,18 @@ void NearPart::acknowledge_unasked(NearFlow& flow, Time now) {
 // what the responder has acknowledged.
 bool NearPart::may_ask_for(const NearFlow& flow, std::uint32_t psn, Time now) const {
   return !answered_unseen(flow, psn) && !may_have_left(flow, now);
+}
+
+// The responder has discarded what the requester waits for at h, too, and would have said so to it without a box. An
+// RNR NAK uses up none of the retries that the requester's own timer does. Many short waits need no such NAK: the
+// requester goes on filling custody, as long as it hears something before its timer runs out.
+void NearPart::tell_not_ready(NearFlow& flow, Time now) {
+  flow.owes_rnr_nak = false;
+  if (flow.trust.silent != 0 || !psn_lt(flow.h, first_unused(flow)) || !may_ask_for(flow, flow.h, now)) return;
+  const rte_mbuf* waiting = find(flow, flow.h);
+  const Time since = waiting == nullptr ? 0 : held_in(waiting).received_at;
+  if (flow.hold_until + flow.rtt.smoothed() < since + Trickle::interval_of(flow.ack_timeout)) return;
+  send_made(flow, flow.h, flow.msn_h, wire::rnr_syndrome(flow.rnr_timer), Counter::rnr_naks_made);
 }
 
 // A NAK acknowledges what precedes it, so it waits until all of that may be acknowledged.

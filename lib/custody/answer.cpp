@@ -393,6 +393,8 @@ Verdict NearPart::rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   flow.loss_window.on_loss();  // what is behind the request that found no receive was discarded as well
   flow.hold_until = now + kRnrTimer[wire::aeth_value(frame.aeth().syndrome)];
   resend_for_nak(flow, Counter::resends_rnr_nak, now);
+  flow.owes_rnr_nak = true;
+  flow.rnr_timer = wire::aeth_value(frame.aeth().syndrome) & 0x1f;
   return Verdict::drop;
 }
 
@@ -471,6 +473,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
     return Verdict::forward;
   }
   flow.read_next = psn_add(psn, 1);
+  if (psn == held.psn) note_answer_time(flow, held, now);
   if (psn != held.last_psn) {
     note_caught_up(flow, now);
     return Verdict::forward;
@@ -489,6 +492,21 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   flow.msn_h = psn_add(flow.msn_base, flow.msn_released);
   note_credits(flow, frame.aeth(), Verdict::forward);
   return Verdict::forward;
+}
+
+// From the first copy to the first answer, however often the request was sent: the least of ten seconds or so. READs,
+// and whatever a short timer repeats, measure no round trip (Karn's rule).
+void NearPart::note_answer_time(NearFlow& flow, const Held& held, Time now) {
+  constexpr Duration kWindow = seconds(10);
+  const Duration took = now - held.received_at;
+  if (flow.answer_time != 0 && flow.answer_time <= took && now - flow.answer_time_at <= kWindow) return;
+  flow.answer_time = took;
+  flow.answer_time_at = now;
+}
+
+// No answer comes sooner than this after a request was sent.
+Duration NearPart::unanswered_for(const NearFlow& flow) {
+  return flow.rtt.known() ? flow.rtt.minimum() : flow.answer_time;
 }
 
 void NearPart::finish_read(NearFlow& flow, Time now) {
@@ -551,7 +569,11 @@ bool NearPart::release_before(NearFlow& flow, std::uint32_t psn, Time now) {
     const Held& held = held_in(mbuf);
     if (!psn_lt(held.last_psn, psn)) break;
     if (held.wants_response) break;
-    if (psn_add(held.last_psn, 1) == psn) sample_round_trip(flow, held, now);
+    if (psn_add(held.last_psn, 1) == psn) {
+      sample_round_trip(flow, held, now);
+      if (held.resent) [[unlikely]]
+        note_answer_time(flow, held, now);
+    }
     release_head(flow);
     flow.loss_window.on_delivered();
   }

@@ -97,6 +97,8 @@ struct alignas(64) NearFlow : FlowState {
   flow::Policy next_policy = flow::Policy::off;  ///< `policy` from the next rejoining on
   bool misplaced_event : 1 = false;  ///< an event came that the phase does not allow (inconsistency() says so)
   bool probe_settled : 1 = false;  ///< an answer too early to be the last probe's ended its wait, and none has followed
+  bool owes_rnr_nak : 1 = false;   ///< an RNR NAK of the responder was absorbed in this burst
+  std::uint8_t rnr_timer : 5 = 0;  ///< and its timer's code
   std::uint8_t vain_naks = 0;      ///< PSN NAKs since the last progress, as far as they count
 
   // ---- rarely used
@@ -138,6 +140,8 @@ struct alignas(64) NearFlow : FlowState {
   WaitingList early_responses{WaitingKind::response};
   WaitingList early_acknowledges{WaitingKind::acknowledge};
   std::uint32_t learned_msn = 0;      ///< of Standing::learned: the MSN that the first answer taught
+  Duration answer_time = 0;           ///< NearPart::note_answer_time(); 0: not known
+  Time answer_time_at = 0;            ///< and when it was measured
   std::uint8_t disagreements = 0;     ///< MSNs that disagreed, as far as they count
   std::uint32_t first_psn = 0;        ///< where the flow began: while una is there, the responder has answered nothing
   std::uint32_t refused = 0;          ///< requests that custody had no room for

@@ -299,6 +299,7 @@ class NearPart {
   [[gnu::always_inline]] inline Verdict in_order(NearFlow& flow, const wire::Frame& frame, const Span& span,
                                                  rte_mbuf* mbuf, Time now);
   Verdict repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
+  static bool is_whole(const NearFlow& flow, const rte_mbuf* held, const Span& span);
   bool read_repeated(NearFlow& flow, const wire::Frame& frame, const Span& span, rte_mbuf* held, Time now);
   Verdict of_failed(NearFlow& flow, const wire::Frame& frame, const Span& span, Time now);
   static bool idle_for_long(const NearFlow& flow, Time now);
@@ -415,6 +416,8 @@ class NearPart {
     flow.holding->remove(mbuf->pkt_len, held_in(mbuf).small);
     freed_.add(mbuf);
   }
+  static void note_answer_time(NearFlow& flow, const Held& held, Time now);
+  static Duration unanswered_for(const NearFlow& flow);
   void note_read_stall(NearFlow& flow, Time now);
   void end_read_stall(NearFlow& flow, Time now);
   void finish_read(NearFlow& flow, Time now);
@@ -488,6 +491,7 @@ class NearPart {
     return flow.unasked_since == 0 ? kNever : flow.unasked_since + settings_.ack_unasked;
   }
   void nak_gap(NearFlow& flow);
+  void tell_not_ready(NearFlow& flow, Time now);
   bool may_ask_for(const NearFlow& flow, std::uint32_t psn, Time now) const;
   static std::uint8_t ack_syndrome(const NearFlow& flow);
   [[gnu::always_inline]] static inline void promise(NearFlow& flow, std::uint32_t h, std::uint32_t msn_h,

@@ -201,6 +201,8 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
   const bool told = psn_lt(span.psn, flow.h);
   if (told) fall_behind(flow, now);
   bool same = false;
+  const bool whole = held_mbuf != nullptr && is_whole(flow, held_mbuf, span);
+  const bool came_again = held_mbuf != nullptr && held_in(held_mbuf).resent;
   if (read) {
     same = read_repeated(flow, frame, span, held_mbuf, now);
   } else {
@@ -226,18 +228,31 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
       ++counters_[Counter::absorbed_duplicates];
       return Verdict::drop;
     }
+    // Two copies are under way, and neither can have been answered yet. One repeat goes in any case, as the first copy
+    // may be lost. But a timer that is far shorter than the round trip would fill the WAN with copies, and with the
+    // responses to each copy of a READ.
+    if (!told && whole && came_again && now - held.sent_at < unanswered_for(flow)) {
+      ++counters_[Counter::absorbed_unanswerable];
+      return Verdict::drop;
+    }
   }
   // A doubt may have dropped custody. The answer to either copy measures no round trip.
   if (!flow.queue.empty() && !psn_lt(span.psn, flow.una) && (held_mbuf = find(flow, span.psn)) != nullptr) {
     Held& held = held_in(held_mbuf);
     held.resent = true;
     const bool vouches = !read && same_request(held_mbuf, frame);
-    if (vouches && held.sent) held.sent_at = now;
+    if ((vouches || (same && whole)) && held.sent) held.sent_at = now;
     reach_sent_top(flow, {held.psn, held.last_psn, true});
     if (flow.doubted() && !read) held.vouched = vouches ? flow.doubt_number : 0;
   }
   ++counters_[Counter::duplicates_forwarded];
   return Verdict::forward;
+}
+
+// The repeat asks for all that the packet in custody asked for, and no response to it has come.
+bool NearPart::is_whole(const NearFlow& flow, const rte_mbuf* held_mbuf, const Span& span) {
+  const Held& held = held_in(held_mbuf);
+  return span.psn == held.psn && (held_mbuf != flow.queue.first_read() || flow.read_next == held.psn);
 }
 
 // Whether custody holds the READ or atomic.

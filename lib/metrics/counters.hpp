@@ -26,6 +26,7 @@ namespace longhaul::metrics {
   X(absorbed_rnr_naks, "RNR NAKs not forwarded: the box resends from custody later")                                   \
   X(absorbed_fatal_naks, "fatal NAKs not forwarded: the box reports the failure to the requester itself")              \
   X(absorbed_duplicates, "repeated requests not forwarded: already acknowledged")                                      \
+  X(absorbed_unanswerable, "repeated requests not forwarded: two copies are under way, and no answer can be back yet") \
   X(absorbed_queued_duplicates, "repeated requests not forwarded: the first copy still waits to be sent")              \
   X(absorbed_failed, "requests not forwarded: their flow has failed")                                                  \
   X(dropped_beyond_gap, "requests not forwarded: beyond a gap in the requester's PSNs")                                \
@@ -97,6 +98,7 @@ namespace longhaul::metrics {
   X(pseudo_acks_repeated, "pseudo-ACKs made again for repeated requests, one for each burst")                          \
   X(pseudo_naks, "PSN NAKs made for gaps in the requester's PSNs")                                                     \
   X(repair_naks, "PSN NAKs made because requests outside custody were lost")                                           \
+  X(rnr_naks_made, "RNR NAKs of a responder made for a requester that waits behind custody")                           \
   X(fatal_naks, "fatal NAKs made to tell a requester that its flow has failed")                                        \
   X(made_frames_lost, "frames made by the box that were lost: no buffer, or a port refused them")                      \
   X(resends, "packets sent again from custody")                                                                        \
@@ -184,7 +186,7 @@ inline constexpr std::array kNotForwarded = {
     Counter::absorbed_fatal_naks,   Counter::absorbed_duplicates, Counter::absorbed_queued_duplicates,
     Counter::absorbed_failed,       Counter::dropped_beyond_gap,  Counter::dropped_port_full,
     Counter::absorbed_dreqs,        Counter::dropped_unsent,      Counter::dropped_behind_backlog,
-    Counter::absorbed_unknown_naks, Counter::absorbed_cnps,
+    Counter::absorbed_unknown_naks, Counter::absorbed_cnps,       Counter::absorbed_unanswerable,
 };
 
 }  // namespace longhaul::metrics

@@ -18,10 +18,9 @@ const std::vector<Counter>& not_forwarded_counters() {
 }
 
 const std::vector<Counter>& made_counters() {
-  static const std::vector<Counter> counters = {Counter::pseudo_acks, Counter::pseudo_acks_repeated,
-                                                Counter::pseudo_naks, Counter::repair_naks,
-                                                Counter::fatal_naks,  Counter::cnps_made,
-                                                Counter::resends};
+  static const std::vector<Counter> counters = {
+      Counter::pseudo_acks,   Counter::pseudo_acks_repeated, Counter::pseudo_naks, Counter::repair_naks,
+      Counter::rnr_naks_made, Counter::fatal_naks,           Counter::cnps_made,   Counter::resends};
   return counters;
 }
 

@@ -114,7 +114,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   note_addresses(ports, side, view);
   if (Flow* flow = flow_of(view)) {
     if (!is_near(*flow, box)) return;
-    if (is_answer(view) && side == Side::wan) note_credits(*flow, view);
+    if (is_answer(view) && side == Side::wan) note_answer(*flow, view);
     if (is_answer(view) || side != Side::host) return;
     note_seen(*flow, view, now);
     flow->heard_at = now;
@@ -269,11 +269,12 @@ bool Judge::has_ended(const Flow& flow) const {
          by_responder_.at(flow.plan.responder_qpn) != &flow;
 }
 
-void Judge::note_credits(Flow& flow, const View& view) {
+void Judge::note_answer(Flow& flow, const View& view) {
   const auto& opcode = *view.frame.opcode;
   if (!opcode.has(wire::kHasAeth)) return;
   const std::uint8_t syndrome = view.frame.aeth().syndrome;
   const std::int32_t position = flow.plan.work->position_of(view.psn());
+  if (wire::aeth_kind(syndrome) == wire::AethKind::rnr_nak) ++flow.rnr_naks_heard[wire::aeth_value(syndrome)];
   if (wire::aeth_kind(syndrome) != wire::AethKind::ack) return;
   if (position < 0 || static_cast<std::uint32_t>(position) >= flow.accepted) return;  // forged
   flow.credits_known = true;

@@ -139,6 +139,7 @@ class Judge final : public BoxWatch {
     bool credits = false;                      ///< the ACK carried credits
     bool credits_passed_on = false;            ///< a pseudo-ACK has carried credits
     std::uint32_t receive_limit = 0;           ///< receives that the responder announced, from the first message on
+    std::array<std::uint32_t, 32> rnr_naks_heard{};  ///< by timer: those for this flow that its near box has received
     Time failed_at = kNever;
     Time started_at = 0;            ///< when its near box started
     Flow* before = nullptr;         ///< the life before, with the same QPNs
@@ -238,7 +239,7 @@ class Judge final : public BoxWatch {
   void note_unheard(Flow& flow, Time now);
   static void note_addresses(Ports& ports, Side side, const View& view);
   static bool is_request_again(const Ports& ports, const Flow& flow, const View& view);
-  void note_credits(Flow& flow, const View& view);
+  void note_answer(Flow& flow, const View& view);
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
   static bool is_answer(const View& view);
   bool answers_near(const Flow* flow, unsigned box, const View& view) const;

@@ -133,8 +133,8 @@ void Judge::check_made(Flow& flow, const View& view, bool excused, Time now) {
   const auto acknowledged = static_cast<std::uint32_t>(acknowledged_signed);
   // The frame is for a former life of the QPs. It says nothing to a requester that has not sent this far.
   if (flow.lives_before && acknowledged > flow.requester->sent_top()) return;
-  const bool fatal =
-      !ack && wire::aeth_value(aeth.syndrome) != static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error);
+  const bool fatal = wire::aeth_kind(aeth.syndrome) == wire::AethKind::nak &&
+                     wire::aeth_value(aeth.syndrome) != static_cast<std::uint8_t>(wire::NakCode::psn_sequence_error);
   if (fatal) {
     flow.unheard = 0;
     if (!answers_mingle(flow)) check_syndrome(flow, view, acknowledged, now);
@@ -221,6 +221,10 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
       }
       return;
     case wire::AethKind::rnr_nak:
+      // One for each of the responder's, with its timer.
+      if (acknowledged < flow.told) return wrong(Rule::indistinguishable, "an RNR NAK for what was acknowledged");
+      if (flow.rnr_naks_heard[value]-- == 0) return wrong(Rule::never_invented, "an RNR NAK that nobody gave");
+      return;
     case wire::AethKind::reserved:
       return wrong(Rule::indistinguishable, "an answer that boxes do not make");
   }

@@ -64,7 +64,7 @@ void Totals::add(const Counters& counters) {
   readdressed += counters[Counter::resends_to_new_next_hop];
   absorbed += counters[Counter::absorbed_acks] + counters[Counter::absorbed_psn_naks] +
               counters[Counter::absorbed_rnr_naks] + counters[Counter::absorbed_duplicates] +
-              counters[Counter::absorbed_queued_duplicates];
+              counters[Counter::absorbed_queued_duplicates] + counters[Counter::absorbed_unanswerable];
   fatal_naks += counters[Counter::fatal_naks];
   flows_failed += counters[Counter::flows_failed];
   unconfirmed += counters[Counter::unconfirmed_at_close_packets];

@@ -214,6 +214,9 @@ constexpr std::uint8_t nak_syndrome(NakCode code) noexcept {
   return static_cast<std::uint8_t>(0x60 | static_cast<std::uint8_t>(code));
 }
 
+/// `timer`: five bits, the code of IBTA vol. 1, 9.7.5.2.8.
+constexpr std::uint8_t rnr_syndrome(std::uint8_t timer) noexcept { return static_cast<std::uint8_t>(0x20 | timer); }
+
 /// An ACK that says "no end-to-end credits": what real RoCE stacks send.
 inline constexpr std::uint8_t kAckNoCredits = 0x1f;
 

@@ -83,7 +83,7 @@ def check_explained(outputs, report):
         if len(outputs.out[side]) != report[f"emitted_{side}"]:
             yield f"{side} output has {len(outputs.out[side])} frames, the report says {report[f'emitted_{side}']}"
     made = report["made"]
-    on_host = made["pseudo_acks"] + made["pseudo_acks_repeated"] + made["pseudo_naks"] + made["repair_naks"] + made["fatal_naks"]
+    on_host = made["pseudo_acks"] + made["pseudo_acks_repeated"] + made["pseudo_naks"] + made["repair_naks"] + made["rnr_naks_made"] + made["fatal_naks"]
     on_host += made["cnps_made"]
     if len(outputs.cnps) != made["cnps_made"]:
         yield f"{len(outputs.cnps)} CNPs are not from the capture, the report says {made}"

@@ -208,6 +208,34 @@ TEST_CASE("a receiver that is not ready: the box waits and sends again, for as l
   CHECK(seen.world.requester(0).status() == sim::Status::success);
 }
 
+// Eight times 20 ms, and the application of host B is away for 2 s. The responder's RNR NAK is for a SEND in custody.
+TEST_CASE("a receiver is away for longer than a requester's retries last: who waits behind custody hears of it") {
+  Case c = writes(24);
+  c.seed = GENERATE(range(1, 7));
+  c.a.mix = number_of(sim::Mix::everything);
+  c.a.patient = 0;
+  c.b.receives = 4;
+  c.b.refill_us = 2'000'000;
+  c.b.rnr_timer = 24;  // 41 ms
+  c.box_a.present = c.box_b.present = GENERATE(0, 1);
+  const Seen seen(c);
+  CAPTURE(c.seed, c.box_a.present, seen.count(Counter::rnr_naks_made), seen.count(Counter::absorbed_rnr_naks));
+  CHECK(seen.succeeded() == 24);
+}
+
+// Until the first answer comes, the round trip is not known: each of the 16 requests comes up to seven times.
+TEST_CASE("a timer far shorter than the round trip: two copies of a request are under way at most") {
+  Case c = writes(400);
+  c.a.mix = GENERATE(number_of(sim::Mix::reads), number_of(sim::Mix::common));
+  c.a.first_timeout_us = 4000;
+  c.a.ack_timeout_us = 4000;
+  c.wan_delay_us = 15'000;
+  const Seen seen(c);
+  CHECK(seen.succeeded() == 400);
+  CHECK(seen.count(Counter::absorbed_unanswerable) > 0);
+  CHECK(seen.count(Counter::duplicates_forwarded) <= seen.count(Counter::requests) + 7 * c.a.depth);
+}
+
 TEST_CASE("READs: a lost response is asked for again, its tail only; nothing overtakes it") {
   Case c = writes(12);
   c.a.mix = number_of(sim::Mix::reads);

@@ -8,7 +8,8 @@
 
 namespace longhaul::test {
 
-inline const std::string kPorts = "ports:\n  host: {vdev: \"net_null0\"}\n  wan: {pci: \"0000:01:00.1\"}\n";  // lines 1 to 3
+inline const std::string kPorts =
+    "ports:\n  host: {vdev: \"net_null0\"}\n  wan: {pci: \"0000:01:00.1\"}\n";  // lines 1 to 3
 
 inline config::BoxConfig box_of(const std::string& more) {
   return config::read_box(config::Value::parse(kPorts + more, "box.yaml"));
