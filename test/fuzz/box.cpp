@@ -414,13 +414,15 @@ void Box::made(const Bytes& bytes) {
   expect(roce && roce->opcode == 0x11, "a frame made that is no ACK");
   expect(good(bytes, *roce), "a made frame's ICRC and checksums");
   const bool ack = roce->syndrome >> 5 == 0;
-  expect(ack ? roce->syndrome <= 0x1f : roce->syndrome >= 0x60 && roce->syndrome <= 0x7f, "a made frame's syndrome");
+  const bool rnr = roce->syndrome >> 5 == 1;
+  expect(ack || rnr || (roce->syndrome >= 0x60 && roce->syndrome <= 0x7f), "a made frame's syndrome");
   // The host port may have refused the frame while its QPN got another connection.
   std::string_view broken = "an ACK made for no flow";
   for (Flow& flow : flows_) {
     if (!is_answer_of(flow, *roce)) continue;
     broken = flow.judge.promised(roce->psn, !ack);
     if (ack && roce->syndrome != 0x1f && !flow.judge.credits_seen() && !flow.judge.lost()) broken = "credits of nobody";
+    if (rnr && !flow.judge.rnr_seen(roce->syndrome)) broken = "an RNR NAK of nobody";
     if (broken.empty()) break;
   }
   expect(broken.empty(), broken);

@@ -66,6 +66,7 @@ void FlowJudge::sent(const Roce& request) {
 }
 
 void FlowJudge::answered(const Roce& answer) {
+  if (answer.opcode == 0x11 && answer.syndrome >> 5 == 1) rnr_timers_ |= 1U << (answer.syndrome & 0x1f);
   const Position at = position(answer.psn);
   Position sent = sent_;
   if (all_may_look_sent_) {

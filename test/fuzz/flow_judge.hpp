@@ -47,6 +47,8 @@ class FlowJudge {
   bool was_answered() const { return any_answer_; }
   /// A real ACK has carried end-to-end credits.
   bool credits_seen() const { return credits_seen_; }
+  /// The responder has sent an RNR NAK with this syndrome.
+  bool rnr_seen(std::uint8_t syndrome) const { return (rnr_timers_ >> (syndrome & 0x1f) & 1) != 0; }
   /// The flow was not seen from its beginning, so nobody counted its messages.
   void midway() { any_answer_ = midway_ = true; }
   /// An answer came for a request that may or may not have left. So an honest responder's position is unknown.
@@ -96,6 +98,7 @@ class FlowJudge {
   std::uint32_t completed_ = 0;
   bool any_answer_ = false;
   bool credits_seen_ = false;
+  std::uint32_t rnr_timers_ = 0;  ///< a bit for each
   bool midway_ = false;
   bool all_may_look_sent_ = false;
   bool ordered_ = true;  ///< for each position, the box has the request that came first
