@@ -295,7 +295,7 @@ DEFECTS = [
            unit='a gap of which the responder has answered more*'),
     Defect('what custody does not have is asked for though the responder has answered it',
            'lib/custody/acknowledge.cpp',
-           'may_ask_for(flow, flow.h, now)', '!may_have_left(flow, now)', 4,
+           'flow.sent_top) && may_ask_for(flow, flow.h, now)', 'flow.sent_top) && !may_have_left(flow, now)', 4,
            unit='requests that the responder has answered unseen*'),
     Defect('an unknown QP that begins again where it was was always there', 'lib/flow/traffic_learner.cpp',
            'if (answered || now - candidate.last_request > kSoonestReuse)', 'if (answered)', 1,
