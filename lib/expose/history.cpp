@@ -27,7 +27,7 @@ Value quantile_between(const metrics::Histogram& before, const metrics::Histogra
   double seen = 0;
   for (std::size_t i = 0; i < metrics::Histogram::kBuckets; ++i) {
     seen += grown(before.bucket(i), after.bucket(i));
-    if (seen > 0 && seen >= rank) return static_cast<double>(metrics::Histogram::upper_edge(i)) / 1e9;
+    if (seen > 0 && seen >= rank) return in_seconds(metrics::Histogram::upper_edge(i));
   }
   return std::nullopt;
 }
@@ -93,7 +93,7 @@ void History::add(const Snapshot& snapshot, Time now) {
   if (before_ && now > before_at_) {
     Sample sample;
     sample.time = snapshot.time;
-    const double seconds = static_cast<double>(now - before_at_) / 1e9;
+    const double seconds = in_seconds(now - before_at_);
     for (std::size_t i = 0; i < kColumns; ++i) sample.values[i] = kTable[i].value(*before_, snapshot, seconds);
     samples_.push_back(sample);
     if (samples_.size() > length_) samples_.pop_front();

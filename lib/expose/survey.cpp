@@ -216,8 +216,6 @@ PairState Survey::state_of(const Key& key, const Pair& pair) const {
   return state;
 }
 
-double Survey::seconds_since_before() const {
-  return before_ > 0 && now_ > before_ ? static_cast<double>(now_ - before_) / 1e9 : 0;
-}
+double Survey::seconds_since_before() const { return before_ > 0 && now_ > before_ ? in_seconds(now_ - before_) : 0; }
 
 }  // namespace longhaul::expose

@@ -126,7 +126,7 @@ std::string advice(const DepthQuestion& question) {
                                    packets * static_cast<double>(pair.frame_time) / 1e9);
   return fmt::format("{} would fill the line. So would a pair of boxes{}: to the near one, {} away, {} are enough.",
                      out, workers > 1 ? fmt::format(" of {:.0f} workers", workers) : "",
-                     time_text(static_cast<double>(pair.local_round_trip) / 1e9),
+                     time_text(in_seconds(pair.local_round_trip)),
                      std::max<std::uint64_t>(1, depth_for(question.link.rate_bps, pair.local_round_trip, bytes)));
 }
 
@@ -139,7 +139,7 @@ Report report(const DepthQuestion& question) {
   const std::uint32_t frame = full_frame(question.framing);
   Report out;
   out.title = fmt::format("{}, round trip {} ({}): calculated", rate_text(static_cast<double>(link.rate_bps)),
-                          time_text(static_cast<double>(link.round_trip) / 1e9), path_text(link.round_trip));
+                          time_text(in_seconds(link.round_trip)), path_text(link.round_trip));
   out.lines.push_back(fmt::format("bandwidth-delay product: {} each way", bytes_text(static_cast<double>(product))));
   if (computed)
     out.lines.push_back(fmt::format("a middle packet: {} B on the line, {} of payload and {} around it ({})", frame,
@@ -162,7 +162,7 @@ Report report(const DepthQuestion& question) {
   Json& facts = out.facts;
   facts["kind"] = name_of(Kind::calculated);
   facts["rate_bits_per_second"] = link.rate_bps;
-  facts["round_trip_seconds"] = static_cast<double>(link.round_trip) / 1e9;
+  facts["round_trip_seconds"] = in_seconds(link.round_trip);
   facts["kilometres"] = kilometres(link.round_trip);
   facts["bandwidth_delay_bytes"] = product;
   if (computed) {

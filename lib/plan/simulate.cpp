@@ -172,7 +172,7 @@ Simulation simulate(const Run& run, const engine::Pools& pools) {
     simulation.repeated += requester.resent();
   }
   simulation.lasted = to - from;
-  const double seconds = static_cast<double>(simulation.lasted) / 1e9;
+  const double seconds = in_seconds(simulation.lasted);
   simulation.messages_per_second = static_cast<double>(run.messages * run.scenario.hosts.qps) / seconds;
   simulation.bits_per_second = simulation.messages_per_second * static_cast<double>(run.scenario.message) * 8;
   simulation.pseudo_acks = world.count(0, Counter::pseudo_acks);

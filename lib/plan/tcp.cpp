@@ -26,7 +26,7 @@ std::string_view key_of(TcpLimit limit) { return kTcpLimits[static_cast<std::siz
 
 TcpPrediction predict_tcp(const Scenario& scenario, const TcpHosts& tcp) {
   const double connections = scenario.hosts.qps;
-  const double round_trip = static_cast<double>(scenario.link.round_trip) / 1e9;
+  const double round_trip = in_seconds(scenario.link.round_trip);
   const double segment = scenario.hosts.path_mtu;
   const double on_line = segment + kTcpHeader + kIpv4Header + kEthernetHeader + outside_frame();
   TcpPrediction out;

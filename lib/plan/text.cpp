@@ -63,7 +63,7 @@ std::string path_text(Duration round_trip) {
 
 std::string distance_text(Duration round_trip) {
   if (is_fibre(round_trip)) return fmt::format("{:.6g} km", kilometres(round_trip));
-  return "a round trip of " + time_text(static_cast<double>(round_trip) / 1e9);
+  return "a round trip of " + time_text(in_seconds(round_trip));
 }
 
 std::string capitals(std::string_view letters) {
@@ -74,7 +74,7 @@ std::string capitals(std::string_view letters) {
 
 Cell size_cell(std::uint64_t bytes) { return {size_text(bytes), bytes}; }
 Cell round_trip_cell(Duration round_trip) {
-  return {fmt::format("{:.6g}", static_cast<double>(round_trip) / 1e6), static_cast<double>(round_trip) / 1e9};
+  return {fmt::format("{:.6g}", static_cast<double>(round_trip) / 1e6), in_seconds(round_trip)};
 }
 Cell kilometres_cell(Duration round_trip) {
   const double km = kilometres(round_trip);

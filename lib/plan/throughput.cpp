@@ -87,7 +87,7 @@ Json facts_of(const Scenario& scenario, Kind kind) {
   facts["rate_bits_per_second"] = scenario.link.rate_bps;
   facts["qps"] = scenario.hosts.qps;
   facts["path_mtu"] = scenario.hosts.path_mtu;
-  facts["turnaround_seconds"] = static_cast<double>(scenario.hosts.turnaround) / 1e9;
+  facts["turnaround_seconds"] = in_seconds(scenario.hosts.turnaround);
   return facts;
 }
 
@@ -96,7 +96,7 @@ Report report(const ThroughputQuestion& question) {
   const bool single = question.round_trips.size() == 1;
   const double rate = static_cast<double>(scenario.link.rate_bps);
   const std::string where =
-      single ? fmt::format(", round trip {} ({})", time_text(static_cast<double>(question.round_trips.front()) / 1e9),
+      single ? fmt::format(", round trip {} ({})", time_text(in_seconds(question.round_trips.front())),
                            path_text(question.round_trips.front()))
              : "";
   Report out;
@@ -108,8 +108,8 @@ Report report(const ThroughputQuestion& question) {
       hosts_text("standard", scenario.operation, some.standard.hosts),
       hosts_text("deep queues", scenario.operation, some.deep.hosts),
       fmt::format("{:<12} hosts as in standard; {} to the box and back, a frame each {} and worker, {} worker{}",
-                  "pair", time_text(static_cast<double>(scenario.pair.local_round_trip) / 1e9),
-                  time_text(static_cast<double>(scenario.pair.frame_time) / 1e9), scenario.pair.workers,
+                  "pair", time_text(in_seconds(scenario.pair.local_round_trip)),
+                  time_text(in_seconds(scenario.pair.frame_time)), scenario.pair.workers,
                   scenario.pair.workers == 1 ? "" : "s")};
 
   Table table("rows", "Payload", Kind::calculated, columns(question));

@@ -11,7 +11,7 @@ namespace longhaul::plan {
 
 Report begin_report(const Workload& workload, const Circumstances& circumstances) {
   const Link& link = circumstances.link;
-  const double round_trip = static_cast<double>(link.round_trip) / 1e9;
+  const double round_trip = in_seconds(link.round_trip);
   Report out;
   out.title =
       fmt::format("{} over {}, round trip {} ({}): calculated", workload.title,

@@ -30,7 +30,7 @@ Outcome outcome(const Stream& stream, const Scenario& scenario) {
   if (stream.answered) {
     // The far application answers when it has the message. No box can do this for it.
     const double alone = latency(scenario).delivered + static_cast<double>(scenario.link.round_trip) / 2e9 +
-                         static_cast<double>(scenario.hosts.turnaround) / 1e9;
+                         in_seconds(scenario.hosts.turnaround);
     const double answered = scenario.hosts.qps * static_cast<double>(scenario.hosts.depth) / alone;
     if (answered < out.messages_per_second) out = {answered, 0, "answers"};
     out.latency = alone;
@@ -80,9 +80,8 @@ Advice advise(const Stream& stream, const Ways& three) {
                                       rate_text(standard.messages_per_second * 8 * static_cast<double>(stream.size)))};
   const double full = line_cap(three.standard) / (8 * static_cast<double>(stream.size));
   const double goal = stream.wanted > 0 ? std::min(stream.wanted, full) : full;
-  const double loop = stream.answered
-                          ? standard.latency
-                          : static_cast<double>(three.standard.link.round_trip + three.standard.hosts.turnaround) / 1e9;
+  const double loop =
+      stream.answered ? standard.latency : in_seconds(three.standard.link.round_trip + three.standard.hosts.turnaround);
   const double at_once = std::ceil(goal * loop);
   const std::uint64_t now = std::uint64_t{stream.qps} * outstanding(stream.operation, three.standard.hosts).messages;
   const std::string reach = fmt::format("{:.0f} under way instead of {} would reach {:.0f} messages/s (now {:.0f})",

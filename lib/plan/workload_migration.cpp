@@ -138,7 +138,7 @@ WorkloadAnswer answer(const Workload& workload, const MigrationLoad& load, const
       fmt::format("throughput: standard {} ({}), deep queues {} ({}), pair {} ({}); {} of storage first; downtime {}",
                   rate_text(standard.bits_per_second), standard.limit, rate_text(deeper.bits_per_second), deeper.limit,
                   rate_text(pair.bits_per_second), pair.limit, bytes_text(static_cast<double>(load.storage)),
-                  time_text(static_cast<double>(load.downtime) / 1e9)));
+                  time_text(in_seconds(load.downtime))));
   Table table("migrations", "Seconds until the machine runs at the other end", Kind::calculated,
               {{"memory_bytes", "memory", Column::Align::right, {}},
                {"dirty_share", "dirtied, %", Column::Align::right, {}},

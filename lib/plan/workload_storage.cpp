@@ -185,15 +185,14 @@ double latency(const StorageLoad& load, const StorageLoad::Stream& stream, const
   const Cost cost = cost_of(load, stream, scenario.hosts.path_mtu);
   const double rate = static_cast<double>(std::min(scenario.link.rate_bps, scenario.hosts.rate_bps));
   return round_trips(load, stream) * static_cast<double>(scenario.link.round_trip + scenario.hosts.turnaround) / 1e9 +
-         static_cast<double>(load.device_time) / 1e9 + 8 * (cost.to_initiator + cost.to_target) / rate;
+         in_seconds(load.device_time) + 8 * (cost.to_initiator + cost.to_target) / rate;
 }
 
 StorageResult predict(const StorageLoad& load, const Scenario& scenario) {
   const Hosts& hosts = scenario.hosts;
   const double in_flight = static_cast<double>(load.queues) * load.depth;
-  const double whole = static_cast<double>(scenario.link.round_trip + hosts.turnaround) / 1e9;
-  const double local =
-      scenario.pair.present ? static_cast<double>(scenario.pair.local_round_trip + hosts.turnaround) / 1e9 : whole;
+  const double whole = in_seconds(scenario.link.round_trip + hosts.turnaround);
+  const double local = scenario.pair.present ? in_seconds(scenario.pair.local_round_trip + hosts.turnaround) : whole;
   StorageResult out{in_flight / mean_latency(load, scenario), 0, 0, 0, "iodepth"};
   const auto bound = [&out](double per_second, const char* limit) {
     if (per_second < out.per_second) out.per_second = per_second, out.limit = limit;

@@ -191,7 +191,7 @@ void AttackConnection::check_answer(const View& view) {
 void AttackConnection::answer(Answer kind, std::uint32_t psn) {
   if (kind == Answer::nothing) return;
   std::uint8_t syndrome = wire::kAckNoCredits;
-  if (kind == Answer::rnr_nak) syndrome = kRnrNak | kRnrTimer;
+  if (kind == Answer::rnr_nak) syndrome = wire::rnr_syndrome(kRnrTimer);
   if (kind == Answer::psn_nak) syndrome = wire::nak_syndrome(wire::NakCode::psn_sequence_error);
   if (kind == Answer::fatal_nak) syndrome = wire::nak_syndrome(wire::NakCode::remote_access_error);
   if (kind == Answer::last_ack) psn = wire::psn_add(expected_, -1);

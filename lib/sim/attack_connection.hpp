@@ -14,8 +14,6 @@
 
 namespace longhaul::sim {
 
-constexpr std::uint8_t kRnrNak = 0x20;  ///< IBTA vol. 1, 9.7.5.2.8: the timer\'s code in the low bits
-
 class Attacker;
 
 /// What the far end sends for a request that wants an answer.

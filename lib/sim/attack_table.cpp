@@ -268,7 +268,7 @@ void forge_answer(Attacker& a, Number step, std::uint8_t syndrome) {
                       .aeth(syndrome, static_cast<std::uint32_t>(a.random().below(64))));
 }
 void forge_acks(Attacker& a, Number step) { forge_answer(a, step, wire::kAckNoCredits); }
-void forge_rnr_naks(Attacker& a, Number step) { forge_answer(a, step, kRnrNak | 31); }
+void forge_rnr_naks(Attacker& a, Number step) { forge_answer(a, step, wire::rnr_syndrome(31)); }
 void forge_psn_naks(Attacker& a, Number step) {
   forge_answer(a, step, wire::nak_syndrome(wire::NakCode::psn_sequence_error));
 }

@@ -223,7 +223,8 @@ void Judge::check_syndrome(Flow& flow, const View& view, std::uint32_t acknowled
     case wire::AethKind::rnr_nak:
       // One for each of the responder's, with its timer.
       if (acknowledged < flow.told) return wrong(Rule::indistinguishable, "an RNR NAK for what was acknowledged");
-      if (flow.rnr_naks_heard[value]-- == 0) return wrong(Rule::never_invented, "an RNR NAK that nobody gave");
+      if (flow.rnr_naks_heard[value] == 0) return wrong(Rule::never_invented, "an RNR NAK that nobody gave");
+      --flow.rnr_naks_heard[value];
       return;
     case wire::AethKind::reserved:
       return wrong(Rule::indistinguishable, "an answer that boxes do not make");

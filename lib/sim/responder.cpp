@@ -88,7 +88,7 @@ void Responder::accept(const View& view, Time now) {
   const bool wants_receive = (send && begins) || (!send && opcode != nullptr && opcode->has(wire::kHasImmDt));
   if (wants_receive && !take_receive(now)) {
     nak_sent_ = true;  // everything after it is discarded until this packet comes again
-    send_ack(expected_, static_cast<std::uint8_t>(0x20 | plan_.rnr_timer), now);
+    send_ack(expected_, wire::rnr_syndrome(static_cast<std::uint8_t>(plan_.rnr_timer)), now);
     if (plan_.nak_after_rnr) send_ack(expected_, wire::nak_syndrome(wire::NakCode::psn_sequence_error), now);
     return;
   }

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "test/bench/looks_per_yield.hpp"
 #include "test/bench/trial.hpp"
 
 namespace longhaul::bench {
@@ -19,7 +20,6 @@ namespace longhaul::bench {
 namespace {
 
 constexpr std::uint64_t kThrows = 4000;
-constexpr unsigned kThrowLooksPerYield = 1024;  // the two may share a processor
 
 struct alignas(64) Ball {
   std::atomic<std::uint64_t> number{0};  ///< odd on the way there, even on the way back
@@ -28,7 +28,7 @@ struct alignas(64) Ball {
 void wait_for(const Ball& ball, std::uint64_t number) {
   for (unsigned looks = 1; ball.number.load(std::memory_order_acquire) != number; ++looks) {
     rte_pause();
-    if (looks % kThrowLooksPerYield == 0) std::this_thread::yield();
+    if (looks % kLooksPerYield == 0) std::this_thread::yield();
   }
 }
 

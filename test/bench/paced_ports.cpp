@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <thread>
 
-namespace longhaul::bench {
+#include "test/bench/looks_per_yield.hpp"
 
-namespace {
-constexpr unsigned kPacedLooksPerYield = 1024;
-}
+namespace longhaul::bench {
 
 PacedPorts::PacedPorts(PortPair beneath, std::size_t longest)
     : ports_{{{*this, Side::host, beneath.host, longest}, {*this, Side::wan, beneath.wan, longest}}} {}
@@ -22,7 +20,7 @@ void PacedPorts::schedule(BySide<std::vector<std::uint64_t>> due) {
   chunk_.store(next, std::memory_order_release);
   for (unsigned looks = 1; known_.load(std::memory_order_acquire) != next; ++looks) {
     rte_pause();
-    if (looks % kPacedLooksPerYield == 0) std::this_thread::yield();  // the threads may share a processor
+    if (looks % kLooksPerYield == 0) std::this_thread::yield();
   }
 }
 

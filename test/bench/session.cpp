@@ -2,6 +2,7 @@
 #include "test/bench/session.hpp"
 
 #include "test/bench/foreign_stream.hpp"
+#include "test/bench/looks_per_yield.hpp"
 #include "test/bench/preemptions.hpp"
 
 #include <emmintrin.h>
@@ -23,7 +24,6 @@ namespace {
 constexpr std::uint32_t kQpnBase = 0x100;
 constexpr std::uint32_t kQpnsOfStream = 1 << 22;
 constexpr unsigned kUnmeasured = 8;  // chunks after a pause, in which caches and branch predictors have forgotten
-constexpr unsigned kLooksPerYield = 1024;
 constexpr std::chrono::milliseconds kLooksOn(1200);
 constexpr std::uint64_t kPatience = 20;  // seconds for a chunk
 

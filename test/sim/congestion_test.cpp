@@ -42,8 +42,8 @@ Case bottleneck(sim::Congestion control, bool confirm_cm) {
 }
 
 /// What happened at the WAN, and to each connection.
-struct SeenInQueue {
-  explicit SeenInQueue(const Case& c)
+struct SeenAtWan {
+  explicit SeenAtWan(const Case& c)
       : world(c, test::sim_pools(),
               [this](Duration at, const char* where, const sim::View& view) { note(at, where, view); }),
         result(world.run()) {}
@@ -96,7 +96,7 @@ TEST_CASE("a quiet 10:1 bottleneck with DCQCN hosts: the WAN stays full, nothing
   const auto control = GENERATE(sim::Congestion::dcqcn, sim::Congestion::dcqcn_vendor);
   const bool confirm_cm = GENERATE(true, false);
   const Case c = bottleneck(control, confirm_cm);
-  const SeenInQueue seen(c);
+  const SeenAtWan seen(c);
   if (seen.result.violation) FAIL(seen.result.violation->text);
   const Duration round_trip = 2 * microseconds(c.wan_delay_us);
   // Until nine tenths have arrived: then the first connections are done.
@@ -123,7 +123,7 @@ TEST_CASE("a quiet 10:1 bottleneck with DCQCN hosts: the WAN stays full, nothing
 TEST_CASE("the same bottleneck without CNPs: custody overflows, and the link drops") {
   Case c = bottleneck(sim::Congestion::dcqcn, true);
   c.box_a.cnp = c.box_b.cnp = 0;
-  const SeenInQueue seen(c);
+  const SeenAtWan seen(c);
   if (seen.result.violation) FAIL(seen.result.violation->text);
   CHECK(seen.result.totals.refused_custody > 0);
   CHECK(seen.result.totals.queue_dropped > 0);

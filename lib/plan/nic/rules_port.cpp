@@ -68,7 +68,7 @@ std::string layer_remedy(const Case& what) {
 
 // path MTU
 
-bool has_mtu(const Case& what) { return is_up(what) && setting_number(what.fact.value).has_value(); }
+bool has_mtu(const Case& what) { return is_up(what) && has_number(what); }
 bool mtu_good(const Case& what) { return number_or(what.value, 0) >= kFullPathMtu; }
 std::string mtu_wanted(const Case& what) { return "4096"; }
 std::string mtu_fine(const Case& what) {

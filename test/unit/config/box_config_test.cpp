@@ -12,8 +12,6 @@ using namespace longhaul;
 using namespace longhaul::config;
 using namespace longhaul::test;
 
-namespace {}  // namespace
-
 TEST_CASE("the examples in config/ are valid") {
   const std::string root = std::string(TEST_ROOT) + "/../config/";
   const BoxConfig lab = load_box(root + "box-lab.yaml");

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "support/captures.hpp"
+#include "support/status_of.hpp"
 #include "wire/builder.hpp"
 #include "wire/frame.hpp"
 
@@ -56,11 +57,6 @@ void check_against(const Row& row, const Frame& frame) {
   if (opcode.has(kHasAtomicAckEth)) CHECK(frame.atomic_ack_eth().original == row.number("original"));
   if (opcode.has(kHasImmDt)) CHECK(frame.imm_dt().data == row.hex("imm"));
   if (opcode.has(kHasIeth)) CHECK(frame.ieth().r_key == row.hex("ieth"));
-}
-
-ParseStatus status_of(const Bytes& bytes) {
-  Frame frame;
-  return parse(bytes, frame);
 }
 
 /// `bytes` with another value of the byte at `offset`.
