@@ -494,19 +494,19 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   return Verdict::forward;
 }
 
-// From the first copy to the first answer, however often the request was sent: the least of ten seconds or so. READs,
-// and whatever a short timer repeats, measure no round trip (Karn's rule).
+// From the first copy to the first answer, however often the request was sent. READs, and whatever a short timer
+// repeats, measure no round trip (Karn's rule).
 void NearPart::note_answer_time(NearFlow& flow, const Held& held, Time now) {
-  constexpr Duration kWindow = seconds(10);
   const Duration took = now - held.received_at;
-  if (flow.answer_time != 0 && flow.answer_time <= took && now - flow.answer_time_at <= kWindow) return;
-  flow.answer_time = took;
-  flow.answer_time_at = now;
+  if (flow.answer_time.get() == 0)
+    flow.answer_time.begin(took, now);
+  else
+    flow.answer_time.add(took, now);
 }
 
 // No answer comes sooner than this after a request was sent.
 Duration NearPart::unanswered_for(const NearFlow& flow) {
-  return flow.rtt.known() ? flow.rtt.minimum() : flow.answer_time;
+  return flow.rtt.known() ? flow.rtt.minimum() : flow.answer_time.get();
 }
 
 void NearPart::finish_read(NearFlow& flow, Time now) {

@@ -16,6 +16,7 @@
 #include "custody/loss_window.hpp"
 #include "custody/observer.hpp"
 #include "custody/packet_queue.hpp"
+#include "custody/recent_least.hpp"
 #include "custody/recent_requests.hpp"
 #include "custody/rtt.hpp"
 #include "custody/trickle.hpp"
@@ -140,8 +141,7 @@ struct alignas(64) NearFlow : FlowState {
   WaitingList early_responses{WaitingKind::response};
   WaitingList early_acknowledges{WaitingKind::acknowledge};
   std::uint32_t learned_msn = 0;      ///< of Standing::learned: the MSN that the first answer taught
-  Duration answer_time = 0;           ///< NearPart::note_answer_time(); 0: not known
-  Time answer_time_at = 0;            ///< and when it was measured
+  RecentLeast answer_time;            ///< from a request's first copy to its answer, where `rtt` has no sample
   std::uint8_t disagreements = 0;     ///< MSNs that disagreed, as far as they count
   std::uint32_t first_psn = 0;        ///< where the flow began: while una is there, the responder has answered nothing
   std::uint32_t refused = 0;          ///< requests that custody had no room for

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/time.hpp"
+#include "custody/recent_least.hpp"
 
 namespace longhaul::custody {
 
@@ -17,14 +18,13 @@ class RttEstimator {
     const Duration error = rtt > srtt_ ? rtt - srtt_ : srtt_ - rtt;
     variation_ = variation_ - variation_ / 4 + error / 4;
     srtt_ = srtt_ - srtt_ / 8 + rtt / 8;
-    if (rtt < window_least_ || now - window_start_ > kWindow) [[unlikely]]
-      note_least(rtt, now);
+    least_.add(rtt, now);
   }
 
   bool known() const { return srtt_ != 0; }
   Duration smoothed() const { return srtt_; }
   /// The path's own delay, without queues; 0 when unknown.
-  Duration minimum() const { return least_; }
+  Duration minimum() const { return least_.get(); }
 
   /// Resend timeout before backing off. On a steady path the variation goes to zero, and any hiccup of a host would
   /// look like a loss. So the margin is at least a quarter of the round trip.
@@ -34,31 +34,15 @@ class RttEstimator {
   }
 
  private:
-  static constexpr Duration kWindow = seconds(10);
-
   [[gnu::noinline]] void begin(Duration rtt, Time now) {
     srtt_ = rtt;
     variation_ = rtt / 2;
-    window_start_ = now;
-    window_least_ = least_ = rtt;
-  }
-
-  // The least of the last one to two windows: queues inflate the mean, and the path itself may get longer.
-  [[gnu::noinline]] void note_least(Duration rtt, Time now) {
-    if (now - window_start_ > kWindow) {
-      window_start_ = now;
-      least_ = window_least_;
-      window_least_ = rtt;
-    }
-    window_least_ = std::min(window_least_, rtt);
-    least_ = std::min(least_, rtt);
+    least_.begin(rtt, now);
   }
 
   Duration srtt_ = 0;
   Duration variation_ = 0;
-  Duration least_ = 0;
-  Duration window_least_ = 0;
-  Time window_start_ = 0;
+  RecentLeast least_;
 };
 
 }  // namespace longhaul::custody
