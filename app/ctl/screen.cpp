@@ -24,7 +24,7 @@ constexpr std::string_view kRest = "\033[J";
 constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 // For the handler of signals.
-termios before{};
+termios as_found{};
 bool keys_taken = false;
 
 void put(std::string_view text) {
@@ -37,7 +37,7 @@ void put(std::string_view text) {
 
 void give_back() {
   put(kGiveBack);
-  if (keys_taken) tcsetattr(STDIN_FILENO, TCSANOW, &before);
+  if (keys_taken) tcsetattr(STDIN_FILENO, TCSANOW, &as_found);
 }
 
 // Only calls that signal-safety(7) lists.
@@ -48,8 +48,8 @@ void end_by(int signal) {
 }
 
 void take_keys() {
-  if (tcgetattr(STDIN_FILENO, &before) != 0) return;
-  termios mine = before;
+  if (tcgetattr(STDIN_FILENO, &as_found) != 0) return;
+  termios mine = as_found;
   mine.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   mine.c_cc[VMIN] = 1;
   mine.c_cc[VTIME] = 0;

@@ -25,7 +25,7 @@ constexpr Duration kGiveUp = engine::Settings{}.give_up;
 constexpr Duration kLongestOutage = kGiveUp - seconds(10);
 constexpr std::uint32_t kLeastRoceMtu = 576;  // what each IPv4 host takes (RFC 791); a path MTU of 256 fits into it
 
-struct Arguments {
+struct BufferArguments {
   PlanLink link;
   PlanOutput output;
   plan::BufferQuestion question;
@@ -40,7 +40,7 @@ struct Arguments {
 /// path MTU usually carry other traffic too (docs/operate/sizing.md).
 std::uint32_t port_mtu(std::uint32_t path_mtu) { return path_mtu == 4096 ? 4200 : 9000; }
 
-std::string made_by(const Arguments& arguments) {
+std::string made_by(const BufferArguments& arguments) {
   const std::string& rate = arguments.link.rate;
   std::string out = "longhaul plan buffer";
   if (rate.empty() && arguments.link.preset != nullptr)
@@ -56,7 +56,7 @@ std::string made_by(const Arguments& arguments) {
   return out;
 }
 
-plan::BufferQuestion read(const Arguments& arguments) {
+plan::BufferQuestion read(const BufferArguments& arguments) {
   plan::BufferQuestion question = arguments.question;
   question.link = arguments.link.read();
   question.loss = read_option("--loss", arguments.loss, config::parse_fraction);
@@ -76,7 +76,7 @@ plan::BufferQuestion read(const Arguments& arguments) {
   return question;
 }
 
-int run(const Arguments& arguments) {
+int run(const BufferArguments& arguments) {
   const plan::BufferQuestion question = read(arguments);
   const plan::Custody custody = plan::custody_for(question);
   const std::string text = plan::configuration(question, custody, made_by(arguments));
@@ -100,7 +100,7 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 void add_plan_buffer(CLI::App& plan, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<BufferArguments>();
   CLI::App* command = plan.add_subcommand(
       "buffer", "memory of a box for a distance, a rate and losses, as a configuration ready to load");
   command->footer(

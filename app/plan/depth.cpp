@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kLeastFrame = 64;  // Ethernet's
 constexpr std::uint64_t kMostFrame = 65536;
 
-struct Arguments {
+struct DepthArguments {
   PlanLink link;
   PlanOutput output;
   plan::DepthQuestion question;
@@ -27,7 +27,7 @@ struct Arguments {
   std::vector<std::uint64_t> depths = {128, 2048, 8192, 16384};
 };
 
-int run(const Arguments& arguments) {
+int run(const DepthArguments& arguments) {
   plan::DepthQuestion question = arguments.question;
   question.link = arguments.link.read();
   question.depths = arguments.depths;
@@ -51,7 +51,7 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 void add_plan_depth(CLI::App& plan, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<DepthArguments>();
   CLI::App* command = plan.add_subcommand("depth", "queue depth that fills a link, and distance that a depth fills");
   command->footer(
       "Depth is the number of messages under way on all QPs together: floor(rate x RTT / (8 x bytes on the line)).\n"

@@ -30,9 +30,7 @@ constexpr int kNothingWrong = 0;
 constexpr int kFaults = 1;
 constexpr int kUnusable = 2;
 
-constexpr Duration kLongest = seconds(60);
-
-struct Arguments {
+struct NicArguments {
   std::vector<std::string> files;
   std::string rate;
   std::string distance;
@@ -55,7 +53,7 @@ auto option(const char* name, Parse parse, const std::string& text) {
   }
 }
 
-Haul haul_of(const Arguments& arguments) {
+Haul haul_of(const NicArguments& arguments) {
   Haul haul;
   if (!arguments.rate.empty()) {
     haul.rate_bps = option("--rate", config::parse_rate, arguments.rate);
@@ -64,7 +62,7 @@ Haul haul_of(const Arguments& arguments) {
   if (!arguments.rtt.empty()) {
     haul.rtt_ns = option("--rtt", config::parse_duration, arguments.rtt);
   } else if (!arguments.distance.empty()) {
-    haul.rtt_ns = 2 * std::min(option("--distance", config::parse_distance, arguments.distance), kLongest);
+    haul.rtt_ns = 2 * std::min(option("--distance", config::parse_distance, arguments.distance), kLongestPlanned);
     haul.rtt_origin = Origin::calculated;
   } else {
     throw std::runtime_error(
@@ -75,7 +73,7 @@ Haul haul_of(const Arguments& arguments) {
     haul.message_origin = Origin::given;
   }
   if (haul.rate_bps == 0) throw std::runtime_error("--rate must be above 0");
-  if (haul.rtt_ns == 0 || haul.rtt_ns > kLongest)
+  if (haul.rtt_ns == 0 || haul.rtt_ns > kLongestPlanned)
     throw std::runtime_error("--distance or --rtt: the RTT must be above 0 and at most 60 s");
   if (haul.message_bytes == 0 || haul.message_bytes > plan::kLargestMessage)
     throw std::runtime_error("--message must be from 1B to 2GiB");
@@ -109,7 +107,7 @@ void read(const std::string& file, plan::nic::Dumps& dumps) {
   dumps.read(file, contents(stream, file));
 }
 
-int run(const Arguments& arguments) {
+int run(const NicArguments& arguments) {
   const Haul haul = haul_of(arguments);
   plan::nic::Dumps dumps;
   for (const std::string& file : arguments.files) read(file, dumps);
@@ -122,7 +120,7 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 void add_plan_nic(CLI::App& plan, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<NicArguments>();
   CLI::App* command = plan.add_subcommand("nic",
                                           "find what limits a long haul in a NIC's settings and counters, from dumps "
                                           "of mlxconfig, ibv_devinfo, ethtool, rdma");

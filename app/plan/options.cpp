@@ -11,7 +11,6 @@ namespace longhaul::app {
 namespace {
 
 constexpr std::uint64_t kFastest = 100'000'000'000'000;
-constexpr Duration kLongest = seconds(60);
 
 }  // namespace
 
@@ -71,14 +70,14 @@ std::uint64_t PlanLink::read_rate() const {
 std::vector<Duration> PlanLink::read_round_trips() const {
   std::vector<Duration> out;
   const auto add = [&out](const char* option, const std::string& text, Duration time) {
-    if (time == 0 || time > kLongest)
+    if (time == 0 || time > kLongestPlanned)
       throw config::ConfigError(fmt::format(
           "{}: \"{}\" is a round trip of {} ns: expected more than 0 and at most 60 s", option, text, time));
     out.push_back(time);
   };
   for (const std::string& text : distances) {
     const Duration one_way = read_option("--distance", text, config::parse_distance);
-    add("--distance", text, one_way > kLongest ? one_way : 2 * one_way);
+    add("--distance", text, one_way > kLongestPlanned ? one_way : 2 * one_way);
   }
   for (const std::string& text : round_trips) add("--rtt", text, read_option("--rtt", text, config::parse_duration));
   if (out.empty()) throw config::ConfigError("give a distance: --distance such as 100km, or --rtt such as 1ms");

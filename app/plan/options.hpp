@@ -19,6 +19,9 @@
 
 namespace longhaul::app {
 
+/// The longest round trip that is planned for.
+constexpr Duration kLongestPlanned = seconds(60);
+
 /// --json, --csv, --plot FILE.
 struct PlanOutput {
   bool json = false;

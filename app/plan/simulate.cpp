@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint64_t kEalReserve = 64ull << 20;  // EAL's own tables
 constexpr std::uint64_t kWorldReserve = 512ull << 20;
 
-struct Arguments {
+struct SimulateArguments {
   PlanScenario scenario;
   PlanOutput output;
   std::vector<std::string> ways = {"standard", "deep", "pair"};
@@ -69,7 +69,7 @@ class Progress {
 
 const std::vector<std::uint64_t> kUsualSizes = {64, 256, 512, 1024, 4096, 8192, 65536};
 
-int run(const Arguments& arguments) {
+int run(const SimulateArguments& arguments) {
   plan::SimulationQuestion question;
   question.throughput = arguments.scenario.read(kUsualSizes);
   question.ways = arguments.ways;
@@ -116,7 +116,7 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 void add_plan_simulate(CLI::App& plan, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<SimulateArguments>();
   CLI::App* command = plan.add_subcommand("simulate", "throughput by simulation: the real engine in virtual time");
   command->footer(
       "Each row is one run of a transfer tool like perftest: the hosts exchange a message, then the clock runs from\n"

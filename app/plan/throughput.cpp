@@ -14,7 +14,7 @@
 namespace longhaul::app {
 namespace {
 
-struct Arguments {
+struct ThroughputArguments {
   PlanScenario scenario;
   PlanOutput output;
   bool latency = false;
@@ -22,7 +22,7 @@ struct Arguments {
   std::string tcp_loss = "0";
 };
 
-int run(const Arguments& arguments) {
+int run(const ThroughputArguments& arguments) {
   plan::ThroughputQuestion question = arguments.scenario.read(plan::usual_messages());
   question.latency = arguments.latency;
   if (!arguments.tcp_window.empty()) {
@@ -42,7 +42,7 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 void add_plan_throughput(CLI::App& plan, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ThroughputArguments>();
   CLI::App* command = plan.add_subcommand(
       "throughput", "rate by distance and message size: standard, with deep queues, with a pair of boxes");
   command->footer(

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct WorkloadArguments {
   PlanLink link;
   PlanLocal local;
   PlanOutput output;
@@ -35,7 +35,7 @@ struct Arguments {
   std::string bandwidth;
   std::string downtime;
 
-  Arguments() {
+  WorkloadArguments() {
     circumstances.hosts.nic_depth = 128;
     circumstances.deep.depth = 2048;
     circumstances.deep.nic_depth = 16384;
@@ -72,7 +72,7 @@ int list() {
 }
 
 /// Applies options that only mean something for one kind of workload.
-void apply_migration(const Arguments& arguments, plan::Workload& workload) {
+void apply_migration(const WorkloadArguments& arguments, plan::Workload& workload) {
   auto* load = std::get_if<plan::MigrationLoad>(&workload.load);
   const std::pair<const char*, const std::string*> options[] = {{"--dirty-rate", &arguments.dirty_rate},
                                                                 {"--bandwidth", &arguments.bandwidth},
@@ -95,7 +95,7 @@ void apply_migration(const Arguments& arguments, plan::Workload& workload) {
     load->dirty_rate = read_option("--dirty-rate", arguments.dirty_rate, config::parse_rate);
 }
 
-int run(const Arguments& arguments) {
+int run(const WorkloadArguments& arguments) {
   if (arguments.list) return list();
   if (arguments.what.empty())
     throw config::ConfigError(fmt::format("no workload given: give a FILE, or a NAME of {}", listed(names())));
@@ -127,7 +127,7 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 void add_plan_workload(CLI::App& plan, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<WorkloadArguments>();
   plan::Hosts& hosts = arguments->circumstances.hosts;
   plan::Hosts& deep = arguments->circumstances.deep;
   CLI::App* command = plan.add_subcommand(

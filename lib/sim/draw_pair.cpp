@@ -11,7 +11,7 @@ namespace longhaul::sim {
 
 namespace {
 
-constexpr Number kHeaders = 74;  // of a frame, about
+constexpr Number kHeadersOfOne = 74;  // of a frame, about
 
 struct Size {
   Number frames;  ///< of one connection and direction
@@ -21,7 +21,7 @@ struct Size {
 Size size_of(const Case& c, const HostPlan& host) {
   const Number mtu = wire::path_mtu_bytes(static_cast<std::uint8_t>(c.mtu));
   const Number frames = host.messages * ((host.max_bytes + mtu - 1) / mtu);
-  return {frames, host.messages * host.max_bytes + frames * kHeaders};
+  return {frames, host.messages * host.max_bytes + frames * kHeadersOfOne};
 }
 
 void draw_posted(const Case& c, HostPlan& host, Random& random, Number most_frames) {

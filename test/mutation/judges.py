@@ -26,6 +26,7 @@ UNITS, FEW_WORLDS, NAMED_WORLDS, CAPTURES, THREADS, WORLDS_LEFT = range(6)
 FEW = 1  # checks
 # Of the programs of unit tests:
 NO_JUDGES = {'linerate': 'measures by the real clock'}
+WORLDS_BY_NAME = ('sim_test', 'fair_test')
 WITH_THREADS = {'box_loop', 'control', 'hand_over'}  # they wait for each other: when busy, one may fail by chance
 
 # Catch2 counts a test that is marked [!mayfail] or [!shouldfail] and fails as no test.
@@ -89,10 +90,9 @@ def list_tests(program, tree):
     return [line for line in done.stdout.splitlines() if line.strip()]
 
 
-def catch2(stage, name, program, tree, but=''):
+def catch2(stage, name, program, tree):
     for test in list_tests(program, tree):
-        if not but or not test.startswith(but):
-            yield Check(stage, name, (program,), test)
+        yield Check(stage, name, (program,), test)
 
 
 def captures(tree):
@@ -108,7 +108,8 @@ def all_checks(tree, worlds):
         if name in NO_JUDGES:
             continue
         yield from catch2(THREADS if name in WITH_THREADS else UNITS, f'unit_{name}', program, tree)
-    yield from catch2(NAMED_WORLDS, 'sim_test', str(tree.build / 'test/sim/sim_test'), tree, but='at random')
+    for name in WORLDS_BY_NAME:
+        yield from catch2(NAMED_WORLDS, name, str(tree.build / 'test/sim' / name), tree)
     yield from captures(tree)
     soak = str(tree.build / 'test/sim/soak')
     for i, seed in enumerate(range(1, worlds + 1, WORLDS)):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random worlds, drawn and shrunk by RapidCheck, and the regressions that earlier ones left in cases/.
+// Random worlds, drawn and shrunk by RapidCheck. What earlier ones left is in kept_test.cpp.
 //
 // LONGHAUL_CASES: how many (10,000). LONGHAUL_SECONDS: how long at most (100). LONGHAUL_SEED: the seed of the run.
 #include <rapidcheck.h>
@@ -10,10 +10,8 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "case_files.hpp"
 #include "pools.hpp"
 #include "sim/lane_twins.hpp"
-#include "sim/pair.hpp"
 #include "sim/world.hpp"
 
 using namespace longhaul;
@@ -33,12 +31,6 @@ std::uint64_t setting(const char* name, std::uint64_t fallback) {
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
-std::string broken(const sim::Case& c) {
-  sim::World world(c, test::sim_pools());
-  const sim::Result result = world.run();
-  return result.violation ? result.violation->text : "";
-}
-
 /// Each draw is a case with its own seed. If it fails, simpler ones are tried.
 rc::Gen<sim::Case> any_case() {
   return [](const rc::Random& given, int) {
@@ -49,28 +41,6 @@ rc::Gen<sim::Case> any_case() {
 }
 
 }  // namespace
-
-TEST_CASE("regressions: cases that broke an invariant once") {
-  const auto cases = test::cases_in("cases");
-  for (const auto& [name, c] : cases) {
-    INFO(name << ": " << sim::to_text(c));
-    CHECK(broken(c) == "");
-  }
-  CHECK(!cases.empty());
-}
-
-TEST_CASE("never worse than no box: worlds that were worse once") {
-  const auto cases = test::cases_in("pair_cases");
-  for (const auto& [name, c] : cases) {
-    INFO(name << "\nsee it: build/test/sim/pairs --case '" << sim::to_text(c) << "'");
-    CHECK(sim::excepted(c).empty());
-    const sim::Pair pair = sim::run_pair(c, test::sim_pools());
-    CHECK_FALSE(pair.with.violation);
-    const auto worse = sim::worse_off(c, pair);
-    CHECK((worse.empty() ? "" : worse.front()) == "");
-  }
-  CHECK(!cases.empty());
-}
 
 TEST_CASE("at random: every invariant holds in every world") {
   using Clock = std::chrono::steady_clock;

@@ -12,7 +12,7 @@ namespace longhaul::bench {
 
 namespace {
 
-constexpr std::uint32_t kInCustody = 8192;
+constexpr std::uint32_t kHeldByEach = 8192;
 
 /// The next chunk that kept its core.
 Round::Chunk next_chunk(Session& session) {
@@ -48,7 +48,7 @@ void engine(benchmark::State& state, const Point& point) {
 void register_engine_benchmarks() {
   for (const std::uint32_t flows : {64u, 4096u})
     for (const Workload& row : workloads()) {
-      const std::uint32_t custody = row.has(Side::host) && row.announced ? kInCustody : 0;
+      const std::uint32_t custody = row.has(Side::host) && row.announced ? kHeldByEach : 0;
       benchmark::RegisterBenchmark(("engine/" + std::string(row.name) + "/" + std::to_string(flows)).c_str(), engine,
                                    Point{&row, flows, custody})
           ->UseManualTime();
