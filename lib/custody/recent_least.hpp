@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The least of the durations that were measured in the last one to two windows of ten seconds. What inflates a duration,
-// a queue or a loss, passes; but a path may also get longer.
+// The least of the durations that were measured in the last one to two windows of ten seconds. What inflates a
+// duration, a queue or a loss, passes; but a path may also get longer.
 #pragma once
 
 #include <algorithm>
