@@ -370,13 +370,15 @@ Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   // Real stacks follow an RNR NAK by a PSN NAK for the same PSN. And a repeated NAK that left before the resend could
   // arrive says nothing about the resend.
   const bool waiting = now < flow.hold_until;
-  const bool just_resent = flow.resend_marks.rewound_at != 0 && flow.resend_marks.rewound_to == psn &&
-                           now - flow.resend_marks.rewound_at < flow.rtt.minimum() / 4 * 3;
-  if (waiting || just_resent) {
+  const bool before_resend =
+      flow.resend_marks.rewound_at != 0 && now - flow.resend_marks.rewound_at < flow.rtt.minimum() / 4 * 3;
+  if (waiting || (before_resend && flow.resend_marks.rewound_to == psn)) {
     ++counters_[Counter::answers_ignored];
     return Verdict::drop;
   }
-  flow.loss_window.on_loss();
+  // For a later PSN it says that what was missing has come, late, and that what had overtaken it was dropped: one gap,
+  // asked for twice.
+  if (!before_resend) flow.loss_window.on_loss();
   resend_for_nak(flow, Counter::resends_psn_nak, now);
   return Verdict::drop;
 }

@@ -41,7 +41,7 @@ struct AckVerdict {
   enum class Kind : std::uint8_t {
     none,            ///< the frame has none
     not_comparable,  ///< its flow is not confirmed, or not accelerated
-    equal,           ///< to the pseudo-ACK for its PSN
+    equal,           ///< to the pseudo-ACK for its PSN, which may tell fewer credits
     differs,
     unmatched,  ///< there is no pseudo-ACK for its PSN
   };

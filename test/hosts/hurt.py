@@ -13,6 +13,12 @@ from lab.traffic import COUNTED, TRAFFIC, UNACCELERATED
 # Long enough for custody to be full of unanswered requests at any moment, short enough for hundreds of round trips.
 NEAR_BY, LONG_HAUL = {"distance": "100km"}, {"distance": "1000km"}
 OUTAGE_SECONDS = 10
+# What RDMA-CM's timer of 2.1 s with 2 retries outlives: the one after 4.3 s passes. rxe takes 7 retries for "for ever".
+SHORT_OUTAGE_SECONDS, IMPATIENT = 3, ("--retry_count=2",)
+# Longer than give_up (60 s). perftest asks for rnr_retry 7, which is "for ever" (IBTA vol. 1, 9.7.5.2.8).
+BUSY_SECONDS = 70
+# A tenth of what these hosts send, and a queue that holds more than their window.
+SLOW_LINK = {"distance": "100km", "rate": "50Mbps", "queue": "4MiB"}
 # A box that stands still for longer than it waits for answers, with more flows in custody than a burst has frames. The
 # hosts' patience (TCP_PATIENCE) is longer.
 GIVE_UP_SECONDS, PAUSE_SECONDS, PAUSED_QPS = 2, 6, 40
@@ -105,17 +111,55 @@ def slow_receiver(trial, session, traffic):
 def outage(trial, session, traffic):
     """Nothing passes the long link for OUTAGE_SECONDS in the middle of a transfer, which everything survives."""
     patience = TCP_PATIENCE if traffic.exchange == "tcp" and traffic.verified == COUNTED else ()
+    return cut_for(OUTAGE_SECONDS, patience, trial, session, traffic)
+
+
+def short_outage(trial, session, traffic):
+    """The same, shorter, with a requester whose retries last little longer."""
+    return cut_for(SHORT_OUTAGE_SECONDS, IMPATIENT, trial, session, traffic)
+
+
+def cut_for(seconds, patience, trial, session, traffic):
     transfer = session.begin(traffic, traffic.long, server_extra=patience, client_extra=patience)
     transfer.wait_under_way()
     session.path.cut()
     began = time.monotonic()
-    time.sleep(OUTAGE_SECONDS)
+    time.sleep(seconds)
     session.path.mend()
     length = time.monotonic() - began
     outcome = transfer.finish()
     trial.check(outcome.complete, f"{traffic.name}: {outcome}")
-    trial.check(outcome.seconds >= OUTAGE_SECONDS, f"over in {outcome.seconds:.1f} s: the outage missed it")
+    trial.check(outcome.seconds >= seconds, f"over in {outcome.seconds:.1f} s: the outage missed it")
     return f"{'complete' if outcome.complete else 'failed'}, {length:.1f} s of outage"
+
+
+def busy(trial, session, traffic):
+    """The receiving program stands still: its QP answers by RNR NAKs, for longer than a box waits for answers."""
+    receives = ("-r", 16)
+    transfer = session.begin(traffic, traffic.long, server_extra=receives)
+    transfer.wait_under_way()
+    session.run(session.server, ["pkill", "-STOP", "-x", "ib_send_bw"])
+    time.sleep(BUSY_SECONDS)
+    session.run(session.server, ["pkill", "-CONT", "-x", "ib_send_bw"])
+    outcome = transfer.finish()
+    trial.check(outcome.complete, f"{traffic.name}: {outcome}")
+    trial.check(outcome.seconds >= BUSY_SECONDS, f"over in {outcome.seconds:.1f} s: the receiver was not busy")
+    return "complete" if outcome.complete else "failed"
+
+
+def was_busy(trial, session, traffic):
+    was_not_ready(trial, session, traffic)
+    near = session.counters["near"]
+    trial.check(near["flows_failed"] == 0, f"{near['flows_failed']} flows failed")
+
+
+def was_slow(trial, session, traffic):
+    """The link queues what the box holds back for its rate, drops nothing, and the hosts are told."""
+    accelerated(trial, session, traffic)
+    near, link = session.counters["near"], session.counters["link"]
+    dropped = link["a_to_b_queue_dropped"] + link["b_to_a_queue_dropped"]
+    trial.check(dropped == 0, f"the link's queue dropped {dropped} frames")
+    trial.check(near["cnps_made"] > 0, f"{near['cnps_made']} CNPs")
 
 
 def stopped(trial, session, traffic):
@@ -219,7 +263,10 @@ HARMS = {
     "slow-receiver": Harm("receiver runs 1/3 of the time", NEAR_BY, slow_receiver, accelerated),
     "stopped": Harm(f"SIGSTOP of the near box for {PAUSE_SECONDS} s, give_up {GIVE_UP_SECONDS} s, {PAUSED_QPS} QPs",
                     {**LONG_HAUL, "give_up": f"{GIVE_UP_SECONDS}s"}, stopped, was_stopped),
+    "busy": Harm(f"receiver busy for {BUSY_SECONDS} s", NEAR_BY, busy, was_busy),
+    "slow-link": Harm("the link has a tenth of the hosts' rate", SLOW_LINK, completes, was_slow),
     "outage": Harm("10 s outage at 1000 km", LONG_HAUL, outage, accelerated),
+    "short-outage": Harm("3 s outage at 1000 km, retries for 4 s", LONG_HAUL, short_outage, accelerated),
     "kill-near": Harm("kill -9 of the near box", {**LONG_HAUL, "record": True}, killed("near"), was_killed,
                       may_lose=True),
     "kill-far": Harm("kill -9 of the far box", {**LONG_HAUL, "record": True}, killed("far"), was_killed, may_lose=True),
@@ -235,12 +282,14 @@ MATRIX = {
     "not-ready": ("send-cm-ipv4", "send-tcp-ipv4", "send-tcp-ipv6"),
     "slow-receiver": ("write-cm-ipv4", "write-tcp-ipv6", "send-cm-ipv4", "rping-cm-ipv6", "nvme-cm-ipv4"),
     "stopped": ("write-tcp-ipv4", "send-tcp-ipv4"),
+    "busy": ("send-cm-ipv4",), "slow-link": ("write-cm-ipv4", "send-cm-ipv4"), "short-outage": ("write-cm-ipv4",),
     "outage": SOME, "kill-near": SOME, "kill-far": SOME, "kill-told": ("write-tcp-ipv4",),
 }
 # What runs with the other scenarios: each harm, exchange and family at least once.
 BY_DEFAULT = ("hurt-send-tcp-ipv6-loss-1e-2", "hurt-rstream-cm-ipv4-loss-1e-3", "hurt-rping-cm-ipv6-reorder",
               "hurt-pingpong-tcp-ipv4-duplicate", "hurt-send-cm-ipv4-not-ready", "hurt-nvme-cm-ipv4-slow-receiver",
-              "hurt-write-tcp-ipv4-stopped", "hurt-write-cm-ipv4-outage", "hurt-rping-cm-ipv4-kill-near",
+              "hurt-write-tcp-ipv4-stopped", "hurt-write-cm-ipv4-slow-link", "hurt-write-cm-ipv4-short-outage",
+              "hurt-write-cm-ipv4-outage", "hurt-rping-cm-ipv4-kill-near",
               "hurt-nvme-cm-ipv4-kill-far", "hurt-write-tcp-ipv4-kill-told")
 
 

@@ -18,23 +18,6 @@ def frame(data):
     return Captured(0, bytes(data), len(data))
 
 
-def rewritten(packet, opcode, psn, rest, ack_req=True):
-    """Headers up to the BTH of `packet`, another opcode, PSN and what follows; lengths, checksum and ICRC made right."""
-    data = bytearray(packet.data[:packet.bth + 12])
-    data[packet.bth] = opcode
-    data[packet.bth + 1] &= 0xCF  # no padding
-    struct.pack_into("!I", data, packet.bth + 8, ack_req << 31 | psn & roce.PSN_MASK)
-    data += rest + bytes(4)
-    _, ip, _ = roce.skip_tags(data)
-    udp = packet.bth - 8
-    struct.pack_into("!H", data, ip + 2, len(data) - ip)
-    struct.pack_into("!H", data, udp + 4, len(data) - udp)
-    struct.pack_into("!H", data, ip + 10, 0)
-    total = sum(struct.unpack_from("!10H", data, ip))
-    struct.pack_into("!H", data, ip + 10, ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF)
-    return frame(roce.with_icrc(bytes(data)))
-
-
 def turned_cm(packet, words):
     """The CM message as the other host would send it, MAC and IP addresses exchanged, with other `words`: {offset: word},
     offsets from the communication ID on."""
@@ -71,10 +54,11 @@ class Connection:
     def read(self, nth, length):
         """A READ request with the nth request's PSN."""
         reth = struct.pack("!QII", 0x1000, 0x77, length)
-        return ("host", rewritten(self._first, roce.READ_REQUEST, self.first_psn + nth, reth))
+        return ("host", frame(roce.rewritten(self._first, roce.READ_REQUEST, self.first_psn + nth, reth)))
 
     def answer(self, nth, msn, syndrome=0x1F):
-        return ("wan", rewritten(self._ack, roce.ACK, self.first_psn + nth, struct.pack("!I", syndrome << 24 | msn), False))
+        aeth = struct.pack("!I", syndrome << 24 | msn)
+        return ("wan", frame(roce.rewritten(self._ack, roce.ACK, self.first_psn + nth, aeth, ack_req=False)))
 
     def forged_req(self):
         """A REQ with the far host's address and its QPN, to a service of the near host."""

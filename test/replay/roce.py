@@ -205,6 +205,27 @@ def with_icrc(data):
     return data[:packet.end] + right + data[packet.end + 4:]
 
 
+def store_header_checksum(data, ip):
+    """Makes the checksum of an IPv4 header without options right."""
+    struct.pack_into("!H", data, ip + 10, 0)
+    total = sum(struct.unpack_from("!10H", data, ip))
+    struct.pack_into("!H", data, ip + 10, ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF)
+
+
+def rewritten(packet, opcode, psn, rest, ack_req=True):
+    """Headers up to the BTH of `packet`, with another opcode and PSN, and what follows; lengths, checksum and ICRC right."""
+    data = bytearray(packet.data[:packet.bth + 12])
+    data[packet.bth] = opcode
+    data[packet.bth + 1] &= 0xCF  # no padding
+    struct.pack_into("!I", data, packet.bth + 8, ack_req << 31 | psn & PSN_MASK)
+    data += rest + bytes(4)
+    _, ip, _ = skip_tags(data)
+    struct.pack_into("!H", data, ip + 2, len(data) - ip)
+    struct.pack_into("!H", data, packet.bth - 4, len(data) - packet.bth + 8)
+    store_header_checksum(data, ip)
+    return with_icrc(bytes(data))
+
+
 def without_ack_req(packet):
     """A request's bytes with AckReq and ICRC blanked: equal for all that a resend may differ in."""
     data = bytearray(packet.data)

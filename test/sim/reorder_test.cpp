@@ -103,6 +103,27 @@ TEST_CASE("requests reordered on the long haul, and their responder places them 
     }
 }
 
+// Luck decides how many packets come between two that are late, so several worlds are added up.
+TEST_CASE("requests reordered on the long haul, and their responder goes back: no slower than without boxes") {
+  constexpr Duration kRoundTrip = milliseconds(2);
+  constexpr unsigned kWorlds = 4;
+  struct Late {
+    unsigned of_ten_thousand, us, messages;
+  };
+  for (const Late late :
+       {Late{10, 10, 1000}, Late{10, 100, 1000}, Late{100, 10, 1000}, Late{100, 100, 1000}, Late{1000, 100, 200}}) {
+    Duration with = 0, without = 0;
+    for (unsigned seed = 1; seed <= kWorlds; ++seed) {
+      const std::string text = fmt::format("{} a.messages={} seed={} ab1.reorder={} ab1.reorder_us={}", kLateWrites,
+                                           late.messages, seed, late.of_ten_thousand, late.us);
+      with += outcome_of(text).took;
+      without += outcome_of(text + " box_a.present=0 box_b.present=0").took;
+    }
+    INFO(late.of_ten_thousand << " of 10,000 are " << late.us << " us late");
+    CHECK(static_cast<double>(with) <= 1.05 * static_cast<double>(without) + kWorlds * kRoundTrip);
+  }
+}
+
 TEST_CASE("a READ response later than the box waits: a requester that places it goes on, and so does the box") {
   // READs and WRITEs. The second response of the first READ is 2 ms late.
   sim::Case c = sim::parse_case(

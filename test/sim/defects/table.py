@@ -21,6 +21,9 @@ class Defect(NamedTuple):
 
 
 DEFECTS = [
+    Defect('what a late packet makes the responder ask for counts as two losses', 'lib/custody/answer.cpp',
+           '  if (!before_resend) flow.loss_window.on_loss();', '  flow.loss_window.on_loss();', 8,
+           unit='a packet that comes late is asked for*'),
     Defect('acknowledges before the WAN port has accepted', 'lib/custody/acknowledge.cpp',
            'if (!held.sent) break;', '', 1),
     Defect('takes damaged requests', 'lib/engine/engine.cpp',

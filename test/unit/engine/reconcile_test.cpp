@@ -329,6 +329,30 @@ TEST_CASE("a loss, or an RNR NAK: no more under way than three times what came t
   CHECK(rig.at_wan().size() == kCount - 64);  // 3 x 40 would be more than there are
 }
 
+TEST_CASE("a packet that comes late is asked for, and what overtook it: that is one loss, not two",
+          "[engine][reconcile]") {
+  constexpr std::uint32_t kFirst = 101, kCameThrough = 100, kCount = 300;
+  Rig rig;
+  const Pair pair;
+  rig.connect_confirmed(pair);
+  for (std::uint32_t i = 0; i < kCount; ++i) rig.host_sends(pair.write(kFirst + i));
+  rig.wait(milliseconds(10));
+  const std::uint32_t missing = kFirst + kCameThrough;
+  rig.wan_sends(pair.ack(missing - 1, kCameThrough + 1));
+  rig.at_host();
+  rig.at_wan();
+  rig.wan_sends(pair.nak(missing, kCameThrough + 1));
+  CHECK(rig.at_wan().size() == kCount - kCameThrough);
+  rig.wait(milliseconds(1));
+  rig.wan_sends(pair.nak(missing + 1, kCameThrough + 2));
+  CHECK(rig.at_wan().size() == kCount - kCameThrough - 1);  // of 3 x 100 at most; two losses would leave 3 x 50
+  // The resend has its round trip; then it is another loss.
+  rig.wait(milliseconds(10));
+  rig.at_wan();
+  rig.wan_sends(pair.nak(missing + 2, kCameThrough + 3));
+  CHECK(rig.at_wan().size() == 3 * (kCameThrough + 2) / 2);
+}
+
 TEST_CASE("RNR NAK at or above h: forwarded, the requester waits and resends", "[engine][reconcile]") {
   Rig rig;
   const Pair pair;

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""RC traffic as other NICs and applications send it: headers of a captured connection, with other opcodes, PSNs and times.
+
+Nothing here reacts: what would come back is put in at the times of a path without a box.
+"""
+import ipaddress
+import struct
+
+import roce
+from capture import Captured
+from killed import first_connection
+
+SEND_ONLY, WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_ONLY = 0x04, 0x06, 0x07, 0x08, 0x0A
+ACK, RNR_NAK, PSN_NAK = 0x1F, 0x20, 0x60  # syndromes; 0x1f: no credits told
+MTU = 4096
+US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
+START = 1_700_000_000 * SECOND
+
+
+def symmetric_port(one_qpn, other_qpn):
+    """rdma_get_udp_sport() of Linux (include/rdma/ib_verbs.h) for a flow label of 0: equal in both directions."""
+    product = one_qpn * other_qpn
+    product ^= product >> 20
+    product ^= product >> 40
+    label = product & 0xFFFFF
+    return (label & 0x3FFF) ^ (label >> 14) | 0xC000
+
+
+class QueuePair:
+    """A requester and its responder. What it makes are frames; where in time they are, is the caller's."""
+
+    def __init__(self, requester_qpn=None, responder_qpn=None, psn=None, ports=None, addresses=None):
+        """`ports`: UDP source ports of requests and of answers. `addresses`: of requester and responder."""
+        self._cm, _, self._closing = first_connection()
+        self._request, self._answer = (roce.parse(frame.data) for _, frame in self._cm[3:5])
+        self.requester_qpn = self._answer.qpn if requester_qpn is None else requester_qpn
+        self.responder_qpn = self._request.qpn if responder_qpn is None else responder_qpn
+        self.psn = self._request.psn if psn is None else psn  # the first one
+        self._ports = ports or (self._request.source_port, self._answer.source_port)
+        self._addresses = addresses and [ipaddress.ip_address(one).packed for one in addresses]
+
+    def setup(self, time=0):
+        """REQ, REP and RTU of RDMA-CM."""
+        return [at(time + 10 * US * i, frame.data) for i, (_, frame) in enumerate(self._cm[:3])]
+
+    def closing(self, time):
+        """DREQ and DREP."""
+        return [at(time + 10 * US * i, frame.data) for i, (_, frame) in enumerate(self._closing)]
+
+    def request(self, nth, opcode, rest=b"", ack_req=True):
+        """The request packet with the nth PSN from the first one on, from 0."""
+        return self._made(self._request, self.responder_qpn, self._ports[0], opcode, self.psn + nth, rest, ack_req,
+                          self._addresses)
+
+    def write(self, nth, size=64, ack_req=True):
+        """A WRITE of one packet."""
+        return self.request(nth, WRITE_ONLY, reth(size) + payload(nth, size), ack_req)
+
+    def write_in_packets(self, nth, packets, asks):
+        """A WRITE of several full packets, as a list; `asks(i)`: whether the ith one has AckReq."""
+        made = []
+        for i in range(packets):
+            opcode = WRITE_FIRST if i == 0 else WRITE_LAST if i == packets - 1 else WRITE_MIDDLE
+            rest = (reth(packets * MTU) if i == 0 else b"") + payload(nth + i, MTU)
+            made.append(self.request(nth + i, opcode, rest, asks(i)))
+        return made
+
+    def send(self, nth, size=64):
+        return self.request(nth, SEND_ONLY, payload(nth, size))
+
+    def read(self, nth, length):
+        return self.request(nth, roce.READ_REQUEST, reth(length))
+
+    def ack(self, nth, msn, syndrome=ACK):
+        return self._made(self._answer, self.requester_qpn, self._ports[1], roce.ACK, self.psn + nth, aeth(syndrome, msn),
+                          False, self._addresses and self._addresses[::-1])
+
+    def responses(self, nth, packets, msn):
+        """To a READ of several full packets, as a list."""
+        made = []
+        for i in range(packets):
+            first, last = i == 0, i == packets - 1
+            opcode = 0x10 if first and last else 0x0D if first else 0x0F if last else 0x0E
+            rest = (aeth(ACK, msn) if first or last else b"") + payload(nth + i, MTU)
+            made.append(self._made(self._answer, self.requester_qpn, self._ports[1], opcode, self.psn + nth + i, rest,
+                                   False, self._addresses and self._addresses[::-1]))
+        return made
+
+    @staticmethod
+    def _made(template, qpn, port, opcode, psn, rest, ack_req, addresses):
+        data = bytearray(roce.rewritten(template, opcode, psn, rest, ack_req))
+        struct.pack_into("!I", data, template.bth + 4, qpn)
+        struct.pack_into("!H", data, template.bth - 8, port)
+        if addresses:  # the checksum of IPv4 is made anew
+            _, ip, _ = roce.skip_tags(data)
+            data[ip + 12:ip + 20] = b"".join(addresses)
+            roce.store_header_checksum(data, ip)
+        return roce.with_icrc(bytes(data))
+
+
+def reth(length):
+    return struct.pack("!QII", 0x10000, 0x77, length)
+
+
+def aeth(syndrome, msn):
+    return struct.pack("!I", syndrome << 24 | msn & roce.PSN_MASK)
+
+
+def payload(psn, size):
+    """Another one for each PSN, so that what is given to the wrong one shows."""
+    return struct.pack("!I", psn & 0xFFFFFFFF) * (size // 4)
+
+
+def at(time, data):
+    """`time`: ns from the start."""
+    return Captured(START + time, data, len(data))
+
+
+def in_time(frames):
+    return sorted(frames, key=lambda frame: frame.time)
