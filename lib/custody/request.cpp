@@ -221,6 +221,10 @@ Verdict NearPart::repeated(NearFlow& flow, const wire::Frame& frame, const Span&
     // An earlier repeat in this burst has made custody send it.
     const bool goes_now = !told && held.sent_at == now && held.received_at != now;
     if (waited || goes_now) {
+      // It waits for the answer to a probe. Without a box this repeat would find out whether the path is back, and the
+      // requester has few of them: so the probe goes again, whenever its own turn would be.
+      if (!told && flow.resend.probe == Probe::out && now - flow.resend_marks.rewound_at >= base_timeout_of(flow))
+        probe(flow, now);
       ++counters_[Counter::absorbed_queued_duplicates];
       return Verdict::drop;
     }

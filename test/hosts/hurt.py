@@ -288,8 +288,7 @@ MATRIX = {
 # What runs with the other scenarios: each harm, exchange and family at least once.
 BY_DEFAULT = ("hurt-send-tcp-ipv6-loss-1e-2", "hurt-rstream-cm-ipv4-loss-1e-3", "hurt-rping-cm-ipv6-reorder",
               "hurt-pingpong-tcp-ipv4-duplicate", "hurt-send-cm-ipv4-not-ready", "hurt-nvme-cm-ipv4-slow-receiver",
-              "hurt-write-tcp-ipv4-stopped", "hurt-write-cm-ipv4-slow-link", "hurt-write-cm-ipv4-short-outage",
-              "hurt-write-cm-ipv4-outage", "hurt-rping-cm-ipv4-kill-near",
+              "hurt-write-tcp-ipv4-stopped", "hurt-write-cm-ipv4-outage", "hurt-rping-cm-ipv4-kill-near",
               "hurt-nvme-cm-ipv4-kill-far", "hurt-write-tcp-ipv4-kill-told")
 
 

@@ -92,7 +92,8 @@ double jain(const std::vector<double>& all) {
 
 }  // namespace
 
-TEST_CASE("a quiet 10:1 bottleneck with DCQCN hosts: the WAN stays full, nothing is dropped, connections share alike") {
+TEST_CASE("a quiet 10:1 bottleneck with DCQCN hosts: the WAN stays full, nothing is dropped, connections share alike",
+          "[figures]") {
   const auto control = GENERATE(sim::Congestion::dcqcn, sim::Congestion::dcqcn_vendor);
   const bool confirm_cm = GENERATE(true, false);
   const Case c = bottleneck(control, confirm_cm);
@@ -120,7 +121,7 @@ TEST_CASE("a quiet 10:1 bottleneck with DCQCN hosts: the WAN stays full, nothing
   CHECK(fairness >= 0.95);
 }
 
-TEST_CASE("the same bottleneck without CNPs: custody overflows, and the link drops") {
+TEST_CASE("the same bottleneck without CNPs: custody overflows, and the link drops", "[figures]") {
   Case c = bottleneck(sim::Congestion::dcqcn, true);
   c.box_a.cnp = c.box_b.cnp = 0;
   const SeenAtWan seen(c);
@@ -129,7 +130,7 @@ TEST_CASE("the same bottleneck without CNPs: custody overflows, and the link dro
   CHECK(seen.result.totals.queue_dropped > 0);
 }
 
-TEST_CASE("the same bottleneck, unconfirmed at first: CNPs come in the first round trip") {
+TEST_CASE("the same bottleneck, unconfirmed at first: CNPs come in the first round trip", "[figures]") {
   Case c = bottleneck(sim::Congestion::dcqcn, false);
   const auto flood = [&c](sim::Number cnp) {
     c.box_a.cnp = cnp;

@@ -87,7 +87,7 @@ TEST_CASE("attacks: each has a name of its own, a source, and a place that cases
   CHECK_THROWS_AS(sim::attack_number("no such attack"), std::invalid_argument);
 }
 
-TEST_CASE("attacks: each sends something, and its counterpart sends as much at the same times") {
+TEST_CASE("attacks: each sends something, and its counterpart sends as much at the same times", "[figures]") {
   for (const sim::Attack& attack : sim::attacks()) {
     INFO(attack.name);
     sim::Case c = sim::draw_attacked(1, sim::attack_number(attack.name));
@@ -100,7 +100,7 @@ TEST_CASE("attacks: each sends something, and its counterpart sends as much at t
   }
 }
 
-TEST_CASE("fair: an honest neighbour takes nothing") {
+TEST_CASE("fair: an honest neighbour takes nothing", "[figures]") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const sim::Case c = sim::draw_attacked(seed, sim::attack_number("honest_neighbour"));
     INFO(sim::to_text(c));
@@ -111,7 +111,7 @@ TEST_CASE("fair: an honest neighbour takes nothing") {
   }
 }
 
-TEST_CASE("fair: no attack takes more than a share") {
+TEST_CASE("fair: no attack takes more than a share", "[figures]") {
   for (const sim::Attack& attack : sim::attacks()) {
     if (not_yet(attack.name) != nullptr) continue;
     INFO(attack.name);
@@ -120,7 +120,7 @@ TEST_CASE("fair: no attack takes more than a share") {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
-TEST_CASE("not fair yet: an attack that has become fair leaves the list") {
+TEST_CASE("not fair yet: an attack that has become fair leaves the list", "[figures]") {
   for (const auto& [name, seed] : kNotYet) {
     INFO(name << " is fair in this world now: is it in `build/test/sim/tenants --cases 50 --attack " << name << "`?");
     CHECK(taken_by(sim::attacks()[sim::attack_number(name) - 1], seed) != "");

@@ -104,7 +104,8 @@ TEST_CASE("requests reordered on the long haul, and their responder places them 
 }
 
 // Luck decides how many packets come between two that are late, so several worlds are added up.
-TEST_CASE("requests reordered on the long haul, and their responder goes back: no slower than without boxes") {
+TEST_CASE("requests reordered on the long haul, and their responder goes back: no slower than without boxes",
+          "[figures]") {
   constexpr Duration kRoundTrip = milliseconds(2);
   constexpr unsigned kWorlds = 4;
   struct Late {

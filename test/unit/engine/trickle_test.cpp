@@ -45,6 +45,28 @@ TEST_CASE("in an outage requests are acknowledged at the pace of the requester's
   CHECK(rig.acks(seconds(1)) == 0);
 }
 
+TEST_CASE("in an outage a repeat of what waits asks at once whether the WAN is back", "[engine][trickle]") {
+  Outage rig;
+  rig.acks(seconds(5));
+  rig.host_sends(rig.pair.writes(111, 3));
+  rig.at_wan();
+  // Timeouts have doubled to seconds. The requester's few repeats would go through as soon as the WAN is back.
+  const Lines asked{"write_only 101!"};
+  const auto repeated_after = [&](Duration pause) {
+    rig.wait(pause);
+    rig.at_wan();
+    rig.host_sends(rig.pair.writes(111, 3));
+    return rig.at_wan();
+  };
+  CHECK(repeated_after(milliseconds(50)) == asked);
+  CHECK(repeated_after(milliseconds(1)).empty());  // once in a timeout
+  CHECK(repeated_after(milliseconds(50)) == asked);
+  // It is. What was lost, and what waited, follows.
+  rig.wait(milliseconds(10));
+  rig.wan_sends(rig.pair.ack(101, 2));
+  CHECK(rig.at_wan().size() >= 9);
+}
+
 TEST_CASE("an answer ends the trickle", "[engine][trickle]") {
   Outage rig;
   REQUIRE(rig.acks(milliseconds(150)) >= 1);
