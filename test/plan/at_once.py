@@ -56,7 +56,7 @@ def main(description, directory):
     if not pathlib.Path(options.longhaul).exists():
         print(f"{options.longhaul} does not exist: build first\n0 passed, 1 failed, 0 skipped")
         return 1
-    plan = Plan(options.longhaul)
+    plan = Plan(str(pathlib.Path(options.longhaul).resolve()))  # cases run elsewhere, too
     chosen = {name: case for name, case in _cases(directory).items() if options.only in name}
     passed = failed = skipped = 0
     for name, errors in judged((name, functools.partial(case, plan)) for name, case in chosen.items()):
