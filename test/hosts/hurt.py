@@ -285,7 +285,9 @@ MATRIX = {
     "busy": ("send-cm-ipv4",), "slow-link": ("write-cm-ipv4", "send-cm-ipv4"), "short-outage": ("write-cm-ipv4",),
     "outage": SOME, "kill-near": SOME, "kill-far": SOME, "kill-told": ("write-tcp-ipv4",),
 }
-# What runs with the other scenarios: each harm, exchange and family at least once.
+# CI has no time for these: two minutes.
+ONLY_IN_MATRIX = ("busy", "slow-link", "short-outage")
+# What runs with the other scenarios: each other harm, exchange and family at least once.
 BY_DEFAULT = ("hurt-send-tcp-ipv6-loss-1e-2", "hurt-rstream-cm-ipv4-loss-1e-3", "hurt-rping-cm-ipv6-reorder",
               "hurt-pingpong-tcp-ipv4-duplicate", "hurt-send-cm-ipv4-not-ready", "hurt-nvme-cm-ipv4-slow-receiver",
               "hurt-write-tcp-ipv4-stopped", "hurt-write-cm-ipv4-outage", "hurt-rping-cm-ipv4-kill-near",
