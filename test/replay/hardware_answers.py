@@ -5,12 +5,8 @@ import outside
 import roce
 from edges import CLIENT, edge, judged, saved
 from hardware_requests import RTT, confirmed, on_wan, run_of
-from traffic import ACK, MS, MTU, RNR_NAK, SECOND, US, QueuePair, at, in_time
+from traffic import MS, MTU, RNR_NAK, SECOND, US, QueuePair, at, in_time, real_acks_at_host
 from world import World
-
-
-def real_acks_at_host(run):
-    return [(frame.time, packet) for frame in run.out["host"] if (packet := roce.parse(frame.data)) and packet.real_ack]
 
 
 @edge
@@ -68,7 +64,7 @@ def one_msn_that_disagrees(longhaul, directory):
     frames = in_time(frames + pair.closing(5 * RTT + messages * MS))
     run = run_of(longhaul, directory, frames)
     early = sum(1 for time, packet in real_acks_at_host(run)
-                if time < at(2 * RTT + (roce.psn_diff(packet.psn, pair.psn) - 1) // packets * MS + RTT // 2, b"").time
+                if time < 2 * RTT + (roce.psn_diff(packet.psn, pair.psn) - 1) // packets * MS + RTT // 2
                 and roce.psn_diff(packet.psn, pair.psn) > packets * (odd + 2 + RTT // MS))
     after = messages - (odd + 2 + RTT // MS) - 1
     if early < after:
@@ -97,7 +93,7 @@ def reads_between_writes(longhaul, directory):
     yield from judged(frames, CLIENT, run)  # nothing past a READ earlier
     if run.report["counters"]["eligible_requests"] != count * 2 // 3 or run.exit_code != 0:
         yield f"{run.report['counters']['eligible_requests']} requests to acknowledge; exit {run.exit_code}"
-    delays = sorted(time - at(sent[psn], b"").time for time, packet in real_acks_at_host(run)
+    delays = sorted(time - sent[psn] for time, packet in real_acks_at_host(run)
                     if (psn := roce.psn_diff(packet.psn, pair.psn)) in sent)
     # Each third request is a READ, and at 3 ms apart several are under way at any time: none is early.
     if not delays or delays[0] < RTT - 6 * MS - MS:
@@ -117,7 +113,7 @@ def credits_for_few_sends(longhaul, directory):
         frames = in_time(frames + pair.closing(begin + 3 * RTT))
         run = run_of(longhaul, directory, frames)
         early = max((roce.psn_diff(packet.psn, pair.psn) for time, packet in real_acks_at_host(run)
-                     if time < at(begin + RTT, b"").time), default=0)
+                     if time < begin + RTT), default=0)
         if early != receives - 1:
             yield f"{receives} receives: SENDs up to {early} were acknowledged before an answer"
         if run.report["real_acks_mismatched"] or run.report["custody_left_packets"]:
@@ -154,7 +150,7 @@ def read_responses_out_of_order(longhaul, directory):
     yield from outside.check_pseudo_acks(outputs)
     yield from outside.check_icrc(outputs)
     early = [psn for time, packet in real_acks_at_host(run)
-             if (psn := roce.psn_diff(packet.psn, pair.psn)) == nth and time < at(last + MS, b"").time]
+             if (psn := roce.psn_diff(packet.psn, pair.psn)) == nth and time < last + MS]
     if not early:
         yield "the WRITE after all READs was not acknowledged early"
     if run.report["counters"]["flows_failed"] or len(set(on_wan(run, pair))) != 2 + 2 * reads:

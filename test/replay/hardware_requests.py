@@ -6,7 +6,7 @@ import random
 import outside
 import roce
 from edges import CLIENT, edge, judged, saved
-from traffic import MS, MTU, US, QueuePair, at, in_time
+from traffic import MS, MTU, US, QueuePair, at, in_time, real_acks_at_host
 from world import World
 
 RTT = 10 * MS
@@ -52,9 +52,8 @@ def line_rate_into_a_slow_wan(longhaul, directory):
     dropped = {name: number for name, number in report["not_forwarded"].items() if number and name.startswith("dropped")}
     if dropped:
         yield f"dropped: {dropped}"
-    cnps = [frame for frame in run.out["host"] if (packet := roce.parse(frame.data)) and packet.opcode == 0x81]
-    if not 10 <= len(cnps) <= 1 + (1000 * slow) // (50 * US):
-        yield f"{len(cnps)} CNPs: one in 50 us at most, as long as the backlog lasts"
+    if not 10 <= len(outputs.cnps) <= 1 + (1000 * slow) // (50 * US):
+        yield f"{len(outputs.cnps)} CNPs: one in 50 us at most, as long as the backlog lasts"
 
 
 def overtaken(count, apart, late, share, rng):
@@ -129,10 +128,9 @@ def acks_asked_for_rarely(longhaul, directory):
     run = run_of(longhaul, directory, frames)
     yield from judged(frames, CLIENT, run)
     ends = {packets * (1 + message): None for message in range(messages)}
-    for frame in run.out["host"]:
-        packet = roce.parse(frame.data)
-        if packet and packet.real_ack and (end := roce.psn_diff(packet.psn, pair.psn)) in ends and ends[end] is None:
-            ends[end] = frame.time - at(start_of(end) + (packets - 1) * US, b"").time
+    for time, packet in real_acks_at_host(run):
+        if (end := roce.psn_diff(packet.psn, pair.psn)) in ends and ends[end] is None:
+            ends[end] = time - start_of(end) - (packets - 1) * US
     late = {end: delay for end, delay in ends.items() if delay is None or delay > MS}
     # The limit on unanswered bytes holds a few back until the next answer: answers are rare, too.
     if len(late) > messages // 20:

@@ -212,14 +212,21 @@ def store_header_checksum(data, ip):
     struct.pack_into("!H", data, ip + 10, ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF)
 
 
-def rewritten(packet, opcode, psn, rest, ack_req=True):
-    """Headers up to the BTH of `packet`, with another opcode and PSN, and what follows; lengths, checksum and ICRC right."""
+def rewritten(packet, opcode, psn, rest, ack_req=True, qpn=None, source_port=None, addresses=None):
+    """Headers up to the BTH of `packet`, with another opcode and PSN, and what follows; lengths, checksum and ICRC right.
+    With others instead of its destination QPN, UDP source port or (source, destination) of IPv4, where they are given."""
     data = bytearray(packet.data[:packet.bth + 12])
     data[packet.bth] = opcode
     data[packet.bth + 1] &= 0xCF  # no padding
     struct.pack_into("!I", data, packet.bth + 8, ack_req << 31 | psn & PSN_MASK)
     data += rest + bytes(4)
     _, ip, _ = skip_tags(data)
+    if qpn is not None:
+        struct.pack_into("!I", data, packet.bth + 4, qpn)
+    if source_port is not None:
+        struct.pack_into("!H", data, packet.bth - 8, source_port)
+    if addresses is not None:
+        data[ip + 12:ip + 20] = b"".join(address.packed for address in addresses)
     struct.pack_into("!H", data, ip + 2, len(data) - ip)
     struct.pack_into("!H", data, packet.bth - 4, len(data) - packet.bth + 8)
     store_header_checksum(data, ip)

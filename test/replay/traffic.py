@@ -3,6 +3,7 @@
 
 Nothing here reacts: what would come back is put in at the times of a path without a box.
 """
+import functools
 import ipaddress
 import struct
 
@@ -11,7 +12,7 @@ from capture import Captured
 from killed import first_connection
 
 SEND_ONLY, WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_ONLY = 0x04, 0x06, 0x07, 0x08, 0x0A
-ACK, RNR_NAK, PSN_NAK = 0x1F, 0x20, 0x60  # syndromes; 0x1f: no credits told
+ACK, RNR_NAK = 0x1F, 0x20  # syndromes; 0x1f: no credits told
 MTU = 4096
 US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
 START = 1_700_000_000 * SECOND
@@ -26,18 +27,21 @@ def symmetric_port(one_qpn, other_qpn):
     return (label & 0x3FFF) ^ (label >> 14) | 0xC000
 
 
+_captured = functools.cache(first_connection)  # read once, however many queue pairs there are
+
+
 class QueuePair:
     """A requester and its responder. What it makes are frames; where in time they are, is the caller's."""
 
     def __init__(self, requester_qpn=None, responder_qpn=None, psn=None, ports=None, addresses=None):
         """`ports`: UDP source ports of requests and of answers. `addresses`: of requester and responder."""
-        self._cm, _, self._closing = first_connection()
+        self._cm, _, self._closing = _captured()
         self._request, self._answer = (roce.parse(frame.data) for _, frame in self._cm[3:5])
         self.requester_qpn = self._answer.qpn if requester_qpn is None else requester_qpn
         self.responder_qpn = self._request.qpn if responder_qpn is None else responder_qpn
         self.psn = self._request.psn if psn is None else psn  # the first one
-        self._ports = ports or (self._request.source_port, self._answer.source_port)
-        self._addresses = addresses and [ipaddress.ip_address(one).packed for one in addresses]
+        self._ports = ports or (None, None)
+        self._addresses = [ipaddress.ip_address(one) for one in addresses] if addresses else None
 
     def setup(self, time=0):
         """REQ, REP and RTU of RDMA-CM."""
@@ -49,8 +53,13 @@ class QueuePair:
 
     def request(self, nth, opcode, rest=b"", ack_req=True):
         """The request packet with the nth PSN from the first one on, from 0."""
-        return self._made(self._request, self.responder_qpn, self._ports[0], opcode, self.psn + nth, rest, ack_req,
-                          self._addresses)
+        return roce.rewritten(self._request, opcode, self.psn + nth, rest, ack_req, self.responder_qpn, self._ports[0],
+                              self._addresses)
+
+    def answer(self, nth, opcode, rest):
+        """The answer with that PSN."""
+        return roce.rewritten(self._answer, opcode, self.psn + nth, rest, False, self.requester_qpn, self._ports[1],
+                              self._addresses and self._addresses[::-1])
 
     def write(self, nth, size=64, ack_req=True):
         """A WRITE of one packet."""
@@ -72,8 +81,7 @@ class QueuePair:
         return self.request(nth, roce.READ_REQUEST, reth(length))
 
     def ack(self, nth, msn, syndrome=ACK):
-        return self._made(self._answer, self.requester_qpn, self._ports[1], roce.ACK, self.psn + nth, aeth(syndrome, msn),
-                          False, self._addresses and self._addresses[::-1])
+        return self.answer(nth, roce.ACK, aeth(syndrome, msn))
 
     def responses(self, nth, packets, msn):
         """To a READ of several full packets, as a list."""
@@ -82,20 +90,8 @@ class QueuePair:
             first, last = i == 0, i == packets - 1
             opcode = 0x10 if first and last else 0x0D if first else 0x0F if last else 0x0E
             rest = (aeth(ACK, msn) if first or last else b"") + payload(nth + i, MTU)
-            made.append(self._made(self._answer, self.requester_qpn, self._ports[1], opcode, self.psn + nth + i, rest,
-                                   False, self._addresses and self._addresses[::-1]))
+            made.append(self.answer(nth + i, opcode, rest))
         return made
-
-    @staticmethod
-    def _made(template, qpn, port, opcode, psn, rest, ack_req, addresses):
-        data = bytearray(roce.rewritten(template, opcode, psn, rest, ack_req))
-        struct.pack_into("!I", data, template.bth + 4, qpn)
-        struct.pack_into("!H", data, template.bth - 8, port)
-        if addresses:  # the checksum of IPv4 is made anew
-            _, ip, _ = roce.skip_tags(data)
-            data[ip + 12:ip + 20] = b"".join(addresses)
-            roce.store_header_checksum(data, ip)
-        return roce.with_icrc(bytes(data))
 
 
 def reth(length):
@@ -118,3 +114,9 @@ def at(time, data):
 
 def in_time(frames):
     return sorted(frames, key=lambda frame: frame.time)
+
+
+def real_acks_at_host(run):
+    """(ns from the start, packet) of each ACK that has left the host port."""
+    return [(frame.time - START, packet) for frame in run.out["host"]
+            if (packet := roce.parse(frame.data)) and packet.real_ack]

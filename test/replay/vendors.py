@@ -82,11 +82,10 @@ def priority_tags_in_one_direction(longhaul, directory):
 
 
 def ipv4(protocol, payload, flags=0):
-    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), 1, flags, 64, protocol, 0, bytes([192, 0, 2, 1]),
-                         bytes([192, 0, 2, 2]))
-    total = sum(struct.unpack("!10H", header))
-    total = (total & 0xFFFF) + (total >> 16)
-    return header[:10] + struct.pack("!H", ~total & 0xFFFF) + header[12:] + payload
+    header = bytearray(struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), 1, flags, 64, protocol, 0,
+                                   bytes([192, 0, 2, 1]), bytes([192, 0, 2, 2])))
+    roce.store_header_checksum(header, 0)
+    return bytes(header) + payload
 
 
 def encapsulated():
