@@ -31,8 +31,8 @@ void add_ctl(CLI::App& app, int& exit_code) { app::add_ctl(app, exit_code, check
 
 using AddCommand = void (*)(CLI::App&, int&);
 // In the order of --help.
-constexpr AddCommand kCommands[] = {app::add_run,    add_ctl,       app::add_doctor,  app::add_link,
-                                    app::add_replay, app::add_plan, app::add_metrics, app::add_schema};
+constexpr AddCommand kCommands[] = {app::add_run,  add_ctl,          app::add_doctor, app::add_link, app::add_replay,
+                                    app::add_plan, app::add_metrics, app::add_schema, app::add_key};
 
 std::vector<std::string> boxes() {
   std::vector<std::string> out;

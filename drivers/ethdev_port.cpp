@@ -254,6 +254,14 @@ void EthdevPort::fill_indirection() const {
                  describe(), rte_strerror(-error));
 }
 
+wire::MacAddress EthdevPort::mac() const {
+  rte_ether_addr its{};
+  if (const int error = rte_eth_macaddr_get(port_, &its); error != 0) fail("cannot tell its MAC address", error);
+  wire::MacAddress mac;
+  std::ranges::copy(its.addr_bytes, mac.begin());
+  return mac;
+}
+
 int EthdevPort::socket() const { return rte_eth_dev_socket_id(port_); }
 
 std::uint16_t EthdevPort::receive(rte_mbuf** frames, std::uint16_t count) {

@@ -15,6 +15,7 @@
 #include "drivers/flow_control.hpp"
 #include "drivers/mtu.hpp"
 #include "drivers/port.hpp"
+#include "wire/headers.hpp"
 
 struct rte_mempool;
 
@@ -68,6 +69,8 @@ class EthdevPort final : public Port {
 
   /// One worker's part of the port: each may be used by a thread of its own.
   Port& queue(std::size_t worker) { return *queues_.at(worker); }
+  /// Throws std::runtime_error.
+  wire::MacAddress mac() const;
   /// NUMA socket of the NIC, -1 when it has none.
   int socket() const;
 

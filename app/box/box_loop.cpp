@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/box/tap.hpp"
+#include "box/peer_desk.hpp"
 
 namespace longhaul::app {
 
@@ -75,6 +76,7 @@ StopRecord BoxLoop::run(Requests& requests) {
     const std::uint16_t from_workers = receive_from_workers();
     now = time.poll(clock_.now(), from_wan == kBurst || from_workers == kBurst);
     if (engine_.has_accepted_acks()) engine_.acks_accepted(this->now());
+    worker_.attend_peers(now);
 
     const bool had_frames = from_host + from_wan + from_workers > 0;
     if (had_frames) busy += now - last;
@@ -103,8 +105,9 @@ StopRecord BoxLoop::run(Requests& requests) {
       const bool done = options_.together == nullptr ? drained : options_.together->all_drained();
       if (stops > 1 || now >= drain_until || done) break;
     }
-    if (idle.round(had_frames, now, std::min(engine_.next_deadline(), drain_until))) last = time.idled(clock_.now());
+    if (idle.round(had_frames, now, std::min(worker_.next_deadline(), drain_until))) last = time.idled(clock_.now());
   }
+  if (box::PeerDesk* desk = worker_.desk()) desk->stop(now);
   record.left_packets = engine_.custody_packets();
   record.left_bytes = engine_.custody_bytes();
   record.ran = clock_.now() - clock_started;

@@ -20,5 +20,6 @@ void add_replay(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
 void add_schema(CLI::App& app, int& exit_code);
+void add_key(CLI::App& app, int& exit_code);
 
 }  // namespace longhaul::app

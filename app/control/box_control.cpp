@@ -11,6 +11,7 @@
 
 #include "app/box/shown_identity.hpp"
 #include "app/protocol/reply.hpp"
+#include "box/peer_desk.hpp"
 
 namespace longhaul::app {
 namespace {
@@ -97,6 +98,13 @@ std::uint64_t BoxControl::apply(const config::BoxConfig& config) {
       return true;
     };
   });
+  if (config.peers) {
+    const auto peers = std::make_shared<const std::vector<peer::PeerSettings>>(config.peers->settings.peers);
+    workers_.order(0, [peers](WorkerAccess& access) {
+      access.worker.desk()->set_peers(*peers);
+      return true;
+    });
+  }
   const auto changed = by_worker<std::uint64_t>(workers_);
   workers_.order_all(
       [&changed](unsigned worker) {

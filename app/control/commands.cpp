@@ -107,6 +107,7 @@ const std::vector<Commands::Command>& Commands::table() {
       {"status", answer_with<&Commands::status>},
       {"counters", answer_with<&Commands::counters>},
       {"pairs", answer_with<&Commands::pairs>},
+      {"peers", answer_with<&Commands::peers>},
       {"flows", [](Commands& its, Arguments& arguments, Reply& reply) { its.flows(arguments, reply); }},
       {"flow", [](Commands& its, Arguments& arguments, Reply& reply) { its.flow(arguments, reply); }},
       {"policy show", [](Commands& its, Arguments& arguments, Reply& reply) { its.policy_show(arguments, reply); }},
@@ -203,6 +204,8 @@ Json Commands::pairs() {
   out["custody_limit_bytes"] = its.identity.custody_limit_bytes;
   return out;
 }
+
+Json Commands::peers() { return expose::peers_json(box_.snapshot()); }
 
 void Commands::flows(Arguments& arguments, Reply& reply) {
   const FlowQuery query = FlowQuery::from(arguments);

@@ -27,6 +27,7 @@ class Commands {
   /// All counters by name, 0 included.
   Json counters();
   Json pairs();
+  Json peers();
   static std::vector<std::string_view> names();
 
  private:

@@ -126,6 +126,16 @@ void add_pairs(CLI::App& to, const Given& options, int& exit_code) {
       options);
 }
 
+void add_peers(CLI::App& to, const Given& options, int& exit_code) {
+  add_json(add(to, "peers", "list the boxes at the other ends, whether they are there, and what may be the matter",
+               exit_code,
+               [options] {
+                 const Json reply = ask(options->at(), {{"command", "peers"}});
+                 options->json ? print_json(reply) : print(peers_text(reply));
+               }),
+           options);
+}
+
 void add_top(CLI::App& to, const Given& options, int& exit_code) {
   const auto given = std::make_shared<TopOptions>();
   CLI::App* command =
@@ -506,6 +516,7 @@ void add_ctl(CLI::App& app, int& exit_code, const CheckBox& check_box) {
       ->excludes(socket);
   add_status(*command, options, exit_code);
   add_pairs(*command, options, exit_code);
+  add_peers(*command, options, exit_code);
   add_top(*command, options, exit_code);
   add_flows(*command, options, exit_code);
   add_flow(*command, options, exit_code);

@@ -116,6 +116,15 @@ std::string status_text(const Json& status) {
                      bytes_text(number(custody, "bytes")), count(custody, "packets"),
                      bytes_text(number(custody, "limit_bytes")), bytes_text(number(status, "unconfirmed_bytes")));
   out += fmt::format("  {:<12} {}\n", "link", link_text(status.at("link")));
+  if (const auto peers = status.find("peers"); peers != status.end()) {
+    std::string all;
+    for (const Json& peer : *peers)
+      all += fmt::format("{}{} {}{}", all.empty() ? "" : ", ", peer.value("name", ""), peer.value("state", ""),
+                         peer.value("state", "") == "up"
+                             ? fmt::format(" ({})", in_time(1e9 * number(peer, "round_trip_seconds")))
+                             : "");
+    out += fmt::format("  {:<12} {}\n", "peers", all);
+  }
   out += fmt::format("  {:<12} {}", "flows", count(status.at("flows"), "total"));
   for (const auto& [phase, flows] : status.at("flows").items())
     if (phase != "total" && flows != 0) out += fmt::format(", {} {}", flows.get<std::uint64_t>(), phase);
@@ -197,6 +206,79 @@ std::string pairs_text(const Json& reply) {
     out +=
         "PROC: of one worker's time. REF/S: requests that custody had no room for.\n"
         "NOT ACC, and the shares below a pair: of its SENDs and WRITEs with AckReq.\n";
+  return out;
+}
+
+namespace {
+
+/// What an operator should look at first; empty when there is nothing to say.
+std::string peer_advice(const Json& reply, const Json& peer) {
+  const Json& dropped = peer.at("dropped_since_down");
+  const Json& silent = peer.at("silent_seconds");
+  if (!peer.value("next_hop_known", false))
+    return "nobody answers when the box asks for the MAC address of the next hop: is its address right, its VLAN, the "
+           "gateway?";
+  if (peer.contains("refused_with_versions"))
+    return fmt::format("it speaks versions {} to {} of the protocol only: upgrade the older of the two boxes",
+                       peer["refused_with_versions"][0].get<unsigned>(),
+                       peer["refused_with_versions"][1].get<unsigned>());
+  if (count(dropped, "unknown_key") > 0)
+    return "it uses a key that this box does not have: compare `longhaul key ids FILE` on both";
+  if (!peer.value("hears_this_box", true))
+    return "its datagrams come, and it says that this box's do not: look at the way there, at routers and firewalls";
+  if (count(dropped, "forged") > 0)
+    return "its datagrams do not verify: does something between the boxes translate addresses?";
+  if (count(reply, "from_unknown_sources") > 0 && silent.is_null())
+    return "nothing has ever come from it, but datagrams have come from an address that is no peer's: is its address "
+           "right here, and does nothing translate addresses?";
+  if (silent.is_null())
+    return "nothing has ever come from it: can it be pinged, does it run, has it this box as a peer, and does every "
+           "router and firewall between pass the UDP port both ways?";
+  return "";
+}
+
+/// "3 forged, 1 replayed"; empty when none was.
+std::string dropped_text(const Json& dropped) {
+  std::string out;
+  for (const auto& [reason, datagrams] : dropped.items())
+    if (const auto number = datagrams.get<std::uint64_t>(); number > 0)
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", number, reason);
+  return out;
+}
+
+}  // namespace
+
+std::string peers_text(const Json& reply) {
+  const Json& peers = reply.at("peers");
+  if (peers.empty()) return "this box has no peers: it works alone (see peers in longhaul.yaml(5))\n";
+  std::size_t name = 4, address = 7;
+  for (const Json& peer : peers) {
+    name = std::max(name, peer.value("name", "").size());
+    address = std::max(address, peer.value("address", "").size());
+  }
+  const auto line = [&](auto&&... rest) {
+    return fmt::format("{:<{}} {:<{}} {:<10} {:>12} {:>9} {:>9} {:>8}  {}\n", rest...);
+  };
+  std::string out = fmt::format("this box is {}\n", reply.value("address", ""));
+  if (count(reply, "address_conflicts") > 0)
+    out += "    another machine on the WAN's segment has said that it has this address, or wants it: one must change\n";
+  if (count(reply, "unread") > 0)
+    out +=
+        fmt::format("    {} frames to this address were dropped unread: somebody floods it\n", count(reply, "unread"));
+  out += line("PEER", name, "ADDRESS", address, "STATE", "FOR", "RTT", "LEAST", "RESTARTS", "KEY");
+  for (const Json& peer : peers) {
+    const std::string state = peer.value("state", "");
+    out += line(peer.value("name", ""), name, peer.value("address", ""), address, state,
+                in_uptime(number(peer, "state_seconds")), in_time(1e9 * number(peer, "round_trip_seconds")),
+                in_time(1e9 * number(peer, "least_round_trip_seconds")), count(peer, "restarts"),
+                peer.at("key_id").is_null() ? "-" : peer.value("key_id", ""));
+    if (state != "up") {
+      out += fmt::format("    {}\n", peer.value("down_because", ""));
+      if (const std::string advice = peer_advice(reply, peer); !advice.empty()) out += fmt::format("    {}\n", advice);
+    }
+    if (const std::string dropped = dropped_text(peer.at("dropped")); !dropped.empty())
+      out += fmt::format("    dropped: {}\n", dropped);
+  }
   return out;
 }
 

@@ -22,6 +22,8 @@ std::string flows_text(const std::vector<Json>& flows, const Json& last);
 std::string causes_text(const Json& causes, std::string_view indent);
 /// The busiest pairs of hosts, a line each, and below each why its requests are not accelerated.
 std::string pairs_text(const Json& reply);
+/// A line for each peer, and below one that is down what is probably the matter.
+std::string peers_text(const Json& reply);
 std::string flow_text(const Json& flow);
 std::string policy_text(const Json& policy);
 std::string progress_text(const Json& progress);

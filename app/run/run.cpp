@@ -14,6 +14,7 @@
 #include "app/box/box_watch.hpp"
 #include "app/box/gatherer.hpp"
 #include "app/box/memory_report.hpp"
+#include "app/box/peer_log.hpp"
 #include "app/box/shown_identity.hpp"
 #include "app/box/workers.hpp"
 #include "app/command/guard.hpp"
@@ -98,9 +99,10 @@ void check_machine(const config::BoxConfig& config) {
                               expected_mtu(config.process, spec_of("host", config.host), spec_of("wan", config.wan)));
 }
 
-WorkersOptions options_of(const config::BoxConfig& config) {
+WorkersOptions options_of(const config::BoxConfig& config, const drivers::EthdevPort& wan) {
   WorkersOptions options;
   options.box = {config.engine, config.spread_connections};
+  if (config.peers) options.box.peers = {config.peers->settings, wan.mac()};
   options.sleep_when_idle = config.process.sleep_when_idle;
   options.drain = config.drain;
   return options;
@@ -138,6 +140,7 @@ class Run {
   Monitoring monitoring_;
   Control control_;
   ServiceNotifier service_;
+  PeerLog peer_log_;
   std::optional<BoxWatch> watch_;  ///< once the ports have started
   // The attendant waits for workers' answers. That must not delay the watchdog.
   Attendant attendant_{"lh-attendant"};
@@ -151,7 +154,7 @@ Run::Run(const Options& options, const config::BoxConfig& config, Requests& requ
       record_(open_record(config_)),
       runtime_(config_.process, config_.pools, spec_of("host", config_.host), spec_of("wan", config_.wan),
                plan_box(config_, config_.pools).dpdk_bytes_of_tables()),
-      workers_(options_of(config_), ports_of(runtime_), runtime_.clock()),
+      workers_(options_of(config_, runtime_.second()), ports_of(runtime_), runtime_.clock()),
       gatherer_(
           workers_, requests_, identity_of(config_, LONGHAUL_VERSION),
           [this](Side side) { return state_of(side == Side::host ? runtime_.first() : runtime_.second()); },
@@ -203,6 +206,10 @@ void Run::attend() {
                         "last survey saw",
                         silent.what()));
       }
+    });
+  if (config_.peers)
+    attendant_.every(std::chrono::seconds(1), "watching peers", [this] {
+      if (const auto its = gatherer_.snapshot(); its->total.peers) peer_log_.look(config_.name, *its->total.peers);
     });
   monitoring_.join(attendant_);
   attendant_.at_start([this] { control_.start(); });

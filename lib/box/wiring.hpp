@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "box/peer_desk.hpp"
 #include "box/share.hpp"
 #include "box/worker.hpp"
 #include "custody/restart_record.hpp"
@@ -23,6 +25,7 @@ namespace longhaul::box {
 struct Settings {
   engine::Settings engine;         ///< of the whole box: each worker gets its share (share_of())
   bool spread_connections = true;  ///< false: all connections of two hosts stay with their home worker
+  std::optional<PeerSettings> peers = std::nullopt;  ///< none: the box has no address, and works alone
 };
 
 class Wiring {
@@ -51,6 +54,7 @@ class Wiring {
  private:
   static void here(unsigned worker, const std::function<void()>& work) { work(); }
   std::unique_ptr<Worker> make(unsigned number, Time clock);
+  void open_desk(Time clock);
 
   Settings settings_;
   engine::Settings share_;
@@ -58,6 +62,7 @@ class Wiring {
   steer::HandOverRings rings_;
   engine::Shared shared_;
   rte_mempool* shown_ = nullptr;  ///< with several workers only
+  std::unique_ptr<PeerDesk> desk_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "box/worker.hpp"
 
+#include <algorithm>
+
+#include "box/peer_desk.hpp"
+
 namespace longhaul::box {
 
 Worker::Worker(const engine::Settings& settings, const WorkerPlace& place, Time clock)
@@ -15,6 +19,18 @@ Worker::Worker(const engine::Settings& settings, const WorkerPlace& place, Time 
   engine_.share(common.shared);
   engine_.ask_before_learning(
       [this](const flow::ConnectionInfo& info, Time now) { return spreader_->sees_whole(info, now); });
+}
+
+void Worker::use(PeerDesk& desk, unsigned number) {
+  engine_.set_own_frames(desk.window_of(number));
+  if (number == 0) desk_ = &desk;
+}
+
+void Worker::attend_desk(Time now) { desk_->attend(now); }
+
+Time Worker::next_deadline() const {
+  const Time engines = engine_.next_deadline();
+  return desk_ == nullptr ? engines : std::min(engines, desk_->deadline());
 }
 
 // Called when frames come; the engine is there by then.

@@ -22,6 +22,8 @@
 
 namespace longhaul::box {
 
+class PeerDesk;
+
 /// What a worker runs with. All must outlive it.
 struct WorkerPlace {
   engine::Sink& ports;
@@ -71,6 +73,19 @@ class Worker {
     return count;
   }
 
+  /// Its frames for the box itself go to `desk`, which must outlive it. `number`: the worker's; 0 attends to the desk.
+  /// Call at most once, before the first frame.
+  void use(PeerDesk& desk, unsigned number);
+  /// Attends to the box's peers, if this worker has them. Call once a round.
+  void attend_peers(Time now) {
+    if (desk_ != nullptr) [[unlikely]]
+      attend_desk(now);
+  }
+  /// When Engine::poll() or attend_peers() next has something to do.
+  Time next_deadline() const;
+  /// Null when another worker has the peers, or there are none.
+  PeerDesk* desk() const { return desk_; }
+
   engine::Engine& engine() { return engine_; }
   const engine::Engine& engine() const { return engine_; }
   engine::LoopTime& time() { return time_; }
@@ -91,12 +106,14 @@ class Worker {
 
  private:
   steer::SteeringSettings asking(steer::SteeringSettings steering) const;
+  void attend_desk(Time now);
 
   // With several workers only, both.
   std::optional<steer::Spreader> spreader_;
   std::optional<steer::ShownSink> sink_;
   engine::Engine engine_;
   engine::LoopTime time_;
+  PeerDesk* desk_ = nullptr;
 };
 
 }  // namespace longhaul::box

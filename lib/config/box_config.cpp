@@ -215,7 +215,8 @@ BoxConfig read_box(const Value& top) {
       top.map({"name",   "ports",   "hugepages",          "memory",     "core",         "cores",    "spread",
                "idle",   "mtu",     "descriptors",        "log",        "flow_control", "wan_rate", "wan_overhead",
                "policy", "confirm", "learn_from_traffic", "candidates", "pair_share",   "custody",  "connections",
-               "timers", "metrics", "restart_record",     "link_loss",  "watchdog",     "control",  "cnp"});
+               "timers", "metrics", "restart_record",     "link_loss",  "watchdog",     "control",  "cnp",
+               "peers"});
   BoxConfig out;
   if (const auto v = map.find("name")) out.name = v->text();
   std::tie(out.host, out.wan) = read_ports(map.at("ports"), "host", "wan");
@@ -264,6 +265,7 @@ BoxConfig read_box(const Value& top) {
     if (out.restart_record.front() != '/' || out.restart_record.back() == '/')
       v->fail_expected("an absolute path of a file such as /run/longhaul/box.record");
   }
+  if (const auto v = map.find("peers")) out.peers = read_peers(*v);
   if (const auto v = map.find("link_loss")) out.link_loss = v->choice<LinkLoss>(kLinkLossNames);
   if (const auto v = map.find("watchdog")) {
     const Map watchdog = v->map({"stall", "action"});

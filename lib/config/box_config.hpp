@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "box/memory_plan.hpp"
 #include "config/control_config.hpp"
 #include "config/metrics_config.hpp"
+#include "config/peers_config.hpp"
 #include "config/process_config.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
@@ -68,6 +70,7 @@ struct BoxConfig {
   OnStall on_stall = OnStall::report;
   MetricsConfig metrics;
   ControlConfig control;
+  std::optional<PeersConfig> peers;  ///< none: the box works alone
 };
 
 /// Throws ConfigError when the promise is for frames that are too large for this MTU (bytes). read_box() checks the

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "config/quantity.hpp"
+#include "peer/key_file.hpp"
 
 namespace longhaul::config {
 namespace {
@@ -34,6 +35,23 @@ std::string rules(const BoxConfig& config) {
   return fmt::format("[{}]", fmt::join(out, ", "));
 }
 
+std::string of_station(const BoxConfig& config, std::string (*show)(const peer::StationSettings&)) {
+  return config.peers ? show(config.peers->settings.station) : "none";
+}
+
+// The keys' IDs too: a file may have others now.
+std::string peers(const BoxConfig& config) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; config.peers && i < config.peers->settings.peers.size(); ++i) {
+    const peer::PeerSettings& peer = config.peers->settings.peers[i];
+    std::vector<std::string> ids;
+    for (const peer::PreSharedKey& key : peer.keys) ids.push_back(peer::id_text(key.id()));
+    out.push_back(fmt::format("{{name: \"{}\", address: \"{}\", key_file: \"{}\" with {}}}", peer.name,
+                              peer.address.to_string(), config.peers->key_files[i], fmt::join(ids, " and ")));
+  }
+  return fmt::format("[{}]", fmt::join(out, ", "));
+}
+
 std::string promised(const BoxConfig& config) {
   return config.promise.bytes == 0 ? "nothing promised" : fmt::format("{} promised", bytes(config.promise.bytes));
 }
@@ -45,6 +63,11 @@ constexpr SchemaKey kRuleKeys[] = {
     {"ece", Form::integer(1, wire::kMostEceVendor, kEceWords),
      "Vendor features (ECE) that RDMA-CM agreed on: any, none, or a vendor ID such as 0x15b3 (default: whatever)."},
     {"policy", Form::choice(kPolicyNames), "off, window or full.", true},
+};
+constexpr SchemaKey kBoxKeys[] = {
+    {"name", Form::text(), "What the peer is called in output, logs and metrics.", true},
+    {"address", Form::text(), "Its address: its own peers.address without the prefix length.", true},
+    {"key_file", Form::text("^/"), "Absolute path of the file with the keys that both boxes have.", true},
 };
 constexpr std::string_view kWanRateWords[] = {kUnlimited};
 
@@ -200,6 +223,31 @@ constexpr BoxKey kKeys[] = {
      true},
     {"metrics.host_pairs", kFixed, [](const BoxConfig& c) { return std::to_string(c.metrics.host_pairs); },
      Form::integer(0, kMostPairs), "Pairs of hosts with series of their own; the others are added up (default 100)."},
+    {"peers.address", kFixed,
+     [](const BoxConfig& c) {
+       return of_station(
+           c, [](const auto& its) { return fmt::format("{}/{}", its.address.to_string(), its.prefix_length); });
+     },
+     Form::text("/[0-9]{1,3}$"),
+     "The box's own address on its WAN port, with its network's prefix length (default: no peers, no address).", true},
+    {"peers.gateway", kFixed,
+     [](const BoxConfig& c) {
+       return of_station(c, [](const auto& its) { return its.gateway ? its.gateway->to_string() : "none"; });
+     },
+     Form::text(), "The router towards peers in other networks (default: none)."},
+    {"peers.vlan", kFixed,
+     [](const BoxConfig& c) {
+       return of_station(c, [](const auto& its) { return its.vlan ? std::to_string(*its.vlan) : "none"; });
+     },
+     Form::integer(1, 4094), "VLAN of the box's own frames (default: no tag)."},
+    {"peers.port", kFixed,
+     [](const BoxConfig& c) { return of_station(c, [](const auto& its) { return std::to_string(its.port); }); },
+     Form::integer(1, 65535), "UDP port of the boxes, the same on both (default 47910)."},
+    {"peers.dscp", kFixed,
+     [](const BoxConfig& c) { return of_station(c, [](const auto& its) { return std::to_string(its.dscp); }); },
+     Form::integer(0, 63), "DSCP of the box's own packets (default 48)."},
+    {"peers.boxes", kLive, peers, Form::list(kBoxKeys, 3),
+     "The boxes at the other ends of the long hauls, 1 to 64. A reload also reads the files of keys again.", true},
     {"link_loss", kFixed,
      [](const BoxConfig& c) { return std::string(kLinkLossNames[static_cast<std::size_t>(c.link_loss)]); },
      Form::choice(kLinkLossNames),

@@ -212,7 +212,7 @@ void Engine::Impl::burst(Side side, std::span<rte_mbuf* const> frames) {
   const std::uint64_t bytes_before = counters[bytes_from(side)];
   if (!take_apart(side, frames)) {
     if (side == Side::host) pacer.charge(counters[bytes_from(side)] - bytes_before, frames.size());
-    out(other(side)).forward(frames);
+    forward_others(side, frames);
     end_lane(side, frames.size(), 0);
     return;
   }
@@ -238,7 +238,19 @@ void Engine::Impl::pass_by(Side side, std::span<rte_mbuf* const> frames) {
   for (const rte_mbuf* mbuf : frames) counters[bytes_from(side)] += mbuf->pkt_len;
   counters[frames_from(side)] += frames.size();
   counters[Counter::bypassed] += frames.size();
-  out(other(side)).forward(frames);
+  forward_others(side, frames);
+}
+
+void Engine::Impl::forward_but_own(Side side, std::span<rte_mbuf* const> frames) {
+  for (rte_mbuf* mbuf : frames)
+    if (!is_own(side, mbuf)) out(other(side)).forward(mbuf);
+}
+
+// What the hosts send to the box's address goes out to the WAN, and finds its way from there.
+bool Engine::Impl::is_own(Side side, rte_mbuf* mbuf) {
+  if (side == Side::host || mbuf->nb_segs != 1 || !own_taker->take(mbuf, now)) return false;
+  ++counters[Counter::own_frames];
+  return true;
 }
 
 // False when no frame is RoCE.
@@ -341,8 +353,11 @@ flow::ConnectionIndex Engine::Impl::connection_now(Side side, const wire::Frame&
 }
 
 void Engine::Impl::frame(Side side, const Arrival& arrival) {
-  const Verdict verdict = wire::is_roce(arrival.status) ? roce(side, arrival) : Verdict::forward;
-  switch (verdict) {
+  if (!wire::is_roce(arrival.status)) [[unlikely]] {
+    other_frame(side, arrival.mbuf);
+    return;
+  }
+  switch (roce(side, arrival)) {
     case Verdict::forward:
       forward(other(side), arrival.mbuf);
       return;
@@ -353,6 +368,10 @@ void Engine::Impl::frame(Side side, const Arrival& arrival) {
     case Verdict::sent:
       return;
   }
+}
+
+void Engine::Impl::other_frame(Side side, rte_mbuf* mbuf) {
+  if (own_taker == nullptr || !is_own(side, mbuf)) forward(other(side), mbuf);
 }
 
 Verdict Engine::Impl::roce(Side side, const Arrival& arrival) {
@@ -736,6 +755,7 @@ void Engine::share(Shared& shared) {
 }
 void Engine::receive(Side side, std::span<rte_mbuf* const> frames, Time now) { impl_->receive(side, frames, now); }
 void Engine::poll(Time now, Time read_until) { impl_->poll(now, read_until); }
+void Engine::set_own_frames(OwnFrames& own) { impl_->own_taker = &own; }
 void Engine::paused(Duration lasted, Time now) { impl_->paused(lasted, now); }
 Time Engine::next_deadline() const { return impl_->next_deadline(); }
 void Engine::use_record(std::span<custody::RecordSlot> record, Time now) { impl_->use_record(record, now); }

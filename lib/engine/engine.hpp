@@ -17,6 +17,7 @@
 #include "engine/busy_pairs.hpp"
 #include "engine/connection_state.hpp"
 #include "engine/link_state.hpp"
+#include "engine/own_frames.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
 #include "engine/shared.hpp"
@@ -56,6 +57,10 @@ class Engine {
   /// Asks `may_learn` before a connection is learned from its traffic. For an engine that may not see all frames
   /// between two hosts.
   void ask_before_learning(std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn);
+
+  /// Frames for the box itself go to `own`, which must outlive the engine. Call at most once, before the first
+  /// receive().
+  void set_own_frames(OwnFrames& own);
 
   /// Frames that came in on `side`, in order; the engine owns them from here on. Everything they cause
   /// (forwarding, pseudo-ACKs) has been handed to the sink when this returns, or waits for poll().

@@ -102,6 +102,16 @@ struct Engine::Impl final : custody::Outlet {
   void prefetch_connection(Side side, const Arrival& arrival) const;
   void prefetch_contents(Side side, const Arrival& arrival) const;
   void frame(Side side, const Arrival& arrival);
+  [[gnu::noinline]] void other_frame(Side side, rte_mbuf* mbuf);
+  [[gnu::cold, gnu::noinline]] bool is_own(Side side, rte_mbuf* mbuf);
+  /// Forwards frames of which none is RoCE, or all are to pass unexamined, but for the box's own.
+  [[gnu::always_inline]] void forward_others(Side side, std::span<rte_mbuf* const> frames) {
+    if (own_taker == nullptr) [[likely]]
+      out(other(side)).forward(frames);
+    else
+      forward_but_own(side, frames);
+  }
+  [[gnu::cold, gnu::noinline]] void forward_but_own(Side side, std::span<rte_mbuf* const> frames);
   [[gnu::always_inline]] inline custody::Verdict roce(Side side, const Arrival& arrival);
   [[gnu::always_inline]] inline custody::Verdict rc(Side side, const Arrival& arrival);
   flow::ConnectionIndex connection_of(Side side, const Arrival& arrival) const;
@@ -277,6 +287,7 @@ struct Engine::Impl final : custody::Outlet {
   FairLimit held_dreqs;
   rte_mempool* dreq_pool;                                                     ///< for their copies
   std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn;  ///< from traffic; empty: always
+  OwnFrames* own_taker = nullptr;                                             ///< null: the box has no address
   Shared* shared = nullptr;                       ///< with the engines of other workers; null: there are none
   UnknownRequests* contested_requests = nullptr;  ///< this engine's own among the shared ones
   const wire::Frame* answering = nullptr;         ///< the answer that a near flow looks at now

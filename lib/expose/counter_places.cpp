@@ -56,6 +56,7 @@ constexpr CounterPlace kPlaces[] = {
     {absorbed_failed, "longhaul_absorbed_frames_total", "reason", "failed"},
     {absorbed_dreqs, "longhaul_absorbed_frames_total", "reason", "dreq"},
     {absorbed_cnps, "longhaul_absorbed_frames_total", "reason", "cnp"},
+    {own_frames, "longhaul_absorbed_frames_total", "reason", "own"},
     {dropped_beyond_gap, "longhaul_dropped_frames_total", "reason", "beyond_gap"},
     {dropped_behind_backlog, "longhaul_dropped_frames_total", "reason", "behind_backlog"},
     {dropped_unsent, "longhaul_dropped_frames_total", "reason", "unsent"},

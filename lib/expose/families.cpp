@@ -267,6 +267,57 @@ void add_pairs(Families& out, const std::vector<PairState>& pairs) {
     with_labels(pair, [&](std::span<const Label> labels) { add_plain(out, pair.asked, labels, false); });
 }
 
+void add_peers(Families& out, const peer::PeersReport& its) {
+  using peer::PeerReport;
+  static constexpr Family<PeerReport> kEach[] = {
+      {MetricType::Gauge, "longhaul_peer_up", "1: the peer is there, and shares a key with the box",
+       [](const PeerReport& p) { return flag(p.state == peer::State::up); }},
+      {MetricType::Gauge, "longhaul_peer_resolved", "1: the MAC address of the next hop towards the peer is known",
+       [](const PeerReport& p) { return flag(p.resolved); }},
+      {MetricType::Gauge, "longhaul_peer_round_trip_seconds",
+       "smoothed round trip to the peer and back, without the time that it kept the question; 0: not measured",
+       [](const PeerReport& p) { return in_seconds(p.round_trip); }},
+      {MetricType::Gauge, "longhaul_peer_session_age_seconds", "since the newest session with the peer was made",
+       [](const PeerReport& p) { return in_seconds(p.session_age); }},
+      {MetricType::Counter, "longhaul_peer_went_down_total", "times that a peer that was up went down",
+       [](const PeerReport& p) { return number(p.went_down); }},
+      {MetricType::Counter, "longhaul_peer_restarts_total",
+       "times that a peer came back without memory of its sessions: it had been restarted",
+       [](const PeerReport& p) { return number(p.restarts); }},
+      {MetricType::Counter, "longhaul_peer_handshakes_total", "sessions made with the peer",
+       [](const PeerReport& p) { return number(p.handshakes); }},
+      {MetricType::Counter, "longhaul_peer_sent_datagrams_total", "datagrams made for the peer",
+       [](const PeerReport& p) { return number(p.sent); }},
+      {MetricType::Counter, "longhaul_peer_received_datagrams_total", "authentic datagrams from the peer",
+       [](const PeerReport& p) { return number(p.received); }},
+  };
+  for (const auto& family : kEach) {
+    out.begin(family.type, family.name, family.help);
+    for (const PeerReport& peer : its.peers) out.add(family.value(peer), {{"peer", peer.name}});
+  }
+  out.begin(MetricType::Counter, "longhaul_peer_dropped_datagrams_total",
+            "datagrams to the box that were dropped, by reason; from an address that is no peer's, with an empty peer");
+  const auto add = [&out](std::string_view peer, const peer::ByDrop& dropped) {
+    for (std::size_t i = 0; i < peer::kDrops; ++i)
+      out.add(number(dropped[i]), {{"peer", peer}, {"reason", peer::kDropNames[i]}});
+  };
+  for (const PeerReport& peer : its.peers) add(peer.name, peer.dropped);
+  const auto unknown = static_cast<std::size_t>(peer::Drop::unknown_source);
+  out.add(number(its.dropped[unknown]), {{"peer", ""}, {"reason", peer::kDropNames[unknown]}});
+  out.begin(MetricType::Counter, "longhaul_own_frames_not_understood_total",
+            "frames to the box's address that are neither ARP, Neighbour Discovery, ICMP echo nor a peer's");
+  out.add(number(its.not_understood));
+  out.begin(MetricType::Counter, "longhaul_own_address_conflicts_total",
+            "frames from the WAN in which another machine says that it has the box's address, or wants it");
+  out.add(number(its.address_conflicts));
+  out.begin(MetricType::Counter, "longhaul_own_frames_unread_total",
+            "frames to the box's address that were dropped unread: there were more than the box reads in a second");
+  out.add(number(its.unread));
+  out.begin(MetricType::Counter, "longhaul_own_frames_unsent_total",
+            "frames of the box's own that the WAN port did not take, or for which there was no buffer");
+  out.add(number(its.unsent));
+}
+
 std::string cell(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
   return text;
@@ -285,12 +336,13 @@ std::string_view type_name(MetricType type) {
   }
 }
 
-/// A snapshot with a pair and a worker, so that each family has a series.
+/// A snapshot with a pair, a worker and a peer, so that each family has a series.
 Snapshot example() {
   Snapshot out;
   out.workers.resize(1);
   out.survey.pairs.resize(1);
   out.survey.pairs[0].vlan = "100";
+  out.total.peers.emplace().peers.resize(1);
   out.survey.pairs[0].asked.plain[0] = 1;
   out.identity.configuration = {{"policy", ""}, {"confirm", ""}, {"spread", ""}, {"idle", ""}, {"workers", ""}};
   return out;
@@ -322,6 +374,7 @@ std::vector<MetricFamily> families(const Snapshot& snapshot) {
   add_survey(out, snapshot);
   add_asked(out, snapshot.survey.asked);
   add_pairs(out, snapshot.survey.pairs);
+  if (snapshot.total.peers) add_peers(out, *snapshot.total.peers);
   return out.take();
 }
 

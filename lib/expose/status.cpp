@@ -106,6 +106,42 @@ Json not_accelerated(const Asked& asked, double seconds) {
   return out;
 }
 
+Json peer_json(const peer::PeerReport& peer) {
+  Json out = {{"name", peer.name},
+              {"address", peer.address.to_string()},
+              {"state", peer::name_of(peer.state)},
+              {"state_seconds", in_seconds(peer.in_state)}};
+  if (peer.state != peer::State::up) out["down_because"] = peer::name_of(peer.down_cause);
+  out["next_hop_known"] = peer.resolved;
+  out["hears_this_box"] = peer.hears_us;
+  out["round_trip_seconds"] = in_seconds(peer.round_trip);
+  out["least_round_trip_seconds"] = in_seconds(peer.least_round_trip);
+  if (peer.silent_for == kNever)
+    out["silent_seconds"] = nullptr;
+  else
+    out["silent_seconds"] = in_seconds(peer.silent_for);
+  out["epoch"] = peer.epoch == 0 ? Json(nullptr) : Json(peer::id_text(peer.epoch));
+  out["version"] = peer.version;
+  out["workers"] = peer.workers;
+  out["key_id"] = peer.sessions == 0 ? Json(nullptr) : Json(peer::id_text(peer.key_id));
+  out["sessions"] = peer.sessions;
+  out["session_seconds"] = in_seconds(peer.session_age);
+  if (peer.its_highest != 0) out["refused_with_versions"] = {peer.its_lowest, peer.its_highest};
+  out["sent"] = peer.sent;
+  out["received"] = peer.received;
+  out["handshakes"] = peer.handshakes;
+  out["went_down"] = peer.went_down;
+  out["restarts"] = peer.restarts;
+  const auto drops = [](const peer::ByDrop& dropped) {
+    Json all = Json::object();
+    for (std::size_t i = 0; i < peer::kDrops; ++i) all[std::string(peer::kDropNames[i])] = dropped[i];
+    return all;
+  };
+  out["dropped"] = drops(peer.dropped);
+  out["dropped_since_down"] = drops(peer.dropped_lately);
+  return out;
+}
+
 Json pair_json(const PairState& pair, double seconds) {
   return {{"host", pair.host},
           {"remote", pair.remote},
@@ -146,6 +182,13 @@ Json status_json(const Snapshot& snapshot) {
   out["link"] = link_json(snapshot);
   out["flows"] = flows_json(snapshot.survey);
   out["connection_slots"] = snapshot.identity.connection_slots;
+  if (snapshot.total.peers) {
+    out["peers"] = Json::array();
+    for (const peer::PeerReport& peer : snapshot.total.peers->peers)
+      out["peers"].push_back({{"name", peer.name},
+                              {"state", peer::name_of(peer.state)},
+                              {"round_trip_seconds", in_seconds(peer.round_trip)}});
+  }
   out["roce"] = roce_json(snapshot.total.counters);
   out["lost"] = counters_of(snapshot, kLost);
   out["counted"] = counters_of(snapshot, kCounted);
@@ -163,6 +206,22 @@ Json pairs_json(const SurveyResult& survey) {
   for (std::size_t i = 0; i < kPlainCauses; ++i)
     counted["not_accelerated"][std::string(kPlainCauseInfo[i].name)] = survey.asked.plain[i];
   out["counted_by_surveys"] = std::move(counted);
+  return out;
+}
+
+Json peers_json(const Snapshot& snapshot) {
+  Json out;
+  out["peers"] = Json::array();
+  if (!snapshot.total.peers) return out;
+  const peer::PeersReport& its = *snapshot.total.peers;
+  out["address"] = its.address.to_string();
+  out["epoch"] = peer::id_text(its.epoch);
+  for (const peer::PeerReport& peer : its.peers) out["peers"].push_back(peer_json(peer));
+  out["from_unknown_sources"] = its.dropped[static_cast<std::size_t>(peer::Drop::unknown_source)];
+  out["address_conflicts"] = its.address_conflicts;
+  out["not_understood"] = its.not_understood;
+  out["unread"] = its.unread;
+  out["unsent"] = its.unsent;
   return out;
 }
 

@@ -16,6 +16,9 @@ Json status_json(const Snapshot& snapshot);
 /// The busiest pairs of hosts, as of the last survey.
 Json pairs_json(const SurveyResult& survey);
 
+/// The box's peers. Of a box without `peers:` an empty list.
+Json peers_json(const Snapshot& snapshot);
+
 /// /status.json: status_json() with pairs_json(), and `history`: a list for each column and `time` for
 /// all of them.
 std::string status_page_json(const Snapshot& snapshot, const History& history);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "expose/worker_report.hpp"
 
+#include "box/peer_desk.hpp"
+
 namespace longhaul::expose {
 
 WorkerReport::WorkerReport(const box::Worker& worker, const Activity& its)
@@ -13,7 +15,9 @@ WorkerReport::WorkerReport(const box::Worker& worker, const Activity& its)
       draining(worker.engine().draining()),
       activity(its),
       pseudo_ack_delay(worker.engine().pseudo_ack_delay()),
-      wan_rtt(worker.engine().wan_rtt()) {}
+      wan_rtt(worker.engine().wan_rtt()) {
+  if (const box::PeerDesk* desk = worker.desk()) peers = desk->report();
+}
 
 std::uint64_t WorkerReport::not_gone() const {
   std::uint64_t gone = counters[Counter::forwarded_host] + counters[Counter::forwarded_wan];
@@ -34,6 +38,7 @@ WorkerReport& WorkerReport::operator+=(const WorkerReport& more) {
   activity.busy += more.activity.busy;
   pseudo_ack_delay += more.pseudo_ack_delay;
   wan_rtt += more.wan_rtt;
+  if (more.peers) peers = more.peers;
   return *this;
 }
 

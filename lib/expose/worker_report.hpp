@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/time.hpp"
 #include "box/worker.hpp"
 #include "engine/link_state.hpp"
 #include "metrics/counter_set.hpp"
 #include "metrics/histogram.hpp"
+#include "peer/report.hpp"
 
 namespace longhaul::expose {
 
@@ -29,8 +31,9 @@ struct WorkerReport {
   bool bypass = false;
   bool draining = false;
   Activity activity;
-  metrics::Histogram pseudo_ack_delay;  ///< nanoseconds
-  metrics::Histogram wan_rtt;           ///< nanoseconds
+  metrics::Histogram pseudo_ack_delay;     ///< nanoseconds
+  metrics::Histogram wan_rtt;              ///< nanoseconds
+  std::optional<peer::PeersReport> peers;  ///< of the worker that has them, and of the total
 
   WorkerReport() = default;
   /// Call in the thread that runs the worker. `waiting_frames` is not_gone().

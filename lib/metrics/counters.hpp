@@ -34,6 +34,7 @@ namespace longhaul::metrics {
     "requests not forwarded: not in custody, and earlier requests of their flow still wait to be sent")                \
   X(dropped_unsent, "requests dropped: their flow ended or failed before they were sent")                              \
   X(dropped_port_full, "frames dropped: a port refused them for too long")                                             \
+  X(own_frames, "frames from the WAN that were for the box itself, and went no further")                               \
   /* time */                                                                                                           \
   X(pauses,                                                                                                            \
     "pauses of 50 ms or more in which a worker, its process or the machine stood still; timers do not count them")     \
@@ -187,6 +188,7 @@ inline constexpr std::array kNotForwarded = {
     Counter::absorbed_failed,       Counter::dropped_beyond_gap,  Counter::dropped_port_full,
     Counter::absorbed_dreqs,        Counter::dropped_unsent,      Counter::dropped_behind_backlog,
     Counter::absorbed_unknown_naks, Counter::absorbed_cnps,       Counter::absorbed_unanswerable,
+    Counter::own_frames,
 };
 
 }  // namespace longhaul::metrics

@@ -21,7 +21,15 @@ namespace {
 constexpr unsigned kShownFrames = 255;
 constexpr std::uint16_t kShownBytes = 1024;
 
-rte_ring* make_ring(std::uint32_t frames) {
+}  // namespace
+
+void FreeRing::operator()(rte_ring* ring) const {
+  HandedFrame frame;
+  while (rte_ring_sc_dequeue(ring, reinterpret_cast<void**>(&frame)) == 0) rte_pktmbuf_free(frame.mbuf());
+  std::free(ring);
+}
+
+FrameRing make_ring(std::uint32_t frames, Producers producers) {
   const std::uint32_t size = std::bit_ceil(frames + 1);
   const ssize_t bytes = rte_ring_get_memsize(size);
   if (bytes < 0) throw std::runtime_error("a ring for " + std::to_string(frames) + " frames is impossible");
@@ -31,21 +39,14 @@ rte_ring* make_ring(std::uint32_t frames) {
                                     RTE_ALIGN_CEIL(static_cast<std::size_t>(bytes), std::size_t{RTE_CACHE_LINE_SIZE}));
   if (memory == nullptr) throw std::bad_alloc();
   auto* ring = static_cast<rte_ring*>(memory);
-  rte_ring_init(ring, "hand over", size, RING_F_SP_ENQ | RING_F_SC_DEQ);
-  return ring;
-}
-
-}  // namespace
-
-void HandOverRings::Free::operator()(rte_ring* ring) const {
-  HandedFrame frame;
-  while (rte_ring_sc_dequeue(ring, reinterpret_cast<void**>(&frame)) == 0) rte_pktmbuf_free(frame.mbuf());
-  std::free(ring);
+  rte_ring_init(ring, "hand over", size, RING_F_SC_DEQ | (producers == Producers::one ? RING_F_SP_ENQ : 0u));
+  return FrameRing(ring);
 }
 
 HandOverRings::HandOverRings(unsigned workers, std::uint32_t frames) : workers_(workers) {
   for (unsigned from = 0; from < workers; ++from)
-    for (unsigned to = 0; to < workers; ++to) rings_.emplace_back(from == to ? nullptr : make_ring(frames));
+    for (unsigned to = 0; to < workers; ++to)
+      rings_.push_back(from == to ? nullptr : make_ring(frames, Producers::one));
 }
 
 std::uint32_t HandOverRings::put(Worker from, Worker to, std::span<const HandedFrame> frames) {

@@ -39,13 +39,23 @@ class HandedFrame {
 };
 static_assert(sizeof(HandedFrame) == sizeof(void*));
 
+/// Frees the frames in it too.
+struct FreeRing {
+  void operator()(rte_ring* ring) const;
+};
+using FrameRing = std::unique_ptr<rte_ring, FreeRing>;
+enum class Producers : bool { one, several };
+/// A ring of HandedFrames for one consumer, with room for `frames` at least. Does not need the EAL; mbufs do. Throws
+/// std::bad_alloc, std::runtime_error.
+FrameRing make_ring(std::uint32_t frames, Producers producers);
+
 /// Each ring may be used by two threads: `from` puts, `to` takes.
 class HandOverRings {
  public:
   /// Frames that a ring holds: how far a worker may be behind another. A NIC's queue holds as many.
   static constexpr std::uint32_t kFrames = 1023;
 
-  /// Throws std::bad_alloc, std::runtime_error. Does not need the EAL; mbufs do.
+  /// As make_ring().
   explicit HandOverRings(unsigned workers, std::uint32_t frames = kFrames);
 
   unsigned workers() const { return workers_; }
@@ -56,13 +66,10 @@ class HandOverRings {
   std::uint32_t take(Worker from, Worker to, std::span<HandedFrame> frames);
 
  private:
-  struct Free {
-    void operator()(rte_ring* ring) const;  ///< frees the frames in it too
-  };
   rte_ring& ring(Worker from, Worker to) { return *rings_[from * workers_ + to]; }
 
   unsigned workers_;
-  std::vector<std::unique_ptr<rte_ring, Free>> rings_;  ///< none from a worker to itself
+  std::vector<FrameRing> rings_;  ///< none from a worker to itself
 };
 
 /// A pool for copies of RDMA-CM requests that are shown to another engine. Free it with rte_mempool_free(). Throws

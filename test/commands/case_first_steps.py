@@ -14,10 +14,10 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 # status 0 it is standard output, and standard error is empty; otherwise standard error, unless the table says "out".
 TABLE = (
     # What is there?
-    ("--help", 0, ("Usage: longhaul", "run", "ctl", "doctor", "link", "replay", "plan", "metrics", "schema")),
+    ("--help", 0, ("Usage: longhaul", "run", "ctl", "doctor", "link", "replay", "plan", "metrics", "schema", "key")),
     ("--version", 0, ("0.",)),
     ("run --help", 0, ("--config", "--check")),
-    ("ctl --help", 0, ("status", "pairs", "top", "drain", "reload")),
+    ("ctl --help", 0, ("status", "pairs", "peers", "top", "drain", "reload")),
     ("plan --help", 0, ("Start with your own link", "throughput", "simulate")),
     ("replay --help", 0, ("--near", "--expect", "--junit")),
     # Does it help me?
@@ -36,6 +36,8 @@ TABLE = (
     ("run --check --config config/box-lab.yaml", 0, ("is valid", "ordinary memory that must be free", "MiB")),
     ("ctl config check config/box-100g.yaml", 0, ("is valid",)),
     ("link --check --config config/link-1000km.yaml", 0, ("is valid",)),
+    ("key --help", 0, ("new", "ids", "To change keys: ")),
+    ("key new", 0, ("=\n",)),
     ("schema", 0, ("json-schema.org/draft-07", "The configuration of a box")),
     ("schema link", 0, ("json-schema.org/draft-07", "link")),
     ("metrics", 0, ("# Metrics", "`longhaul_not_accelerated_requests_total`", "## Labels that say why")),
@@ -45,6 +47,7 @@ TABLE = (
      ("out", "nothing was compared", "give --near the hosts on the box's own side")),
     # Nothing runs yet.
     ("ctl status", 1, ("no box listens in /run/longhaul", "Is one running", "control: {socket: ")),
+    ("ctl peers", 1, ("no box listens in /run/longhaul",)),
     ("ctl --name none pairs", 1, ("/run/longhaul/none.sock: no such socket", "control: {socket: ...}")),
     ("ctl --socket /no/such.sock top --once", 1, ("/no/such.sock: no such socket",)),
     ("plan throughput", 2, ("give a distance", "100km")),

@@ -27,16 +27,20 @@ FILES = {
     "key.yaml": PORTS + "custdy: {}\n",
     "choice.yaml": PORTS + "policy: {default: ful}\n",
     "unit.yaml": PORTS + "wan_rate: 100\n",
+    "peers.yaml": PORTS + "peers: {address: 192.0.2.1, boxes: []}\n",
+    "key-file.yaml": PORTS + "peers: {address: 192.0.2.1/24,\n  boxes: [{name: far, address: 192.0.2.2, key_file: /no/such.key}]}\n",
     "empty.yaml": "",
 }
 
 # What was typed; exit status; what standard error says, in this order. Standard output stays empty.
 TABLE = (
     # Commands.
-    ("", 2, ("longhaul: ", "a command is missing: run, ctl, doctor, link, replay, plan, metrics or schema", "`longhaul --help`")),
+    ("", 2, ("longhaul: ", "a command is missing: run, ctl, doctor, link, replay, plan, metrics, schema or key", "`longhaul --help`")),
     ("rnu", 2, ('unknown command "rnu"', 'did you mean "run"?')),
     ("plan", 2, ("longhaul plan: ", "a command is missing: throughput, ", "`longhaul plan --help`")),
     ("plan thruput", 2, ('unknown command "thruput"', 'did you mean "throughput"?')),
+    ("key", 2, ("longhaul key: ", "a command is missing: new or ids", "`longhaul key --help`")),
+    ("key nwe", 2, ('unknown command "nwe"', 'did you mean "new"?')),
     ("ctl polcy", 2, ('unknown command "polcy"', 'did you mean "policy"?')),
     ("status", 2, ('unknown command "status"', "did you mean `longhaul ctl status`?")),
     ("help", 2, ('did you mean "--help"?',)),
@@ -55,6 +59,8 @@ TABLE = (
     ("ctl flow --watch 5 7", 2, ("unknown option --watch",)),
     ("run", 2, ("missing --config FILE", "configuration of the box")),
     ("run --config", 2, ("a value is missing: --config FILE",)),
+    ("key ids", 2, ("missing FILE", "a file of keys")),
+    ("key new --fiel far.key", 2, ("unknown option --fiel", 'did you mean "--file"?')),
     ("ctl flow", 2, ("missing ID", "as shown by `flows`")),
     ("plan throughput --distance 1km --rtt 1ms", 2, ("give either --distance or --rtt, not both",)),
     ("run --config box.yaml --json", 2, ("--json has no effect without --check",)),
@@ -80,6 +86,10 @@ TABLE = (
     ("plan throughput --distance 100km --plot a.gif", 2, ("--plot: expected the name of a picture", ".svg or .png")),
     ("plan workload retail-wbe", 2, ('did you mean "retail-web"?', "known workloads: additive-manufacturing, ")),
     ("doctor --root /no/such", 2, ("--root: expected a directory that exists",)),
+    # Files.
+    ("key ids /no/such.key", 1, ("cannot read the keys in /no/such.key: No such file",)),
+    ("key ids /", 1, ("/ is not a file of keys",)),
+    ("key new --file /no/such/directory/far.key", 1, ("/no/such/directory/far.key: No such file",)),
     # Configurations.
     ("run --config /no/such.yaml", 2, ("/no/such.yaml: cannot be read: No such file",)),
     ("run --config /", 2, ("/: cannot be read",)),
@@ -100,6 +110,8 @@ TABLE = (
     ("run --check --config key.yaml", 2, ("FILE:4:1: custdy: unknown key", 'did you mean "custody"?')),
     ("run --check --config choice.yaml", 2, ("FILE:4:19: policy.default: expected off, window or full", 'did you mean "full"?')),
     ("run --check --config unit.yaml", 2, ("FILE:4:11: wan_rate: expected a rate such as 100Gbps", "the unit is missing")),
+    ("run --check --config peers.yaml", 2, ("FILE:4:18: peers.address: ", "length of its network's prefix", "192.0.2.1/24")),
+    ("run --check --config key-file.yaml", 2, ("FILE:5:", "peers.boxes[0].key_file: cannot read the keys in /no/such.key",)),
     ("run --check --config empty.yaml", 2, ("FILE: is empty",)),
 )
 

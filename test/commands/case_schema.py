@@ -124,6 +124,10 @@ WRONG = (
     ("box", "ports: {host: {vdev: net_null0}, wan: {pci: '0000:01:00.0', devargs: 'a=1, b=2'}}"),
     ("box", "ports: {host: {vdev: net_null0, devargs: a=1}, wan: {vdev: net_null1}}"),
     ("box", "ports: {host: {vdev: net_null0}, wan: {pci: '0000:01:00.0', vdev: net_null1}}"),
+    ("box", PORTS["box"] + "peers: {address: 192.0.2.1/24}"), ("box", PORTS["box"] + "peers: {boxes: []}"),
+    ("box", PORTS["box"] + "peers: {address: 192.0.2.1, boxes: [{name: far, address: 192.0.2.2, key_file: /far.key}]}"),
+    ("box", PORTS["box"] + "peers: {address: 192.0.2.1/24, boxes: [{name: far, address: 192.0.2.2, key_file: far.key}]}"),
+    ("box", PORTS["box"] + "peers: {address: 192.0.2.1/24, vlan: 4095, boxes: []}"),
     ("box", PORTS["box"] + "control: {mode: '0600'}"), ("box", PORTS["box"] + "metrics: {host_pairs: 5}"),
     *(("link", PORTS["link"] + row) for row in (
         "both: {distance: 1km, delay: 5ms}", "both: {loss: 2}", "both: {lss: 1%}", "both: {rate: 5}", "both: {reorder: {extra: 1ms}}",
@@ -197,6 +201,8 @@ def complete(program):
             for step in reversed(path):
                 inner = f"[{inner}]" if step is None else f"{{{step}: {inner}}}"
             document = load(inner)
+            if path == ("peers", "boxes", None):  # the box's own address has to be there
+                document["peers"]["address"] = "192.0.2.1/24"
             if path[:1] != ("ports",):
                 document = {**load(PORTS[name]), **document}
             elif len(path) > 1:  # the other port has to be there

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "drivers/eal.hpp"
+#include "test/bench/attacks/own_frames.hpp"
 #include "test/bench/attacks/stage.hpp"
 #include "test/bench/attacks/table.hpp"
 
@@ -24,7 +25,7 @@ constexpr Duration kPreparation = milliseconds(500);
 constexpr std::uint64_t kMemory = 2ull << 30;
 
 void count(const Attack& attack, std::uint32_t held, std::uint32_t frames, const engine::Pools& pools) {
-  Stage stage(pools, held);
+  Stage stage(pools, held, attacked_peers());
   // Little takes as long to come as much: timers stand in the same way.
   stage.set_step(kPreparation / held);
   attack.prepare(stage, held);
@@ -53,7 +54,8 @@ int main(int argc, char** argv) {
   app.add_flag("--list", list, "the attacks, and why they might hurt");
   CLI11_PARSE(app, argc, argv);
   if (list) {
-    for (const Attack& attack : attacks()) fmt::print("{:20} {}\n", attack.name, attack.why);
+    for (const auto& some : {attacks(), attacks_on_own_address()})
+      for (const Attack& attack : some) fmt::print("{:20} {}\n", attack.name, attack.why);
     return 0;
   }
   try {
@@ -68,13 +70,14 @@ int main(int argc, char** argv) {
     plan.frames = 32768;
     plan.small_frames = 131072;
     const engine::Pools pools = engine::Pools::create(plan);
-    for (const Attack& attack : attacks()) {
-      if (!only.empty() && attack.name != only) continue;
-      for (const std::uint32_t held : kHeld) {
-        count(attack, held, frames, pools);
-        fmt::print("{}/{} {}\n", attack.name, held, frames);
+    for (const auto& some : {attacks(), attacks_on_own_address()})
+      for (const Attack& attack : some) {
+        if (!only.empty() && attack.name != only) continue;
+        for (const std::uint32_t held : kHeld) {
+          count(attack, held, frames, pools);
+          fmt::print("{}/{} {}\n", attack.name, held, frames);
+        }
       }
-    }
   } catch (const std::exception& e) {
     fmt::print(stderr, "counted_attacks: {}\n", e.what());
     return 1;

@@ -22,8 +22,10 @@ engine::Settings settings_for(std::uint32_t held) {
 
 }  // namespace
 
-Stage::Stage(const engine::Pools& pools, std::uint32_t held)
-    : pools_(pools), engine_(settings_for(held), pools, *this) {}
+Stage::Stage(const engine::Pools& pools, std::uint32_t held, const box::PeerSettings& peers)
+    : pools_(pools), engine_(settings_for(held), pools, *this), desk_(peers, 1, *this, pools, now_) {
+  engine_.set_own_frames(desk_.window_of(0));
+}
 
 std::uint16_t Stage::transmit(Side, rte_mbuf** frames, std::uint16_t count) {
   rte_pktmbuf_free_bulk(frames, count);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/side.hpp"
+#include "box/peer_desk.hpp"
 #include "engine/engine.hpp"
 #include "test/bench/attacks/table.hpp"
 
@@ -13,8 +14,9 @@ namespace longhaul::bench {
 
 class Stage final : public Target, public engine::Sink {
  public:
-  /// Room for `held` packets in custody, connections, candidates and RDMA-CM exchanges, and a little more.
-  Stage(const engine::Pools& pools, std::uint32_t held);
+  /// Room for `held` packets in custody, connections, candidates and RDMA-CM exchanges, and a little more. The box has
+  /// these peers.
+  Stage(const engine::Pools& pools, std::uint32_t held, const box::PeerSettings& peers);
 
   /// Each frame comes `step` after the one before, a microsecond at first.
   void set_step(Duration step) { step_ = step; }
@@ -29,9 +31,10 @@ class Stage final : public Target, public engine::Sink {
  private:
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
 
+  Time now_ = seconds(1000);
   const engine::Pools& pools_;
   engine::Engine engine_;
-  Time now_ = seconds(1000);
+  box::PeerDesk desk_;
   Duration step_ = microseconds(1);
   bool counting_ = false;
 };

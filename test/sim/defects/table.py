@@ -14,7 +14,8 @@ class Defect(NamedTuple):
     new: str
     rule: int
     given: str = ''  # what the worlds have that it needs (soak --given), where few have that by chance
-    unit: str = ''   # a test of unit_engine that must catch it instead: worlds do not judge how fast anything is
+    unit: str = ''   # a test of unit_engine (lib/peer: unit_peer) that must catch it instead: worlds do not judge how fast
+                     # anything is, and have no peers
     tenants: str = ''  # an attack (test/sim/tenants) that becomes unfair by it: it takes from others
     lane: bool = False  # worlds with it must differ from worlds without the lane, or break a rule
     attack: str = ''  # an attack (test/bench/attacks/run) that must catch it instead: it counts instructions
@@ -627,4 +628,45 @@ DEFECTS = [
            '  flow.trust.standing = Standing::learned;\n  flow.learned_msn = msn;\n  return false;',
            '  flow.trust.standing = Standing::trusted;\n  return true;', 4,
            unit='after an MSN that disagreed*'),
+    # The session of two boxes. Rule B of docs/peer-protocol.md, or 0 here.
+    Defect('a CONFIRM that was kept back makes a session', 'lib/peer/peer.cpp', '  ++counter_;\n', '', 0,
+           unit='a CONFIRM that was kept back is worth nothing*'),
+    Defect('a CONFIRM is not compared with what the box would say', 'lib/peer/peer.cpp',
+           'if (!std::ranges::equal(bytes_of(own), response)) return drop(Drop::stale_handshake);', '', 0,
+           unit='whatever was sent once is worth nothing*'),
+    Defect('a datagram counts a second time', 'lib/peer/session.cpp',
+           '  if (!sender.window.is_new(header.sequence)) return Opened::replayed;\n', '', 0,
+           unit='whatever was sent once is worth nothing*'),
+    Defect('tags do not cover addresses', 'lib/peer/keys.cpp',
+           'hash_into(tag, key, {path.source.bytes, path.destination.bytes, datagram});', 'hash_into(tag, key, {datagram});', 0,
+           unit='*tags are those of another implementation'),
+    Defect('tags are not verified', 'lib/peer/session.cpp',
+           '  if (!datagram.is_authentic(sender.key, outgoing_.reversed())) return Opened::forged;\n', '', 0,
+           unit='a forged datagram changes nothing'),
+    Defect('sessions of a former life go on', 'lib/peer/peer.cpp',
+           '    sessions_.clear();\n    report_.round_trip = 0;\n', '    report_.round_trip = 0;\n', 0,
+           unit='a box that began anew is another epoch'),
+    Defect('an older session ends although the peer still sends on it', 'lib/peer/peer.cpp',
+           'return std::max(stood_at_, older.heard_at()) + kUnused;', 'return stood_at_ + 0 * older.heard_at();', 0,
+           unit='handshakes that cross lead to no later silence'),
+    Defect('what is authentic is a sign of life, however old', 'lib/peer/peer.cpp',
+           '    send_keepalive(session, now);\n  } else if (datagram.is(Type::keepalive)) {',
+           '    lives(now);\n    send_keepalive(session, now);\n  } else if (datagram.is(Type::keepalive)) {', 0,
+           unit='CONFIRMs that were kept back are no sign of life'),
+    Defect('who hears nothing of the box is up', 'lib/peer/peer.cpp',
+           '  if (held > gone_after()) return Sign::unheard;\n', '', 0,
+           unit='a link that is cut one way is down for both'),
+    Defect('clocks must run at one rate', 'lib/peer/peer.cpp',
+           'return held - since <= kClocksDiffer + held / kClocksDifferPart ? Sign::life : Sign::late;', 'return Sign::late;', 0,
+           unit='clocks of different rates do not hide a short way'),
+    Defect('a session with a key that was taken out goes on', 'lib/peer/peer.cpp',
+           '    if (!is_gone(session->agreed().key_id)) return false;\n', '    return false;\n', 0,
+           unit='a key that was taken out is not trusted any more'),
+    Defect('any number of INITs is verified', 'lib/peer/peer.cpp',
+           '  if (!inits_.take(now)) return drop(Drop::too_many);\n', '', 0,
+           unit='a flood of INITs is answered to a limit*'),
+    Defect('pings use up the answers to ARP', 'lib/peer/station.cpp',
+           '  if (!echo_answers_.may_give(now)) return;\n  if (checksum_of(sum_of(packet',
+           '  if (!neighbour_answers_.may_give(now)) return;\n  if (checksum_of(sum_of(packet', 0,
+           unit='who pings often keeps nobody from asking*'),
 ]

@@ -62,6 +62,43 @@ Snapshot busy_box() {
   }
   out.ports = {{port("net_af_packet0, iface veth0", 100, true), port("0000:01:00.1", 200, false)}};
 
+  peer::PeersReport& peers = out.total.peers.emplace();
+  peers.address = wire::IpAddress::from_ipv4({192, 0, 2, 1});
+  peers.epoch = 0x701;
+  peers.not_understood = 702;
+  peers.unsent = 703;
+  peers.address_conflicts = 705;
+  peers.unread = 706;
+  peers.dropped[static_cast<std::size_t>(peer::Drop::unknown_source)] = 704;
+  for (const std::uint64_t base : {800, 900}) {
+    peer::PeerReport& peer = peers.peers.emplace_back();
+    const bool up = base == 800;
+    peer.name = up ? "far" : "south";
+    peer.address = wire::IpAddress::from_ipv4({198, 51, 100, static_cast<std::uint8_t>(up ? 1 : 2)});
+    peer.state = up ? peer::State::up : peer::State::down;
+    peer.down_cause = up ? peer::DownCause::never_up : peer::DownCause::silent;
+    peer.in_state = seconds(base + 1);
+    peer.resolved = up;
+    peer.hears_us = up;
+    if (!up) peer.its_lowest = 2, peer.its_highest = 3;
+    peer.silent_for = up ? milliseconds(base + 2) : kNever;
+    peer.sent = base + 3;
+    peer.went_down = base + 4;
+    for (std::size_t i = 0; i < peer::kDrops; ++i) peer.dropped[i] = base + 10 + i;
+    if (!up) continue;
+    peer.round_trip = microseconds(base + 5);
+    peer.least_round_trip = microseconds(base + 4);
+    peer.epoch = base + 6;
+    peer.version = 1;
+    peer.workers = 7;
+    peer.key_id = base + 8;
+    peer.sessions = 2;
+    peer.session_age = seconds(base + 9);
+    peer.received = base + 30;
+    peer.handshakes = base + 31;
+    peer.restarts = base + 32;
+  }
+
   Survey survey(1);
   std::vector<engine::ConnectionState> connections;
   for (std::size_t phase = 0; phase < kPhases; ++phase)
@@ -129,6 +166,7 @@ TEST_CASE("the views of a box are what they were", "[golden]") {
   check("statistics.json", statistics_json(snapshot).dump(2) + '\n');
   check("statistics.txt", statistics_text(snapshot));
   check("metrics.txt", metrics_text(snapshot));
+  check("peers.json", peers_json(snapshot).dump(2) + '\n');
 
   History history(2);
   Snapshot before = snapshot;

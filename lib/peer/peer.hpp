@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One peer of a box: makes sessions with it, and says whether it is there. docs/peer-protocol.md, sections 6 and 7:
+//
+//   A box without a session sends INIT, at first each 100 ms. A RESPONSE makes a session that waits for its
+//   confirmation: CONFIRM is sent each 100 ms until anything has come on it. As a responder the box remembers nothing
+//   until a CONFIRM has come. All sessions are received on, and the newest one is sent on. An older one ends when a
+//   newer has stood for 3 s and the peer has not used the older for as long: after handshakes that crossed, the two
+//   boxes may not agree which is newer. Each 100 ms goes a KEEPALIVE, and the peer is gone after 350 ms, or three round
+//   trips, of silence.
+//
+// Nothing here is on the path of packets: a datagram may cost an allocation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+#include "peer/datagram.hpp"
+#include "peer/report.hpp"
+#include "peer/session.hpp"
+
+namespace longhaul::peer {
+
+/// What is the same for all peers of a box.
+struct Self {
+  wire::IpAddress address;
+  std::uint64_t epoch = 0;  ///< random, of this life of the process
+  std::uint16_t workers = 1;
+  std::uint8_t lowest_version = kLowestVersion;
+  std::uint8_t highest_version = kHighestVersion;
+};
+
+struct PeerSettings {
+  std::string name;
+  wire::IpAddress address;
+  std::vector<PreSharedKey> keys;  ///< one to four; the first is for INIT
+  bool operator==(const PeerSettings&) const = default;
+};
+
+/// What is known of the way to a peer.
+enum class Way : std::uint8_t { works, doubtful };
+
+/// What a peer needs of its box.
+class PeerHost {
+ public:
+  virtual ~PeerHost() = default;
+  virtual void send(const wire::IpAddress& to, Bytes datagram, Way way, Time now) = 0;
+};
+
+/// How many tags of handshakes may be verified: who floods a box with them must not take its time.
+class Allowance {
+ public:
+  static constexpr unsigned kASecond = 500;
+
+  bool take(Time now) {
+    if (now - since_ >= seconds(1)) {
+      since_ = now;
+      taken_ = 0;
+    }
+    return ++taken_ <= kASecond;
+  }
+
+ private:
+  Time since_ = 0;
+  unsigned taken_ = 0;
+};
+
+class Peer {
+ public:
+  static constexpr Duration kKeepalive = milliseconds(100);
+  // Three lost KEEPALIVEs, and what they vary.
+  static constexpr Duration kGone = milliseconds(350);
+  static constexpr unsigned kGoneRoundTrips = 3;
+  static constexpr Duration kGoneAtMost = seconds(3);
+  static constexpr Duration kMostRoundTrip = seconds(1);
+  // How much less than what a peer has held a KEEPALIVE may seem to have been on its way: clocks of DPDK are measured,
+  // and two of them differ by some thousandths.
+  static constexpr Duration kClocksDiffer = microseconds(100);
+  static constexpr Duration kClocksDifferPart = 64;
+  static constexpr Duration kFirstRetry = milliseconds(100);
+  static constexpr Duration kLastRetry = milliseconds(1600);
+  static constexpr Duration kConfirmAgain = milliseconds(100);
+  static constexpr unsigned kConfirms = 10;
+  static constexpr Duration kRenew = seconds(3600);
+  static constexpr Duration kLongest = 2 * kRenew;
+  static constexpr std::uint32_t kRenewSequence = 1u << 31;
+  static constexpr Duration kUnused = seconds(3);
+  static constexpr std::size_t kMostSessions = 4;
+
+  /// All must outlive it.
+  Peer(const Self& self, PeerSettings settings, PeerHost& host, const Random& random, Time now);
+
+  const PeerSettings& settings() const { return settings_; }
+  /// Ends sessions whose key is no longer there; with another first key, makes a new one.
+  void set_keys(std::vector<PreSharedKey> keys, Time now);
+
+  /// A datagram from its address.
+  void receive(Bytes bytes, Time now);
+  /// Does what is due.
+  void poll(Time now);
+  Time deadline() const;
+  /// Says farewell, and ends all sessions.
+  void leave(ByeReason reason, Time now);
+
+  bool is_up() const { return up_; }
+  PeerReport report(Time now) const;
+
+ private:
+  /// An INIT that waits for its RESPONSE.
+  struct Opening {
+    PreSharedKey key;
+    Init body;
+  };
+  /// A session as its initiator, until anything has come on it.
+  struct Unconfirmed {
+    std::unique_ptr<Session> session;
+    std::vector<std::uint8_t> confirm;  ///< the body
+    unsigned sent = 0;
+    Time again_at = 0;
+  };
+
+  void drop(Drop why) {
+    ++report_.dropped[static_cast<std::size_t>(why)];
+    ++report_.dropped_lately[static_cast<std::size_t>(why)];
+  }
+  void send(const std::vector<std::uint8_t>& datagram, Time now);
+  std::uint64_t random_number() const;
+  Duration about(Duration duration, unsigned percent) const;
+  const PreSharedKey* key_of(Cookie id) const;
+
+  void begin_handshake(Time now);
+  void send_handshake(Type type, Cookie cookie, Bytes body, const Key& key, Time now);
+  void take_init(const Datagram& datagram, Time now);
+  void take_response(const Datagram& datagram, Time now);
+  void take_confirm(const Datagram& datagram, Time now);
+  void take_refuse(const Datagram& datagram, Time now);
+  Response response_to(Bytes init, std::uint8_t version) const;
+  std::optional<std::uint8_t> common_version(const Init& init) const;
+  void send_confirm(Time now);
+
+  void take_of_session(const Datagram& datagram, Session& session, Time now);
+  void stands(std::unique_ptr<Session> session, Time now);
+  void lives(Time now);
+  void go_down(DownCause cause, Time now);
+  Duration gone_after() const;
+  enum class Sign : std::uint8_t { life, late, unheard };
+  Sign take_keepalive(const Keepalive& said, const Session& session, Time now);
+  Time end_of(const Session& older) const;
+  Session& current() const;
+  Time wants_handshake_at() const;
+  void end_old_sessions(Time now);
+  void send_keepalive(Session& session, Time now);
+  bool is_opening() const { return opening_.has_value() || unconfirmed_.session != nullptr; }
+
+  const Self& self_;
+  PeerSettings settings_;
+  PeerHost& host_;
+  const Random& random_;
+  Key challenge_secret_;       ///< of the nonces that this box computes as a responder
+  std::uint64_t counter_ = 1;  ///< of the next CONFIRM that it accepts: void once any session stands
+  // Each for itself: a flood of one kind does not hold up the others.
+  Allowance inits_;
+  Allowance answers_;
+  Allowance confirms_;
+
+  std::vector<std::unique_ptr<Session>> sessions_;  ///< those that stand, oldest first
+  std::optional<Opening> opening_;
+  Unconfirmed unconfirmed_;
+  Time init_at_;                  ///< when the next INIT is due, if there is nothing to confirm
+  Duration retry_ = kFirstRetry;  ///< after it
+  Time renew_at_ = kNever;        ///< when the newest session is old
+  Time stood_at_ = 0;             ///< when the newest session began to stand
+  bool key_changed_ = false;      ///< a session with the first key is still to be made
+  Time keepalive_at_ = kNever;
+  bool up_ = false;
+  Time heard_at_ = 0;            ///< 0: never
+  Time unheard_at_ = 0;          ///< when it last said that it does not hear this box; 0: never
+  std::uint64_t its_clock_ = 0;  ///< the newest that its present epoch has said; 0: none
+  Time its_clock_at_ = 0;        ///< and when that came
+  Time changed_at_;
+  PeerReport report_;  ///< its counts, and what else does not depend on the time
+};
+
+}  // namespace longhaul::peer

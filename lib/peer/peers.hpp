@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All that a box with `peers:` is on its WAN: a station, and a Peer for each box at the other ends. One worker has it,
+// and drives it with frames and time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/time.hpp"
+#include "peer/peer.hpp"
+#include "peer/report.hpp"
+#include "peer/station.hpp"
+
+namespace longhaul::peer {
+
+struct Settings {
+  StationSettings station;
+  std::vector<PeerSettings> peers;  ///< with different names and addresses
+};
+
+/// Where the box's own frames go.
+class Outlet {
+ public:
+  virtual ~Outlet() = default;
+  /// False when it could not be sent.
+  virtual bool transmit(Bytes frame) = 0;
+};
+
+class Peers final : private StationHost, private PeerHost {
+ public:
+  /// `workers`: of the box. `mac`: the WAN port's. `outlet` must outlive it.
+  Peers(const Settings& settings, std::uint16_t workers, const wire::MacAddress& mac, Outlet& outlet, Random random,
+        Time now);
+
+  /// Station::is_for_us(): any thread may ask.
+  bool is_for_us(Bytes frame) const { return station_.is_for_us(frame); }
+  /// Station::take()
+  void take(Bytes frame, Time now);
+  /// Does what is due; call it when deadline() has come.
+  void poll(Time now);
+  Time deadline() const { return deadline_; }
+  /// New peers, fewer peers, other keys. The station stays as it is.
+  void set_peers(const std::vector<PeerSettings>& peers, Time now);
+  /// Says farewell to all. They hear nothing afterwards; the station still answers questions.
+  void stop(Time now);
+
+  PeersReport report(Time now) const;
+
+ private:
+  void transmit(Bytes frame) override;
+  void datagram(const wire::IpAddress& source, Bytes payload, Time now) override;
+  void send(const wire::IpAddress& to, Bytes datagram, Way way, Time now) override;
+  std::unique_ptr<Peer> made(const PeerSettings& settings, Time now);
+  std::unique_ptr<Peer>* find(const PeerSettings& settings);
+  void update_deadline();
+
+  Outlet& outlet_;
+  Random random_;
+  Self self_;
+  Station station_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  Time deadline_ = kNever;
+  bool stopped_ = false;
+  std::uint64_t unsent_ = 0;
+  ByDrop dropped_{};
+};
+
+}  // namespace longhaul::peer
