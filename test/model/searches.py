@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The searches that `run` makes: what is set by -D (words.pml says what each means), and why."""
+"""The searches that `run` makes: what is set by -D (words.pml and session_words.pml say what each means), and why."""
 from dataclasses import dataclass, field
 
 
@@ -13,6 +13,7 @@ class Search:
     quick: bool = True    # short, and for tools/test when not long
     cycles: bool = False  # looks for endless runs instead of dead ends: every cycle without progress is an error
     large: bool = False   # more than eight million transitions: worth an optimizing compiler
+    model: str = "flow"   # flow.pml, session.pml
 
 
 def open_fault(name, why, cycles=False, **defines):
@@ -107,8 +108,8 @@ HOLD = [
 ]
 
 
-def defect(name, why, cycles=False, large=False, **defines):
-    return Search("defect", name.replace("_", "-"), why, dict(DEFECT=name, **defines), cycles=cycles, large=large)
+def defect(name, why, cycles=False, large=False, long=False, **defines):
+    return Search("defect", name.replace("_", "-"), why, dict(DEFECT=name, **defines), long, not long, cycles, large or long)
 
 
 DEFECTS = [
@@ -151,7 +152,7 @@ DEFECTS = [
     defect("keeps_unconfirmed", "a repeat before the first answer leaves custody as it is", N=3, LIVES=1, SAME=1,
            K0="WRITE", K1="WRITE", K2="WRITE", large=True, **LIFE),
     defect("speaks_after_repeat", "a repeat of what custody holds stops no pseudo-ACK", N=3, LIVES=1, SAME=2, HOST_LOSSES=1,
-           K0="WRITE", K1="WRITE", K2="WRITE", large=True, **LIFE),
+           K0="WRITE", K1="WRITE", K2="WRITE", long=True, **LIFE),
     defect("any_answer_resumes", "any answer ends a doubt", N=2, LIVES=1, **LIFE),
     defect("answer_without_msn", "an answer releases custody whatever its MSN", N=2, STRANGERS=1, LOSSES=1, READS=0,
            DUPS=0),
@@ -218,9 +219,114 @@ REACHES = [
 REACHES.append(Search("reach", "failed-by-retries", "a requester without a retry count repeats for ever",
                       dict(N=3, CRASHES=1, LOSSES=1, DUPS=0, **ORDERED), cycles=True))
 
+
+def session(kind, name, why, long=False, cycles=False, **defines):
+    """A search of the session of two boxes. `name` is also that of its defect or state."""
+    mark = {"defect": dict(DEFECT=name), "reach": dict(REACH=name)}.get(kind, {})
+    return Search(kind, "session-" + name.replace("_", "-"), why, {**mark, **defines}, long, not long, cycles, long,
+                  "session")
+
+
+# Whatever was ever sent comes at any time, as often as it likes: N handshakes in all, SEQS datagrams of a sender in each.
+ONE_LIFE = dict(RESTARTS=0)
+# What is under way comes or is lost, and faults are counted. N is names enough for handshakes.
+ON_LINK = dict(LINK=1, N=6, RESTARTS=0)
+RESTARTED = dict(ON_LINK, RESTARTS=1)
+# A session stands and nothing fails: at any moment there is one on which each box sends and the other receives.
+NO_GAP = dict(ON_LINK, STANDS=1, GAPLESS=1)
+# One box begins, an attacker replays: no handshake fails.
+PATIENT = dict(ON_LINK, BEGIN=1, REKEYS=1, REPLAYS=2, PATIENT=1)
+
+HOLD += [
+    session("hold", "window", "one session, four datagrams of each box", N=1, SEQS=4, **ONE_LIFE),
+    session("hold", "two", "two handshakes, two restarts", N=2, RESTARTS=2),
+    session("hold", "two-used", "two handshakes, two datagrams of each box in each, a restart with or without a BYE", True,
+            N=2, SEQS=2, BYES=1),
+    session("hold", "three", "three handshakes", N=3, **ONE_LIFE),
+    session("hold", "three-restart", "three handshakes, a restart", True, N=3),
+    session("hold", "three-restarts", "three handshakes, two restarts", True, N=3, RESTARTS=2),
+    session("hold", "four", "four handshakes", True, N=4, **ONE_LIFE),
+    session("hold", "ends", "both begin, a restart: in the end both are up, and nothing goes on for ever", cycles=True, **RESTARTED),
+    session("hold", "ends-late", "a timer fires early", cycles=True, HASTES=1, **ON_LINK),
+    session("hold", "ends-replayed", "an attacker replays a datagram of a handshake, a loss", cycles=True, REPLAYS=1, LOSSES=1,
+            **ON_LINK),
+    session("hold", "ends-repeated", "a datagram comes twice, a loss", cycles=True, DUPS=1, LOSSES=1, **ON_LINK),
+    session("hold", "ends-restarted", "a restart, a loss", True, cycles=True, LOSSES=1, **RESTARTED),
+    session("hold", "ends-rekeyed", "a datagram comes twice, two losses, a box wants another session", True, cycles=True, DUPS=1,
+            LOSSES=2, REKEYS=1, **ON_LINK),
+    session("hold", "ends-all", "a replay, a loss, a restart", True, cycles=True, REPLAYS=1, LOSSES=1, **RESTARTED),
+    session("hold", "ends-hasty", "an early timer, a loss, a restart", True, cycles=True, LOSSES=1, HASTES=1,
+            **{**RESTARTED, "N": 8}),
+    session("hold", "patient", "one begins: replays make no handshake fail", **PATIENT),
+    session("hold", "no-gap", "both want another session, at once or in turn", REKEYS=2, CHATS=2, **NO_GAP),
+    session("hold", "rotation", "an operator rotates the key", cycles=True, ROTATION=1, CHATS=1, **NO_GAP),
+    session("hold", "rotation-patient", "he waits until nothing has the old key any more; a session's hour is over meanwhile",
+            cycles=True, ROTATION=2, REKEYS=1, **NO_GAP),
+    session("hold", "rotation-first", "he does not: a session with the first key goes before one without", True, cycles=True,
+            ROTATION=1, REKEYS=1, **NO_GAP),
+    session("hold", "rotation-lossy", "he waits, a loss: in the end both are up", True, cycles=True, ROTATION=2, REKEYS=1,
+            LOSSES=1, STANDS=1, **ON_LINK),
+]
+
+DEFECTS += [
+    session("defect", "counter_unchecked", "a CONFIRM with an old counter makes a session", N=1, **ONE_LIFE),
+    session("defect", "body_unchecked", "the RESPONSE's body in a CONFIRM is taken for the responder's own", N=1),
+    session("defect", "window_unchecked", "sequence numbers are not checked", N=1, SEQS=2, **ONE_LIFE),
+    session("defect", "confirm_renews", "a repeated CONFIRM begins its session anew", N=1, SEQS=3, **ONE_LIFE),
+    session("defect", "tag_without_addresses", "a box takes its own INIT and RESPONSE, sent back, for the other's", N=1,
+            **ONE_LIFE),
+    session("defect", "token_unchecked", "a RESPONSE to an INIT of before is taken", N=2, **ONE_LIFE),
+    session("defect", "former_life_kept", "another epoch ends nothing", N=2),
+    session("defect", "confirming_kept", "another epoch does not end the handshake with the former one", N=2),
+    session("defect", "epoch_by_init", "an INIT says that its sender has restarted", N=2),
+    session("defect", "epoch_by_response", "a RESPONSE says so", N=2),
+    session("defect", "stands_at_response", "the initiator's session stands before something has come on it", N=1, **ONE_LIFE),
+    session("defect", "init_remembered", "the responder remembers one INIT: a replay takes its place", **PATIENT),
+    session("defect", "counter_by_init", "the counter moves with each INIT", **PATIENT),
+    session("defect", "data_before_answer", "the initiator sends on the new session at once", REKEYS=1, **NO_GAP),
+    session("defect", "old_dropped_at_once", "a new session ends the older ones at once", REKEYS=1, **NO_GAP),
+    session("defect", "bye_ends_all", "a BYE for a key ends the sessions with the other key", ROTATION=1, **NO_GAP),
+    session("defect", "key_insisted", "a box wants another session until it sends on one with its first key", cycles=True,
+            ROTATION=2, STANDS=1, **ON_LINK),
+    session("defect", "old_for_3_s", "an older session ends after 3 s though the other sends on it: after crossed handshakes each "
+            "ends what the other uses, they cross again, for ever", cycles=True, **ON_LINK),
+    session("defect", "old-for-3-s-gap", "the same when both want another session", DEFECT="old_for_3_s", REKEYS=2, **NO_GAP),
+    session("defect", "counter_by_confirm", "the counter moves with a CONFIRM only: one that was held back replaces a session that "
+            "was made later", N=2, **ONE_LIFE),
+    session("defect", "counter-by-confirm-former", "and one of a former life ends the session with the present one",
+            DEFECT="counter_by_confirm", ANY_ORDER=1, N=2),
+    session("defect", "bye_downs", "the peer is down after a BYE, though another session stands", ROTATION=1, **NO_GAP),
+    session("defect", "operator_hurries", "the old key goes as soon as the new one is the first in both", ROTATION=1, **NO_GAP),
+    session("defect", "unheard-first", "a KEEPALIVE that makes a session stand says that its sender hears nothing: not up, another "
+            "handshake at once", cycles=True, DEFECT=0, FIRST_LIVES=0, LOSSES=1, **ON_LINK),
+    session("defect", "rotation-crossed", "a box sends on the newest session, whatever its key; a session's hour is over while he waits "
+            "until both send with the new key", DEFECT=0, PREFERS_FIRST=0, ROTATION=1, REKEYS=1, **NO_GAP),
+    session("defect", "init_once", "an INIT is not repeated", BEGIN=1, LOSSES=1, **ON_LINK),
+    session("defect", "confirm_once", "a CONFIRM is not repeated, and never given up", BEGIN=1, LOSSES=1, **ON_LINK),
+]
+
+REACHES += [
+    session("reach", "crossed", "both hold two sessions, one of each", N=2, **ONE_LIFE),
+    session("reach", "rekeyed", "a new session stands beside an older one", N=2, **ONE_LIFE),
+    session("reach", "restarted_while_confirming", "a box restarts in the middle of a handshake", N=1),
+    session("reach", "restart_learned", "another epoch ends what was of the former one", N=2),
+    session("reach", "void_response_taken", "a RESPONSE whose counter has moved is taken", N=2, **ONE_LIFE),
+    session("reach", "void_confirm_came", "a CONFIRM whose counter has moved comes", N=2, **ONE_LIFE),
+    session("reach", "former_confirm_came", "a CONFIRM of a former life comes to who knows the present one", N=2),
+    session("reach", "replay_dropped", "the window drops a replay", N=1, **ONE_LIFE),
+    session("reach", "confirm_repeated", "a repeated CONFIRM comes", N=1, SEQS=2, **ONE_LIFE),
+    session("reach", "bye_came", "a BYE comes", N=1, SEQS=2, BYES=1),
+    session("reach", "gave_up", "CONFIRMs without an answer are given up", **RESTARTED),
+    session("reach", "up_again", "what comes on a session makes the other up again", HASTES=1, **ON_LINK),
+    session("reach", "unheard", "a KEEPALIVE says that its sender does not hear this box", HASTES=1, **ON_LINK),
+    session("reach", "rotated", "a rotation comes to its end", ROTATION=1, **NO_GAP),
+    session("reach", "apart", "in the end either box sends on another session", **ON_LINK),
+]
+
 # A defect's error must be the defect's: the same search without it finds nothing.
 WITHOUT = [Search("hold", "without-" + s.name, "the same without the defect",
-                  {k: v for k, v in s.defines.items() if k != "DEFECT"}, quick=False, cycles=s.cycles, large=s.large)
+                  {k: v for k, v in s.defines.items() if k not in ("DEFECT", "FIRST_LIVES", "PREFERS_FIRST")}, quick=False, cycles=s.cycles, large=s.large,
+                  model=s.model)
            for s in DEFECTS]
 
 SEARCHES = HOLD + DEFECTS + WITHOUT + REACHES
