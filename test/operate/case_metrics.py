@@ -252,6 +252,9 @@ def check_agreement(pair):
     timed = pair.value(f"longhaul_pseudo_ack_delay_seconds_count{{{near}}}")
     expect(0 < timed <= acks, f"the delays of {timed} of {acks} pseudo-ACKs")
     pair.value(f"longhaul_read_stall_seconds_total{{{near}}}")  # it is there
+    wait_until(lambda: pair.value("sum(longhaul_peer_up)") == 2, PATIENCE, "both boxes to be up for each other", step=0.2)
+    least = pair.value(f"longhaul_peer_round_trip_seconds{{{near}}}")
+    expect(least >= 0.001, f"a round trip of {least} s between boxes over 100 km")
     expect(pair.value(f"longhaul_unconfirmed_bytes{{{near}}}") == 0, "unconfirmed bytes of a pair at rest")
     taken = pair.query(f"longhaul_pair_taken_bytes_total{{{near}}}")
     expect(any(labels["host"] == pair.session.client.ip and labels["remote"] == pair.session.server.ip and value > 0
@@ -315,7 +318,7 @@ def pair(bench):
         namespace = laboratory.network.namespace(WATCH)
         inside = stack.enter_context(Inside(namespace, threads=8))
         session = stack.enter_context(laboratory.session(
-            Conditions(distance="100km", policy="full", metrics=LISTEN, control=True)))
+            Conditions(distance="100km", policy="full", metrics=LISTEN, control=True, peers=True)))
         targets = {f"{address}:9464": {"site": name, "pair": "lab"} for name, address in BOXES.items()}
         prometheus = stack.enter_context(Server(inside, namespace, bench.directory / "prometheus", targets))
         both = Pair(bench, session, inside, prometheus)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What lies between the two hosts: box, long link, box; or, for reference, a plain bridge."""
+import base64
 import dataclasses
 import json
 import os
@@ -14,6 +15,7 @@ START_SECONDS = 120
 STOP_SECONDS = 180
 REORDER_EXTRA = "1ms"
 UNSET = "unset"
+PEERS = {"near": "198.51.100.1", "far": "198.51.100.2"}  # the boxes' own addresses on the long link, RFC 5737
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Conditions:
     workers: int = 1  # of each box
     metrics: str = ""  # where each box shows its metrics, such as 0.0.0.0:9464
     control: bool = False  # boxes listen for `longhaul ctl`
+    peers: bool = False  # boxes watch each other
     rate: str = "100Gbps"  # of the link
     wan_rate: str = ""  # of the boxes; by default the link's rate, and UNSET is what a box does by itself
     queue: str = "64MiB"  # of the link
@@ -54,6 +57,17 @@ def _vdev(number, interface, workers=1):
     return f"net_af_packet{number},iface={interface},framesz=16384,blocksz=1048576,framecnt=1024{pairs}"
 
 
+def _peers(name, directory):
+    """Of one of the two boxes; the key that both have is made when it is first asked for."""
+    keys = directory / "boxes.keys"
+    if not keys.exists():
+        keys.touch(mode=0o600)
+        keys.write_text(base64.b64encode(os.urandom(32)).decode() + "\n", encoding="ascii")
+    other, = PEERS.keys() - {name}
+    return (f"peers: {{address: {PEERS[name]}/24, boxes: [{{name: {other}, address: {PEERS[other]}, "
+            f"key_file: {keys}}}]}}\n")
+
+
 def _box_config(name, conditions, directory):
     workers = conditions.workers
     cores = sorted(os.sched_getaffinity(0))
@@ -63,6 +77,7 @@ def _box_config(name, conditions, directory):
     record = f"restart_record: {directory / name}.record\n" if conditions.record else ""
     metrics = f"metrics: {{listen: \"{conditions.metrics}\"}}\n" if conditions.metrics else ""
     control = f"control: {{socket: {directory / name}.sock}}\n" if conditions.control else ""
+    peers = _peers(name, directory) if conditions.peers else ""
     wan_rate = "" if conditions.wan_rate == UNSET else f"wan_rate: {conditions.wan_rate or conditions.rate}\n"
     timers = f"timers: {{give_up: {conditions.give_up}}}\n" if conditions.give_up else ""
     return f"""\
@@ -74,7 +89,7 @@ hugepages: false
 idle: sleep
 policy: {{default: {conditions.policy}, rules: []}}
 custody: {{box_limit: 256MiB, flow_limit: 64MiB, mbufs: 16384}}
-{wan_rate}{record}{control}{cores}{metrics}{timers}"""
+{wan_rate}{record}{control}{cores}{metrics}{peers}{timers}"""
 
 
 def _link_config(conditions):
