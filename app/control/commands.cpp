@@ -69,7 +69,7 @@ Json policies_json(const flow::PolicyTable& policies) {
   out["default"] = name_of(policies.fallback);
   out["rules"] = Json::array();
   for (const auto& rule : policies.rules) {
-    Json shown = {{"match", config::to_text(rule.match)}, {"policy", name_of(rule.policy)}};
+    Json shown = {{"match", rule.match.to_string()}, {"policy", name_of(rule.policy)}};
     if (rule.ece != flow::EceMatch{}) shown["ece"] = rule.ece.to_string();
     out["rules"].push_back(shown);
   }
@@ -283,7 +283,7 @@ void Commands::policy_unset(Arguments& arguments, Reply& reply) {
   change_policies(
       [&](flow::PolicyTable& policies) {
         if (!take_out(policies, prefix, ece))
-          throw CommandError(fmt::format("no rule for exactly {}{} (see `policy show`)", config::to_text(prefix),
+          throw CommandError(fmt::format("no rule for exactly {}{} (see `policy show`)", prefix.to_string(),
                                          ece == flow::EceMatch{} ? "" : " and ECE " + ece.to_string()));
       },
       reply);

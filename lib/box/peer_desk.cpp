@@ -51,11 +51,7 @@ PeerDesk::PeerDesk(const PeerSettings& settings, unsigned workers, engine::Sink&
 PeerDesk::~PeerDesk() = default;
 
 void PeerDesk::take(rte_mbuf* frame, Time now) {
-  if (now - second_began_ >= seconds(1)) {
-    second_began_ = now;
-    taken_ = 0;
-  }
-  if (++taken_ <= kASecond)
+  if (reads_.take(now))
     peers_.take(bytes_of(frame), now);
   else
     ++unread_;

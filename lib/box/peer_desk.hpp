@@ -10,6 +10,7 @@
 #include "base/time.hpp"
 #include "engine/engine.hpp"
 #include "engine/own_frames.hpp"
+#include "peer/allowance.hpp"
 #include "peer/peers.hpp"
 #include "steer/hand_over.hpp"
 
@@ -46,10 +47,8 @@ class PeerDesk final : private peer::Outlet {
  private:
   struct Window;
   static constexpr unsigned kHandedOver = 256;
-  /// Of all frames for the box: whoever sends more must not take the time of the worker from the traffic. It loses the
-  /// peers at worst.
-  static constexpr unsigned kASecond = 10'000;
-  static constexpr unsigned kATurn = 32;  ///< of those that others have handed over
+  static constexpr unsigned kASecond = 10'000;  ///< frames for the box that are read; a flood costs the peers at worst
+  static constexpr unsigned kATurn = 32;        ///< of those that others have handed over
 
   bool transmit(peer::Bytes frame) override;
   void take(rte_mbuf* frame, Time now);
@@ -58,8 +57,7 @@ class PeerDesk final : private peer::Outlet {
   engine::Pools pools_;
   peer::Peers peers_;
   Time attended_at_;
-  Time second_began_ = 0;
-  unsigned taken_ = 0;            ///< since then
+  peer::Allowance reads_{kASecond};
   std::uint64_t unread_ = 0;      ///< beyond the limit
   steer::FrameRing handed_over_;  ///< to worker 0
   std::vector<std::unique_ptr<engine::OwnFrames>> windows_;

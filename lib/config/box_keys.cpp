@@ -29,7 +29,7 @@ std::string cores(const BoxConfig& config) {
 std::string rules(const BoxConfig& config) {
   std::vector<std::string> out;
   for (const auto& rule : config.engine.policies.rules)
-    out.push_back(fmt::format("{{match: \"{}\", {}policy: \"{}\"}}", to_text(rule.match),
+    out.push_back(fmt::format("{{match: \"{}\", {}policy: \"{}\"}}", rule.match.to_string(),
                               rule.ece == flow::EceMatch{} ? "" : fmt::format("ece: \"{}\", ", rule.ece.to_string()),
                               name_of(rule.policy)));
   return fmt::format("[{}]", fmt::join(out, ", "));
@@ -224,10 +224,7 @@ constexpr BoxKey kKeys[] = {
     {"metrics.host_pairs", kFixed, [](const BoxConfig& c) { return std::to_string(c.metrics.host_pairs); },
      Form::integer(0, kMostPairs), "Pairs of hosts with series of their own; the others are added up (default 100)."},
     {"peers.address", kFixed,
-     [](const BoxConfig& c) {
-       return of_station(
-           c, [](const auto& its) { return fmt::format("{}/{}", its.address.to_string(), its.prefix_length); });
-     },
+     [](const BoxConfig& c) { return of_station(c, [](const auto& its) { return its.network.to_string(); }); },
      Form::text("/[0-9]{1,3}$"),
      "The box's own address on its WAN port, with its network's prefix length (default: no peers, no address).", true},
     {"peers.gateway", kFixed,
@@ -291,11 +288,6 @@ std::vector<KeyChange> changes(const BoxConfig& before, const BoxConfig& after) 
     if (was != is) out.push_back({key.name, key.live, std::move(was), std::move(is)});
   }
   return out;
-}
-
-std::string to_text(const flow::Prefix& prefix) {
-  const unsigned length = prefix.length - (prefix.address.is_ipv4() ? 96u : 0u);
-  return fmt::format("{}/{}", prefix.address.to_string(), length);
 }
 
 flow::Policy policy_of(std::string_view name) {

@@ -36,9 +36,6 @@ struct KeyChange {
 /// The keys whose value differs in `after`. Another spelling of the same value is not a change.
 std::vector<KeyChange> changes(const BoxConfig& before, const BoxConfig& after);
 
-/// "10.9.0.0/24" or "fd00:9::/64".
-std::string to_text(const flow::Prefix& prefix);
-
 /// Throws std::invalid_argument, whose text lists kPolicyNames, for any other name.
 flow::Policy policy_of(std::string_view name);
 

@@ -7,13 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "flow/policy.hpp"
 #include "peer/key_file.hpp"
+#include "wire/prefix.hpp"
 
 namespace longhaul::config {
 namespace {
-
-constexpr unsigned kIpv4Mapped = 96;
 
 wire::IpAddress address_in(const Value& value, const wire::IpAddress* like = nullptr) {
   wire::IpAddress address;
@@ -28,32 +26,23 @@ wire::IpAddress address_in(const Value& value, const wire::IpAddress* like = nul
   return address;
 }
 
-/// Not the subnet router's anycast address (RFC 4291, 2.6.1): all zeros behind the prefix.
-bool is_beyond(const flow::Prefix& prefix, const wire::IpAddress& address) {
+/// The bits of the address behind the prefix are all of this kind.
+bool host_bits_are(bool ones, const wire::IpAddress& address, const wire::Prefix& prefix) {
   for (std::size_t bit = prefix.length; bit < 8 * address.bytes.size(); ++bit)
-    if ((address.bytes[bit / 8] >> (7 - bit % 8) & 1) != 0) return true;
-  return false;
+    if (((address.bytes[bit / 8] >> (7 - bit % 8) & 1) != 0) != ones) return false;
+  return true;
 }
 
-/// Of one machine on a network with this prefix, or beyond it: not a group's, a loop's, nor the network's own or all of
-/// it.
-bool is_a_hosts(const wire::IpAddress& address, const flow::Prefix& prefix) {
-  constexpr unsigned kBits = 128;
-  if (!address.is_ipv4()) {
-    constexpr std::uint8_t kGroup = 0xff;
-    if (prefix.length < kBits - 1 && prefix.contains(address) && !is_beyond(prefix, address)) return false;
-    // ::, ::1 and the like have 64 zeros in front.
-    return address.bytes[0] != kGroup &&
-           std::any_of(address.bytes.begin(), address.bytes.begin() + 8, [](std::uint8_t byte) { return byte != 0; });
-  }
-  std::uint32_t number = 0;
-  for (std::size_t i = 12; i < address.bytes.size(); ++i) number = number << 8 | address.bytes[i];
-  const std::uint32_t first = number >> 24;
-  if (first == 0 || first == 127 || first >= 224) return false;
-  const unsigned bits = kBits - prefix.length;
-  if (bits < 2 || !prefix.contains(address)) return true;  // RFC 3021
-  const std::uint32_t hosts = bits >= 32 ? ~0u : (1u << bits) - 1;
-  return (number & hosts) != 0 && (number & hosts) != hosts;
+/// Of one machine on this network or beyond it: not the network's own address (of IPv6: RFC 4291, 2.6.1), nor IPv4's
+/// for all of it.
+bool is_a_hosts(const wire::IpAddress& address, const wire::Prefix& network) {
+  constexpr std::uint8_t kLongest = 127;
+  if (!address.is_a_machines()) return false;
+  // ::1 and the like have 64 zeros in front.
+  const auto is_set = [](std::uint8_t byte) { return byte != 0; };
+  if (!address.is_ipv4() && std::none_of(address.bytes.begin(), address.bytes.begin() + 8, is_set)) return false;
+  if (network.length >= kLongest || !network.contains(address)) return true;  // RFC 3021, RFC 6164
+  return !host_bits_are(false, address, network) && !(address.is_ipv4() && host_bits_are(true, address, network));
 }
 
 bool is_link_local(const wire::IpAddress& address) {
@@ -62,27 +51,25 @@ bool is_link_local(const wire::IpAddress& address) {
 
 void read_station(const Map& map, peer::StationSettings& out) {
   const Value address = map.at("address");
-  flow::Prefix prefix;
+  wire::Prefix& network = out.network;
   try {
     if (address.text().find('/') == std::string::npos) throw std::invalid_argument("no prefix length");
-    prefix = flow::Prefix::parse(address.text());
+    network = wire::Prefix::parse(address.text());
   } catch (const std::invalid_argument&) {
     address.fail_expected("the box's address with the length of its network's prefix, such as 192.0.2.1/24");
   }
-  out.address = prefix.address;
-  out.prefix_length = prefix.length - (prefix.address.is_ipv4() ? kIpv4Mapped : 0);
-  const unsigned bits = out.address.is_ipv4() ? 32 : 128;
-  if (out.prefix_length == 0 || out.prefix_length >= bits)
+  constexpr std::uint8_t kWholeAddress = 128;
+  if (network.family_length() == 0 || network.length == kWholeAddress)
     address.fail_expected(
         "the length of its network's prefix behind the address: a network with more machines than one");
-  if (!is_a_hosts(out.address, prefix)) address.fail_expected("an address that one machine can have");
+  if (!is_a_hosts(network.address, network)) address.fail_expected("an address that one machine can have");
   if (const auto v = map.find("gateway")) {
-    out.gateway = address_in(*v, &out.address);
-    if (!prefix.contains(*out.gateway) && !is_link_local(*out.gateway))
+    out.gateway = address_in(*v, &network.address);
+    if (!network.contains(*out.gateway) && !is_link_local(*out.gateway))
       v->fail(fmt::format("{} is not in the network of peers.address, {}: the box cannot reach it", v->text(),
                           address.text()));
-    if (*out.gateway == out.address) v->fail("this is the box's own address");
-    if (!is_a_hosts(*out.gateway, prefix)) v->fail_expected("an address that one machine can have");
+    if (*out.gateway == network.address) v->fail("this is the box's own address");
+    if (!is_a_hosts(*out.gateway, network)) v->fail_expected("an address that one machine can have");
   }
   if (const auto v = map.find("vlan")) out.vlan = static_cast<std::uint16_t>(v->integer(1, 4094));
   if (const auto v = map.find("port")) out.port = static_cast<std::uint16_t>(v->integer(1, 65535));
@@ -98,8 +85,7 @@ PeersConfig read_peers(const Value& value) {
   PeersConfig out;
   peer::StationSettings& station = out.settings.station;
   read_station(map, station);
-  const flow::Prefix network{station.address, static_cast<std::uint8_t>(station.prefix_length +
-                                                                        (station.address.is_ipv4() ? kIpv4Mapped : 0))};
+  const wire::Prefix& network = station.network;
   const Value boxes = map.at("boxes");
   const std::vector<Value> listed = boxes.list();
   if (listed.empty() || listed.size() > kMostPeers)
@@ -112,8 +98,8 @@ PeersConfig read_peers(const Value& value) {
     const Value address = fields.at("address");
     const Value file = fields.at("key_file");
     peer.name = name.text();
-    peer.address = address_in(address, &station.address);
-    if (peer.address == station.address) address.fail("this is the box's own address");
+    peer.address = address_in(address, &network.address);
+    if (peer.address == network.address) address.fail("this is the box's own address");
     if (!is_a_hosts(peer.address, network)) address.fail_expected("an address that one machine can have");
     if (std::ranges::any_of(peer.name, [](unsigned char c) { return std::iscntrl(c) != 0; }))
       name.fail_expected("a name of letters and the like");

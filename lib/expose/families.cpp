@@ -303,7 +303,7 @@ void add_peers(Families& out, const peer::PeersReport& its) {
   };
   for (const PeerReport& peer : its.peers) add(peer.name, peer.dropped);
   const auto unknown = static_cast<std::size_t>(peer::Drop::unknown_source);
-  out.add(number(its.dropped[unknown]), {{"peer", ""}, {"reason", peer::kDropNames[unknown]}});
+  out.add(number(its.from_unknown_sources), {{"peer", ""}, {"reason", peer::kDropNames[unknown]}});
   out.begin(MetricType::Counter, "longhaul_own_frames_not_understood_total",
             "frames to the box's address that are neither ARP, Neighbour Discovery, ICMP echo nor a peer's");
   out.add(number(its.not_understood));

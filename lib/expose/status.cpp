@@ -217,7 +217,7 @@ Json peers_json(const Snapshot& snapshot) {
   out["address"] = its.address.to_string();
   out["epoch"] = peer::id_text(its.epoch);
   for (const peer::PeerReport& peer : its.peers) out["peers"].push_back(peer_json(peer));
-  out["from_unknown_sources"] = its.dropped[static_cast<std::size_t>(peer::Drop::unknown_source)];
+  out["from_unknown_sources"] = its.from_unknown_sources;
   out["address_conflicts"] = its.address_conflicts;
   out["not_understood"] = its.not_understood;
   out["unread"] = its.unread;

@@ -11,24 +11,13 @@
 #include "base/policy.hpp"
 #include "flow/connection.hpp"
 #include "wire/frame.hpp"
+#include "wire/prefix.hpp"
 
 namespace longhaul::flow {
 
 using longhaul::name_of;
 using longhaul::Policy;
-
-/// An address prefix; IPv4 prefixes are held as ::ffff:0:0/96 plus their length.
-struct Prefix {
-  wire::IpAddress address;
-  std::uint8_t length = 0;  ///< bits of the 16-byte address: IPv4 /24 is 120
-
-  bool contains(const wire::IpAddress& candidate) const noexcept;
-  /// Parses "10.9.0.0/24", "fd00::/64" or a bare address. Throws std::invalid_argument that says what is wrong.
-  static Prefix parse(std::string_view text);
-  /// All addresses, IPv4 too.
-  bool is_all() const noexcept { return length == 0; }
-  bool operator==(const Prefix&) const = default;
-};
+using wire::Prefix;
 
 /// Which enhanced connection establishment a rule is about. What decides is what the REP accepted: an offer that was
 /// not taken changes nothing on the wire. Where no RDMA-CM was seen nobody knows, and only `unasked` matches.

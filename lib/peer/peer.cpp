@@ -162,7 +162,7 @@ void Peer::take_confirm(const Datagram& datagram, Time now) {
   auto session = std::make_unique<Session>(keys, Role::responder, agreed, incoming.reversed(), now);
   if (session->open(datagram, now) != Opened::accepted) return drop(Drop::replayed);
   ++report_.received;
-  stands(std::move(session), now);
+  establish(std::move(session), now);
   lives(now);
   send_keepalive(*sessions_.back(), now);
 }
@@ -185,7 +185,7 @@ void Peer::take_refuse(const Datagram& datagram, Time now) {
 
 // All that the box sends goes on the new session from here on. The peer's epoch may be another one: then it remembers
 // nothing of older sessions.
-void Peer::stands(std::unique_ptr<Session> session, Time now) {
+void Peer::establish(std::unique_ptr<Session> session, Time now) {
   const std::uint64_t epoch = session->agreed().peer_epoch;
   if (report_.epoch != 0 && report_.epoch != epoch) {
     ++report_.restarts;
@@ -205,7 +205,7 @@ void Peer::stands(std::unique_ptr<Session> session, Time now) {
   if (sessions_.size() == kMostSessions)
     sessions_.erase(std::ranges::min_element(sessions_, {}, [](const auto& held) { return held->heard_at(); }));
   sessions_.push_back(std::move(session));
-  stood_at_ = now;
+  established_at_ = now;
   renew_at_ = now + about(kRenew, 10);
   keepalive_at_ = now;
 }
@@ -247,13 +247,13 @@ void Peer::take_of_session(const Datagram& datagram, Session& session, Time now)
   ++report_.received;
   if (&session == unconfirmed_.session.get()) {
     // It answers the CONFIRM, so it cannot be old.
-    stands(std::move(unconfirmed_.session), now);
+    establish(std::move(unconfirmed_.session), now);
     unconfirmed_ = {};
     lives(now);
   }
   // Only a KEEPALIVE tells how old it is, so nothing else is a sign of life.
   if (datagram.is(Type::confirm)) {
-    // Its sender has not heard that the session stands.
+    // Its sender has not heard that the session is established.
     send_keepalive(session, now);
   } else if (datagram.is(Type::keepalive)) {
     const Keepalive* said = datagram.body_as<Keepalive>();
@@ -325,7 +325,7 @@ Peer::Sign Peer::take_keepalive(const Keepalive& said, const Session& session, T
   return Sign::life;
 }
 
-Time Peer::end_of(const Session& older) const { return std::max(stood_at_, older.heard_at()) + kUnused; }
+Time Peer::end_of(const Session& older) const { return std::max(established_at_, older.heard_at()) + kUnused; }
 
 Time Peer::wants_handshake_at() const {
   const bool at_once = !up_ || key_changed_ || current().sent() >= kRenewSequence;
@@ -344,10 +344,9 @@ Session& Peer::current() const {
 }
 
 void Peer::end_old_sessions(Time now) {
-  if (sessions_.empty()) return go_down(DownCause::sessions_ended, now);
-  const Session& used = current();
-  std::erase_if(sessions_, [this, now, &used](const auto& session) {
-    if (session.get() != &used && now >= end_of(*session)) return true;
+  const Session* const used = sessions_.empty() ? nullptr : &current();
+  std::erase_if(sessions_, [this, now, used](const auto& session) {
+    if (session.get() != used && now >= end_of(*session)) return true;
     return now >= session->made_at() + kLongest || session->sent() >= kLastSequence;
   });
   if (sessions_.empty()) go_down(DownCause::sessions_ended, now);

@@ -4,9 +4,9 @@
 //   A box without a session sends INIT, at first each 100 ms. A RESPONSE makes a session that waits for its
 //   confirmation: CONFIRM is sent each 100 ms until anything has come on it. As a responder the box remembers nothing
 //   until a CONFIRM has come. All sessions are received on, and the newest one is sent on. An older one ends when a
-//   newer has stood for 3 s and the peer has not used the older for as long: after handshakes that crossed, the two
-//   boxes may not agree which is newer. Each 100 ms goes a KEEPALIVE, and the peer is gone after 350 ms, or three round
-//   trips, of silence.
+//   newer was established 3 s ago and the peer has not used the older for as long: after handshakes that crossed, the
+//   two boxes may not agree which is newer. Each 100 ms goes a KEEPALIVE, and the peer is gone after 350 ms, or three
+//   round trips, of silence.
 //
 // Nothing here is on the path of packets: a datagram may cost an allocation.
 #pragma once
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "peer/allowance.hpp"
 #include "peer/datagram.hpp"
 #include "peer/report.hpp"
 #include "peer/session.hpp"
@@ -50,24 +51,6 @@ class PeerHost {
   virtual void send(const wire::IpAddress& to, Bytes datagram, Way way, Time now) = 0;
 };
 
-/// How many tags of handshakes may be verified: who floods a box with them must not take its time.
-class Allowance {
- public:
-  static constexpr unsigned kASecond = 500;
-
-  bool take(Time now) {
-    if (now - since_ >= seconds(1)) {
-      since_ = now;
-      taken_ = 0;
-    }
-    return ++taken_ <= kASecond;
-  }
-
- private:
-  Time since_ = 0;
-  unsigned taken_ = 0;
-};
-
 class Peer {
  public:
   static constexpr Duration kKeepalive = milliseconds(100);
@@ -89,6 +72,7 @@ class Peer {
   static constexpr std::uint32_t kRenewSequence = 1u << 31;
   static constexpr Duration kUnused = seconds(3);
   static constexpr std::size_t kMostSessions = 4;
+  static constexpr unsigned kVerifiedASecond = 500;  ///< tags of handshakes, of each kind
 
   /// All must outlive it.
   Peer(const Self& self, PeerSettings settings, PeerHost& host, const Random& random, Time now);
@@ -105,7 +89,6 @@ class Peer {
   /// Says farewell, and ends all sessions.
   void leave(ByeReason reason, Time now);
 
-  bool is_up() const { return up_; }
   PeerReport report(Time now) const;
 
  private:
@@ -142,7 +125,7 @@ class Peer {
   void send_confirm(Time now);
 
   void take_of_session(const Datagram& datagram, Session& session, Time now);
-  void stands(std::unique_ptr<Session> session, Time now);
+  void establish(std::unique_ptr<Session> session, Time now);
   void lives(Time now);
   void go_down(DownCause cause, Time now);
   Duration gone_after() const;
@@ -153,26 +136,25 @@ class Peer {
   Time wants_handshake_at() const;
   void end_old_sessions(Time now);
   void send_keepalive(Session& session, Time now);
-  bool is_opening() const { return opening_.has_value() || unconfirmed_.session != nullptr; }
 
   const Self& self_;
   PeerSettings settings_;
   PeerHost& host_;
   const Random& random_;
   Key challenge_secret_;       ///< of the nonces that this box computes as a responder
-  std::uint64_t counter_ = 1;  ///< of the next CONFIRM that it accepts: void once any session stands
+  std::uint64_t counter_ = 1;  ///< of the next CONFIRM that it accepts: each established session voids it
   // Each for itself: a flood of one kind does not hold up the others.
-  Allowance inits_;
-  Allowance answers_;
-  Allowance confirms_;
+  Allowance inits_{kVerifiedASecond};
+  Allowance answers_{kVerifiedASecond};
+  Allowance confirms_{kVerifiedASecond};
 
-  std::vector<std::unique_ptr<Session>> sessions_;  ///< those that stand, oldest first
+  std::vector<std::unique_ptr<Session>> sessions_;  ///< established, oldest first
   std::optional<Opening> opening_;
   Unconfirmed unconfirmed_;
   Time init_at_;                  ///< when the next INIT is due, if there is nothing to confirm
   Duration retry_ = kFirstRetry;  ///< after it
   Time renew_at_ = kNever;        ///< when the newest session is old
-  Time stood_at_ = 0;             ///< when the newest session began to stand
+  Time established_at_ = 0;       ///< the newest session
   bool key_changed_ = false;      ///< a session with the first key is still to be made
   Time keepalive_at_ = kNever;
   bool up_ = false;

@@ -9,7 +9,7 @@ namespace longhaul::peer {
 Peers::Peers(const Settings& settings, std::uint16_t workers, const wire::MacAddress& mac, Outlet& outlet,
              Random random, Time now)
     : outlet_(outlet), random_(std::move(random)), station_(settings.station, mac, *this) {
-  self_.address = settings.station.address;
+  self_.address = settings.station.address();
   self_.workers = workers;
   // 0 stands for "not known".
   while (self_.epoch == 0) random_({reinterpret_cast<std::uint8_t*>(&self_.epoch), sizeof(self_.epoch)});
@@ -67,22 +67,20 @@ void Peers::update_deadline() {
 // Ethernet's least frame: not every driver pads.
 void Peers::transmit(Bytes frame) {
   constexpr std::size_t kLeast = 60;
-  bool sent = false;
+  std::vector<std::uint8_t> padded;
   if (frame.size() < kLeast) {
-    std::vector<std::uint8_t> padded(frame.begin(), frame.end());
+    padded.assign(frame.begin(), frame.end());
     padded.resize(kLeast);
-    sent = outlet_.transmit(padded);
-  } else {
-    sent = outlet_.transmit(frame);
+    frame = padded;
   }
-  if (!sent) ++unsent_;
+  if (!outlet_.transmit(frame)) ++unsent_;
 }
 
 void Peers::datagram(const wire::IpAddress& source, Bytes payload, Time now) {
   if (stopped_) return;
   const auto peer = std::ranges::find_if(peers_, [&](const auto& p) { return p->settings().address == source; });
   if (peer == peers_.end()) {
-    ++dropped_[static_cast<std::size_t>(Drop::unknown_source)];
+    ++from_unknown_sources_;
     return;
   }
   (*peer)->receive(payload, now);
@@ -102,7 +100,7 @@ PeersReport Peers::report(Time now) const {
   report.not_understood = station_.not_understood();
   report.address_conflicts = station_.conflicts();
   report.unsent = unsent_;
-  report.dropped = dropped_;
+  report.from_unknown_sources = from_unknown_sources_;
   for (const auto& peer : peers_) {
     report.peers.push_back(peer->report(now));
     report.peers.back().resolved = station_.is_resolved(peer->settings().address, now);

@@ -63,7 +63,7 @@ class Peers final : private StationHost, private PeerHost {
   Time deadline_ = kNever;
   bool stopped_ = false;
   std::uint64_t unsent_ = 0;
-  ByDrop dropped_{};
+  std::uint64_t from_unknown_sources_ = 0;
 };
 
 }  // namespace longhaul::peer

@@ -69,7 +69,7 @@ struct PeerReport {
 
   std::uint64_t sent = 0;        ///< datagrams, those of handshakes too
   std::uint64_t received = 0;    ///< accepted ones
-  std::uint64_t handshakes = 0;  ///< sessions that have stood
+  std::uint64_t handshakes = 0;  ///< sessions that were established
   std::uint64_t went_down = 0;
   std::uint64_t restarts = 0;  ///< times that its epoch was another one
   ByDrop dropped{};
@@ -81,11 +81,11 @@ struct PeersReport {
   wire::IpAddress address;  ///< the box's own
   std::uint64_t epoch = 0;
   std::vector<PeerReport> peers;
-  std::uint64_t address_conflicts = 0;  ///< frames in which another says that it has the box's address
-  std::uint64_t not_understood = 0;     ///< frames for the box's address that are nothing it knows
-  std::uint64_t unread = 0;             ///< frames for the box's address beyond what it reads in a second
-  std::uint64_t unsent = 0;             ///< frames of its own: the port took none, or there was no buffer
-  ByDrop dropped{};                     ///< of no peer
+  std::uint64_t address_conflicts = 0;     ///< frames in which another says that it has the box's address
+  std::uint64_t not_understood = 0;        ///< frames for the box's address that are nothing it knows
+  std::uint64_t unread = 0;                ///< frames for the box's address beyond what it reads in a second
+  std::uint64_t unsent = 0;                ///< frames of its own: the port took none, or there was no buffer
+  std::uint64_t from_unknown_sources = 0;  ///< datagrams from addresses of no peer: Drop::unknown_source
 };
 
 }  // namespace longhaul::peer

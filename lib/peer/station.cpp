@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "wire/big_endian.hpp"
+#include "wire/checksum.hpp"
 #include "wire/neighbour.hpp"
 
 namespace longhaul::peer {
@@ -19,33 +20,16 @@ using wire::UdpHeader;
 
 namespace {
 
-constexpr std::uint16_t kEthernet = 1;  ///< ARP's hardware type
-constexpr std::uint16_t kArpRequest = 1;
-constexpr std::uint16_t kArpReply = 2;
 constexpr std::uint8_t kIcmp = 1;
 constexpr std::size_t kIcmpHeader = 8;
-constexpr std::uint8_t kIcmpv6 = 58;
 constexpr std::uint8_t kEcho4 = 8;
 constexpr std::uint8_t kEchoReply4 = 0;
 constexpr std::uint8_t kEcho6 = 128;
 constexpr std::uint8_t kEchoReply6 = 129;
-constexpr std::uint8_t kSolicitation = 135;
-constexpr std::uint8_t kAdvertisement = 136;
-constexpr std::uint8_t kOnLink = 255;  ///< the hop limit shows that no router has forwarded the packet
 constexpr std::uint8_t kHopLimit = 64;
 constexpr std::uint16_t kDontFragment = 0x4000;
 constexpr std::uint16_t kFragment = 0x3fff;  ///< more to come, or not the first
 constexpr MacAddress kBroadcast = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-
-/// RFC 4861, 4.3; options follow.
-struct Solicitation {
-  std::uint8_t type;
-  std::uint8_t code;
-  wire::Be16 checksum;
-  wire::Be32 reserved;
-  std::array<std::uint8_t, 16> target;
-};
-static_assert(sizeof(Solicitation) == sizeof(wire::NeighbourAdvertisement));
 
 /// With the sender's link-layer address (of a solicitation) or the target's (of an advertisement).
 struct AddressOption {
@@ -83,53 +67,12 @@ bool is_roce(Bytes packet) {
   return udp != nullptr && udp->destination_port == wire::kRoceUdpPort;
 }
 
-/// One machine's, from which a packet may come.
-bool is_a_machines(const IpAddress& address) {
-  if (!address.is_ipv4()) return address.bytes[0] != 0xff && address != IpAddress{};
-  const std::uint8_t first = ipv4_of(address)[0];
-  return first != 0 && first != 127 && first < 224;
-}
-
-/// The ones' complement sum of RFC 1071, not complemented: of parts that begin at even places.
-std::uint64_t sum_of(Bytes bytes) {
-  std::uint64_t sum = 0;
-  for (; bytes.size() >= sizeof(std::uint32_t); bytes = bytes.subspan(sizeof(std::uint32_t)))
-    sum += *reinterpret_cast<const wire::Be32*>(bytes.data());
-  for (std::size_t i = 0; i < bytes.size(); ++i) sum += std::uint64_t{bytes[i]} << (i % 2 == 0 ? 8 : 0);
-  return sum;
-}
-std::uint16_t checksum_of(std::uint64_t sum) {
-  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
-}
-/// Of the pseudo-headers of RFC 768 and RFC 8200, 8.1: the family's zeros make no difference.
-std::uint64_t pseudo_sum(const IpAddress& source, const IpAddress& destination, std::uint8_t protocol,
-                         std::size_t size) {
-  const auto of = [](const IpAddress& address) {
-    constexpr std::size_t kMapped = 12;
-    return sum_of(address.is_ipv4() ? Bytes(address.bytes).subspan(kMapped) : Bytes(address.bytes));
-  };
-  return of(source) + of(destination) + protocol + size;
-}
-
 /// Of an ICMP message whose checksum is still to be filled in.
 void store_checksum(std::vector<std::uint8_t>& message, std::uint64_t pseudo) {
   constexpr std::size_t kAt = 2;
   message[kAt] = message[kAt + 1] = 0;
-  const wire::Be16 checksum = checksum_of(pseudo + sum_of(message));
+  const wire::Be16 checksum = wire::internet_checksum(pseudo + wire::internet_sum(message));
   std::memcpy(message.data() + kAt, &checksum, sizeof(checksum));
-}
-
-bool is_unicast(const MacAddress& mac) { return (mac[0] & 1) == 0 && mac != MacAddress{}; }
-
-bool same_prefix(const IpAddress& a, const IpAddress& b, unsigned bits) {
-  for (std::size_t i = 0; i < a.bytes.size() && bits > 0; ++i) {
-    const unsigned here = std::min(bits, 8u);
-    const auto mask = static_cast<std::uint8_t>(0xff << (8 - here));
-    if (((a.bytes[i] ^ b.bytes[i]) & mask) != 0) return false;
-    bits -= here;
-  }
-  return true;
 }
 
 /// RFC 4291, 2.7.1, and RFC 2464, 7.
@@ -149,7 +92,7 @@ MacAddress group_mac(const IpAddress& group) {
 Station::Station(const StationSettings& settings, const MacAddress& mac, StationHost& host)
     : settings_(settings), mac_(mac), host_(host) {
   if (settings.vlan) vlan_.add(*settings.vlan);
-  solicited_ = solicited_node(settings.address);
+  solicited_ = solicited_node(settings.address());
 }
 
 // ---- what comes ---------------------------------------------------------------------------------
@@ -168,13 +111,11 @@ Station::Addressed Station::addressed(Bytes frame) const {
     packet = packet.subspan(sizeof(*tag));
   }
   if (vlan != vlan_) return {};
-  const bool of_ipv4 = settings_.address.is_ipv4();
+  const bool of_ipv4 = settings_.address().is_ipv4();
   if (of_ipv4 && ether_type == wire::kEtherTypeArp) {
     const auto* arp = header_in<ArpPacket>(packet);
-    const bool ours = arp != nullptr && arp->hardware_type == kEthernet && arp->protocol_type == wire::kEtherTypeIpv4 &&
-                      arp->hardware_size == mac_.size() && arp->protocol_size == arp->sender_ip.size() &&
-                      has(IpAddress::from_ipv4(arp->target_ip));
-    if (ours) return {Protocol::arp, ethernet, packet};
+    if (arp != nullptr && arp->is_ipv4_over_ethernet() && has(IpAddress::from_ipv4(arp->target_ip)))
+      return {Protocol::arp, ethernet, packet};
   } else if (of_ipv4 && ether_type == wire::kEtherTypeIpv4) {
     const auto* ip = header_in<Ipv4Header>(packet);
     if (ip != nullptr && has(IpAddress::from_ipv4(ip->destination)) && !is_roce(packet))
@@ -186,9 +127,9 @@ Station::Addressed Station::addressed(Bytes frame) const {
     bool ours = has(destination) && !is_roce(packet);
     if (!ours && destination == solicited_) {
       // Other addresses have the same group: what matters is who is asked for.
-      const auto* asks = header_in<Solicitation>(packet.subspan(sizeof(Ipv6Header)));
-      ours = asks != nullptr && ip->next_header == kIcmpv6 && asks->type == kSolicitation &&
-             has(IpAddress::from_ipv6(asks->target));
+      const auto* asks = header_in<wire::NeighbourAdvertisement>(packet.subspan(sizeof(Ipv6Header)));
+      ours = asks != nullptr && ip->next_header == wire::kIpProtocolIcmpv6 &&
+             asks->type == wire::kNeighbourSolicitation && has(IpAddress::from_ipv6(asks->target));
     }
     if (ours) return {Protocol::ipv6, ethernet, packet};
   }
@@ -211,14 +152,15 @@ void Station::take(Bytes frame, Time now) {
 
 void Station::take_arp(Bytes packet, Time now) {
   const auto& arp = *header_in<ArpPacket>(packet);
-  if (!is_unicast(arp.sender_mac) || arp.sender_mac == mac_) return;
+  if (!wire::is_unicast(arp.sender_mac) || arp.sender_mac == mac_) return;
   const IpAddress sender = IpAddress::from_ipv4(arp.sender_ip);
   if (has(sender)) {
     ++conflicts_;
     return;
   }
   heard(sender, arp.sender_mac, now);
-  if (arp.operation == kArpRequest && neighbour_answers_.may_give(now)) send_arp(kArpReply, arp.sender_mac, sender);
+  if (arp.operation == wire::kArpRequest && neighbour_answers_.take(now))
+    send_arp(wire::kArpReply, arp.sender_mac, sender);
 }
 
 void Station::take_ipv4(const EthernetHeader& ethernet, Bytes packet, Time now) {
@@ -233,8 +175,10 @@ void Station::take_ipv4(const EthernetHeader& ethernet, Bytes packet, Time now) 
   if (ip.protocol == wire::kIpProtocolUdp) return take_udp(source, payload, now);
   const bool asks = ip.protocol == kIcmp && payload.size() >= kIcmpHeader && payload[0] == kEcho4;
   if (!asks || !may_ask(ethernet, source)) return refuse();
-  if (!echo_answers_.may_give(now)) return;
-  if (checksum_of(sum_of(packet.first(header))) != 0 || checksum_of(sum_of(payload)) != 0) return refuse();
+  if (!echo_answers_.take(now)) return;
+  if (wire::internet_checksum(wire::internet_sum(packet.first(header))) != 0 ||
+      wire::internet_checksum(wire::internet_sum(payload)) != 0)
+    return refuse();
   std::vector<std::uint8_t> reply(payload.begin(), payload.end());
   reply[0] = kEchoReply4;
   store_checksum(reply, 0);
@@ -253,24 +197,25 @@ void Station::take_ipv6(const EthernetHeader& ethernet, Bytes packet, Time now) 
   // ::ffff:a.b.c.d stands for IPv4 here, in the tags too.
   if (source.is_ipv4()) return refuse();
   if (ip.next_header == wire::kIpProtocolUdp) return take_udp(source, payload, now);
-  if (ip.next_header != kIcmpv6 || size < kIcmpHeader) return refuse();
+  if (ip.next_header != wire::kIpProtocolIcmpv6 || size < kIcmpHeader) return refuse();
   if (payload[0] == kEcho6) {
     if (!may_ask(ethernet, source)) return refuse();
-    if (!echo_answers_.may_give(now)) return;
+    if (!echo_answers_.take(now)) return;
   }
-  const std::uint64_t pseudo = pseudo_sum(source, IpAddress::from_ipv6(ip.destination), kIcmpv6, size);
-  if (checksum_of(pseudo + sum_of(payload)) != 0) return refuse();
+  const std::uint64_t pseudo =
+      wire::pseudo_header_sum(source, IpAddress::from_ipv6(ip.destination), wire::kIpProtocolIcmpv6, size);
+  if (wire::internet_checksum(pseudo + wire::internet_sum(payload)) != 0) return refuse();
   take_icmpv6(ethernet, packet, payload, now);
 }
 
 void Station::take_icmpv6(const EthernetHeader& ethernet, Bytes packet, Bytes message, Time now) {
   const auto& ip = *header_in<Ipv6Header>(packet);
   const IpAddress source = IpAddress::from_ipv6(ip.source);
-  const auto* asks = header_in<Solicitation>(message);
-  if (message[0] == kSolicitation && asks != nullptr && asks->code == 0 && ip.hop_limit == kOnLink &&
-      has(IpAddress::from_ipv6(asks->target))) {
+  const auto* asks = header_in<wire::NeighbourAdvertisement>(message);
+  if (message[0] == wire::kNeighbourSolicitation && asks != nullptr && asks->code == 0 &&
+      ip.hop_limit == wire::kOnLinkHopLimit && has(IpAddress::from_ipv6(asks->target))) {
     answer_solicitation(ethernet, source, now);
-  } else if (message[0] == kAdvertisement) {
+  } else if (message[0] == wire::kNeighbourAdvertisement) {
     // Looks at all that RFC 4861, 7.1.2 wants.
     std::vector<std::uint8_t> untagged;
     append(untagged, bytes_of(EthernetHeader{ethernet.destination, ethernet.source, wire::kEtherTypeIpv6}));
@@ -291,10 +236,7 @@ void Station::take_icmpv6(const EthernetHeader& ethernet, Bytes packet, Bytes me
 }
 
 void Station::answer_solicitation(const EthernetHeader& ethernet, const IpAddress& asker, Time now) {
-  constexpr std::uint32_t kSolicited = 1u << 30;
-  constexpr std::uint32_t kOverride = 1u << 29;
-  constexpr std::uint8_t kTargetAddress = 2;
-  if (!is_unicast(ethernet.source) || ethernet.source == mac_) return;
+  if (!wire::is_unicast(ethernet.source) || ethernet.source == mac_) return;
   // Who has no address yet asks whether this one is free: all are told (RFC 4861, 7.2.4).
   const bool detects = asker == IpAddress{};
   if (!detects && !may_ask(ethernet, asker)) return;
@@ -303,13 +245,15 @@ void Station::answer_solicitation(const EthernetHeader& ethernet, const IpAddres
     ++conflicts_;
   else
     heard(asker, ethernet.source, now);
-  if (!neighbour_answers_.may_give(now)) return;
-  const wire::NeighbourAdvertisement says{kAdvertisement, 0, 0, detects ? kOverride : kSolicited | kOverride,
-                                          settings_.address.bytes};
+  if (!neighbour_answers_.take(now)) return;
+  const wire::NeighbourAdvertisement says{
+      wire::kNeighbourAdvertisement, 0, 0,
+      detects ? wire::kNeighbourOverride : wire::kNeighbourSolicited | wire::kNeighbourOverride,
+      settings_.address().bytes};
   std::vector<std::uint8_t> answer;
   append(answer, bytes_of(says));
-  append(answer, bytes_of(AddressOption{kTargetAddress, 1, mac_}));
-  send_icmpv6(detects ? group_mac(to) : ethernet.source, to, std::move(answer), kOnLink);
+  append(answer, bytes_of(AddressOption{wire::kTargetLinkLayerAddress, 1, mac_}));
+  send_icmpv6(detects ? group_mac(to) : ethernet.source, to, std::move(answer), wire::kOnLinkHopLimit);
 }
 
 // The checksums of IP and UDP are not looked at: a tag covers addresses and payload, and says more.
@@ -322,23 +266,13 @@ void Station::take_udp(const IpAddress& source, Bytes packet, Time now) {
 }
 
 bool Station::may_ask(const EthernetHeader& ethernet, const IpAddress& asker) const {
-  return is_unicast(ethernet.source) && ethernet.source != mac_ && is_a_machines(asker) && !has(asker);
-}
-
-bool Station::Answers::may_give(Time now) {
-  if (now - since >= seconds(1)) {
-    since = now;
-    given = 0;
-  }
-  return ++given <= kMostAnswers;
+  return wire::is_unicast(ethernet.source) && ethernet.source != mac_ && asker.is_a_machines() && !has(asker);
 }
 
 // ---- next hops ----------------------------------------------------------------------------------
 
 const IpAddress& Station::next_hop_to(const IpAddress& to) const {
-  constexpr unsigned kIpv4Bits = 96;
-  const unsigned bits = settings_.prefix_length + (to.is_ipv4() ? kIpv4Bits : 0);
-  return settings_.gateway && !same_prefix(to, settings_.address, bits) ? *settings_.gateway : to;
+  return settings_.gateway && !settings_.network.contains(to) ? *settings_.gateway : to;
 }
 
 Station::NextHop& Station::next_hop(const IpAddress& ip) {
@@ -351,7 +285,7 @@ Station::NextHop& Station::next_hop(const IpAddress& ip) {
 // Only of next hops that were asked for: nobody else's word is wanted.
 void Station::heard(const IpAddress& ip, const MacAddress& mac, Time now) {
   const auto found = std::ranges::find(next_hops_, ip, &NextHop::ip);
-  if (found == next_hops_.end() || !is_unicast(mac)) return;
+  if (found == next_hops_.end() || !wire::is_unicast(mac)) return;
   found->mac = mac;
   found->heard_at = now;
 }
@@ -366,13 +300,12 @@ void Station::ask_again(const IpAddress& to, Time now) { ask(next_hop(next_hop_t
 void Station::ask(NextHop& hop, Time now) {
   if (hop.asked_at != 0 && now - hop.asked_at < kAskAgain) return;
   hop.asked_at = now;
-  if (hop.ip.is_ipv4()) return send_arp(kArpRequest, kBroadcast, hop.ip);
-  constexpr std::uint8_t kSourceAddress = 1;
+  if (hop.ip.is_ipv4()) return send_arp(wire::kArpRequest, kBroadcast, hop.ip);
   const IpAddress group = solicited_node(hop.ip);
   std::vector<std::uint8_t> question;
-  append(question, bytes_of(Solicitation{kSolicitation, 0, 0, 0, hop.ip.bytes}));
-  append(question, bytes_of(AddressOption{kSourceAddress, 1, mac_}));
-  send_icmpv6(group_mac(group), group, std::move(question), kOnLink);
+  append(question, bytes_of(wire::NeighbourAdvertisement{wire::kNeighbourSolicitation, 0, 0, 0, hop.ip.bytes}));
+  append(question, bytes_of(AddressOption{wire::kSourceLinkLayerAddress, 1, mac_}));
+  send_icmpv6(group_mac(group), group, std::move(question), wire::kOnLinkHopLimit);
 }
 
 // ---- what goes ----------------------------------------------------------------------------------
@@ -396,9 +329,9 @@ void Station::append_ip(std::vector<std::uint8_t>& frame, const IpAddress& to, s
     ip.flags_fragment = kDontFragment;
     ip.ttl = hop_limit;
     ip.protocol = protocol;
-    ip.source = ipv4_of(settings_.address);
+    ip.source = ipv4_of(settings_.address());
     ip.destination = ipv4_of(to);
-    ip.checksum = checksum_of(sum_of(bytes_of(ip)));
+    ip.checksum = wire::internet_checksum(wire::internet_sum(bytes_of(ip)));
     append(frame, bytes_of(ip));
   } else {
     Ipv6Header ip{};
@@ -406,7 +339,7 @@ void Station::append_ip(std::vector<std::uint8_t>& frame, const IpAddress& to, s
     ip.payload_length = static_cast<std::uint16_t>(payload);
     ip.next_header = protocol;
     ip.hop_limit = hop_limit;
-    ip.source = settings_.address.bytes;
+    ip.source = settings_.address().bytes;
     ip.destination = to.bytes;
     append(frame, bytes_of(ip));
   }
@@ -414,14 +347,14 @@ void Station::append_ip(std::vector<std::uint8_t>& frame, const IpAddress& to, s
 
 void Station::send_arp(std::uint16_t operation, const MacAddress& to, const IpAddress& target) {
   ArpPacket arp{};
-  arp.hardware_type = kEthernet;
+  arp.hardware_type = wire::kArpEthernet;
   arp.protocol_type = wire::kEtherTypeIpv4;
   arp.hardware_size = static_cast<std::uint8_t>(mac_.size());
   arp.protocol_size = static_cast<std::uint8_t>(arp.sender_ip.size());
   arp.operation = operation;
   arp.sender_mac = mac_;
-  arp.sender_ip = ipv4_of(settings_.address);
-  arp.target_mac = operation == kArpReply ? to : MacAddress{};
+  arp.sender_ip = ipv4_of(settings_.address());
+  arp.target_mac = operation == wire::kArpReply ? to : MacAddress{};
   arp.target_ip = ipv4_of(target);
   std::vector<std::uint8_t> frame = frame_to(to, wire::kEtherTypeArp);
   append(frame, bytes_of(arp));
@@ -430,9 +363,9 @@ void Station::send_arp(std::uint16_t operation, const MacAddress& to, const IpAd
 
 void Station::send_icmpv6(const MacAddress& mac, const IpAddress& to, std::vector<std::uint8_t> message,
                           std::uint8_t hop_limit) {
-  store_checksum(message, pseudo_sum(settings_.address, to, kIcmpv6, message.size()));
+  store_checksum(message, wire::pseudo_header_sum(settings_.address(), to, wire::kIpProtocolIcmpv6, message.size()));
   std::vector<std::uint8_t> frame = frame_to(mac, wire::kEtherTypeIpv6);
-  append_ip(frame, to, kIcmpv6, message.size(), hop_limit);
+  append_ip(frame, to, wire::kIpProtocolIcmpv6, message.size(), hop_limit);
   append(frame, message);
   host_.transmit(frame);
 }
@@ -445,9 +378,9 @@ void Station::send(const IpAddress& to, Bytes payload, Time now) {
   udp.source_port = udp.destination_port = settings_.port;
   udp.length = static_cast<std::uint16_t>(sizeof(udp) + payload.size());
   udp.checksum = 0;
-  const std::uint16_t checksum =
-      checksum_of(pseudo_sum(settings_.address, to, wire::kIpProtocolUdp, sizeof(udp) + payload.size()) +
-                  sum_of(bytes_of(udp)) + sum_of(payload));
+  const std::uint16_t checksum = wire::internet_checksum(
+      wire::pseudo_header_sum(settings_.address(), to, wire::kIpProtocolUdp, sizeof(udp) + payload.size()) +
+      wire::internet_sum(bytes_of(udp)) + wire::internet_sum(payload));
   udp.checksum = checksum == 0 ? 0xffff : checksum;
   std::vector<std::uint8_t> frame = frame_to(hop.mac, to.is_ipv4() ? wire::kEtherTypeIpv4 : wire::kEtherTypeIpv6);
   append_ip(frame, to, wire::kIpProtocolUdp, sizeof(udp) + payload.size(), kHopLimit);

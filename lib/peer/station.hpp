@@ -13,19 +13,22 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "peer/allowance.hpp"
 #include "peer/keys.hpp"
 #include "wire/frame.hpp"
 #include "wire/headers.hpp"
+#include "wire/prefix.hpp"
 
 namespace longhaul::peer {
 
 struct StationSettings {
-  wire::IpAddress address;
-  unsigned prefix_length = 0;              ///< bits of an address of its family that are the same on the whole segment
+  wire::Prefix network;                    ///< the box's own address, and what of it is the same on the whole segment
   std::optional<wire::IpAddress> gateway;  ///< for what is outside the prefix
   std::optional<std::uint16_t> vlan;       ///< VID of the tag that its frames have
   std::uint16_t port = 47910;              ///< UDP
   std::uint8_t dscp = 48;
+
+  const wire::IpAddress& address() const { return network.address; }
 };
 
 /// Where the station's frames go, and the datagrams that come for it.
@@ -80,16 +83,10 @@ class Station {
     Bytes packet{};  ///< behind the Ethernet header: at least the protocol's header
   };
   Addressed addressed(Bytes frame) const;
-  bool has(const wire::IpAddress& address) const { return address == settings_.address; }
+  bool has(const wire::IpAddress& address) const { return address == settings_.address(); }
   const wire::IpAddress& next_hop_to(const wire::IpAddress& to) const;
   NextHop& next_hop(const wire::IpAddress& ip);
   void ask(NextHop& hop, Time now);
-  /// Answers of one kind: who asks for more of one gets no less of the other.
-  struct Answers {
-    Time since = 0;
-    unsigned given = 0;
-    bool may_give(Time now);
-  };
   void heard(const wire::IpAddress& ip, const wire::MacAddress& mac, Time now);
 
   void take_arp(Bytes packet, Time now);
@@ -116,8 +113,9 @@ class Station {
   std::vector<NextHop> next_hops_;
   std::uint64_t not_understood_ = 0;
   std::uint64_t conflicts_ = 0;
-  Answers neighbour_answers_;  ///< ARP and Neighbour Discovery
-  Answers echo_answers_;
+  // Who asks for more of one kind gets no less of the other.
+  Allowance neighbour_answers_{kMostAnswers};  ///< ARP and Neighbour Discovery
+  Allowance echo_answers_{kMostAnswers};
 };
 
 }  // namespace longhaul::peer

@@ -16,6 +16,12 @@ constexpr std::array<std::uint8_t, 12> kIpv4Mapped = {0, 0, 0, 0, 0, 0, 0, 0, 0,
 
 bool IpAddress::is_ipv4() const noexcept { return std::equal(kIpv4Mapped.begin(), kIpv4Mapped.end(), bytes.begin()); }
 
+bool IpAddress::is_a_machines() const noexcept {
+  if (!is_ipv4()) return bytes[0] != 0xff && *this != IpAddress{};
+  const std::uint8_t first = bytes[kIpv4Mapped.size()];
+  return first != 0 && first != 127 && first < 224;
+}
+
 IpAddress IpAddress::from_ipv6(const std::array<std::uint8_t, 16>& octets) noexcept {
   IpAddress address;
   address.bytes = octets;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "wire/checksum.hpp"
 #include "wire/encapsulation.hpp"
 
 namespace longhaul::wire {
@@ -247,13 +248,8 @@ ParseStatus parse(std::span<const std::uint8_t> bytes, Frame& out) noexcept {
 }
 
 std::uint16_t ipv4_checksum(std::span<const std::uint8_t> header) noexcept {
-  std::uint32_t sum = 0;
-  for (std::size_t i = 0; i + 1 < header.size(); i += 2) {
-    if (i == offsetof(Ipv4Header, checksum)) continue;
-    sum += static_cast<std::uint32_t>(header[i]) << 8 | header[i + 1];
-  }
-  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
+  constexpr std::size_t kAt = offsetof(Ipv4Header, checksum);
+  return internet_checksum(internet_sum(header.first(kAt)) + internet_sum(header.subspan(kAt + sizeof(Be16))));
 }
 
 }  // namespace longhaul::wire

@@ -20,6 +20,8 @@ struct IpAddress {
   std::array<std::uint8_t, 16> bytes{};
 
   bool is_ipv4() const noexcept;
+  /// One machine may have it, or send from it: not a group's, nor unspecified; of IPv4, not a loop's.
+  bool is_a_machines() const noexcept;
   bool operator==(const IpAddress&) const = default;
 
   static IpAddress from_ipv4(const std::array<std::uint8_t, 4>& octets) noexcept;

@@ -15,6 +15,9 @@ namespace longhaul::wire {
 
 using MacAddress = std::array<std::uint8_t, 6>;
 
+/// One station's: neither a group's nor none.
+constexpr bool is_unicast(const MacAddress& mac) noexcept { return (mac[0] & 1) == 0 && mac != MacAddress{}; }
+
 inline constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
 inline constexpr std::uint16_t kEtherTypeArp = 0x0806;
 inline constexpr std::uint16_t kEtherTypeIpv6 = 0x86dd;
@@ -45,6 +48,10 @@ static_assert(sizeof(VlanTag) == 4);
 
 // ---- who has which address: RFC 826, RFC 4861 4.4 --------------------------------------------
 
+inline constexpr std::uint16_t kArpEthernet = 1;  ///< hardware type
+inline constexpr std::uint16_t kArpRequest = 1;
+inline constexpr std::uint16_t kArpReply = 2;
+
 /// ARP for IPv4 over Ethernet.
 struct ArpPacket {
   Be16 hardware_type;
@@ -56,10 +63,24 @@ struct ArpPacket {
   std::array<std::uint8_t, 4> sender_ip;
   MacAddress target_mac;
   std::array<std::uint8_t, 4> target_ip;
+
+  /// The fields before the addresses say that these are what they are taken for.
+  bool is_ipv4_over_ethernet() const {
+    return hardware_type == kArpEthernet && protocol_type == kEtherTypeIpv4 && hardware_size == sizeof(sender_mac) &&
+           protocol_size == sizeof(sender_ip);
+  }
 };
 static_assert(sizeof(ArpPacket) == 28 && offsetof(ArpPacket, target_ip) == 24);
 
-/// ICMPv6; options follow.
+inline constexpr std::uint8_t kNeighbourSolicitation = 135;  ///< ICMPv6 type
+inline constexpr std::uint8_t kNeighbourAdvertisement = 136;
+inline constexpr std::uint32_t kNeighbourSolicited = 1u << 30;  ///< in the flags of an advertisement
+inline constexpr std::uint32_t kNeighbourOverride = 1u << 29;
+inline constexpr std::uint8_t kSourceLinkLayerAddress = 1;  ///< option
+inline constexpr std::uint8_t kTargetLinkLayerAddress = 2;
+inline constexpr std::uint8_t kOnLinkHopLimit = 255;  ///< shows that no router has forwarded the packet
+
+/// ICMPv6; options follow. A solicitation has the same fields, all of its flags reserved.
 struct NeighbourAdvertisement {
   std::uint8_t type;
   std::uint8_t code;
@@ -73,6 +94,7 @@ static_assert(sizeof(NeighbourAdvertisement) == 24);
 
 inline constexpr std::uint8_t kIpProtocolTcp = 6;
 inline constexpr std::uint8_t kIpProtocolUdp = 17;
+inline constexpr std::uint8_t kIpProtocolIcmpv6 = 58;
 
 struct Ipv4Header {
   std::uint8_t version_ihl;  ///< version (4 bits), header length in 32-bit words (4 bits)

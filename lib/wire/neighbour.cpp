@@ -4,20 +4,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "wire/checksum.hpp"
+
 namespace longhaul::wire {
 namespace {
 
-constexpr std::uint16_t kHardwareEthernet = 1;
-constexpr std::uint16_t kArpRequest = 1;
-constexpr std::uint16_t kArpReply = 2;
-
-constexpr std::uint8_t kIpProtocolIcmpv6 = 58;
-constexpr std::uint8_t kNeighbourAdvertisement = 136;
-constexpr std::uint32_t kSolicited = 1u << 30;
-constexpr std::uint32_t kOverride = 1u << 29;
-constexpr std::uint8_t kTargetLinkLayerAddress = 2;
 constexpr std::size_t kOptionUnit = 8;  ///< bytes; RFC 4861, 4.6
-constexpr std::uint8_t kOnLink = 255;   ///< the hop limit shows that no router has forwarded the packet
 
 using Bytes = std::span<const std::uint8_t>;
 
@@ -29,11 +21,6 @@ const Header& header_in(Bytes bytes) noexcept {
 }
 
 constexpr bool is_multicast(const std::array<std::uint8_t, 16>& ipv6) noexcept { return ipv6[0] == 0xff; }
-
-bool is_a_hosts(const MacAddress& mac) noexcept {
-  const bool group = (mac[0] & 1) != 0;
-  return !group && mac != MacAddress{};
-}
 
 /// As IpAddress::from_ipv4(). One more caller of that, and it would no longer be inlined in parse(), which handles each
 /// frame.
@@ -47,11 +34,9 @@ IpAddress ipv4(const std::array<std::uint8_t, 4>& octets) noexcept {
 std::optional<Neighbour> parse_arp(Bytes bytes) noexcept {
   if (bytes.size() < sizeof(ArpPacket)) return std::nullopt;
   const auto& arp = header_in<ArpPacket>(bytes);
-  const bool for_ipv4 = arp.hardware_type == kHardwareEthernet && arp.protocol_type == kEtherTypeIpv4 &&
-                        arp.hardware_size == arp.sender_mac.size() && arp.protocol_size == arp.sender_ip.size();
-  if (!for_ipv4 || (arp.operation != kArpRequest && arp.operation != kArpReply)) return std::nullopt;
+  if (!arp.is_ipv4_over_ethernet() || (arp.operation != kArpRequest && arp.operation != kArpReply)) return std::nullopt;
   const bool probe = arp.sender_ip == std::array<std::uint8_t, 4>{};
-  if (probe || !is_a_hosts(arp.sender_mac)) return std::nullopt;
+  if (probe || !is_unicast(arp.sender_mac)) return std::nullopt;
   Neighbour said;
   said.ip = ipv4(arp.sender_ip);
   said.mac = arp.sender_mac;
@@ -61,14 +46,9 @@ std::optional<Neighbour> parse_arp(Bytes bytes) noexcept {
 
 /// RFC 1071, over the message with its checksum in place and the pseudo-header of RFC 8200, 8.1.
 bool icmpv6_checksum_good(const Ipv6Header& ip, Bytes message) noexcept {
-  std::uint64_t sum = message.size() + kIpProtocolIcmpv6;
-  const auto add = [&sum](Bytes bytes) {
-    for (std::size_t i = 0; i < bytes.size(); ++i) sum += std::uint64_t{bytes[i]} << (i % 2 == 0 ? 8 : 0);
-  };
-  add(ip.source);
-  add(ip.destination);
-  add(message);
-  return sum % 0xffff == 0;
+  const std::uint64_t pseudo = pseudo_header_sum(IpAddress::from_ipv6(ip.source), IpAddress::from_ipv6(ip.destination),
+                                                 kIpProtocolIcmpv6, message.size());
+  return internet_checksum(pseudo + internet_sum(message)) == 0;
 }
 
 /// The target's link-layer address; nothing when an option has length 0 or goes beyond the message, or when there is no
@@ -91,7 +71,7 @@ std::optional<MacAddress> target_address(Bytes options) noexcept {
 std::optional<Neighbour> parse_advertisement(Bytes bytes) noexcept {
   if (bytes.size() < sizeof(Ipv6Header)) return std::nullopt;
   const auto& ip = header_in<Ipv6Header>(bytes);
-  if (ip.version_class_flow >> 28 != 6 || ip.next_header != kIpProtocolIcmpv6 || ip.hop_limit != kOnLink)
+  if (ip.version_class_flow >> 28 != 6 || ip.next_header != kIpProtocolIcmpv6 || ip.hop_limit != kOnLinkHopLimit)
     return std::nullopt;
   bytes = bytes.subspan(sizeof(Ipv6Header));
   if (ip.payload_length > bytes.size() || ip.payload_length < sizeof(NeighbourAdvertisement)) return std::nullopt;
@@ -100,15 +80,15 @@ std::optional<Neighbour> parse_advertisement(Bytes bytes) noexcept {
   if (advertisement.type != kNeighbourAdvertisement || advertisement.code != 0) return std::nullopt;
   const std::uint32_t flags = advertisement.flags;
   if (is_multicast(advertisement.target)) return std::nullopt;
-  if (is_multicast(ip.destination) && (flags & kSolicited) != 0) return std::nullopt;
+  if (is_multicast(ip.destination) && (flags & kNeighbourSolicited) != 0) return std::nullopt;
   const auto mac = target_address(message.subspan(sizeof(NeighbourAdvertisement)));
-  if (!mac || !is_a_hosts(*mac) || !icmpv6_checksum_good(ip, message)) return std::nullopt;
+  if (!mac || !is_unicast(*mac) || !icmpv6_checksum_good(ip, message)) return std::nullopt;
   Neighbour said;
   said.ip = IpAddress::from_ipv6(advertisement.target);
   if (said.ip.is_ipv4()) return std::nullopt;  // as in parse(): ::ffff:a.b.c.d stands for IPv4
   said.mac = *mac;
   said.announced = true;
-  said.overrides = (flags & kOverride) != 0;
+  said.overrides = (flags & kNeighbourOverride) != 0;
   return said;
 }
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
@@ -24,16 +25,12 @@
 using namespace longhaul;
 using namespace longhaul::fuzz;
 using test::End;
+using test::is_datagram;
+using test::kHeaders;
 using test::TwoBoxes;
 
 namespace {
 
-/// Above Ethernet, IPv4 and UDP: what the tags cover begins here, but for the addresses.
-constexpr std::size_t kHeaders = 14 + 20 + 8;
-
-bool is_datagram(const test::Frame& frame) {
-  return frame.size() >= kHeaders && frame[12] == 8 && frame[13] == 0 && frame[14 + 9] == 17;
-}
 /// Source address, destination address, payload: what the tag covers.
 Bytes covered(const test::Frame& frame) {
   Bytes out(frame.begin() + 14 + 12, frame.begin() + 14 + 20);
@@ -44,12 +41,8 @@ Bytes covered(const test::Frame& frame) {
 /// Checksums do not keep an attacker out.
 void mend_checksums(test::Frame& frame) {
   if (!is_datagram(frame)) return;
-  frame[24] = frame[25] = 0;
-  std::uint32_t sum = 0;
-  for (std::size_t i = 14; i < 34; i += 2) sum += static_cast<std::uint32_t>(frame[i] << 8 | frame[i + 1]);
-  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-  frame[24] = static_cast<std::uint8_t>(~sum >> 8);
-  frame[25] = static_cast<std::uint8_t>(~sum);
+  const wire::Be16 checksum = wire::ipv4_checksum(std::span(frame).subspan(14, sizeof(wire::Ipv4Header)));
+  std::memcpy(frame.data() + 24, &checksum, sizeof(checksum));
   frame[40] = frame[41] = 0;
 }
 

@@ -72,7 +72,7 @@ inline prefer_first(me) {
 }
 #endif
 
-/* 6: a session comes to stand: at the responder with the CONFIRM, at the initiator with what comes first on it. */
+/* 6: a session is established: at the responder with the CONFIRM, at the initiator with what comes first on it. */
 inline stand(me, h) {
   bx_life = life_of_peer(me, h);
   learn(me, bx_life);

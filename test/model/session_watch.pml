@@ -67,7 +67,7 @@ inline check_stand(me, h) {
   /* All sessions of a box are with one life of the other. */
   assert(newest[me] == NONE || life_of_peer(me, newest[me]) == life_of_peer(me, h));
 #if !LINK
-  /* None comes to stand twice, at the initiator none that does not stand at the responder. */
+  /* None is established twice, and at the initiator none that is not at the responder. */
   assert(!(stood[me] & bit(h)));
   assert(by[h] != (me) || (stood[other(me)] & bit(h)));
   stood[me] = stood[me] | bit(h);

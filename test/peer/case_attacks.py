@@ -142,7 +142,7 @@ def changed():
 
 
 def flood():
-    """a flood of INITs in the peer's name: 1,000 tags a second at most, and the session that stands does not notice"""
+    """a flood of INITs in the peer's name: 500 tags a second at most, and the established session does not notice"""
     two = Two()
     two.come_up()
     two.link.run(2 * SECOND)

@@ -84,11 +84,11 @@ AttackFrame from_stranger(std::uint32_t number, std::uint32_t) { return datagram
 
 AttackFrame question(std::uint32_t, std::uint32_t) {
   wire::ArpPacket arp{};
-  arp.hardware_type = 1;
+  arp.hardware_type = wire::kArpEthernet;
   arp.protocol_type = wire::kEtherTypeIpv4;
   arp.hardware_size = 6;
   arp.protocol_size = 4;
-  arp.operation = 1;
+  arp.operation = wire::kArpRequest;
   arp.sender_mac = {2, 0, 0, 0, 0, 2};
   arp.sender_ip = kStranger;
   arp.target_ip = kBox;
@@ -132,8 +132,7 @@ std::span<const Attack> attacks_on_own_address() { return kOnOwnAddress; }
 
 box::PeerSettings attacked_peers() {
   box::PeerSettings settings;
-  settings.peers.station.address = address(kBox);
-  settings.peers.station.prefix_length = 24;
+  settings.peers.station.network = wire::Prefix::parse("192.0.2.1/24");
   settings.peers.peers.push_back({"far", address(kPeer), {key()}});
   settings.mac = kMac;
   return settings;

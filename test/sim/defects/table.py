@@ -647,7 +647,7 @@ DEFECTS = [
            '    sessions_.clear();\n    report_.round_trip = 0;\n', '    report_.round_trip = 0;\n', 0,
            unit='a box that began anew is another epoch'),
     Defect('an older session ends although the peer still sends on it', 'lib/peer/peer.cpp',
-           'return std::max(stood_at_, older.heard_at()) + kUnused;', 'return stood_at_ + 0 * older.heard_at();', 0,
+           'return std::max(established_at_, older.heard_at()) + kUnused;', 'return established_at_ + 0 * older.heard_at();', 0,
            unit='handshakes that cross lead to no later silence'),
     Defect('what is authentic is a sign of life, however old', 'lib/peer/peer.cpp',
            '    send_keepalive(session, now);\n  } else if (datagram.is(Type::keepalive)) {',
@@ -666,7 +666,7 @@ DEFECTS = [
            '  if (!inits_.take(now)) return drop(Drop::too_many);\n', '', 0,
            unit='a flood of INITs is answered to a limit*'),
     Defect('pings use up the answers to ARP', 'lib/peer/station.cpp',
-           '  if (!echo_answers_.may_give(now)) return;\n  if (checksum_of(sum_of(packet',
-           '  if (!neighbour_answers_.may_give(now)) return;\n  if (checksum_of(sum_of(packet', 0,
+           '  if (!echo_answers_.take(now)) return;\n  if (wire::internet_checksum(wire::internet_sum(packet',
+           '  if (!neighbour_answers_.take(now)) return;\n  if (wire::internet_checksum(wire::internet_sum(packet', 0,
            unit='who pings often keeps nobody from asking*'),
 ]

@@ -31,8 +31,7 @@ struct Desk {
     plan.frames = 4096;
     plan.small_frames = 1024;
     pools = engine::Pools::create(plan);
-    settings.peers.station.address = wire::IpAddress::parse("192.0.2.1");
-    settings.peers.station.prefix_length = 24;
+    settings.peers.station.network = wire::Prefix::parse("192.0.2.1/24");
     peer::Key key;
     key.fill(1);
     settings.peers.peers.push_back({"far", wire::IpAddress::parse("192.0.2.2"), {peer::PreSharedKey(key)}});

@@ -54,8 +54,8 @@ TEST_CASE("peers are read with their keys", "[config]") {
       box_of(keys.peers("address: 192.0.2.1/24, gateway: 192.0.2.254, vlan: 7, port: 5000, dscp: 0"));
   REQUIRE(config.peers.has_value());
   const peer::StationSettings& station = config.peers->settings.station;
-  CHECK(station.address == wire::IpAddress::parse("192.0.2.1"));
-  CHECK(station.prefix_length == 24);
+  CHECK(station.address() == wire::IpAddress::parse("192.0.2.1"));
+  CHECK(station.network.family_length() == 24);
   CHECK(station.gateway == wire::IpAddress::parse("192.0.2.254"));
   CHECK(station.vlan == 7);
   CHECK(station.port == 5000);
@@ -64,7 +64,7 @@ TEST_CASE("peers are read with their keys", "[config]") {
   CHECK(config.peers->settings.peers[0].keys.size() == 1);
   const BoxConfig ipv6 = box_of(keys.peers("address: \"2001:db8::1/64\"",
                                            keys.box("far", "2001:db8::2") + ", " + keys.box("south", "2001:db8::3")));
-  CHECK(ipv6.peers->settings.station.prefix_length == 64);
+  CHECK(ipv6.peers->settings.station.network.family_length() == 64);
   CHECK(ipv6.peers->settings.station.port == 47910);
   CHECK(ipv6.peers->settings.peers.size() == 2);
 }

@@ -69,7 +69,7 @@ Snapshot busy_box() {
   peers.unsent = 703;
   peers.address_conflicts = 705;
   peers.unread = 706;
-  peers.dropped[static_cast<std::size_t>(peer::Drop::unknown_source)] = 704;
+  peers.from_unknown_sources = 704;
   for (const std::uint64_t base : {800, 900}) {
     peer::PeerReport& peer = peers.peers.emplace_back();
     const bool up = base == 800;

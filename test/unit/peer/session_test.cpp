@@ -11,14 +11,9 @@ using peer::State;
 
 namespace {
 
-/// Above Ethernet, IPv4 and UDP.
-constexpr std::size_t kHeaders = 14 + 20 + 8;
-
 /// 0: not a datagram between boxes.
 std::uint8_t type_of(const Frame& frame) {
-  constexpr std::size_t kProtocol = 14 + 9;
-  return frame.size() > kHeaders + 1 && frame[12] == 8 && frame[13] == 0 && frame[kProtocol] == 17 ? frame[kHeaders + 1]
-                                                                                                   : 0;
+  return frame.size() > kHeaders + 1 && is_datagram(frame) ? frame[kHeaders + 1] : 0;
 }
 bool is(const Frame& frame, peer::Type type) { return type_of(frame) == static_cast<std::uint8_t>(type); }
 
@@ -325,7 +320,7 @@ TEST_CASE("a peer whose address is not configured gets no answer", "[peer]") {
   boxes.b.settings.peers.front().address = wire::IpAddress::parse("192.0.2.77");
   boxes.begin();
   CHECK_FALSE(boxes.run(seconds(5), [&] { return boxes.a.up(); }));
-  CHECK(boxes.b.peers->report(boxes.now).dropped[static_cast<std::size_t>(Drop::unknown_source)] > 0);
+  CHECK(boxes.b.peers->report(boxes.now).from_unknown_sources > 0);
 }
 
 TEST_CASE("a peer that is taken out hears of it", "[peer]") {

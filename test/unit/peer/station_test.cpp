@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "peer/station.hpp"
+#include "support/two_boxes.hpp"
 
 using namespace longhaul;
 using peer::Bytes;
@@ -30,8 +31,7 @@ constexpr wire::MacAddress kOtherMac = {2, 0, 0, 0, 0, 2};
 
 peer::StationSettings at(const char* address, std::optional<std::uint16_t> vlan = std::nullopt) {
   peer::StationSettings settings;
-  settings.address = wire::IpAddress::parse(address);
-  settings.prefix_length = settings.address.is_ipv4() ? 24 : 64;
+  settings.network = test::network_of(address);
   settings.vlan = vlan;
   return settings;
 }

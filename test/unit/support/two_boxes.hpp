@@ -22,6 +22,19 @@ inline peer::PreSharedKey key_number(std::uint8_t number) {
   return peer::PreSharedKey(key);
 }
 
+/// The address on a network as they mostly are.
+inline wire::Prefix network_of(const std::string& address) {
+  return wire::Prefix::parse(address + (wire::IpAddress::parse(address).is_ipv4() ? "/24" : "/64"));
+}
+
+/// Ethernet, IPv4 and UDP.
+inline constexpr std::size_t kHeaders = 14 + 20 + 8;
+/// It has them, and is neither ARP nor ICMP.
+inline bool is_datagram(const Frame& frame) {
+  constexpr std::size_t kProtocol = 14 + 9;
+  return frame.size() >= kHeaders && frame[12] == 8 && frame[13] == 0 && frame[kProtocol] == wire::kIpProtocolUdp;
+}
+
 /// The same numbers in each run.
 inline peer::Random random_from(std::uint64_t seed) {
   return [engine = std::make_shared<std::mt19937_64>(seed)](std::span<std::uint8_t> bytes) {
@@ -37,8 +50,7 @@ class End final : public peer::Outlet {
   End(TwoBoxes& boxes, unsigned number, const std::string& address, const std::string& other)
       : boxes_(boxes), number_(number) {
     mac_ = {2, 0, 0, 0, 0, static_cast<std::uint8_t>(number + 1)};
-    settings.station.address = wire::IpAddress::parse(address);
-    settings.station.prefix_length = settings.station.address.is_ipv4() ? 24 : 64;
+    settings.station.network = network_of(address);
     settings.peers.push_back({"other", wire::IpAddress::parse(other), {key_number(1)}});
   }
   bool transmit(peer::Bytes frame) override;
