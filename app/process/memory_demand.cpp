@@ -46,7 +46,8 @@ unsigned sockets_of(const config::ProcessConfig& process, const std::string& roo
 box::MemoryPlan plan_box(const config::BoxConfig& config, const engine::PoolPlan& pools, const std::string& root) {
   const unsigned workers = config.process.workers();
   return box::plan_memory(box::share_of(config.engine, workers), pools, config.promise,
-                          {workers, sockets_of(config.process, root), config.engine.max_connections});
+                          {workers, sockets_of(config.process, root), config.engine.max_connections,
+                           workers == 1 && config.peers && config.peers->settings.repair});
 }
 
 }  // namespace longhaul::app

@@ -10,8 +10,9 @@
 -- For another port: Edit > Preferences > Protocols > longhaul, or tshark -o longhaul.port:PORT.
 --
 -- Filters: longhaul.type == 1, longhaul.init.epoch == 0x0123456789abcdef, longhaul.cookie == 0x...,
--- longhaul.keepalive.held > 200000000, _ws.expert && longhaul. The bodies inside a CONFIRM have the names that they
--- have in INIT and RESPONSE. Nothing is encrypted, so all is shown; without the key no tag can be checked.
+-- longhaul.keepalive.held > 200000000, longhaul.bind.qpn == 0x11, longhaul.state.range, _ws.expert && longhaul. The
+-- bodies inside a CONFIRM have the names that they have in INIT and RESPONSE. Nothing is encrypted, so all is shown;
+-- without the key no tag can be checked.
 
 local longhaul = Proto("longhaul", "longhaul peer protocol")
 
@@ -21,10 +22,16 @@ local LAST_HANDSHAKE_TYPE = 15
 local HANDSHAKE_VERSION = 1
 local HEADER, TAG, LARGEST = 16, 16, 1200
 local MOST_WORKERS = 64
+local PSNS = 16777216
+local MOST_NUMBER_BYTES = 4  -- a count of PSNs, 7 bits a byte
+local MOST_VLAN = 4095
+local MOST_NAMED = 4  -- flows, and ranges of a flow, in the info column
 
-local types = {[1] = "INIT", [2] = "RESPONSE", [3] = "CONFIRM", [4] = "REFUSE", [16] = "KEEPALIVE", [17] = "BYE"}
+local types = {[1] = "INIT", [2] = "RESPONSE", [3] = "CONFIRM", [4] = "REFUSE", [16] = "KEEPALIVE", [17] = "BYE",
+               [32] = "BIND", [33] = "UNBIND", [34] = "CLOCK", [35] = "STATE"}
 local reasons = {[0] = "the process ends", [1] = "the peer was taken out of the configuration",
                  [2] = "the session's key was taken out of the key file"}
+local keeps = {[0] = "what is held is dropped", [1] = "what is held may go to the host"}
 
 -- What the cookie is, where it is not that of a session.
 local cookies = {[1] = "the key's ID", [2] = "the INIT's token", [4] = "the INIT's token"}
@@ -46,6 +53,7 @@ local f = {
   init_highest = ProtoField.uint8("longhaul.init.highest", "Highest version"),
   init_workers = ProtoField.uint16("longhaul.init.workers", "Workers"),
   init_features = ProtoField.uint32("longhaul.init.features", "Features", base.HEX),
+  init_repeat = ProtoField.bool("longhaul.init.features.repeat", "Selective repeat", 32, nil, 1),
 
   response_nonce = ProtoField.bytes("longhaul.response.nonce", "Nonce"),
   response_counter = ProtoField.uint64("longhaul.response.counter", "Counter"),
@@ -54,6 +62,7 @@ local f = {
   response_zero = ProtoField.uint8("longhaul.response.zero", "Zero"),
   response_workers = ProtoField.uint16("longhaul.response.workers", "Workers"),
   response_features = ProtoField.uint32("longhaul.response.features", "Features", base.HEX),
+  response_repeat = ProtoField.bool("longhaul.response.features.repeat", "Selective repeat", 32, nil, 1),
 
   confirm_key_id = ProtoField.uint64("longhaul.confirm.key_id", "Key ID", base.HEX),
   confirm_init_length = ProtoField.uint16("longhaul.confirm.init_length", "Length of the INIT's body"),
@@ -68,6 +77,47 @@ local f = {
   keepalive_held = ProtoField.uint32("longhaul.keepalive.held", "Held (ns)"),
 
   bye_reason = ProtoField.uint8("longhaul.bye.reason", "Reason", base.DEC, reasons),
+
+  bind_entry = ProtoField.bytes("longhaul.bind.entry", "Entry"),
+  bind_handle = ProtoField.uint32("longhaul.bind.handle", "Handle"),
+  bind_binding = ProtoField.uint32("longhaul.bind.binding", "Binding"),
+  bind_outer_vlan = ProtoField.uint16("longhaul.bind.outer_vlan", "Outer VLAN"),
+  bind_inner_vlan = ProtoField.uint16("longhaul.bind.inner_vlan", "Inner VLAN"),
+  bind_requester = ProtoField.ipv6("longhaul.bind.requester", "Requester"),
+  bind_responder = ProtoField.ipv6("longhaul.bind.responder", "Responder"),
+  bind_qpn = ProtoField.uint32("longhaul.bind.qpn", "QPN", base.HEX),
+  bind_psn = ProtoField.uint32("longhaul.bind.psn", "First PSN that is not sent yet"),
+  bind_path_mtu = ProtoField.uint32("longhaul.bind.path_mtu", "Path MTU (bytes)"),
+
+  unbind_entry = ProtoField.bytes("longhaul.unbind.entry", "Entry"),
+  unbind_handle = ProtoField.uint32("longhaul.unbind.handle", "Handle"),
+  unbind_binding = ProtoField.uint32("longhaul.unbind.binding", "Binding"),
+  unbind_keep = ProtoField.uint8("longhaul.unbind.keep", "Keep", base.DEC, keeps),
+
+  clock_clock = ProtoField.uint64("longhaul.clock.clock", "Clock (ns)"),
+  clock_entry = ProtoField.bytes("longhaul.clock.entry", "Entry"),
+  clock_handle = ProtoField.uint32("longhaul.clock.handle", "Handle"),
+  clock_binding = ProtoField.uint32("longhaul.clock.binding", "Binding"),
+  clock_lowest = ProtoField.uint32("longhaul.clock.lowest", "Lowest PSN in custody"),
+  clock_end = ProtoField.uint32("longhaul.clock.end", "End of custody"),
+  clock_top = ProtoField.uint32("longhaul.clock.top", "First PSN that is not sent yet"),
+
+  state_echo = ProtoField.uint64("longhaul.state.echo", "Echo (ns)"),
+  state_repeats = ProtoField.uint32("longhaul.state.repeats", "Repeats"),
+  state_entry = ProtoField.bytes("longhaul.state.entry", "Entry"),
+  state_handle = ProtoField.uint32("longhaul.state.handle", "Handle"),
+  state_binding = ProtoField.uint32("longhaul.state.binding", "Binding"),
+  state_flags = ProtoField.uint8("longhaul.state.flags", "Flags", base.HEX),
+  state_bound = ProtoField.bool("longhaul.state.flags.bound", "Bound", 8, nil, 1),
+  state_unknown = ProtoField.bool("longhaul.state.flags.unknown", "No such binding", 8, nil, 2),
+  state_mended = ProtoField.bool("longhaul.state.flags.mended", "Nothing is missing any more", 8, nil, 4),
+  state_ranges = ProtoField.uint8("longhaul.state.ranges", "Ranges"),
+  state_psn = ProtoField.uint32("longhaul.state.psn", "PSN"),
+  state_range = ProtoField.string("longhaul.state.range", "Range"),
+  state_there = ProtoField.uint32("longhaul.state.there", "There"),
+  state_missing = ProtoField.uint32("longhaul.state.missing", "Missing"),
+
+  cut_entry = ProtoField.bytes("longhaul.cut_entry", "An entry that is cut off"),
 }
 longhaul.fields = f
 
@@ -78,6 +128,8 @@ local e = {
   version = ProtoExpert.new("longhaul.unknown_version", "Not version 1 in a handshake", expert.group.PROTOCOL,
                             expert.severity.WARN),
   value = ProtoExpert.new("longhaul.impossible_value", "Impossible value", expert.group.PROTOCOL, expert.severity.WARN),
+  cut_entry = ProtoExpert.new("longhaul.entry_too_short", "An entry is cut off", expert.group.MALFORMED,
+                              expert.severity.WARN),
   cut = ProtoExpert.new("longhaul.cut", "The capture does not have all of it", expert.group.UNDECODED,
                         expert.severity.NOTE),
 }
@@ -101,6 +153,31 @@ local CONFIRM_LAYOUT = {{f.confirm_key_id, 8, "key_id"}, {f.confirm_init_length,
 local REFUSE_LAYOUT = {{f.refuse_lowest, 1, "lowest"}, {f.refuse_highest, 1, "highest"}}
 local KEEPALIVE_LAYOUT = {{f.keepalive_clock, 8, "clock"}, {f.keepalive_echo, 8, "echo"}, {f.keepalive_held, 4, "held"}}
 local BYE_LAYOUT = {{f.bye_reason, 1, "reason"}}
+local BIND_ENTRY = {
+  {f.bind_handle, 4, "handle"}, {f.bind_binding, 4, "binding"}, {f.bind_outer_vlan, 2, "outer_vlan"},
+  {f.bind_inner_vlan, 2, "inner_vlan"}, {f.bind_requester, 16, "requester"}, {f.bind_responder, 16, "responder"},
+  {f.bind_qpn, 4, "qpn"}, {f.bind_psn, 4, "psn"}, {f.bind_path_mtu, 4, "path_mtu"},
+}
+local UNBIND_ENTRY = {{f.unbind_handle, 4, "handle"}, {f.unbind_binding, 4, "binding"}, {f.unbind_keep, 1, "keep"}}
+local CLOCK_LAYOUT = {{f.clock_clock, 8, "ticks"}}
+local CLOCK_ENTRY = {
+  {f.clock_handle, 4, "handle"}, {f.clock_binding, 4, "binding"}, {f.clock_lowest, 4, "lowest"},
+  {f.clock_end, 4, "end"}, {f.clock_top, 4, "top"},
+}
+local STATE_LAYOUT = {{f.state_echo, 8, "ticks"}, {f.state_repeats, 4, "repeats"}}
+local STATE_ENTRY = {
+  {f.state_handle, 4, "handle"}, {f.state_binding, 4, "binding"}, {f.state_flags, 1, "flags"},
+  {f.state_ranges, 1, "ranges"}, {f.state_psn, 4, "psn"},
+}
+
+-- Values of 8 bytes that the info column has as decimal numbers.
+local DECIMAL = {counter = true, ticks = true}
+
+-- Fields inside a field.
+local BITS = {
+  [f.init_features] = {f.init_repeat}, [f.response_features] = {f.response_repeat},
+  [f.state_flags] = {f.state_bound, f.state_unknown, f.state_mended},
+}
 
 local function size_of(layout)
   local size = 0
@@ -128,9 +205,10 @@ local function add_fields(tree, p, layout, values)
     local field, size, name = entry[1], entry[2], entry[3]
     if offset + size > p.there then return false end
     local range = p.tvb:range(offset, size)
-    tree:add(field, range)
+    local item = tree:add(field, range)
+    for _, bit in ipairs(BITS[field] or {}) do item:add(bit, range) end
     values[name] = size <= 4 and range:uint() or range:bytes():tohex(true)
-    if name == "counter" then values.counter = tostring(range:uint64()) end
+    if DECIMAL[name] then values[name] = tostring(range:uint64()) end
     offset = offset + size
   end
   return true
@@ -218,6 +296,199 @@ kinds[17] = {layout = BYE_LAYOUT, show = function(tree, p)
   local v = {}
   return add_fields(tree, p, BYE_LAYOUT, v) and (reasons[v.reason] or string.format("reason %d", v.reason))
 end}
+
+-- Selective repeat: lists of entries.
+
+local function check_values(tree, values, names, most, what)
+  for _, name in ipairs(names) do
+    if values[name] > most then
+      tree:add_proto_expert_info(e.value, string.format("%s is %d, which is no %s", name, values[name], what))
+    end
+  end
+end
+
+local function check_psns(tree, values, names)
+  check_values(tree, values, names, PSNS - 1, "number of 24 bits")
+end
+
+-- The first `count` texts, with what is between them.
+local function some_of(texts, count, between)
+  if #texts <= count then return table.concat(texts, between) end
+  return string.format("%s%sand %d more", table.concat(texts, between, 1, count), between, #texts - count)
+end
+
+local function vlan_text(v)
+  if v.inner_vlan > 0 then return string.format(" VLAN %d.%d", v.outer_vlan, v.inner_vlan) end
+  return v.outer_vlan > 0 and string.format(" VLAN %d", v.outer_vlan) or ""
+end
+
+-- Shows an entry of a layout, and what `more` makes of it: the text of the entry.
+local function plain_entry(layout, field, more)
+  local size = size_of(layout)
+  return function(tree, p)
+    if p.last - p.first < size then return nil end
+    if p.there < p.first + size then return nil, nil, true end
+    local v, subtree = {}, tree:add(field, p.tvb:range(p.first, size))
+    add_fields(subtree, p, layout, v)
+    local text = string.format("handle %d%s", v.handle, more(subtree, v))
+    subtree:set_text(string.format("Entry: %s, binding %d", text, v.binding))
+    return p.first + size, text
+  end
+end
+
+local bind_entry = plain_entry(BIND_ENTRY, f.bind_entry, function(tree, v)
+  check_psns(tree, v, {"psn", "qpn"})
+  check_values(tree, v, {"outer_vlan", "inner_vlan"}, MOST_VLAN, "VLAN")
+  return string.format("%s QPN 0x%x from %d", vlan_text(v), v.qpn, v.psn)
+end)
+
+local unbind_entry = plain_entry(UNBIND_ENTRY, f.unbind_entry, function(tree, v)
+  if not keeps[v.keep] then
+    tree:add_proto_expert_info(e.value, string.format("keep is 0 or 1, not %d", v.keep))
+  end
+  return v.keep == 0 and " drop" or v.keep == 1 and " keep" or string.format(" keep %d", v.keep)
+end)
+
+local function behind(first, second) return (second - first) % PSNS end
+
+local clock_entry = plain_entry(CLOCK_ENTRY, f.clock_entry, function(tree, v)
+  check_psns(tree, v, {"lowest", "end", "top"})
+  if behind(v.lowest, v["end"]) > behind(v.lowest, v.top) then
+    tree:add_proto_expert_info(e.value, "Custody ends behind what was sent")
+  end
+  local custody = v.lowest == v["end"] and "nothing" or
+                  string.format("%d..%d", v.lowest, (v["end"] - 1) % PSNS)
+  return string.format(" has %s, sent up to before %d", custody, v.top)
+end)
+
+-- A number of 7 bits a byte: the number and the offset behind it. Without a number, the third says whether it is the
+-- capture that has no more.
+local function read_number(p, offset)
+  local number, scale = 0, 1
+  for index = 0, MOST_NUMBER_BYTES - 1 do
+    if offset + index >= p.last then return nil end
+    if offset + index >= p.there then return nil, nil, true end
+    local byte = p.tvb:range(offset + index, 1):uint()
+    number, scale = number + byte % 128 * scale, scale * 128
+    if byte < 128 then
+      if number >= PSNS then return nil end
+      return number, offset + index + 1
+    end
+  end
+  return nil
+end
+
+-- {first offset, middle, end, there, missing} of each range, and the offset behind them.
+local function read_ranges(p, offset, count)
+  local found = {}
+  for _ = 1, count do
+    local there, middle, cut = read_number(p, offset)
+    if not there then return nil, nil, cut end
+    local missing, last
+    missing, last, cut = read_number(p, middle)
+    if not missing then return nil, nil, cut end
+    found[#found + 1] = {first = offset, middle = middle, last = last, there = there, missing = missing}
+    offset = last
+  end
+  return found, offset
+end
+
+-- "5..9", "7", or nothing.
+local function range_text(first, count)
+  if count == 0 then return nil end
+  if count == 1 then return string.format("%d", first) end
+  return string.format("%d..%d", first, (first + count - 1) % PSNS)
+end
+
+-- Shows the ranges; their texts.
+local function add_ranges(tree, p, psn, ranges)
+  local texts = {}
+  for _, one in ipairs(ranges) do
+    local first = (psn + one.there) % PSNS
+    local text = range_text(first, one.missing)
+    local all = p.tvb:range(one.first, one.last - one.first)
+    local item = tree:add(f.state_range, all, text and "missing " .. text or "nothing missing")
+    item:set_text(text and string.format("missing %s (%d)", text, one.missing) or "nothing missing")
+    item:add(f.state_there, p.tvb:range(one.first, one.middle - one.first), one.there)
+    item:add(f.state_missing, p.tvb:range(one.middle, one.last - one.middle), one.missing)
+    texts[#texts + 1] = text
+    psn = (first + one.missing) % PSNS
+  end
+  return texts
+end
+
+local function state_entry(tree, p)
+  local size = size_of(STATE_ENTRY)
+  if p.last - p.first < size then return nil end
+  if p.there < p.first + size then return nil, nil, true end
+  local ranges, last, cut = read_ranges(p, p.first + size, p.tvb:range(p.first + 9, 1):uint())
+  if not ranges then return nil, nil, cut end
+  local v, subtree = {}, tree:add(f.state_entry, p.tvb:range(p.first, last - p.first))
+  add_fields(subtree, p, STATE_ENTRY, v)
+  check_psns(subtree, v, {"psn"})
+  local missing = add_ranges(subtree, p, v.psn % PSNS, ranges)
+  local said = {}
+  if v.flags % 2 >= 1 then said[#said + 1] = "bound" end
+  if v.flags % 4 >= 2 then said[#said + 1] = "no such binding" end
+  if v.flags % 8 >= 4 then said[#said + 1] = "nothing missing any more" end
+  if #missing > 0 then said[#said + 1] = "missing " .. some_of(missing, MOST_NAMED, ", ") end
+  local text = string.format("handle %d %s", v.handle, #said > 0 and table.concat(said, ", ") or "says nothing")
+  subtree:set_text(string.format("Entry: %s, binding %d", text, v.binding))
+  return last, text
+end
+
+-- Shows entries up to the end, and one that is cut off: the texts of them; nil if the capture does not have all.
+-- `show` returns the offset behind the entry and its text; the third says that the capture ends in it.
+local function add_entries(tree, p, show)
+  local texts = {}
+  while p.first < p.last do
+    local after, text, cut = show(tree, p)
+    if cut then
+      add_bytes(tree, p, f.body)
+      return nil
+    end
+    if not after then
+      local left = add_bytes(tree, p, f.cut_entry) or tree
+      left:add_proto_expert_info(e.cut_entry, string.format("An entry is cut off: %d bytes", p.last - p.first))
+      if p.there < p.last then return nil end
+      texts[#texts + 1] = "an entry cut off"
+      break
+    end
+    texts[#texts + 1] = text
+    p = part(p.tvb, after, p.last)
+  end
+  return #texts > 0 and some_of(texts, MOST_NAMED, "; ") or "no entries"
+end
+
+local function check_worker(tree, header)
+  if header.worker ~= 0 then
+    tree:add_proto_expert_info(e.value, string.format("Worker 0 says this, not %d", header.worker))
+  end
+end
+
+-- A kind with a list of entries; `head` has the text before them.
+local function list_of(layout, show, head)
+  return {layout = layout, has_all = true, show = function(tree, p, header)
+    local v = {}
+    check_worker(tree, header)
+    if not add_fields(tree, p, layout, v) then return nil end
+    local text = add_entries(tree, rest(p, layout), show)
+    return text and string.format("%s%s", head and head(tree, v) .. ", " or "", text)
+  end}
+end
+
+kinds[32] = list_of({}, bind_entry)
+kinds[33] = list_of({}, unbind_entry)
+
+kinds[34] = list_of(CLOCK_LAYOUT, clock_entry, function(tree, v)
+  if v.ticks == "0" then tree:add_proto_expert_info(e.value, "A clock is never 0") end
+  return "clock " .. v.ticks
+end)
+
+kinds[35] = list_of(STATE_LAYOUT, state_entry, function(_, v)
+  local echo = v.ticks == "0" and "nothing to echo" or "echo " .. v.ticks
+  return string.format("%s, %d repeats", echo, v.repeats)
+end)
 
 local function name_of(type)
   return types[type] or string.format("unknown type %d", type)

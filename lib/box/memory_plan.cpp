@@ -12,6 +12,7 @@
 #include "engine/next_hop.hpp"
 #include "flow/key_index.hpp"
 #include "flow/traffic_learner.hpp"
+#include "relay/far_part.hpp"
 #include "steer/steering.hpp"
 
 namespace longhaul::box {
@@ -121,6 +122,14 @@ MemoryPlan plan_memory(const engine::Settings& settings, const engine::PoolPlan&
     plan.ordinary.push_back(
         {"owners, about", owned, owned * (steer::Steering::bytes_per_connection() + kExchangeBytes)});
     plan.ordinary.push_back({"exchanges at home, about", pending, pending * kPendingBytes});
+  }
+  if (division.repairs) {
+    const std::uint64_t held = relay::FarPart::most_held(settings.custody_mbufs);
+    plan.dpdk.push_back(
+        {"flows of peers, by frame", connections, relay::FarPart::table_bytes(settings.max_connections)});
+    plan.ordinary.push_back({"flows of peers", connections, relay::FarPart::flow_bytes(settings.max_connections)});
+    plan.ordinary.push_back(
+        {"requests held for peers, by PSN", held, relay::FarPart::held_bytes(settings.custody_mbufs)});
   }
   plan.file.push_back({"restart record", connections, connections * sizeof(custody::RecordSlot)});
 

@@ -5,6 +5,7 @@
 #include <rte_ring.h>
 
 #include <cstring>
+#include <utility>
 
 namespace longhaul::box {
 namespace {
@@ -41,7 +42,9 @@ PeerDesk::PeerDesk(const PeerSettings& settings, unsigned workers, engine::Sink&
                    Time now)
     : ports_(ports),
       pools_(pools),
-      peers_(settings.peers, static_cast<std::uint16_t>(workers), settings.mac, *this, peer::system_random(), now),
+      peers_(settings.peers, static_cast<std::uint16_t>(workers),
+             workers == 1 && settings.peers.repair ? peer::kRepairs : 0, settings.mac, *this,
+             settings.random ? settings.random : peer::system_random(), now),
       attended_at_(now),
       handed_over_(steer::make_ring(kHandedOver, steer::Producers::several)) {
   for (unsigned worker = 0; worker < workers; ++worker)
@@ -58,6 +61,11 @@ void PeerDesk::take(rte_mbuf* frame, Time now) {
   rte_pktmbuf_free(frame);
 }
 
+void PeerDesk::join(engine::Engine& engine) {
+  engine_ = &engine;
+  engine.join(*this);
+}
+
 void PeerDesk::attend(Time now) {
   attended_at_ = now;
   steer::HandedFrame handed;
@@ -66,6 +74,48 @@ void PeerDesk::attend(Time now) {
     take(handed.mbuf(), now);
   }
   if (now >= peers_.deadline()) peers_.poll(now);
+  if (engine_ != nullptr) tell_engine(now);
+}
+
+// ---- the engine and its peers ---------------------------------------------------------------------
+
+void PeerDesk::tell_engine(Time now) {
+  constexpr Duration kOften = milliseconds(1);
+  if (said_.empty() && now < looked_at_ + kOften) return;
+  looked_at_ = now;
+  look_at_peers(now);
+  for (const Said& said : said_)
+    if (repairing_.contains(said.peer)) engine_->peer_said(said.peer, said.type, said.body, now);
+  said_.clear();
+}
+
+// Another epoch remembers nothing.
+void PeerDesk::look_at_peers(Time now) {
+  std::map<std::uint32_t, std::uint64_t> present;
+  peers_.for_repairing([&](std::uint32_t number, std::uint64_t epoch, Duration round_trip) {
+    const auto known = repairing_.find(number);
+    if (known != repairing_.end() && known->second != epoch) engine_->peer_gone(number, now);
+    engine_->peer_up(number, round_trip);
+    present.emplace(number, epoch);
+  });
+  for (const auto& [number, epoch] : repairing_)
+    if (!present.contains(number)) engine_->peer_gone(number, now);
+  repairing_ = std::move(present);
+}
+
+void PeerDesk::carried(std::uint32_t peer, std::uint8_t type, peer::Bytes body) {
+  if (engine_ == nullptr || said_.size() == kMostSaid) return;
+  switch (const auto of = static_cast<relay::Type>(type)) {
+    case relay::Type::bind:
+    case relay::Type::unbind:
+    case relay::Type::clock:
+    case relay::Type::state:
+      said_.push_back({peer, of, {body.begin(), body.end()}});
+  }
+}
+
+void PeerDesk::send(relay::PeerNumber to, relay::Type type, relay::Bytes body) {
+  peers_.carry(to, static_cast<std::uint8_t>(type), body, attended_at_);
 }
 
 peer::PeersReport PeerDesk::report() const {

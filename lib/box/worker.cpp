@@ -24,6 +24,7 @@ Worker::Worker(const engine::Settings& settings, const WorkerPlace& place, Time 
 void Worker::use(PeerDesk& desk, unsigned number) {
   engine_.set_own_frames(desk.window_of(number));
   if (number == 0) desk_ = &desk;
+  if (!spreader_) desk.join(engine_);
 }
 
 void Worker::attend_desk(Time now) { desk_->attend(now); }

@@ -243,6 +243,11 @@ constexpr BoxKey kKeys[] = {
     {"peers.dscp", kFixed,
      [](const BoxConfig& c) { return of_station(c, [](const auto& its) { return std::to_string(its.dscp); }); },
      Form::integer(0, 63), "DSCP of the box's own packets (default 48)."},
+    {"peers.repair", kFixed,
+     [](const BoxConfig& c) {
+       return c.peers ? std::string(yes_or_no(c.peers->settings.repair)) : std::string("none");
+     },
+     Form::boolean(), "Repair losses together with peers, where both boxes have one worker (default true)."},
     {"peers.boxes", kLive, peers, Form::list(kBoxKeys, 3),
      "The boxes at the other ends of the long hauls, 1 to 64. A reload also reads the files of keys again.", true},
     {"link_loss", kFixed,

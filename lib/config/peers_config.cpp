@@ -81,11 +81,12 @@ void read_station(const Map& map, peer::StationSettings& out) {
 }  // namespace
 
 PeersConfig read_peers(const Value& value) {
-  const Map map = value.map({"address", "gateway", "vlan", "port", "dscp", "boxes"});
+  const Map map = value.map({"address", "gateway", "vlan", "port", "dscp", "repair", "boxes"});
   PeersConfig out;
   peer::StationSettings& station = out.settings.station;
   read_station(map, station);
   const wire::Prefix& network = station.network;
+  if (const auto v = map.find("repair")) out.settings.repair = v->boolean();
   const Value boxes = map.at("boxes");
   const std::vector<Value> listed = boxes.list();
   if (listed.empty() || listed.size() > kMostPeers)

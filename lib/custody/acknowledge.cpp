@@ -22,7 +22,11 @@ constexpr std::int32_t kPacketsUnasked = 64;
 }  // namespace
 
 std::uint64_t NearPart::window_of(const NearFlow& flow, Time now) const {
-  return std::min(flow.window.bytes(settings_.initial_window_bytes, now), budget_.flow_bytes_limit);
+  std::uint64_t window = flow.window.bytes(settings_.initial_window_bytes, now);
+  // What the far box holds back for a repair is unanswered for a round trip more.
+  constexpr std::uint64_t kPart = 11;
+  if (flow.pairing.bound) window += window / kPart;
+  return std::min(window, budget_.flow_bytes_limit);
 }
 
 void NearPart::acknowledge(NearFlow& flow, Time now) {
@@ -152,9 +156,18 @@ bool NearPart::is_withheld(NearFlow& flow, const Held& held, Time now) {
   const bool beyond_window = unanswered > least_window_ && is_beyond_window(flow, held.end_bytes, now);
   const bool no_receive = flow.credits_used && held.takes_receive && flow.receives_examined + 1 >= flow.receive_limit;
   if (beyond_window) flow.window.on_limited();
-  const bool withheld = beyond_window || no_receive;
+  const bool withheld = beyond_window || no_receive || (flow.pairing.bound && is_nearly_full(flow));
   if (withheld && !flow.withheld) ++counters_[Counter::pseudo_acks_withheld];
   return flow.withheld = withheld;
+}
+
+// A peer mends losses as long as custody has what was lost. So a full custody makes the requester wait before it makes
+// packets pass without custody.
+bool NearPart::is_nearly_full(const NearFlow& flow) const {
+  constexpr std::uint64_t kAll = 8;
+  constexpr std::uint64_t kPart = 7;
+  return bytes_of(flow) > budget_.flow_bytes_limit / kAll * kPart || budget_.held.bytes > budget_.undivided_bytes ||
+         budget_.held.large_mbufs > budget_.undivided_large_mbufs;
 }
 
 // Beyond the flow's window or, at the link's start, beyond the limit of all flows.

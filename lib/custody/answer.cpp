@@ -378,7 +378,7 @@ Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   }
   // For a later PSN it says that what was missing has come, late, and that what had overtaken it was dropped: one gap,
   // asked for twice.
-  if (!before_resend) flow.loss_window.on_loss();
+  if (!before_resend) note_loss(flow);
   resend_for_nak(flow, Counter::resends_psn_nak, now);
   return Verdict::drop;
 }
@@ -392,7 +392,7 @@ Verdict NearPart::rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (flow.shared()) return shared_nak(flow, psn, now);
   ++counters_[Counter::absorbed_rnr_naks];
   release_before(flow, psn, now);
-  flow.loss_window.on_loss();  // what is behind the request that found no receive was discarded as well
+  note_loss(flow);  // what is behind the request that found no receive was discarded as well
   flow.hold_until = now + kRnrTimer[wire::aeth_value(frame.aeth().syndrome)];
   resend_for_nak(flow, Counter::resends_rnr_nak, now);
   flow.owes_rnr_nak = true;

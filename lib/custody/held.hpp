@@ -29,6 +29,7 @@ struct Held {
   bool takes_receive : 1 = false;   ///< ends a message that uses up one of the responder's receives
   bool small : 1 = false;           ///< in a small buffer of custody's own, not in a receive buffer
   bool indexed : 1 = false;         ///< in the PacketIndex, under `psn`
+  bool repairing : 1 = false;       ///< handed to the port because the peer misses it, and the port has not said yet
   std::uint16_t read_number = 0;    ///< of a READ or atomic: counts them
   std::uint32_t number = 0;         ///< counts the packets of a stretch of custody
   std::uint32_t vouched = 0;        ///< the doubt (NearFlow::doubt_number) in which its requester sent the same bytes

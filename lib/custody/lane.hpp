@@ -104,7 +104,9 @@ inline bool NearPart::make_pseudo_ack(NearFlow& flow, std::uint32_t psn, std::ui
 
 inline void NearPart::lane_acknowledge(NearFlow& flow, Time now) {
   rte_mbuf* mbuf = flow.queue.to_acknowledge();
-  if (mbuf == nullptr || held_in(flow.queue.newest()).number - held_in(mbuf).number >= kExaminedAtOnce) return;
+  if (mbuf == nullptr || budget_.held.bytes > budget_.undivided_bytes ||
+      held_in(flow.queue.newest()).number - held_in(mbuf).number >= kExaminedAtOnce)
+    return;
   for (; mbuf != nullptr; mbuf = flow.queue.to_acknowledge()) {
     const Held& held = held_in(mbuf);
     const bool withheld = held.end_bytes - flow.bytes_answered > least_window_;

@@ -16,6 +16,7 @@
 #include "custody/loss_window.hpp"
 #include "custody/observer.hpp"
 #include "custody/packet_queue.hpp"
+#include "custody/pairing.hpp"
 #include "custody/recent_least.hpp"
 #include "custody/recent_requests.hpp"
 #include "custody/rtt.hpp"
@@ -93,7 +94,9 @@ struct alignas(64) NearFlow : FlowState {
   UnansweredWindow window;
   Time answered_at = 0;         ///< when an answer last moved una, or confirmed the flow; 0: none has
   std::uint32_t behind_at = 0;  ///< of `behind`: first PSN that the requester had not used then
-  bool behind = false;          ///< the requester repeated what the box has acknowledged (NearPart::is_behind())
+  bool gap_reported : 1 =
+      false;                ///< the peer has missed packets: those sent until pairing.gap_at measure no round trip
+  bool behind : 1 = false;  ///< the requester repeated what the box has acknowledged (NearPart::is_behind())
   // Rarely used; they fill the line.
   flow::Policy next_policy = flow::Policy::off;  ///< `policy` from the next rejoining on
   bool misplaced_event : 1 = false;  ///< an event came that the phase does not allow (inconsistency() says so)
@@ -123,6 +126,8 @@ struct alignas(64) NearFlow : FlowState {
   Duration ack_timeout = 0;  ///< the requester's, as RDMA-CM announced it; 0: not known
   AheadRuns ahead;           ///< responses from read_next on that went to the requester before one that was missing
   Failure failure;           ///< once the flow has failed
+
+  Pairing pairing;
 
   Duration confirm_again = 0;  ///< after a longer idle time an answer must confirm the flow again
   // Of a doubt (identity.cpp).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The near part of a box (design sections 5 and 6): takes requests into custody, acknowledges them, reconciles
 // the responder's own answers, sends again what was lost. One file per verb: request.cpp, acknowledge.cpp,
-// answer.cpp, resend.cpp; reorder.cpp and reorder_answers.cpp, where packets beyond a gap wait for what is late;
-// congestion.cpp, which slows hosts down; and identity.cpp, which asks whether it is still the same connection.
+// answer.cpp, resend.cpp, repair.cpp; reorder.cpp and reorder_answers.cpp, where packets beyond a gap wait for what is
+// late; congestion.cpp, which slows hosts down; and identity.cpp, which asks whether it is still the same connection.
 #pragma once
 
 #include <algorithm>
@@ -226,6 +226,18 @@ class NearPart {
   /// The flow's QPs were announced anew: another life may begin at `psn`. Until the responder's answers decide, the box
   /// says nothing, and sends nothing again that such a life could take for its own.
   void announced_anew(NearFlow& flow, std::uint32_t psn, Time now);
+
+  // The peer misses packets of a bound flow (repair.cpp).
+  /// Sends again what custody has of [psn, psn + count), if it was sent before `before`; appends the PSNs to
+  /// `repaired`. Returns false when custody does not have all of it that has been sent.
+  bool repair(NearFlow& flow, std::uint32_t psn, std::uint32_t count, Time before, std::vector<std::uint32_t>& repaired,
+              Time now);
+  /// Sends the packet that begins at `psn` once more. Returns false when it is answered, or cannot be sent now.
+  bool send_copy(NearFlow& flow, std::uint32_t psn);
+  /// What the far part holds counts as custody's. False: there is no room.
+  bool lend(std::uint64_t bytes);
+  void take_back(std::uint64_t bytes) { lent_.remove(bytes, false), budget_.held.remove(bytes, false); }
+  const Holding& lent() const { return lent_; }
 
   /// Lets go of custody of which nothing was acknowledged, once all of it has been sent. Returns whether it did.
   bool leave_unpromised(NearFlow& flow);
@@ -476,6 +488,7 @@ class NearPart {
   bool may_have_left(const NearFlow& flow, Time now) const;
   void examine(NearFlow& flow, Time now);
   bool is_withheld(NearFlow& flow, const Held& held, Time now);
+  bool is_nearly_full(const NearFlow& flow) const;
   [[gnu::noinline]] bool is_beyond_window(const NearFlow& flow, std::uint64_t end_bytes, Time now);
   static Time trickle_due(const NearFlow& flow);
   static void extend_trickle(NearFlow& flow, Time now);
@@ -509,6 +522,10 @@ class NearPart {
   double pressure_on(NearFlow& flow, Time now) const;
   static void look_again(NearFlow& flow, Time at);
 
+  // repair.cpp
+  void send_repair(NearFlow& flow, rte_mbuf* mbuf);
+  static void note_loss(NearFlow& flow);
+
   // resend.cpp
   bool send_waiting(NearFlow& flow, std::uint64_t most, Time now);
   void rewind(NearFlow& flow, Counter why, Time now);
@@ -537,6 +554,7 @@ class NearPart {
   std::uint64_t least_window_ = 0;  ///< bytes; no flow's window is smaller, once the link's start is over
   Budget budget_;
   std::vector<Holding> holdings_;  ///< by pair of hosts
+  Holding lent_;                   ///< to the far part
   Time contended_until_ = 0;       ///< pairs of hosts have asked for their share in vain
   PacketIndex index_;
   WaitingPackets waiting_;
@@ -578,6 +596,11 @@ inline void NearPart::release_head(NearFlow& flow) {
 
 inline void NearPart::sample_round_trip(NearFlow& flow, const Held& held, Time now) {
   if (!held.ack_req || !held.sent || held.resent || held.sent_at <= rtt_from_) return;
+  if (flow.gap_reported) [[unlikely]] {
+    // One before it was missing, and the far box held it back.
+    if (held.sent_at <= flow.pairing.gap_at) return;
+    flow.gap_reported = false;
+  }
   const Duration rtt = now - held.sent_at;
   flow.rtt.sample(rtt, now);
   wan_rtt_.record(rtt);

@@ -81,6 +81,7 @@ void NearPart::on_sent(NearFlow& flow, rte_mbuf* mbuf, Time now) {
     flow.queue.mark_accepted(mbuf);
   }
   held.sent = true;
+  held.repairing = false;
   held.sent_at = now;
   const std::uint32_t after = psn_add(held.last_psn, 1);
   if (psn_lt(flow.sent_top, after)) flow.sent_top = after;
@@ -88,6 +89,10 @@ void NearPart::on_sent(NearFlow& flow, rte_mbuf* mbuf, Time now) {
 }
 
 void NearPart::on_refused(NearFlow& flow, rte_mbuf* mbuf) {
+  if (held_in(mbuf).repairing) {
+    held_in(mbuf).repairing = false;  // the peer asks again
+    return;
+  }
   const rte_mbuf* unsent = flow.queue.unsent();
   if (unsent == nullptr || psn_lt(held_in(mbuf).psn, held_in(unsent).psn)) flow.queue.rewind_to(mbuf);
   // The end of a resend may have been among those refused: it must carry AckReq when its turn comes again.
@@ -145,7 +150,7 @@ void NearPart::settle_probe(NearFlow& flow, Time now) {
     const Duration took = now - flow.resend_marks.rewound_at;
     if (none_followed) flow.rtt.sample(took, now);
     if (took >= flow.rtt.minimum()) {
-      flow.loss_window.on_loss();
+      note_loss(flow);
       return;
     }
     flow.probe_settled = true;
@@ -189,7 +194,11 @@ void NearPart::arm(NearFlow& flow, Time now) {
 // Each progress restarts the timer (RFC 6298, 5.3).
 Time NearPart::timeout_starts(const NearFlow& flow, Time now) {
   const Held& head = held_in(flow.queue.head());
-  return head.sent ? std::max(head.sent_at, flow.unanswered_since) : now;
+  if (!head.sent) return now;
+  // What the peer misses is mended by its reports. It gives up in time, and is not believed for ever.
+  constexpr unsigned kRoundTrips = 8;
+  const Time believed = flow.unanswered_since + std::max(milliseconds(100), kRoundTrips * flow.rtt.minimum());
+  return std::max({head.sent_at, flow.unanswered_since, std::min(flow.pairing.gap_at, believed)});
 }
 
 void NearPart::on_timer(NearFlow& flow, Time now) {

@@ -11,7 +11,7 @@ namespace longhaul::engine {
 
 std::string_view Engine::inconsistency() const {
   const custody::Budget& budget = impl_->near.budget();
-  custody::Holding sum;
+  custody::Holding sum = impl_->near.lent();
   std::map<const custody::Holding*, custody::Holding> of_pairs;
   // A drain that has begun since the last call leaves some to the next.
   const auto will_be_looked_at = [touched = std::span(impl_->touched).first(impl_->touched_count)](auto index) {

@@ -128,6 +128,7 @@ Engine::Impl::Impl(const Settings& given, const Pools& pools, Sink& sink, custod
 }
 
 Engine::Impl::~Impl() {
+  peering.reset();
   for (Egress<Impl>& way : egress) way.discard();
   for (Connection& connection : connections) {
     near.discard(connection.near);
@@ -411,6 +412,8 @@ Verdict Engine::Impl::roce(Side side, const Arrival& arrival) {
 Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   const wire::Frame& frame = arrival.frame;
   const bool is_answer = frame.opcode != nullptr && frame.opcode->is_response();
+  if (peering != nullptr && side == Side::wan && !is_answer && !peering->far.empty()) [[unlikely]]
+    if (far_request(arrival)) return Verdict::sent;
   const flow::ConnectionIndex index = connection_of(side, arrival);
   if (index == flow::ConnectionTable::kNone) {
     ++counters[is_answer ? Counter::responses_unlearned : Counter::requests_unlearned];
@@ -433,7 +436,8 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   if (connection.near.policy != flow::Policy::off && !intact(frame)) return Verdict::forward;
   if (!custody::NearPart::plausible(connection.near, frame.psn())) {
     implausible(side, frame, index);
-    return Verdict::forward;
+    if (peering == nullptr || side == Side::wan) return Verdict::forward;
+    return before_peer(connection.near, Verdict::forward);
   }
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
@@ -442,6 +446,10 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
     if (contested || connection.near.phase != custody::Phase::confirmed) [[unlikely]]
       show_request(connection.near, frame);
     verdict = near.request(connection.near, frame, arrival.mbuf, now);
+    // Another life's packets must not come to the far box before it has heard that there may be one.
+    if (peering != nullptr && (connection.near.contested() || connection.near.phase != custody::Phase::confirmed))
+        [[unlikely]]
+      verdict = before_peer(connection.near, verdict);
     // A request that has just made the flow contested passes. So does a request that a failed flow leaves to the next
     // user of its QPN.
     if (verdict == Verdict::forward && !contested &&
@@ -520,6 +528,7 @@ void Engine::Impl::end_of_burst() {
     Connection& connection = connections[index];
     connection.touched = false;
     near.acknowledge(connection.near, now);
+    if (peering != nullptr) peering->repairs.tend(connection.near, now);
     close_when_told(connection);
     // In doubt, custody may have been let go for another life, which a DREQ would end.
     if (!connection.dreqs.empty() && connection.near.queue.empty() && !connection.near.doubted())
@@ -590,6 +599,10 @@ void Engine::Impl::set_timer(flow::ConnectionIndex index, Time deadline) {
 void Engine::Impl::poll(Time time, Time read_until) {
   begin_call(time);
   run_timers(std::max(read_until, now - std::min(now, kTimerPatience)));
+  if (peering != nullptr) {
+    peering->far.poll(now);
+    peering->repairs.poll(now);
+  }
   end_of_burst();
 }
 
@@ -623,7 +636,7 @@ Time Engine::Impl::next_deadline() const {
   Time ready = backlog.empty() ? kNever : pacer.ready_at();
   if (!unconfirmed_backlog.empty()) ready = now < overtaken_until ? now : std::min(ready, pacer.unconfirmed_ready_at());
   if (ready != kNever) deadline = std::min(deadline, wan_full ? now + kRetry : std::max(ready, now));
-  return deadline;
+  return std::min(deadline, peering_deadline());
 }
 
 // ---- what the near part and the ports say ---------------------------------------------------------
@@ -727,6 +740,7 @@ void Engine::Impl::dropped(Side, bool made) {
 
 std::uint64_t Engine::Impl::waiting_frames() const {
   std::uint64_t frames = egress[Side::host].waiting() + egress[Side::wan].waiting();
+  if (peering != nullptr) frames += peering->far.held();
   for (const Connection& connection : connections) {
     const custody::NearFlow& flow = connection.near;
     frames += connection.dreqs.count() + flow.waiting.packets + flow.early_responses.packets +
@@ -756,6 +770,12 @@ void Engine::share(Shared& shared) {
 void Engine::receive(Side side, std::span<rte_mbuf* const> frames, Time now) { impl_->receive(side, frames, now); }
 void Engine::poll(Time now, Time read_until) { impl_->poll(now, read_until); }
 void Engine::set_own_frames(OwnFrames& own) { impl_->own_taker = &own; }
+void Engine::join(PeerLink& link) { impl_->join(link); }
+void Engine::peer_up(relay::PeerNumber peer, Duration round_trip) { impl_->peer_up(peer, round_trip); }
+void Engine::peer_gone(relay::PeerNumber peer, Time now) { impl_->peer_gone(peer, now); }
+void Engine::peer_said(relay::PeerNumber peer, relay::Type type, relay::Bytes body, Time now) {
+  impl_->peer_said(peer, type, body, now);
+}
 void Engine::paused(Duration lasted, Time now) { impl_->paused(lasted, now); }
 Time Engine::next_deadline() const { return impl_->next_deadline(); }
 void Engine::use_record(std::span<custody::RecordSlot> record, Time now) { impl_->use_record(record, now); }
@@ -768,8 +788,9 @@ LinkState Engine::link_state() const {
   const custody::LinkEstimate& link = impl_->near.link();
   return {link.rate_bps(), impl_->pacer.rate_bps(), link.rtt().minimum(), link.queued()};
 }
-std::uint64_t Engine::custody_packets() const { return impl_->near.budget().held.packets; }
-std::uint64_t Engine::custody_bytes() const { return impl_->near.budget().held.bytes; }
+std::uint64_t Engine::custody_packets() const { return impl_->near.budget().held.packets - impl_->near.lent().packets; }
+std::uint64_t Engine::custody_bytes() const { return impl_->near.budget().held.bytes - impl_->near.lent().bytes; }
+std::uint64_t Engine::far_bytes() const { return impl_->near.lent().bytes; }
 std::uint64_t Engine::unconfirmed_bytes() const {
   std::uint64_t bytes = 0;
   for (const Connection& connection : impl_->connections) bytes += custody::NearPart::owed_bytes(connection.near);

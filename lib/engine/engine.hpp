@@ -18,6 +18,7 @@
 #include "engine/connection_state.hpp"
 #include "engine/link_state.hpp"
 #include "engine/own_frames.hpp"
+#include "engine/peer_link.hpp"
 #include "engine/pools.hpp"
 #include "engine/settings.hpp"
 #include "engine/shared.hpp"
@@ -61,6 +62,16 @@ class Engine {
   /// Frames for the box itself go to `own`, which must outlive the engine. Call at most once, before the first
   /// receive().
   void set_own_frames(OwnFrames& own);
+
+  /// Flows are repaired together with peers (docs/peer-protocol.md, section 9). `link` must outlive the engine. For the
+  /// only engine of a box. Call at most once, before the first receive().
+  void join(PeerLink& link);
+  /// The peer is there. Call again when its `round_trip` (0: not known) is another one.
+  void peer_up(relay::PeerNumber peer, Duration round_trip);
+  /// It is not there, or remembers nothing of what was said before.
+  void peer_gone(relay::PeerNumber peer, Time now);
+  /// A peer that is there has said this. Not within receive() or poll().
+  void peer_said(relay::PeerNumber peer, relay::Type type, relay::Bytes body, Time now);
 
   /// Frames that came in on `side`, in order; the engine owns them from here on. Everything they cause
   /// (forwarding, pseudo-ACKs) has been handed to the sink when this returns, or waits for poll().
@@ -117,6 +128,8 @@ class Engine {
 
   std::uint64_t custody_packets() const;
   std::uint64_t custody_bytes() const;
+  /// Frame bytes of requests from the WAN that wait behind a gap.
+  std::uint64_t far_bytes() const;
   /// What is believed of the long link, and the pace of custody.
   LinkState link_state() const;
   /// Frame bytes acknowledged to requesters and not answered by responders yet. Walks custody: not for the hot path.

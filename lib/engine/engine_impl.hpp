@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "engine/held_dreqs.hpp"
 #include "engine/next_hop.hpp"
 #include "engine/pacer.hpp"
+#include "engine/peering.hpp"
 #include "engine/shared.hpp"
 #include "engine/timer_wheel.hpp"
 #include "flow/cm_tracker.hpp"
@@ -79,7 +81,7 @@ struct Arrival {
   std::uint32_t place;  ///< of the key in the index
 };
 
-struct Engine::Impl final : custody::Outlet {
+struct Engine::Impl final : custody::Outlet, relay::FarOutlet, relay::RepairsOutlet {
   Impl(const Settings& settings, const Pools& pools, Sink& sink, custody::Observer* observer);
   ~Impl() override;
 
@@ -222,6 +224,28 @@ struct Engine::Impl final : custody::Outlet {
   bool apply_policy(flow::ConnectionIndex index);
   ConnectionState describe(flow::ConnectionIndex index, Time time) const;
 
+  // peering.cpp
+  void join(PeerLink& link);
+  [[gnu::noinline]] bool far_request(const Arrival& arrival);
+  [[gnu::cold, gnu::noinline]] custody::Verdict before_peer(custody::NearFlow& flow, custody::Verdict verdict);
+  [[gnu::cold]] void end_pairing(flow::ConnectionIndex index);
+  void peer_said(relay::PeerNumber peer, relay::Type type, relay::Bytes body, Time time);
+  void peer_up(relay::PeerNumber peer, Duration round_trip);
+  void peer_gone(relay::PeerNumber peer, Time time);
+  [[gnu::noinline]] Time peering_deadline() const;
+  // relay::FarOutlet
+  bool host_takes() override { return !egress[Side::host].has_refused(); }
+  void hand_on(rte_mbuf* mbuf) override;
+  bool hold(const rte_mbuf* mbuf) override;
+  void let_go(const rte_mbuf* mbuf) override;
+  void send_state(relay::PeerNumber to, relay::Bytes body) override;
+  // relay::RepairsOutlet
+  custody::NearFlow* flow_of(std::uint32_t handle) override;
+  std::uint32_t flows() const override { return static_cast<std::uint32_t>(connections.size()); }
+  flow::KeyIndex::Key key_of(const custody::NearFlow& flow) const override;
+  void send(relay::PeerNumber to, relay::Type type, relay::Bytes body) override;
+  std::uint64_t packets_sent() const override { return held_frames; }
+
   // custody::Outlet
   bool may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) override;
   bool may_have_moved(const custody::NearFlow& flow, std::uint32_t psn, Time since) override;
@@ -288,6 +312,7 @@ struct Engine::Impl final : custody::Outlet {
   rte_mempool* dreq_pool;                                                     ///< for their copies
   std::function<bool(const flow::ConnectionInfo& info, Time now)> may_learn;  ///< from traffic; empty: always
   OwnFrames* own_taker = nullptr;                                             ///< null: the box has no address
+  std::unique_ptr<Peering> peering;                                           ///< null: the box works alone
   Shared* shared = nullptr;                       ///< with the engines of other workers; null: there are none
   UnknownRequests* contested_requests = nullptr;  ///< this engine's own among the shared ones
   const wire::Frame* answering = nullptr;         ///< the answer that a near flow looks at now

@@ -188,6 +188,7 @@ void Engine::Impl::exchange_repeated(flow::ConnectionIndex index) {
   const std::uint32_t starting_psn = table[index].end(Side::host).starting_psn;
   if (flow.tail == starting_psn && flow.sent_top == starting_psn) return;
   near.announced_anew(flow, starting_psn, now);
+  if (peering != nullptr) end_pairing(index);
   touch(index);
 }
 

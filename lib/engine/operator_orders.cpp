@@ -16,6 +16,9 @@ void Engine::Impl::set_bypass(bool on, Time time) {
     looks_since = now;
   }
   bypass = on;
+  if (peering == nullptr || !on) return;
+  peering->far.forget_all(now);
+  out(Side::host).flush();
 }
 
 void Engine::Impl::set_draining(bool draining) {

@@ -109,6 +109,7 @@ void Engine::Impl::close(flow::ConnectionIndex index) {
   // Frames in the burst point at the flow.
   out(Side::wan).flush();
   release_dreqs(index, kNever);
+  if (peering != nullptr) end_pairing(index);
   near.end(connection.near, now);
   out(Side::host).drop_made_for(connection.near);
   connection.close_deadline = kNever;

@@ -112,6 +112,7 @@ Json peer_json(const peer::PeerReport& peer) {
               {"state", peer::name_of(peer.state)},
               {"state_seconds", in_seconds(peer.in_state)}};
   if (peer.state != peer::State::up) out["down_because"] = peer::name_of(peer.down_cause);
+  out["repairs_flows"] = peer.repairs;
   out["next_hop_known"] = peer.resolved;
   out["hears_this_box"] = peer.hears_us;
   out["round_trip_seconds"] = in_seconds(peer.round_trip);

@@ -35,6 +35,11 @@ namespace longhaul::metrics {
   X(dropped_unsent, "requests dropped: their flow ended or failed before they were sent")                              \
   X(dropped_port_full, "frames dropped: a port refused them for too long")                                             \
   X(own_frames, "frames from the WAN that were for the box itself, and went no further")                               \
+  X(absorbed_held_repeats, "requests from the WAN not forwarded: the same one is held already behind a gap")           \
+  X(dropped_far_full, "requests from the WAN dropped behind a gap: there was no room to hold them")                    \
+  X(dropped_for_peer,                                                                                                  \
+    "requests dropped that may be another life's: a peer may hold some of the former life, and has not answered yet")  \
+  X(dropped_other_life, "requests from the WAN dropped that were held: their queue pairs may live another life")       \
   /* time */                                                                                                           \
   X(pauses,                                                                                                            \
     "pauses of 50 ms or more in which a worker, its process or the machine stood still; timers do not count them")     \
@@ -116,6 +121,14 @@ namespace longhaul::metrics {
   X(duplicates_forwarded, "repeated requests forwarded: not acknowledged, READ or atomic, sent long ago, or in doubt") \
   X(paced, "requests that custody held back when they came: for the WAN rate, a resend, losses or a full port")        \
   X(small_buffers_exhausted, "small frames held in large buffers because no small buffer was free")                    \
+  /* a pair of boxes: the near part */                                                                                 \
+  X(flows_bound, "times that a peer took on the order of a flow's requests at the far end (peers:)")                   \
+  X(repairs, "packets sent again from custody because a peer missed them; resends includes them and their copies")     \
+  X(repair_copies, "more copies of repairs, where the loss rate demands them")                                         \
+  /* a pair of boxes: the far part */                                                                                  \
+  X(far_held, "requests from the WAN held behind a gap")                                                               \
+  X(far_gaps, "gaps in the requests from the WAN")                                                                     \
+  X(far_gaps_given_up, "gaps in the requests from the WAN that were not mended in time: what was held went on")        \
   /* answers */                                                                                                        \
   X(real_acks, "real ACKs (not NAKs) for learned flows from beyond the box")                                           \
   X(real_naks, "real NAKs and RNR NAKs for learned flows from beyond the box")                                         \
@@ -183,12 +196,16 @@ inline constexpr std::array<CounterInfo, kCounterCount> kCounterInfo = {{
 
 /// Counters of frames that came in and did not leave. At any time: frames in = forwarded + these + waiting.
 inline constexpr std::array kNotForwarded = {
-    Counter::absorbed_acks,         Counter::absorbed_psn_naks,   Counter::absorbed_rnr_naks,
-    Counter::absorbed_fatal_naks,   Counter::absorbed_duplicates, Counter::absorbed_queued_duplicates,
-    Counter::absorbed_failed,       Counter::dropped_beyond_gap,  Counter::dropped_port_full,
-    Counter::absorbed_dreqs,        Counter::dropped_unsent,      Counter::dropped_behind_backlog,
-    Counter::absorbed_unknown_naks, Counter::absorbed_cnps,       Counter::absorbed_unanswerable,
-    Counter::own_frames,
+    Counter::absorbed_acks,         Counter::absorbed_psn_naks,
+    Counter::absorbed_rnr_naks,     Counter::absorbed_fatal_naks,
+    Counter::absorbed_duplicates,   Counter::absorbed_queued_duplicates,
+    Counter::absorbed_failed,       Counter::dropped_beyond_gap,
+    Counter::dropped_port_full,     Counter::absorbed_dreqs,
+    Counter::dropped_unsent,        Counter::dropped_behind_backlog,
+    Counter::absorbed_unknown_naks, Counter::absorbed_cnps,
+    Counter::absorbed_unanswerable, Counter::own_frames,
+    Counter::dropped_far_full,      Counter::absorbed_held_repeats,
+    Counter::dropped_other_life,    Counter::dropped_for_peer,
 };
 
 }  // namespace longhaul::metrics

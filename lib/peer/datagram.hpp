@@ -33,6 +33,10 @@ enum class Type : std::uint8_t {
 };
 /// Types below are of the handshake.
 inline constexpr std::uint8_t kFirstSessionType = 16;
+/// Types from here on are what the session is for: it only carries them.
+inline constexpr std::uint8_t kFirstCarriedType = 32;
+/// Bits of `features`.
+inline constexpr std::uint32_t kRepairs = 1;  ///< selective repeat
 
 struct Header {
   std::uint8_t version;

@@ -19,8 +19,15 @@ bool is_sound(const Body& body) {
 
 }  // namespace
 
-Peer::Peer(const Self& self, PeerSettings settings, PeerHost& host, const Random& random, Time now)
-    : self_(self), settings_(std::move(settings)), host_(host), random_(random), init_at_(now), changed_at_(now) {
+Peer::Peer(std::uint32_t number, const Self& self, PeerSettings settings, PeerHost& host, const Random& random,
+           Time now)
+    : number_(number),
+      self_(self),
+      settings_(std::move(settings)),
+      host_(host),
+      random_(random),
+      init_at_(now),
+      changed_at_(now) {
   random_(challenge_secret_);
   report_.name = settings_.name;
   report_.address = settings_.address;
@@ -65,6 +72,7 @@ void Peer::begin_handshake(Time now) {
   body.lowest_version = self_.lowest_version;
   body.highest_version = self_.highest_version;
   body.workers = self_.workers;
+  body.features = self_.features;
   opening_.emplace(Opening{settings_.keys.front(), body});
   send_handshake(Type::init, opening_->key.id(), bytes_of(body), opening_->key.hello(), now);
   init_at_ = now + about(retry_, 20);
@@ -85,6 +93,7 @@ Response Peer::response_to(Bytes init, std::uint8_t version) const {
   response.epoch = self_.epoch;
   response.version = version;
   response.workers = self_.workers;
+  response.features = self_.features;
   return response;
 }
 
@@ -118,7 +127,8 @@ void Peer::take_response(const Datagram& datagram, Time now) {
   const Path outgoing{self_.address, settings_.address};
   const Bytes init = bytes_of(opening_->body);
   const SessionKeys keys(opening_->key, init, datagram.body(), outgoing);
-  const Agreed agreed{response->version, response->epoch, response->workers, opening_->key.id()};
+  const Agreed agreed{response->version, response->epoch, response->workers, response->features & self_.features,
+                      opening_->key.id()};
   unconfirmed_ = {};
   unconfirmed_.session = std::make_unique<Session>(keys, Role::initiator, agreed, outgoing, now);
   const Confirm head{opening_->key.id(), static_cast<std::uint16_t>(init.size())};
@@ -155,7 +165,7 @@ void Peer::take_confirm(const Datagram& datagram, Time now) {
   const Path incoming{settings_.address, self_.address};
   const SessionKeys keys(*key, init_bytes, response, incoming);
   if (datagram.header().cookie != keys.cookie_to(Role::responder)) return drop(Drop::unknown_cookie);
-  const Agreed agreed{*version, init.epoch, init.workers, key->id()};
+  const Agreed agreed{*version, init.epoch, init.workers, init.features & self_.features, key->id()};
   // Before all its keys are made: somebody may have kept it back and spoilt its tag.
   if (datagram.header().worker != 0 || !datagram.is_authentic(keys.sending(Role::initiator, 0), incoming))
     return drop(Drop::forged);
@@ -272,8 +282,12 @@ void Peer::take_of_session(const Datagram& datagram, Session& session, Time now)
     if (reason == ByeReason::peer_removed) cause = DownCause::removed_us;
     if (reason == ByeReason::key_removed) cause = DownCause::key_removed;
     go_down(cause, now);
+  } else if (datagram.header().type >= kFirstCarriedType && up_ && (session.agreed().features & kRepairs) != 0) {
+    host_.carried(number_, datagram.header().type, datagram.body());
   }
 }
+
+void Peer::carry(std::uint8_t type, Bytes body, Time now) { send(current().seal(static_cast<Type>(type), body), now); }
 
 // ---- up and down ----------------------------------------------------------------------------------
 
@@ -419,6 +433,7 @@ PeerReport Peer::report(Time now) const {
   report.silent_for = heard_at_ == 0 ? kNever : now - heard_at_;
   report.hears_us = unheard_at_ == 0 || now - unheard_at_ > seconds(1);
   report.sessions = static_cast<unsigned>(sessions_.size());
+  report.repairs = repairs();
   if (sessions_.empty()) return report;
   const Session& newest = current();
   report.version = newest.agreed().version;

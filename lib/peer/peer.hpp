@@ -30,6 +30,7 @@ struct Self {
   wire::IpAddress address;
   std::uint64_t epoch = 0;  ///< random, of this life of the process
   std::uint16_t workers = 1;
+  std::uint32_t features = 0;
   std::uint8_t lowest_version = kLowestVersion;
   std::uint8_t highest_version = kHighestVersion;
 };
@@ -49,6 +50,8 @@ class PeerHost {
  public:
   virtual ~PeerHost() = default;
   virtual void send(const wire::IpAddress& to, Bytes datagram, Way way, Time now) = 0;
+  /// A message of a carried type has come from the peer with this number.
+  virtual void carried(std::uint32_t peer, std::uint8_t type, Bytes body) = 0;
 };
 
 class Peer {
@@ -74,10 +77,19 @@ class Peer {
   static constexpr std::size_t kMostSessions = 4;
   static constexpr unsigned kVerifiedASecond = 500;  ///< tags of handshakes, of each kind
 
-  /// All must outlive it.
-  Peer(const Self& self, PeerSettings settings, PeerHost& host, const Random& random, Time now);
+  /// All must outlive it, but for the settings. `number` tells it apart from all others that there ever were.
+  Peer(std::uint32_t number, const Self& self, PeerSettings settings, PeerHost& host, const Random& random, Time now);
 
+  std::uint32_t number() const { return number_; }
   const PeerSettings& settings() const { return settings_; }
+  /// It is `up`, and both boxes have selective repeat.
+  bool repairs() const { return up_ && (current().agreed().features & kRepairs) != 0; }
+  /// Its epoch, 0 if it is not known.
+  std::uint64_t epoch() const { return report_.epoch; }
+  /// Without queues, 0 if it is not known.
+  Duration least_round_trip() const { return report_.least_round_trip; }
+  /// Sends a message of a carried type. Only while it is up.
+  void carry(std::uint8_t type, Bytes body, Time now);
   /// Ends sessions whose key is no longer there; with another first key, makes a new one.
   void set_keys(std::vector<PreSharedKey> keys, Time now);
 
@@ -137,6 +149,7 @@ class Peer {
   void end_old_sessions(Time now);
   void send_keepalive(Session& session, Time now);
 
+  std::uint32_t number_;
   const Self& self_;
   PeerSettings settings_;
   PeerHost& host_;

@@ -6,11 +6,12 @@
 
 namespace longhaul::peer {
 
-Peers::Peers(const Settings& settings, std::uint16_t workers, const wire::MacAddress& mac, Outlet& outlet,
-             Random random, Time now)
+Peers::Peers(const Settings& settings, std::uint16_t workers, std::uint32_t features, const wire::MacAddress& mac,
+             Outlet& outlet, Random random, Time now)
     : outlet_(outlet), random_(std::move(random)), station_(settings.station, mac, *this) {
   self_.address = settings.station.address();
   self_.workers = workers;
+  self_.features = features;
   // 0 stands for "not known".
   while (self_.epoch == 0) random_({reinterpret_cast<std::uint8_t*>(&self_.epoch), sizeof(self_.epoch)});
   set_peers(settings.peers, now);
@@ -34,7 +35,7 @@ void Peers::set_peers(const std::vector<PeerSettings>& peers, Time now) {
 }
 
 std::unique_ptr<Peer> Peers::made(const PeerSettings& settings, Time now) {
-  return std::make_unique<Peer>(self_, settings, static_cast<PeerHost&>(*this), random_, now);
+  return std::make_unique<Peer>(++last_number_, self_, settings, static_cast<PeerHost&>(*this), random_, now);
 }
 
 std::unique_ptr<Peer>* Peers::find(const PeerSettings& settings) {
@@ -91,6 +92,11 @@ void Peers::datagram(const wire::IpAddress& source, Bytes payload, Time now) {
 void Peers::send(const wire::IpAddress& to, Bytes datagram, Way way, Time now) {
   station_.send(to, datagram, now);
   if (way == Way::doubtful) station_.ask_again(to, now);
+}
+
+void Peers::carry(std::uint32_t number, std::uint8_t type, Bytes body, Time now) {
+  const auto peer = std::ranges::find(peers_, number, [](const auto& p) { return p->number(); });
+  if (peer != peers_.end() && (*peer)->repairs()) (*peer)->carry(type, body, now);
 }
 
 PeersReport Peers::report(Time now) const {

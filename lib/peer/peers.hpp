@@ -17,6 +17,7 @@ namespace longhaul::peer {
 struct Settings {
   StationSettings station;
   std::vector<PeerSettings> peers;  ///< with different names and addresses
+  bool repair = true;               ///< losses are repaired together with peers; false: they are only watched
 };
 
 /// Where the box's own frames go.
@@ -25,13 +26,16 @@ class Outlet {
   virtual ~Outlet() = default;
   /// False when it could not be sent.
   virtual bool transmit(Bytes frame) = 0;
+  /// A peer that is up has sent this. Valid during the call.
+  virtual void carried(std::uint32_t peer, std::uint8_t type, Bytes body) = 0;
 };
 
 class Peers final : private StationHost, private PeerHost {
  public:
-  /// `workers`: of the box. `mac`: the WAN port's. `outlet` must outlive it.
-  Peers(const Settings& settings, std::uint16_t workers, const wire::MacAddress& mac, Outlet& outlet, Random random,
-        Time now);
+  /// `workers`: of the box. `features`: what it can do beyond sessions. `mac`: the WAN port's. `outlet` must outlive
+  /// it.
+  Peers(const Settings& settings, std::uint16_t workers, std::uint32_t features, const wire::MacAddress& mac,
+        Outlet& outlet, Random random, Time now);
 
   /// Station::is_for_us(): any thread may ask.
   bool is_for_us(Bytes frame) const { return station_.is_for_us(frame); }
@@ -47,10 +51,20 @@ class Peers final : private StationHost, private PeerHost {
 
   PeersReport report(Time now) const;
 
+  /// Calls f(number, epoch, least round trip) for each peer that is up and has selective repeat.
+  template <typename F>
+  void for_repairing(F&& f) const {
+    for (const auto& peer : peers_)
+      if (peer->repairs()) f(peer->number(), peer->epoch(), peer->least_round_trip());
+  }
+  /// Sends a message of a carried type to a peer, if it is up.
+  void carry(std::uint32_t peer, std::uint8_t type, Bytes body, Time now);
+
  private:
   void transmit(Bytes frame) override;
   void datagram(const wire::IpAddress& source, Bytes payload, Time now) override;
   void send(const wire::IpAddress& to, Bytes datagram, Way way, Time now) override;
+  void carried(std::uint32_t peer, std::uint8_t type, Bytes body) override { outlet_.carried(peer, type, body); }
   std::unique_ptr<Peer> made(const PeerSettings& settings, Time now);
   std::unique_ptr<Peer>* find(const PeerSettings& settings);
   void update_deadline();
@@ -62,6 +76,7 @@ class Peers final : private StationHost, private PeerHost {
   std::vector<std::unique_ptr<Peer>> peers_;
   Time deadline_ = kNever;
   bool stopped_ = false;
+  std::uint32_t last_number_ = 0;
   std::uint64_t unsent_ = 0;
   std::uint64_t from_unknown_sources_ = 0;
 };

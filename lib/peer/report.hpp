@@ -63,6 +63,7 @@ struct PeerReport {
   Duration session_age = 0;
   unsigned sessions = 0;        ///< that are received on
   bool hears_us = true;         ///< within the last second it has not said that it does not
+  bool repairs = false;         ///< it is up, and both boxes have selective repeat
   bool resolved = false;        ///< the MAC address of the next hop is known
   std::uint8_t its_lowest = 0;  ///< versions, of a peer that has refused; 0: none has
   std::uint8_t its_highest = 0;

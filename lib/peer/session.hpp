@@ -17,7 +17,8 @@ struct Agreed {
   std::uint8_t version = kHighestVersion;
   std::uint64_t peer_epoch = 0;
   std::uint16_t peer_workers = 1;
-  Cookie key_id = 0;  ///< of the pre-shared key
+  std::uint32_t features = 0;  ///< that both have
+  Cookie key_id = 0;           ///< of the pre-shared key
 };
 
 /// Why a datagram of a session was not accepted.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/box.hpp"
 
+#include <fmt/format.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
 #include <array>
 
+#include "box/peer_desk.hpp"
 #include "steer/pair_hash.hpp"
 
 namespace longhaul::sim {
@@ -13,6 +15,8 @@ namespace longhaul::sim {
 namespace {
 
 constexpr Duration kPollGap = microseconds(1);
+
+wire::MacAddress mac_of(unsigned box) { return {0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(0xb0 + box)}; }
 
 }  // namespace
 
@@ -23,6 +27,7 @@ Box::Box(unsigned number, const BoxPlan& plan, const engine::Settings& settings,
       settings_(settings),
       pools_(pools),
       random_(seed, number, 7),
+      seed_(seed),
       watch_(watch),
       observer_(observer),
       send_(std::move(send)),
@@ -35,8 +40,42 @@ Box::~Box() { crash(); }
 
 void Box::start(Time now) {
   const std::vector<box::WorkerPlace> places(plan_.workers, {*this, pools_, &observer_});
-  wiring_ = std::make_unique<box::Wiring>(box::Settings{settings_}, places, now);
+  now_ = now;
+  box::Settings settings{settings_};
+  if (plan_.peer != 0) settings.peers = peers();
+  wiring_ = std::make_unique<box::Wiring>(settings, places, now);
   if (!record_.empty()) wiring_->use_record(record_, now);
+}
+
+// A network of their own on the long haul's segment.
+box::PeerSettings Box::peers() {
+  const auto address = [](unsigned box) { return fmt::format("198.51.100.{}", box + 1); };
+  peer::Key key;
+  key.fill(1);
+  box::PeerSettings peers;
+  peers.peers.station.network = wire::Prefix::parse(address(number_) + "/24");
+  peers.peers.peers.push_back({"other", wire::IpAddress::parse(address(1 - number_)), {peer::PreSharedKey(key)}});
+  peers.mac = mac_of(number_);
+  peers.random = [random = Random(seed_, number_, 8 + ++lives_)](std::span<std::uint8_t> bytes) mutable {
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.below(256));
+  };
+  return peers;
+}
+
+// For the box itself: it goes no further.
+bool Box::is_from_peer(const rte_mbuf* frame) const {
+  const box::PeerDesk* desk = workers().front()->desk();
+  return desk != nullptr && desk->is_for_us({rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->pkt_len});
+}
+
+bool Box::is_made_here(const rte_mbuf* frame) const {
+  return plan_.peer != 0 && rte_pktmbuf_mtod(frame, const wire::EthernetHeader*)->source == mac_of(number_);
+}
+
+void Box::leave_peers(Time now) {
+  if (!running()) return;
+  now_ = now;
+  if (box::PeerDesk* desk = workers().front()->desk()) desk->stop(workers().front()->time().at(now));
 }
 
 void Box::crash() {
@@ -106,10 +145,14 @@ void Box::receive(Side side, std::span<rte_mbuf* const> frames, Time now) {
 }
 
 void Box::take_in(Side side, std::span<rte_mbuf* const> frames, Time now) {
-  for (const rte_mbuf* frame : frames) watch_.on_in(number_, side, frame, now);
+  for (const rte_mbuf* frame : frames)
+    if (side == Side::host || !is_from_peer(frame)) watch_.on_in(number_, side, frame, now);
   if (workers().size() == 1) {
     box::Worker& only = *workers().front();
     only.engine().receive(side, frames, only.time().at(now));
+    only.attend_peers(only.time().at(now));
+    peak_custody_ = std::max(peak_custody_, only.engine().custody_bytes());
+    peak_far_ = std::max(peak_far_, only.engine().far_bytes());
     return;
   }
   while (!frames.empty()) {
@@ -171,6 +214,7 @@ void Box::poll(Time now) {
     go_round(now);
     if (hand_over_ <= now) hand_over(now);
     for (const auto& worker : workers()) worker->time().poll(now, false);
+    workers().front()->attend_peers(workers().front()->time().at(now));
   }
   not_before_ = now + kPollGap;
 }
@@ -178,8 +222,7 @@ void Box::poll(Time now) {
 Time Box::next_deadline() const {
   if (paused_until_ != 0) return paused_until_;
   Time deadline = hand_over_;
-  for (const auto& worker : workers())
-    deadline = std::min(deadline, worker->time().clock_at(worker->engine().next_deadline()));
+  for (const auto& worker : workers()) deadline = std::min(deadline, worker->time().clock_at(worker->next_deadline()));
   return deadline == kNever ? kNever : std::max(deadline, not_before_);
 }
 
@@ -251,7 +294,7 @@ std::uint16_t Box::transmit(Side out, rte_mbuf** frames, std::uint16_t count) {
   const auto accepted = static_cast<std::uint16_t>(full ? std::min<std::uint64_t>(random_.below(3), count) : count);
   if (plan_.port_full != 0 || plan_.workers > 1) tell_dropped();
   for (std::uint16_t i = 0; i < accepted; ++i) {
-    watch_.on_out(number_, out, frames[i], now_);
+    if (out == Side::host || !is_made_here(frames[i])) watch_.on_out(number_, out, frames[i], now_);
     send_(out, frames[i]);
   }
   return accepted;

@@ -43,6 +43,9 @@ class Box final : public engine::Sink {
   void pause(Time now, Time until);
   bool stands_still() const { return paused_until_ != 0; }
 
+  /// Its peers hear no more of it.
+  void leave_peers(Time now);
+
   void receive(Side side, std::span<rte_mbuf* const> frames, Time now);
   void poll(Time now);
   Time next_deadline() const;
@@ -53,6 +56,9 @@ class Box final : public engine::Sink {
   void set_bypass(bool bypass, Time now);
   void reconfigure(const engine::Settings& settings);
   std::uint64_t custody_packets() const;
+  /// Frame bytes in custody, and held for their order: the most that there ever were.
+  std::uint64_t peak_custody_bytes() const { return peak_custody_; }
+  std::uint64_t peak_far_bytes() const { return peak_far_; }
   std::uint64_t unconfirmed_bytes() const;
   std::uint64_t waiting_frames() const;
   Counters counters() const;
@@ -66,6 +72,9 @@ class Box final : public engine::Sink {
   const engine::Settings& share() const { return wiring_->share(); }
 
  private:
+  box::PeerSettings peers();
+  bool is_from_peer(const rte_mbuf* frame) const;
+  bool is_made_here(const rte_mbuf* frame) const;
   void tell_dropped();
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
   void go_round(Time now);
@@ -81,6 +90,8 @@ class Box final : public engine::Sink {
   engine::Settings settings_;
   engine::Pools pools_;
   Random random_;
+  std::uint64_t seed_;
+  unsigned lives_ = 0;
   BoxWatch& watch_;
   custody::Observer& observer_;
   Send send_;
@@ -94,6 +105,8 @@ class Box final : public engine::Sink {
   Time paused_until_ = 0;         ///< 0: the box does not stand still
   BySide<std::deque<rte_mbuf*>> rings_of_ports_;  ///< while the box stands still
   std::uint64_t ring_lost_ = 0;
+  std::uint64_t peak_custody_ = 0;
+  std::uint64_t peak_far_ = 0;
 };
 
 }  // namespace longhaul::sim

@@ -120,6 +120,7 @@ constexpr Field kBox[] = {
     FIELD(BoxPlan, workers, 1, 4),
     FIELD(BoxPlan, receiver, 0, 3),
     FIELD(BoxPlan, hand_over_us, 0, 1000),
+    FIELD(BoxPlan, peer, 0, 1),
 };
 
 constexpr Field kAttack[] = {

@@ -159,6 +159,7 @@ struct BoxPlan {
   Number cnp_absorb = 0;             ///< and keeps those from the WAN for what it has acknowledged
   Number workers = 1;
   Number receiver = 0;      ///< the worker that receives the hosts' frames, counted from their home
+  Number peer = 0;          ///< it knows the other box as its peer, and the two repair flows together if both do
   Number hand_over_us = 0;  ///< interval at which a worker looks for frames handed over; 0: at once
 };
 
@@ -303,6 +304,9 @@ Case draw_attacked(std::uint64_t seed, Number attack);
 /// `c`, and each of its hosts has the habits of a NIC family drawn at random (sim/nic_families.hpp). The draw is its
 /// own: everything else of the case stays as it is.
 Case with_random_nics(Case c);
+
+/// `c`, and its boxes are peers (mostly), over a long haul that loses and reorders. The draw is its own.
+Case with_random_peers(Case c);
 
 /// `c` with a random attack. The draw is its own: everything else of the case stays as it is.
 Case with_random_attack(Case c);

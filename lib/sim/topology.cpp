@@ -132,6 +132,7 @@ void Topology::deliver(unsigned segment, link::Way way) {
   if (segment == segment_of(host)) {
     to_host(host, frames);
   } else if (segment == kLongHaul) {
+    if (box_plan(scene_.plan, host).peer != 0) own_copies(frames);
     if (next_hop_is_dead(scene_, 1 - host)) {
       frames = past_routers(1 - host, frames);
       if (frames.empty()) return;
@@ -139,6 +140,17 @@ void Topology::deliver(unsigned segment, link::Way way) {
     at_box(host, Side::wan, frames);
   } else {
     at_box(1 - host, Side::host, frames);
+  }
+}
+
+/// The other box still has some of these frames in custody. A box that holds frames from the WAN writes into their
+/// buffers, which are its own NIC's.
+void Topology::own_copies(std::span<rte_mbuf*> frames) {
+  for (rte_mbuf*& frame : frames) {
+    if (rte_mbuf_refcnt_read(frame) == 1) continue;
+    rte_mbuf* copy = to_mbuf(scene_.pools.frames, {rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->pkt_len});
+    rte_pktmbuf_free(frame);
+    frame = copy;
   }
 }
 
@@ -236,6 +248,8 @@ bool Topology::come_to_rest() {
     if (!boxes_[i]->running()) continue;
     if (boxes_[i]->custody_packets() != 0 || boxes_[i]->waiting_frames() != 0) return false;
   }
+  // Peers talk for ever.
+  for (const auto& box : boxes_) box->leave_peers(scene_.now);
   return std::ranges::all_of(segments_, [](const auto& segment) { return segment->held() == 0; });
 }
 

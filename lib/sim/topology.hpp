@@ -61,6 +61,7 @@ class Topology {
   struct Port;
 
   void deliver(unsigned segment, link::Way way);
+  void own_copies(std::span<rte_mbuf*> frames);
   bool is_misled(unsigned host, const rte_mbuf* frame) const;
   void to_host(unsigned host, std::span<rte_mbuf* const> frames);
   std::span<rte_mbuf*> past_routers(unsigned host, std::span<rte_mbuf*> frames);

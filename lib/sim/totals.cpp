@@ -31,6 +31,8 @@ constexpr Row kRows[] = {
     {"CNPs absorbed", &Totals::absorbed_cnps},
     {"PSN NAKs made by boxes", &Totals::pseudo_naks},
     {"packets sent again from custody", &Totals::resends},
+    {"of them, because a peer missed them", &Totals::repairs},
+    {"gaps found by far boxes", &Totals::far_gaps},
     {"packets sent again to a new next hop", &Totals::readdressed},
     {"answers and repeats absorbed", &Totals::absorbed},
     {"fatal NAKs made by boxes", &Totals::fatal_naks},
@@ -61,6 +63,8 @@ void Totals::add(const Counters& counters) {
   absorbed_cnps += counters[Counter::absorbed_cnps];
   pseudo_naks += counters[Counter::pseudo_naks] + counters[Counter::repair_naks];
   resends += counters[Counter::resends];
+  repairs += counters[Counter::repairs];
+  far_gaps += counters[Counter::far_gaps];
   readdressed += counters[Counter::resends_to_new_next_hop];
   absorbed += counters[Counter::absorbed_acks] + counters[Counter::absorbed_psn_naks] +
               counters[Counter::absorbed_rnr_naks] + counters[Counter::absorbed_duplicates] +

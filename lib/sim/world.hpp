@@ -27,6 +27,7 @@ class World {
   const Responder& responder(unsigned host, unsigned connection = 0) const;
   /// A counter of the engine that ran last; zero for one that crashed.
   std::uint64_t count(unsigned box, Counter counter) const { return topology_.count(box, counter); }
+  const Box& box(unsigned box) const { return topology_.box(box); }
 
  private:
   void run_to_end(std::uint64_t max_events);

@@ -8,6 +8,7 @@ import tempfile
 import dissected
 import frames
 import messages as m
+import repeat
 from case_vectors import stored
 from verdict import Skipped, expect, expect_equal
 
@@ -145,8 +146,8 @@ def unknown_types():
             kinds.append(kind)
     for row, kind in zip(dissected.fields(listed, COLUMNS + ["longhaul.body"]), kinds, strict=True):
         info = row["_ws.col.Info"]
-        if kind in m.NAMES:
-            expect(info.startswith(m.NAMES[kind]), f"type {kind}: {info}")
+        if kind in m.NAMES or kind in repeat.NAMES:
+            expect(info.startswith((m.NAMES | repeat.NAMES)[kind]), f"type {kind}: {info}")
         else:
             expect(info.startswith(f"unknown type {kind},") and f"Unknown type {kind}" in row["_ws.expert.message"] and
                    row["longhaul.body"], f"type {kind}: {row}")
@@ -163,7 +164,7 @@ def garbled():
         datagram = bytearray.fromhex(message["datagram"])
         if number % 4 == 0:
             datagram = bytearray(draw.randbytes(draw.randrange(1, 1400)))
-            datagram[1:2] = bytes([draw.choice(list(m.KINDS))])
+            datagram[1:2] = bytes([draw.choice([*m.KINDS, *repeat.KINDS])])
         for _ in range(draw.randrange(4)):
             datagram[draw.randrange(len(datagram))] = draw.randrange(256)
         listed.append(frames.frame(source, destination, bytes(datagram), vlan=draw.choice((None, 7))))

@@ -31,11 +31,17 @@ std::uint64_t setting(const char* name, std::uint64_t fallback) {
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
+/// In a sixth of the worlds the boxes are peers.
+sim::Case draw(std::uint64_t seed) {
+  const sim::Case c = sim::draw_case(seed);
+  return seed % 6 == 0 ? sim::with_random_peers(c) : c;
+}
+
 /// Each draw is a case with its own seed. If it fails, simpler ones are tried.
 rc::Gen<sim::Case> any_case() {
   return [](const rc::Random& given, int) {
     rc::Random random = given;
-    return rc::shrinkable::shrinkRecur(sim::draw_case(random.next()),
+    return rc::shrinkable::shrinkRecur(draw(random.next()),
                                        [](const sim::Case& c) { return rc::seq::fromContainer(sim::simpler(c)); });
   };
 }
@@ -72,6 +78,8 @@ TEST_CASE("at random: every invariant holds in every world") {
   // If nothing happened in the worlds, every invariant would hold.
   CHECK(totals.pseudo_acks > 5 * ran);
   CHECK(totals.resends > ran);
+  CHECK(totals.repairs > ran / 10);
+  CHECK(totals.far_gaps > ran / 20);
   CHECK(totals.readdressed > 0);
   CHECK(totals.lost > ran);
   CHECK(totals.fatal_naks > 0);

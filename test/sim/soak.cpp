@@ -37,12 +37,14 @@ struct Options {
   bool tenants = false;
   bool lane = false;
   bool nics = false;
+  bool peers = false;
   unsigned expect = 0;
 };
 
 sim::Case draw(const Options& options, std::uint64_t seed) {
   sim::Case c = sim::draw_case(seed);
   if (options.nics) c = sim::with_random_nics(c);
+  if (options.peers) c = sim::with_random_peers(c);
   return sim::parse_case(options.given, options.tenants ? sim::with_random_attack(c) : c);
 }
 
@@ -287,6 +289,7 @@ int main(int argc, char** argv) {
   app.add_flag("--shrink,!--no-shrink", options.shrink, "make a failing case simpler (default)");
   app.add_flag("--tenants", options.tenants,
                "a hostile tenant or a forger in each world (build/test/sim/tenants --list)");
+  app.add_flag("--peers", options.peers, "the boxes are peers, and repair flows together (lib/sim/draw_peers.cpp)");
   app.add_flag("--nics", options.nics, "each host has the habits of a NIC family (lib/sim/nic_families.cpp)");
   app.add_flag("--lane", options.lane,
                "run each case also without the lane: whatever can be seen of both worlds must be the same");

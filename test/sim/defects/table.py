@@ -14,8 +14,9 @@ class Defect(NamedTuple):
     new: str
     rule: int
     given: str = ''  # what the worlds have that it needs (soak --given), where few have that by chance
-    unit: str = ''   # a test of unit_engine (lib/peer: unit_peer) that must catch it instead: worlds do not judge how fast
-                     # anything is, and have no peers
+    unit: str = ''   # a test of unit_engine (lib/peer: unit_peer; lib/relay, or with `peers`: unit_relay) that must catch
+                     # it instead: worlds do not judge how fast anything is
+    peers: bool = False  # the boxes are peers
     tenants: str = ''  # an attack (test/sim/tenants) that becomes unfair by it: it takes from others
     lane: bool = False  # worlds with it must differ from worlds without the lane, or break a rule
     attack: str = ''  # an attack (test/bench/attacks/run) that must catch it instead: it counts instructions
@@ -23,7 +24,7 @@ class Defect(NamedTuple):
 
 DEFECTS = [
     Defect('what a late packet makes the responder ask for counts as two losses', 'lib/custody/answer.cpp',
-           '  if (!before_resend) flow.loss_window.on_loss();', '  flow.loss_window.on_loss();', 8,
+           '  if (!before_resend) note_loss(flow);', '  note_loss(flow);', 8,
            unit='a packet that comes late is asked for*'),
     Defect('acknowledges before the WAN port has accepted', 'lib/custody/acknowledge.cpp',
            'if (!held.sent) break;', '', 1),
@@ -669,4 +670,37 @@ DEFECTS = [
            '  if (!echo_answers_.take(now)) return;\n  if (wire::internet_checksum(wire::internet_sum(packet',
            '  if (!neighbour_answers_.take(now)) return;\n  if (wire::internet_checksum(wire::internet_sum(packet', 0,
            unit='who pings often keeps nobody from asking*'),
+    # Selective repeat: docs/peer-protocol.md, section 9.
+    Defect('what comes behind a gap goes on at once', 'lib/relay/far_part.cpp',
+           '  return hold(number, frame, end, mbuf, now);', '  return Verdict::forward;', 0,
+           unit='a far box orders*'),
+    Defect('a held request of another life goes on', 'lib/relay/far_part.cpp',
+           '    if (same_packet(there, frame)) {', '    if (there != nullptr) {', 0,
+           unit='a far box orders*'),
+    Defect('UNBIND in a doubt hands on what is held', 'lib/relay/far_part.cpp',
+           'end(found->second, entry.keep != 0, now);', 'end(found->second, true, now);', 0,
+           unit='a far box orders*'),
+    Defect('a gap is waited for without end', 'lib/relay/far_part.cpp',
+           '      if (due > now) {', '      if (due != 0) {', 0,
+           unit='a far box orders*'),
+    Defect('a gap that the near box cannot mend is waited for', 'lib/relay/far_part.cpp',
+           '    give_up(number, entry, now);\n', '', 0,
+           unit='a far box orders*'),
+    Defect('what is under way counts as lost', 'lib/custody/repair.cpp',
+           '    if (!held.sent || held.sent_at >= earliest || held.repairing) continue;',
+           '    if (!held.sent || held.repairing) continue;', 0, peers=True,
+           unit='what the long haul loses goes again*'),
+    Defect('a lost repair is not sent again', 'lib/custody/repair.cpp',
+           '    if (!held.sent || held.sent_at >= earliest || held.repairing) continue;',
+           '    if (!held.sent || held.sent_at >= earliest || held.repairing || held.resent) continue;', 0, peers=True,
+           unit='a repair that is lost goes again'),
+    Defect('the end of a flow is not announced', 'lib/relay/repairs.cpp',
+           '    announce(*flow);\n    if (--pairing.tops_left > 0)', '    if (--pairing.tops_left > 0)', 0,
+           unit='the end of a flow is announced*'),
+    Defect('a BIND that comes late brings a binding back', 'lib/relay/far_part.cpp',
+           '    if (entry.name.binding <= newest) continue;\n', '', 0,
+           unit='what is said of a binding counts in its order'),
+    Defect('UNBIND ends its own binding only', 'lib/relay/far_part.cpp',
+           'flows_[found->second].name.binding <= entry.name.binding)', 'flows_[found->second].name.binding == entry.name.binding)', 0,
+           unit='what is said of a binding counts in its order'),
 ]

@@ -54,8 +54,10 @@ class End final : public peer::Outlet {
     settings.peers.push_back({"other", wire::IpAddress::parse(other), {key_number(1)}});
   }
   bool transmit(peer::Bytes frame) override;
+  void carried(std::uint32_t peer, std::uint8_t type, peer::Bytes body) override {}
   void begin(Time now) {
-    peers = std::make_unique<peer::Peers>(settings, workers, mac_, *this, random_from(++lives_ * 1000 + number_), now);
+    peers =
+        std::make_unique<peer::Peers>(settings, workers, 0, mac_, *this, random_from(++lives_ * 1000 + number_), now);
   }
   peer::PeerReport report() const;
   bool up() const { return report().state == peer::State::up; }

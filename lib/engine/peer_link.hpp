@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "relay/messages.hpp"
+
+namespace longhaul::engine {
+
+/// The way to the engines of peers: authenticated datagrams (docs/peer-protocol.md).
+class PeerLink {
+ public:
+  virtual ~PeerLink() = default;
+  /// To a peer that is there. It may be lost.
+  virtual void send(relay::PeerNumber to, relay::Type type, relay::Bytes body) = 0;
+};
+
+}  // namespace longhaul::engine

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A pair of boxes (docs/peer-protocol.md, section 9): frames and messages between the engine's parts and its peers'.
+#include "engine/peering.hpp"
+
+#include "engine/engine_impl.hpp"
+#include "flow/connection_key.hpp"
+
+namespace longhaul::engine {
+
+using custody::Verdict;
+
+void Engine::Impl::join(PeerLink& link) {
+  peering.reset(new Peering(near, counters, settings.max_connections, *this, *this, link));
+}
+
+// ---- frames -------------------------------------------------------------------------------------
+
+// A request from the WAN. False: it is no bound flow's, and passes.
+bool Engine::Impl::far_request(const Arrival& arrival) {
+  const wire::Frame& frame = arrival.frame;
+  const std::uint32_t flow = peering->far.find(flow::key_of(frame));
+  if (flow == relay::FarPart::kNone || !intact(frame)) return false;
+  switch (peering->far.request(flow, frame, arrival.mbuf, now)) {
+    case relay::FarPart::Verdict::forward:
+      forward(Side::host, arrival.mbuf);
+      peering->far.forwarded(flow, now);
+      return true;
+    case relay::FarPart::Verdict::held:
+    case relay::FarPart::Verdict::drop:
+      near.absorbed(arrival.mbuf);
+      return true;
+  }
+  return false;
+}
+
+// What becomes of a request of a contested flow: the far box must hear before it that another life may have begun.
+Verdict Engine::Impl::before_peer(custody::NearFlow& flow, Verdict verdict) {
+  peering->repairs.tend(flow, now);
+  if (verdict != Verdict::forward || !relay::Repairs::must_wait(flow, now)) return verdict;
+  ++counters[Counter::dropped_for_peer];
+  return Verdict::drop;
+}
+
+// Of the connection's two flows.
+void Engine::Impl::end_pairing(flow::ConnectionIndex index) {
+  peering->repairs.forget(connections[index].near, now);
+  peering->far.another_life(flow::key_of(table[index], Side::wan), now);
+}
+
+// ---- messages -----------------------------------------------------------------------------------
+
+void Engine::Impl::peer_said(relay::PeerNumber peer, relay::Type type, relay::Bytes body, Time time) {
+  if (peering == nullptr || bypass) return;
+  begin_call(time);
+  switch (type) {
+    case relay::Type::bind:
+      peering->far.bind(peer, body, now);
+      break;
+    case relay::Type::unbind:
+      peering->far.unbind(peer, body, now);
+      break;
+    case relay::Type::clock:
+      peering->far.clock(peer, body, now);
+      break;
+    case relay::Type::state:
+      peering->repairs.state(peer, body, now);
+      break;
+  }
+  end_of_burst();
+}
+
+void Engine::Impl::peer_up(relay::PeerNumber peer, Duration round_trip) {
+  if (peering == nullptr) return;
+  peering->repairs.peer_up(peer, round_trip);
+  peering->far.set_round_trip(peer, round_trip);
+}
+
+void Engine::Impl::peer_gone(relay::PeerNumber peer, Time time) {
+  if (peering == nullptr) return;
+  begin_call(time);
+  peering->repairs.peer_gone(peer);
+  peering->far.forget(peer, now);
+  end_of_burst();
+}
+
+Time Engine::Impl::peering_deadline() const {
+  if (peering == nullptr) return kNever;
+  const Time far = peering->far.deadline();
+  return std::min(peering->repairs.deadline(), far > now ? far : now + 1);
+}
+
+// ---- what the two parts need ----------------------------------------------------------------------
+
+void Engine::Impl::hand_on(rte_mbuf* mbuf) { forward(Side::host, mbuf); }
+
+bool Engine::Impl::hold(const rte_mbuf* mbuf) { return near.lend(mbuf->pkt_len); }
+
+void Engine::Impl::let_go(const rte_mbuf* mbuf) { near.take_back(mbuf->pkt_len); }
+
+void Engine::Impl::send_state(relay::PeerNumber to, relay::Bytes body) {
+  peering->link.send(to, relay::Type::state, body);
+}
+
+custody::NearFlow* Engine::Impl::flow_of(std::uint32_t handle) {
+  return handle < connections.size() && table.in_use(handle) ? &connections[handle].near : nullptr;
+}
+
+flow::KeyIndex::Key Engine::Impl::key_of(const custody::NearFlow& flow) const {
+  return flow::key_of(table[flow.connection], Side::host).copy();
+}
+
+void Engine::Impl::send(relay::PeerNumber to, relay::Type type, relay::Bytes body) {
+  peering->link.send(to, type, body);
+}
+
+}  // namespace longhaul::engine

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "relay/far_part.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/fair_share.hpp"
+#include "custody/held.hpp"
+#include "wire/path_mtu.hpp"
+#include "wire/psn.hpp"
+
+namespace longhaul::relay {
+
+using wire::psn_add;
+using wire::psn_diff;
+using wire::psn_lt;
+
+namespace {
+
+/// A held packet's bookkeeping, where custody's Held will not be: it goes on before anybody else has it.
+struct FarHeld {
+  std::uint32_t end = 0;         ///< first PSN after it
+  std::uint16_t bth_offset = 0;  ///< bytes
+  std::uint16_t bytes = 0;       ///< from BTH to ICRC: what is before changes on the way
+};
+static_assert(sizeof(FarHeld) <= custody::kMbufPrivateSize);
+
+FarHeld& far_held_in(rte_mbuf* mbuf) { return *static_cast<FarHeld*>(rte_mbuf_to_priv(mbuf)); }
+const FarHeld& far_held_in(const rte_mbuf* mbuf) { return far_held_in(const_cast<rte_mbuf*>(mbuf)); }
+
+std::uint16_t bytes_of(const wire::Frame& frame) {
+  return static_cast<std::uint16_t>(frame.icrc_offset + sizeof(wire::Be32) - frame.bth_offset);
+}
+
+bool same_packet(const rte_mbuf* held, const wire::Frame& frame) {
+  const FarHeld& its = far_held_in(held);
+  return its.bytes == bytes_of(frame) && std::memcmp(rte_pktmbuf_mtod_offset(held, const char*, its.bth_offset),
+                                                     frame.data + frame.bth_offset, its.bytes) == 0;
+}
+
+// Which hosts: to share the room. A few share one counter.
+std::uint32_t share_of(const flow::KeyIndex::Key& key) {
+  std::uint32_t hash = key.vlan.value;
+  constexpr std::uint32_t kPrime = 0x01000193;  // FNV-1a
+  for (const wire::IpAddress* address : {&key.first, &key.second})
+    for (const std::uint8_t byte : address->bytes) hash = (hash ^ byte) * kPrime;
+  return hash ^ hash >> 16;
+}
+
+}  // namespace
+
+FarPart::FarPart(std::uint32_t flows, std::uint64_t packets, Counters& counters, FarOutlet& outlet)
+    : counters_(counters),
+      outlet_(outlet),
+      most_held_(packets),
+      table_(most_held_),
+      index_(flows, "the flows of peers"),
+      flows_(flows) {
+  for (std::uint32_t number = flows; number-- > 0;) free_.push_back(number);
+}
+
+FarPart::~FarPart() { discard(); }
+
+void FarPart::discard() {
+  for (std::uint32_t number = 0; number < flows_.size(); ++number)
+    if (flows_[number].in_use) remove(number);
+}
+
+// ---- requests -----------------------------------------------------------------------------------
+
+FarPart::Verdict FarPart::request(std::uint32_t number, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
+  FarFlow& flow = flows_[number];
+  const std::uint32_t psn = frame.psn();
+  const std::int32_t ahead = psn_diff(psn, flow.next);
+  if (flow.path_mtu == 0 && frame.opcode != nullptr) flow.path_mtu = wire::path_mtu_shown_by(frame);
+  const std::uint32_t psns = frame.opcode == nullptr ? 0 : wire::psns_of(frame, flow.path_mtu);
+  // Where it is not known how many PSNs a request takes, nothing behind it can be put in order.
+  const bool far_off = ahead > static_cast<std::int32_t>(kReach) || ahead < -static_cast<std::int32_t>(kReach);
+  if (psns == 0 || psns > kReach || far_off) {
+    end(number, false, now);
+    return Verdict::forward;
+  }
+  const std::uint32_t end = psn_add(psn, psns);
+  if (ahead == 0 && !flow.can_go()) [[likely]] {
+    // A READ may be longer than what its gap has room for: then it is not of the life that is held.
+    if (!flow.runs.empty() && psn_lt(flow.runs.first().begin, end)) {
+      this->end(number, false, now);
+      return Verdict::forward;
+    }
+    flow.next = end;
+    return Verdict::forward;
+  }
+  if (ahead < 0) {
+    ++repeats_;
+    // A READ may reach beyond, where the near box has another path MTU.
+    if (!psn_lt(flow.next, end)) return Verdict::forward;
+    if (flow.runs.empty() || !psn_lt(flow.runs.first().begin, end))
+      flow.next = end;
+    else
+      this->end(number, false, now);
+    return Verdict::forward;
+  }
+  return hold(number, frame, end, mbuf, now);
+}
+
+FarPart::Verdict FarPart::hold(std::uint32_t number, const wire::Frame& frame, std::uint32_t end, rte_mbuf* mbuf,
+                               Time now) {
+  FarFlow& flow = flows_[number];
+  const std::uint32_t psn = frame.psn();
+  if (const rte_mbuf* there = table_.find(number, psn)) {
+    if (same_packet(there, frame)) {
+      ++repeats_;
+      ++counters_[Counter::absorbed_held_repeats];
+      return Verdict::drop;
+    }
+    this->end(number, false, now);
+    return Verdict::forward;
+  }
+  const bool has_gap = flow.has_gap();
+  const std::size_t gaps = flow.runs.all().size();
+  if (!has_room(flow, now) || !outlet_.hold(mbuf)) {
+    ++counters_[Counter::dropped_far_full];
+    return Verdict::drop;
+  }
+  switch (flow.runs.add(flow.next, psn, end, now)) {
+    case Runs::Outcome::added:
+      break;
+    case Runs::Outcome::full:
+      outlet_.let_go(mbuf);
+      ++counters_[Counter::dropped_far_full];
+      return Verdict::drop;
+    case Runs::Outcome::there:
+    case Runs::Outcome::overlaps:
+      // Within a READ, or over what follows it.
+      outlet_.let_go(mbuf);
+      this->end(number, false, now);
+      return Verdict::forward;
+  }
+  if (!has_gap || flow.runs.all().size() > gaps) ++counters_[Counter::far_gaps];
+  new (&far_held_in(mbuf)) FarHeld{end, static_cast<std::uint16_t>(frame.bth_offset), bytes_of(frame)};
+  rte_mbuf_refcnt_update(mbuf, 1);
+  table_.add(number, psn, mbuf);
+  ++held_;
+  ++held_by_[flow.hosts];
+  ++counters_[Counter::far_held];
+  list(number);
+  if (flow.can_go())
+    ready(number);
+  else
+    look_at_ = std::min(look_at_, now + kLeastWait);
+  return Verdict::held;
+}
+
+bool FarPart::has_room(const FarFlow& flow, Time now) {
+  constexpr Duration kContended = milliseconds(100);
+  const std::uint64_t own = held_by_[flow.hosts];
+  const bool fits = held_ < most_held_ && within_share(own + 1, most_held_, held_, most_held_, now < contended_until_);
+  // Others have more of it: they must come down to their share.
+  if (held_ >= most_held_ && own < held_ - own) contended_until_ = now + kContended;
+  return fits;
+}
+
+// ---- in order -----------------------------------------------------------------------------------
+
+void FarPart::take_out(FarFlow& flow, rte_mbuf* mbuf) {
+  --held_;
+  --held_by_[flow.hosts];
+  outlet_.let_go(mbuf);
+}
+
+void FarPart::go_on(std::uint32_t number, Time now) {
+  FarFlow& flow = flows_[number];
+  for (unsigned i = 0; flow.can_go(); ++i) {
+    if (i == kAtOnce || !outlet_.host_takes()) return ready(number);
+    if (flow.has_gap()) {
+      ++counters_[Counter::far_gaps_given_up];
+      const std::uint32_t begin = flow.runs.first().begin;
+      flow.next = flow.ending || !psn_lt(flow.lacks_to, begin) ? begin : flow.lacks_to;
+      continue;
+    }
+    // An empty run has nothing.
+    if (flow.next != flow.runs.first().end) {
+      rte_mbuf* mbuf = table_.find(number, flow.next);
+      table_.remove(number, flow.next);
+      take_out(flow, mbuf);
+      flow.next = far_held_in(mbuf).end;
+      outlet_.hand_on(mbuf);
+    }
+    flow.runs.begin_at(flow.next);
+  }
+  if (!flow.runs.empty()) {
+    look_at_ = std::min(look_at_, std::max(now, flow.runs.first().since + patience(flow.peer)));
+    return;
+  }
+  flow.mended_left = Runs::kTold;
+  if (flow.ending) remove(number);
+}
+
+// What is missing before `psn` is not waited for any more.
+void FarPart::skip_to(std::uint32_t number, std::uint32_t psn, Time now) {
+  FarFlow& flow = flows_[number];
+  ++counters_[Counter::far_gaps_given_up];
+  flow.next = psn_lt(psn, flow.runs.first().begin) ? psn : flow.runs.first().begin;
+  go_on(number, now);
+}
+
+// What is missing below the top, and not in custody, never comes from the near box.
+void FarPart::give_up(std::uint32_t number, const ClockEntry& entry, Time now) {
+  FarFlow& flow = flows_[number];
+  const std::uint32_t lowest = entry.lowest & wire::kPsnMask;
+  flow.lacks_from = entry.end & wire::kPsnMask;
+  flow.lacks_to = entry.top & wire::kPsnMask;
+  while (flow.in_use && flow.has_gap() && psn_lt(flow.next, lowest)) skip_to(number, lowest, now);
+  if (flow.in_use && flow.can_go()) go_on(number, now);
+}
+
+void FarPart::list(std::uint32_t number) {
+  if (flows_[number].listed) return;
+  flows_[number].listed = true;
+  listed_.push_back(number);
+}
+
+void FarPart::ready(std::uint32_t number) {
+  if (flows_[number].ready) return;
+  flows_[number].ready = true;
+  ready_.push_back(number);
+}
+
+// ---- bindings -----------------------------------------------------------------------------------
+
+void FarPart::bind(PeerNumber peer, Bytes body, Time now) {
+  for (const BindEntry& entry : entries_in<BindEntry>(body)) {
+    const flow::KeyIndex::Key key = entry.key();
+    const std::uint32_t known = find(key);
+    if (known != kNone && flows_[known].peer == peer && flows_[known].name.handle == entry.name.handle &&
+        flows_[known].name.binding == entry.name.binding) {
+      flows_[known].bound_left = Runs::kTold;
+      list(known);
+      continue;
+    }
+    // One that comes late, perhaps after its own UNBIND, must not come back.
+    std::uint32_t& newest = heard_[peer].newest_binding;
+    if (entry.name.binding <= newest) continue;
+    newest = entry.name.binding;
+    if (known != kNone) remove(known);
+    // The near box has used the handle for another flow since.
+    if (const auto old = by_handle_.find(handle_key(peer, entry.name.handle)); old != by_handle_.end())
+      remove(old->second);
+    if (free_.empty() || !index_.put(key, free_.back())) continue;
+    const std::uint32_t number = free_.back();
+    free_.pop_back();
+    FarFlow& flow = flows_[number];
+    const bool listed = flow.listed;
+    const bool was_ready = flow.ready;
+    flow = FarFlow{};
+    // The lists may still name its former tenant; that does no harm.
+    flow.listed = listed;
+    flow.ready = was_ready;
+    flow.key = key;
+    flow.peer = peer;
+    flow.name = entry.name;
+    flow.path_mtu = entry.path_mtu <= wire::kMostPathMtu ? std::uint32_t{entry.path_mtu} : 0;
+    flow.next = entry.psn & wire::kPsnMask;
+    flow.hosts = share_of(key) % kShares;
+    flow.bound_left = Runs::kTold;
+    flow.in_use = true;
+    by_handle_[handle_key(peer, entry.name.handle)] = number;
+    ++bound_;
+    list(number);
+  }
+}
+
+std::uint32_t FarPart::number_of(PeerNumber peer, const Name& name) const {
+  const auto found = by_handle_.find(handle_key(peer, name.handle));
+  return found != by_handle_.end() && flows_[found->second].name.binding == name.binding ? found->second : kNone;
+}
+
+// It ends all bindings of the handle up to this one, and is answered at once.
+void FarPart::unbind(PeerNumber peer, Bytes body, Time now) {
+  for (const UnbindEntry& entry : entries_in<UnbindEntry>(body)) {
+    std::uint32_t& newest = heard_[peer].newest_binding;
+    newest = std::max<std::uint32_t>(newest, entry.name.binding);
+    const auto found = by_handle_.find(handle_key(peer, entry.name.handle));
+    if (found != by_handle_.end() && flows_[found->second].name.binding <= entry.name.binding)
+      end(found->second, entry.keep != 0, now);
+    say_ended(peer, entry.name, 1);
+  }
+  report(peer, now);
+}
+
+// A flow that ends may still have something to hand on, and its name may be said more often than needed.
+void FarPart::say_ended(PeerNumber peer, const Name& name, std::uint8_t times) {
+  constexpr std::size_t kMostEnded = 256;
+  if (ended_.size() < kMostEnded) ended_.push_back({peer, name, times});
+}
+
+void FarPart::end(std::uint32_t number, bool keep, Time now) {
+  FarFlow& flow = flows_[number];
+  say_ended(flow.peer, flow.name, Runs::kTold);
+  if (!keep) return remove(number);
+  flow.ending = true;
+  if (flow.runs.empty())
+    remove(number);
+  else
+    go_on(number, now);
+}
+
+void FarPart::drop_held(std::uint32_t number) {
+  FarFlow& flow = flows_[number];
+  for (const Run& run : flow.runs.all())
+    for (std::uint32_t psn = run.begin; psn != run.end;) {
+      rte_mbuf* mbuf = table_.find(number, psn);
+      table_.remove(number, psn);
+      psn = far_held_in(mbuf).end;
+      take_out(flow, mbuf);
+      ++counters_[Counter::dropped_other_life];
+      rte_pktmbuf_free(mbuf);
+    }
+  flow.runs.clear();
+}
+
+void FarPart::remove(std::uint32_t number) {
+  FarFlow& flow = flows_[number];
+  if (!flow.in_use) return;
+  drop_held(number);
+  index_.erase(flow.key);
+  by_handle_.erase(handle_key(flow.peer, flow.name.handle));
+  flow.in_use = false;
+  free_.push_back(number);
+  --bound_;
+}
+
+void FarPart::another_life(const flow::KeyIndex::KeyView& key, Time now) {
+  if (bound_ == 0) return;
+  if (const std::uint32_t number = find(key); number != kNone) end(number, false, now);
+}
+
+void FarPart::forget(PeerNumber peer, Time now) {
+  for (std::uint32_t number = 0; number < flows_.size(); ++number)
+    if (flows_[number].in_use && flows_[number].peer == peer) end(number, true, now);
+  heard_.erase(peer);
+  std::erase_if(ended_, [peer](const Ended& ended) { return ended.peer == peer; });
+}
+
+void FarPart::forget_all(Time now) {
+  for (std::uint32_t number = 0; number < flows_.size(); ++number)
+    if (flows_[number].in_use) end(number, true, now);
+}
+
+// ---- reports ------------------------------------------------------------------------------------
+
+void FarPart::set_round_trip(PeerNumber peer, Duration round_trip) { heard_[peer].round_trip = round_trip; }
+
+void FarPart::clock(PeerNumber peer, Bytes body, Time now) {
+  if (body.size() < sizeof(ClockHead)) return;
+  Heard& heard = heard_[peer];
+  const std::uint64_t clock = reinterpret_cast<const ClockHead*>(body.data())->clock;
+  heard.clock = std::max(heard.clock, clock);
+  for (const ClockEntry& entry : entries_in<ClockEntry>(body.subspan(sizeof(ClockHead)))) {
+    const std::uint32_t number = number_of(peer, entry.name);
+    if (number == kNone) {
+      say_ended(peer, entry.name, 1);
+      continue;
+    }
+    FarFlow& flow = flows_[number];
+    const std::uint32_t top = entry.top & wire::kPsnMask;
+    if (psn_diff(top, flow.next) > static_cast<std::int32_t>(kReach) || psn_lt(top, entry.end & wire::kPsnMask) ||
+        psn_lt(entry.end & wire::kPsnMask, entry.lowest & wire::kPsnMask))
+      continue;
+    flow.runs.expect(flow.next, top, now);
+    give_up(number, entry, now);
+    if (flow.in_use && flow.has_gap()) {
+      list(number);
+      look_at_ = std::min(look_at_, now + kLeastWait);
+    }
+  }
+  report(peer, now);
+}
+
+void FarPart::report(PeerNumber peer, Time now) {
+  Heard& heard = heard_[peer];
+  const bool full = now >= heard.full_at;
+  if (full) heard.full_at = now + heard.round_trip / 4;
+  StateWriter writer({heard.clock, repeats_});
+  unsigned sent = 0;
+  const auto send = [&](Bytes body) {
+    ++sent;
+    outlet_.send_state(peer, body);
+  };
+  for (Ended& ended : ended_)
+    if (ended.peer == peer && ended.left > 0) writer.begin(ended.name, kNotBound, 0, send), --ended.left;
+  std::erase_if(ended_, [](const Ended& ended) { return ended.left == 0; });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < listed_.size(); ++i) {
+    const std::uint32_t number = listed_[i];
+    FarFlow& flow = flows_[number];
+    if (!flow.in_use) {
+      flow.listed = false;
+      continue;
+    }
+    if (flow.peer == peer && sent < kStates) {
+      std::uint8_t flags = 0;
+      if (flow.bound_left > 0) flags |= kBound, --flow.bound_left;
+      if (flow.mended_left > 0 && flow.runs.empty()) flags |= kMended, --flow.mended_left;
+      bool begun = false;
+      const auto begin = [&] {
+        if (!begun) writer.begin(flow.name, flags, flow.next, send);
+        begun = true;
+      };
+      if (flags != 0) begin();
+      std::uint32_t from = flow.next;
+      for (Run& run : flow.runs.all()) {
+        if (from != run.begin && (full || run.told < Runs::kTold) && !flow.is_lacked(from)) {
+          begin();
+          writer.missing({from, (run.begin - from) & wire::kPsnMask}, send);
+          if (run.told < Runs::kTold) ++run.told;
+        }
+        from = run.end;
+      }
+    }
+    const bool more = !flow.runs.empty() || flow.bound_left > 0 || flow.mended_left > 0;
+    if (more)
+      listed_[kept++] = number;
+    else
+      flow.listed = false;
+  }
+  listed_.resize(kept);
+  writer.finish(send);
+}
+
+// ---- time ---------------------------------------------------------------------------------------
+
+Duration FarPart::patience(PeerNumber peer) const {
+  const auto heard = heard_.find(peer);
+  return std::max(kLeastWait, heard == heard_.end() ? 0 : kRoundTrips * heard->second.round_trip);
+}
+
+void FarPart::poll(Time now) {
+  for (std::size_t left = ready_.size(); left > 0 && outlet_.host_takes(); --left) {
+    const std::uint32_t number = ready_.front();
+    ready_.pop_front();
+    flows_[number].ready = false;
+    if (flows_[number].in_use) go_on(number, now);
+  }
+  if (now < look_at_) return;
+  look_at_ = kNever;
+  // go_on() may remove flows, but lists none.
+  for (std::size_t i = 0; i < listed_.size(); ++i) {
+    const std::uint32_t number = listed_[i];
+    FarFlow& flow = flows_[number];
+    while (flow.in_use && flow.has_gap()) {
+      const Time due = flow.runs.first().since + patience(flow.peer);
+      if (due > now) {
+        look_at_ = std::min(look_at_, due);
+        break;
+      }
+      skip_to(number, flow.runs.first().begin, now);
+    }
+  }
+}
+
+Time FarPart::deadline() const { return ready_.empty() ? look_at_ : 0; }
+
+}  // namespace longhaul::relay

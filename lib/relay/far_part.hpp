@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The far part of a box: hands the requests of bound flows on in the order of their PSNs, holds what came behind a gap,
+// and reports what is missing (docs/peer-protocol.md, section 9).
+//
+//   at `next`      goes on, and what is held behind it
+//   below `next`   goes on: the responder knows best
+//   above `next`   is held. CLOCKs of the near box ask for reports, and each names what is missing
+//
+// A gap that stays for max(3 round trips, 20 ms), or that the near box cannot fill, is given up: what is held goes on,
+// and the host's own NAK repairs it. What is held belongs to one life of the queue pairs. At any sign of another life
+// it is dropped: the near box has it in custody still, or the requester repeats it.
+//
+// The work of one frame does not grow with what is held: a table finds a held packet by its PSN, and a flow has 1024
+// gaps at most. What is held are buffers of custody (custody/budget.hpp), half of them at most, shared among the pairs
+// of hosts.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "base/time.hpp"
+#include "custody/packet_table.hpp"
+#include "flow/key_index.hpp"
+#include "metrics/counter_set.hpp"
+#include "relay/far_flow.hpp"
+#include "relay/messages.hpp"
+#include "wire/frame.hpp"
+
+namespace longhaul::relay {
+
+class FarOutlet {
+ public:
+  virtual ~FarOutlet() = default;
+  /// The host's port takes another frame now.
+  virtual bool host_takes() = 0;
+  /// Hands on a request that was held (one reference).
+  virtual void hand_on(rte_mbuf* mbuf) = 0;
+  /// A request is held, and is one of custody's from here on; or it is no more. False: there is no room.
+  virtual bool hold(const rte_mbuf* mbuf) = 0;
+  virtual void let_go(const rte_mbuf* mbuf) = 0;
+  /// To the near box.
+  virtual void send_state(PeerNumber to, Bytes body) = 0;
+};
+
+class FarPart {
+ public:
+  /// Packets that are held at most, where custody may have `large_mbufs` receive buffers.
+  static constexpr std::uint64_t most_held(std::uint64_t large_mbufs) {
+    return std::max<std::uint64_t>(large_mbufs / 2, 1);
+  }
+  /// DPDK's memory for the table of so many flows, and ordinary memory for them and for what is held.
+  static std::uint64_t table_bytes(std::uint32_t flows) { return flow::KeyIndex::bytes_needed(flows); }
+  static std::uint64_t flow_bytes(std::uint32_t flows) { return flows * (sizeof(FarFlow) + sizeof(std::uint32_t)); }
+  static std::uint64_t held_bytes(std::uint64_t large_mbufs) {
+    return custody::PacketTable::bytes_needed(most_held(large_mbufs));
+  }
+
+  /// For `flows` bindings, and `packets` that are held.
+  FarPart(std::uint32_t flows, std::uint64_t packets, Counters& counters, FarOutlet& outlet);
+  ~FarPart();
+  FarPart(const FarPart&) = delete;
+  FarPart& operator=(const FarPart&) = delete;
+
+  /// None of this is asked while nothing is bound.
+  bool empty() const { return bound_ == 0; }
+  static constexpr std::uint32_t kNone = flow::KeyIndex::kNone;
+  std::uint32_t find(const flow::KeyIndex::KeyView& key) const { return index_.find(key).value_or(kNone); }
+
+  enum class Verdict : std::uint8_t {
+    forward,
+    held,  ///< free this reference
+    drop   ///< counted by name already; free it
+  };
+  /// A request of the flow with this number from the WAN, ICRC verified.
+  Verdict request(std::uint32_t flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
+  /// Call after request() said `forward`, once the frame has been handed on.
+  void forwarded(std::uint32_t flow, Time now) {
+    if (flows_[flow].can_go()) go_on(flow, now);
+  }
+
+  void bind(PeerNumber peer, Bytes body, Time now);
+  void unbind(PeerNumber peer, Bytes body, Time now);
+  /// Answers it by a report.
+  void clock(PeerNumber peer, Bytes body, Time now);
+  /// To this peer; 0 if it is not known.
+  void set_round_trip(PeerNumber peer, Duration round_trip);
+
+  /// The queue pairs live another life, or the connection has ended.
+  void another_life(const flow::KeyIndex::KeyView& key, Time now);
+  /// The peer is gone: what is held goes on.
+  void forget(PeerNumber peer, Time now);
+  /// As forget(), of all peers.
+  void forget_all(Time now);
+
+  /// Hands on what waits for the host's port, and gives up gaps.
+  void poll(Time now);
+  Time deadline() const;
+
+  std::uint64_t held() const { return held_; }
+  std::uint32_t bound() const { return bound_; }
+  /// Frees what is held, without a word.
+  void discard();
+
+ private:
+  static constexpr std::uint32_t kReach = 1u << 20;
+  static constexpr std::size_t kShares = 256;
+  static constexpr unsigned kAtOnce = 512;  ///< packets that one call hands on
+  static constexpr Duration kLeastWait = milliseconds(20);
+  static constexpr unsigned kRoundTrips = 3;
+  static constexpr unsigned kStates = 8;  ///< datagrams that answer one CLOCK
+
+  /// What is the same for the flows of one peer.
+  struct Heard {
+    std::uint64_t clock = 0;
+    Duration round_trip = 0;
+    std::uint32_t newest_binding = 0;  ///< of all BINDs and UNBINDs
+    Time full_at = 0;                  ///< when the next full report is due
+  };
+
+  Verdict hold(std::uint32_t number, const wire::Frame& frame, std::uint32_t end, rte_mbuf* mbuf, Time now);
+  bool has_room(const FarFlow& flow, Time now);
+  void go_on(std::uint32_t number, Time now);
+  void skip_to(std::uint32_t number, std::uint32_t psn, Time now);
+  void give_up(std::uint32_t number, const ClockEntry& entry, Time now);
+  void take_out(FarFlow& flow, rte_mbuf* mbuf);
+  void drop_held(std::uint32_t number);
+  void end(std::uint32_t number, bool keep, Time now);
+  void remove(std::uint32_t number);
+  void say_ended(PeerNumber peer, const Name& name, std::uint8_t times);
+  void list(std::uint32_t number);
+  void ready(std::uint32_t number);
+  void report(PeerNumber peer, Time now);
+  std::uint32_t number_of(PeerNumber peer, const Name& name) const;
+  Duration patience(PeerNumber peer) const;
+  static std::uint64_t handle_key(PeerNumber peer, std::uint32_t handle) { return std::uint64_t{peer} << 32 | handle; }
+
+  Counters& counters_;
+  FarOutlet& outlet_;
+  std::uint64_t most_held_;
+  custody::PacketTable table_;
+  flow::KeyIndex index_;
+  std::vector<FarFlow> flows_;
+  std::vector<std::uint32_t> free_;
+  std::unordered_map<std::uint64_t, std::uint32_t> by_handle_;  ///< only control messages ask it
+  std::unordered_map<PeerNumber, Heard> heard_;
+  std::vector<std::uint32_t> listed_;
+  std::deque<std::uint32_t> ready_;
+  struct Ended {
+    PeerNumber peer;
+    Name name;
+    std::uint8_t left;
+  };
+  std::vector<Ended> ended_;  ///< to be said in the next reports
+  std::array<std::uint32_t, kShares> held_by_{};
+  std::uint64_t held_ = 0;
+  std::uint32_t bound_ = 0;
+  std::uint32_t repeats_ = 0;
+  Time contended_until_ = 0;
+  Time look_at_ = kNever;  ///< when gaps are looked at next
+};
+
+}  // namespace longhaul::relay

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "relay/messages.hpp"
+
+#include <cstring>
+#include <optional>
+
+#include "wire/psn.hpp"
+
+namespace longhaul::relay {
+namespace {
+
+// LEB128 (DWARF 5, 7.6).
+void append_number(std::vector<std::uint8_t>& to, std::uint32_t number) {
+  constexpr std::uint32_t kSeven = 0x7f;
+  constexpr std::uint8_t kMore = 0x80;
+  for (; number > kSeven; number >>= 7) to.push_back(static_cast<std::uint8_t>(number & kSeven) | kMore);
+  to.push_back(static_cast<std::uint8_t>(number));
+}
+
+// No PSN has more than 24 bits.
+std::optional<std::uint32_t> take_number(Bytes& from) {
+  std::uint32_t number = 0;
+  for (unsigned shift = 0; shift < 28 && !from.empty(); shift += 7) {
+    const std::uint8_t byte = from.front();
+    from = from.subspan(1);
+    number |= std::uint32_t{byte & 0x7fU} << shift;
+    if (byte < 0x80) return number <= wire::kPsnMask ? std::optional(number) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+BindEntry BindEntry::of(const Name& name, const flow::KeyIndex::Key& key, std::uint32_t psn, std::uint32_t path_mtu) {
+  constexpr unsigned kOuterShift = 12;
+  constexpr std::uint32_t kVid = 0xfff;
+  BindEntry entry{};
+  entry.name = name;
+  entry.outer_vid = static_cast<std::uint16_t>(key.vlan.value >> kOuterShift & kVid);
+  entry.inner_vid = static_cast<std::uint16_t>(key.vlan.value & kVid);
+  entry.requester = key.first.bytes;
+  entry.responder = key.second.bytes;
+  entry.qpn = key.qpn;
+  entry.psn = psn;
+  entry.path_mtu = path_mtu;
+  return entry;
+}
+
+flow::KeyIndex::Key BindEntry::key() const {
+  flow::KeyIndex::Key key;
+  key.first.bytes = requester;
+  key.second.bytes = responder;
+  // As VlanKey::add() does, which is inlined where frames are parsed, and would not be with another caller.
+  constexpr std::uint32_t kVid = 0xfff;
+  for (const std::uint32_t vid : {outer_vid & kVid, inner_vid & kVid})
+    if (vid != 0) key.vlan.value += (1U << 24) | (key.vlan.value == 0 ? vid << 12 : vid);
+  key.qpn = qpn;
+  return key;
+}
+
+void StateWriter::open(const Name& name, std::uint8_t flags, std::uint32_t psn) {
+  entry_ = body_.bytes_.size();
+  body_.add(StateEntry{name, flags, 0, psn});
+  at_ = psn;
+}
+
+void StateWriter::append(const Missing& range) {
+  append_number(body_.bytes_, (range.psn - at_) & wire::kPsnMask);
+  append_number(body_.bytes_, range.count);
+  ++entry().ranges;
+  at_ = wire::psn_add(range.psn, range.count);
+}
+
+const StateHead* StateReader::head() {
+  if (rest_.size() < sizeof(StateHead)) return nullptr;
+  const auto* head = reinterpret_cast<const StateHead*>(rest_.data());
+  rest_ = rest_.subspan(sizeof(StateHead));
+  return head;
+}
+
+bool StateReader::next(StateEntry& entry, std::vector<Missing>& ranges) {
+  ranges.clear();
+  if (rest_.size() < sizeof(StateEntry)) return false;
+  std::memcpy(&entry, rest_.data(), sizeof(entry));
+  rest_ = rest_.subspan(sizeof(StateEntry));
+  std::uint32_t at = entry.psn & wire::kPsnMask;
+  for (unsigned i = 0; i < entry.ranges; ++i) {
+    const auto gap = take_number(rest_);
+    const auto count = gap ? take_number(rest_) : std::nullopt;
+    if (!count) {
+      rest_ = {};
+      return false;
+    }
+    const std::uint32_t psn = wire::psn_add(at, *gap);
+    ranges.push_back({psn, *count});
+    at = wire::psn_add(psn, *count);
+  }
+  return true;
+}
+
+}  // namespace longhaul::relay

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the near box and the far box of a flow say to each other: docs/peer-protocol.md, section 9.1. Bodies of
+// datagrams, which lib/peer has authenticated and will. Each struct lies directly over their bytes (alignment 1,
+// big-endian fields).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "flow/key_index.hpp"
+#include "wire/big_endian.hpp"
+
+namespace longhaul::relay {
+
+using Bytes = std::span<const std::uint8_t>;
+/// Tells peers apart: a number is not used again.
+using PeerNumber = std::uint32_t;
+
+enum class Type : std::uint8_t { bind = 32, unbind = 33, clock = 34, state = 35 };
+/// Bytes of a body: a datagram's 1200 without header and tag.
+inline constexpr std::size_t kMostBytes = 1200 - 32;
+
+/// A flow as both boxes name it.
+struct Name {
+  wire::Be32 handle;   ///< the near box's number of the connection
+  wire::Be32 binding;  ///< one life of it
+};
+
+struct BindEntry {
+  Name name;
+  wire::Be16 outer_vid;
+  wire::Be16 inner_vid;
+  std::array<std::uint8_t, 16> requester;
+  std::array<std::uint8_t, 16> responder;
+  wire::Be32 qpn;  ///< the responder's
+  wire::Be32 psn;  ///< of the next packet that the near box sends
+  wire::Be32 path_mtu;
+
+  static BindEntry of(const Name& name, const flow::KeyIndex::Key& key, std::uint32_t psn, std::uint32_t path_mtu);
+  /// Of the flow's requests, as they come in from the WAN.
+  flow::KeyIndex::Key key() const;
+};
+static_assert(sizeof(BindEntry) == 56 && alignof(BindEntry) == 1);
+
+struct UnbindEntry {
+  Name name;
+  std::uint8_t keep;  ///< 0: what is held may be another life's, and is dropped
+};
+static_assert(sizeof(UnbindEntry) == 9);
+
+/// CLOCK begins with it.
+struct ClockHead {
+  wire::Be64 clock;
+};
+/// What custody has of a quiet flow. PSNs.
+struct ClockEntry {
+  Name name;
+  wire::Be32 lowest;
+  wire::Be32 end;
+  wire::Be32 top;  ///< first one not sent yet
+};
+static_assert(sizeof(ClockEntry) == 20);
+
+/// STATE begins with it.
+struct StateHead {
+  wire::Be64 echo;     ///< the newest clock that has come
+  wire::Be32 repeats;  ///< requests that had come already
+};
+inline constexpr std::uint8_t kBound = 1;
+inline constexpr std::uint8_t kNotBound = 2;
+inline constexpr std::uint8_t kMended = 4;
+/// The ranges follow.
+struct StateEntry {
+  Name name;
+  std::uint8_t flags;
+  std::uint8_t ranges;
+  wire::Be32 psn;
+};
+static_assert(sizeof(StateEntry) == 14);
+
+/// PSNs that are missing: [psn, psn + count).
+struct Missing {
+  std::uint32_t psn = 0;
+  std::uint32_t count = 0;
+  bool operator==(const Missing&) const = default;
+};
+
+/// Reads fixed entries, one after the other. One that is cut off is not there.
+template <typename Entry>
+std::span<const Entry> entries_in(Bytes body) {
+  static_assert(alignof(Entry) == 1);
+  return {reinterpret_cast<const Entry*>(body.data()), body.size() / sizeof(Entry)};
+}
+
+/// Appends entries to a body until it is full.
+class Body {
+ public:
+  Body() { bytes_.reserve(kMostBytes); }
+  template <typename Part>
+  void add(const Part& part) {
+    static_assert(alignof(Part) == 1);
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(&part);
+    bytes_.insert(bytes_.end(), bytes, bytes + sizeof(part));
+  }
+  std::size_t room() const { return kMostBytes - bytes_.size(); }
+  Bytes bytes() const { return bytes_; }
+  void clear() { bytes_.clear(); }
+
+ private:
+  friend class StateWriter;
+  std::vector<std::uint8_t> bytes_;
+};
+
+/// Writes STATE's entries into as many bodies as they need. `send(Bytes)` gets each body that is full.
+class StateWriter {
+ public:
+  explicit StateWriter(const StateHead& head) : head_(head) { body_.add(head_); }
+
+  template <typename Send>
+  void begin(const Name& name, std::uint8_t flags, std::uint32_t psn, Send&& send) {
+    if (body_.room() < sizeof(StateEntry) + kMostOfRange) flush(send);
+    open(name, flags, psn);
+  }
+  /// Of the entry that has begun; beyond all before.
+  template <typename Send>
+  void missing(const Missing& range, Send&& send) {
+    const StateEntry now = entry();
+    if (now.ranges == 255 || body_.room() < kMostOfRange) {
+      if (body_.room() < sizeof(StateEntry) + kMostOfRange) flush(send);
+      open(now.name, 0, at_);
+    }
+    append(range);
+  }
+  /// Sends what is left: at least the head.
+  template <typename Send>
+  void finish(Send&& send) {
+    send(body_.bytes());
+  }
+
+ private:
+  /// Two numbers of 24 bits, 7 bits a byte.
+  static constexpr std::size_t kMostOfRange = 8;
+
+  template <typename Send>
+  void flush(Send&& send) {
+    send(body_.bytes());
+    body_.clear();
+    body_.add(head_);
+  }
+  void open(const Name& name, std::uint8_t flags, std::uint32_t psn);
+  StateEntry& entry() { return *reinterpret_cast<StateEntry*>(body_.bytes_.data() + entry_); }
+  void append(const Missing& range);
+
+  StateHead head_;
+  Body body_;
+  std::size_t entry_ = 0;  ///< where it begins
+  std::uint32_t at_ = 0;   ///< PSN after the last range
+};
+
+/// Reads STATE's entries.
+class StateReader {
+ public:
+  explicit StateReader(Bytes body) : rest_(body) {}
+  /// Null when the body is too short for a head.
+  const StateHead* head();
+  /// The next entry, with its ranges; false at the end, or where one is cut off or makes no sense.
+  bool next(StateEntry& entry, std::vector<Missing>& ranges);
+
+ private:
+  Bytes rest_;
+};
+
+}  // namespace longhaul::relay

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "relay/repairs.hpp"
+
+#include <algorithm>
+
+#include "wire/psn.hpp"
+
+namespace longhaul::relay {
+
+using custody::NearFlow;
+using custody::Phase;
+using wire::psn_add;
+using wire::psn_lt;
+
+namespace {
+
+// What goes to the far box is of one life, and the responder has answered: before that, nothing would be repaired. (A
+// flow that is plain for a while is ordered all the same.)
+bool may_be_ordered(const NearFlow& flow) {
+  return flow.una != flow.first_psn && flow.trust.was_confirmed && !custody::is_over(flow.phase) && !flow.contested() &&
+         flow.policy != flow::Policy::off;
+}
+
+// PSN of the next packet that goes to the WAN.
+std::uint32_t next_to_send(const NearFlow& flow) {
+  const rte_mbuf* unsent = flow.queue.unsent();
+  return unsent == nullptr ? flow.sent_top : custody::held_in(unsent).psn;
+}
+
+}  // namespace
+
+// ---- peers --------------------------------------------------------------------------------------
+
+void Repairs::peer_up(PeerNumber peer, Duration round_trip) { peers_[peer] = round_trip; }
+
+void Repairs::peer_gone(PeerNumber peer) {
+  peers_.erase(peer);
+  for (std::uint32_t handle = 0; handle < outlet_.flows(); ++handle) {
+    NearFlow* flow = outlet_.flow_of(handle);
+    if (flow != nullptr && flow->pairing.bound && flow->pairing.peer == peer) release(flow->pairing);
+  }
+  if (peers_.empty()) ended_.clear();
+}
+
+Duration Repairs::round_trip_to(PeerNumber peer) const {
+  const auto found = peers_.find(peer);
+  return found == peers_.end() ? 0 : found->second;
+}
+
+Duration Repairs::longest_round_trip() const {
+  Duration longest = 0;
+  for (const auto& [peer, round_trip] : peers_) longest = std::max(longest, round_trip);
+  return longest;
+}
+
+Duration Repairs::interval() const {
+  return std::clamp(longest_round_trip() / kIntervals, kLeastInterval, kMostInterval);
+}
+
+void Repairs::be_active(Time now) {
+  if (active_until_ <= now) clock_at_ = std::max(clock_at_, now + kQuiet);
+  active_until_ = now + kActive + kRoundTripsActive * longest_round_trip();
+}
+
+// ---- bindings -----------------------------------------------------------------------------------
+
+NearFlow* Repairs::bound(std::uint32_t handle, std::uint32_t binding) const {
+  NearFlow* flow = outlet_.flow_of(handle);
+  return flow != nullptr && binding != 0 && flow->pairing.binding == binding ? flow : nullptr;
+}
+
+void Repairs::tend(NearFlow& flow, Time now) {
+  custody::Pairing& pairing = flow.pairing;
+  if (!may_be_ordered(flow)) {
+    if (pairing.binding != 0) unbind(flow, flow.policy == flow::Policy::off && !flow.contested(), now);
+    return;
+  }
+  if (peers_.empty()) return;
+  if (pairing.binding == 0) {
+    if (!flow.queue.empty()) bind(flow, now);
+    return;
+  }
+  // Custody goes back, because its responder asked or is silent: what goes again is put in order, too.
+  if (psn_lt(next_to_send(flow), pairing.from)) return bind(flow, now);
+  if (pairing.top == flow.sent_top) return;
+  pairing.top = flow.sent_top;
+  pairing.top_at = now;
+  pairing.tops_left = kTops;
+  if (!pairing.top_queued) note_quiet(flow, now + kQuiet);
+  be_active(now);
+}
+
+// Without its end, which goes on.
+void Repairs::release(custody::Pairing& pairing) {
+  const std::uint32_t ending = pairing.ending;
+  const Time waits_until = pairing.waits_until;
+  pairing = {};
+  pairing.ending = ending;
+  pairing.waits_until = waits_until;
+}
+
+void Repairs::bind(NearFlow& flow, Time now) {
+  release(flow.pairing);
+  flow.pairing.top = flow.sent_top;
+  ask(flow, kFirstRetry, now);
+}
+
+// What was sent before it need not be put in order: the far box may have handed it on. Each has a greater number: one
+// that comes late must not bring an older binding back.
+void Repairs::ask(NearFlow& flow, Duration wait, Time now) {
+  flow.pairing.binding = ++last_binding_;
+  flow.pairing.from = next_to_send(flow);
+  flow.pairing.top_queued = false;
+  Body body;
+  body.add(BindEntry::of(name_of(flow), outlet_.key_of(flow), flow.pairing.from, flow.path_mtu));
+  for (const auto& [peer, round_trip] : peers_) outlet_.send(peer, Type::bind, body.bytes());
+  be_active(now);  // the answer comes with the next CLOCK's
+  wait = std::max(wait, 2 * longest_round_trip());
+  asked_.push_back({flow.connection, flow.pairing.binding, wait, now + wait});
+}
+
+void Repairs::ask_again(Time now) {
+  for (unsigned i = 0; i < kAtOnce && !asked_.empty(); ++i) {
+    const Asked asked = asked_.front();
+    if (asked.at > now) return;
+    asked_.pop_front();
+    NearFlow* flow = bound(asked.handle, asked.binding);
+    if (flow == nullptr || flow->pairing.bound || peers_.empty()) continue;
+    ask(*flow, std::min(2 * asked.wait, kLastRetry), now);
+  }
+}
+
+// A far box that has not heard of it hands requests of the former life on behind one of another. So in a doubt nothing
+// of the flow passes until the far box says that the binding has ended, or for as long as it holds anything.
+void Repairs::unbind(NearFlow& flow, bool keep, Time now) {
+  custody::Pairing& pairing = flow.pairing;
+  if (pairing.binding == 0) return;
+  const UnbindEntry entry{name_of(flow), static_cast<std::uint8_t>(keep ? 1 : 0)};
+  const bool waits = !keep && pairing.bound && !custody::is_over(flow.phase);
+  if (waits) {
+    pairing.ending = pairing.binding;
+    pairing.waits_until = now + std::max(kActive, kRoundTripsActive * longest_round_trip());
+  }
+  release(pairing);
+  Body body;
+  body.add(entry);
+  for (const auto& [peer, round_trip] : peers_) outlet_.send(peer, Type::unbind, body.bytes());
+  be_active(now);
+  if (ended_.size() == kMostEnded) ended_.erase(ended_.begin());
+  ended_.push_back({entry, kUnbinds - 1, waits ? now : kNever});
+}
+
+void Repairs::ended(PeerNumber peer, const Name& name) {
+  std::erase_if(ended_, [&name](const Ended& ended) {
+    return ended.entry.name.handle == name.handle && ended.entry.name.binding <= name.binding;
+  });
+  NearFlow* flow = outlet_.flow_of(name.handle);
+  if (flow == nullptr) return;
+  custody::Pairing& pairing = flow->pairing;
+  if (pairing.ending != 0 && pairing.ending <= name.binding) pairing.ending = 0, pairing.waits_until = 0;
+  if (pairing.binding == name.binding && (!pairing.bound || pairing.peer == peer)) release(pairing);
+}
+
+// ---- where flows end ----------------------------------------------------------------------------
+
+void Repairs::note_quiet(NearFlow& flow, Time at) {
+  flow.pairing.top_queued = true;
+  quiet_.push_back({flow.connection, flow.pairing.binding, at});
+}
+
+void Repairs::look_at_quiet(Time now) {
+  for (unsigned i = 0; i < kAtOnce && !quiet_.empty() && quiet_.front().at <= now; ++i) {
+    const Quiet quiet = quiet_.front();
+    quiet_.pop_front();
+    NearFlow* flow = bound(quiet.handle, quiet.binding);
+    if (flow == nullptr) continue;
+    custody::Pairing& pairing = flow->pairing;
+    pairing.top_queued = false;
+    if (now < pairing.top_at + kQuiet) {
+      note_quiet(*flow, now + kQuiet);
+      continue;
+    }
+    if (flow->queue.empty() || pairing.tops_left == 0) continue;  // all of it is answered
+    announce(*flow);
+    if (--pairing.tops_left > 0) note_quiet(*flow, now + 2 * interval());
+  }
+}
+
+void Repairs::announce(NearFlow& flow) {
+  const rte_mbuf* head = flow.queue.head();
+  const std::uint32_t lowest = head == nullptr ? flow.tail : custody::held_in(head).psn;
+  const ClockEntry entry{name_of(flow), lowest, flow.tail, flow.sent_top};
+  for (const auto& [peer, round_trip] : peers_)
+    if (!flow.pairing.bound || flow.pairing.peer == peer) announced_.push_back({peer, entry});
+}
+
+void Repairs::send_clock(Time now) {
+  for (const auto& [peer, round_trip] : peers_) {
+    Body body;
+    body.add(ClockHead{now});
+    for (const auto& [to, entry] : announced_) {
+      if (to != peer) continue;
+      if (body.room() < sizeof(entry)) {
+        outlet_.send(peer, Type::clock, body.bytes());
+        body.clear();
+        body.add(ClockHead{now});
+      }
+      body.add(entry);
+    }
+    outlet_.send(peer, Type::clock, body.bytes());
+    Body unbinds;
+    for (const Ended& ended : ended_)
+      if ((ended.left > 0 || ended.again_at <= now) && unbinds.room() >= sizeof(ended.entry)) unbinds.add(ended.entry);
+    if (!unbinds.bytes().empty()) outlet_.send(peer, Type::unbind, unbinds.bytes());
+  }
+  announced_.clear();
+  for (Ended& ended : ended_) {
+    if (ended.left > 0)
+      --ended.left;
+    else if (ended.again_at <= now)
+      ended.again_at = now + std::max(kFirstRetry, longest_round_trip());
+  }
+  std::erase_if(ended_, [](const Ended& ended) { return ended.left == 0 && ended.again_at == kNever; });
+}
+
+// ---- repairs ------------------------------------------------------------------------------------
+
+void Repairs::state(PeerNumber peer, Bytes body, Time now) {
+  if (!peers_.contains(peer)) return;
+  StateReader reader(body);
+  const StateHead* head = reader.head();
+  if (head == nullptr) return;
+  const std::uint64_t echo = head->echo;
+  if (echo > now) return;
+  repeats_ = head->repeats;
+  lost_.clear();
+  StateEntry entry{};
+  while (reader.next(entry, missing_)) {
+    if ((entry.flags & kNotBound) != 0) {
+      ended(peer, entry.name);
+      continue;
+    }
+    NearFlow* flow = bound(entry.name.handle, entry.name.binding);
+    if (flow == nullptr) continue;
+    custody::Pairing& pairing = flow->pairing;
+    if ((entry.flags & kBound) != 0) {
+      if (!pairing.bound) ++counters_[Counter::flows_bound];
+      if (!pairing.bound) flow->loss_window = {};  // from here on a loss makes the responder discard nothing
+      pairing.bound = true;
+      pairing.peer = peer;
+    }
+    if (!pairing.bound || pairing.peer != peer) continue;
+    if ((entry.flags & kMended) != 0 || !missing_.empty()) {
+      flow->gap_reported = true;
+      pairing.gap_at = now;
+    }
+    if (!missing_.empty()) repair(*flow, missing_, echo, now);
+  }
+  look_at_losses(echo, now);
+  send_more_copies(now);
+}
+
+void Repairs::repair(NearFlow& flow, const std::vector<Missing>& missing, std::uint64_t echo, Time now) {
+  const Time before = echo - std::min<Time>(echo, loss_.window());
+  bool lacks = false;
+  repaired_.clear();
+  for (const Missing& range : missing) lacks |= !near_.repair(flow, range.psn, range.count, before, repaired_, now);
+  for (const std::uint32_t psn : repaired_) lost_.push_back({flow.connection, flow.pairing.binding, psn});
+  if (lacks) announce(flow);
+}
+
+void Repairs::send_more_copies(Time now) {
+  counters_[Counter::repairs] += lost_.size();
+  const unsigned copies = loss_.copies();
+  if (copies == 1) return;
+  for (const Lost& lost : lost_)
+    copies_.push_back({lost.handle, lost.binding, lost.psn, copies - 1, now + LossRate::kCopiesApart});
+}
+
+void Repairs::send_copies(Time now) {
+  while (!copies_.empty() && copies_.front().at <= now) {
+    Copy copy = copies_.front();
+    copies_.pop_front();
+    NearFlow* flow = bound(copy.handle, copy.binding);
+    if (flow == nullptr || !near_.send_copy(*flow, copy.psn)) continue;
+    ++counters_[Counter::repair_copies];
+    if (--copy.left == 0) continue;
+    copy.at = now + LossRate::kCopiesApart;
+    copies_.push_back(copy);
+  }
+}
+
+// ---- time ---------------------------------------------------------------------------------------
+
+void Repairs::look_at_losses(std::uint64_t echo, Time now) {
+  Duration shortest = kNever;
+  for (const auto& [peer, round_trip] : peers_) shortest = std::min(shortest, round_trip);
+  for (; !sent_.empty() && sent_.front().clock <= echo; sent_.pop_front()) covered_ = sent_.front().packets;
+  const std::uint64_t repairs = counters_[Counter::repairs];
+  const std::uint64_t copies = counters_[Counter::repair_copies];
+  const std::uint64_t resends = counters_[Counter::resends];
+  const std::uint64_t others =
+      resends - std::min(resends, repairs + copies + lost_.size()) + counters_[Counter::duplicates_forwarded];
+  loss_.look({covered_, repairs, copies, others, repeats_}, lost_.size(), outlet_.packets_sent() - covered_, shortest,
+             now);
+}
+
+void Repairs::poll(Time now) {
+  send_copies(now);
+  ask_again(now);
+  if (peers_.empty() || now < clock_at_ || (now >= active_until_ && ended_.empty())) return;
+  look_at_quiet(now);
+  constexpr std::size_t kMostClocks = 1024;
+  if (sent_.size() < kMostClocks) sent_.push_back({now, outlet_.packets_sent()});
+  send_clock(now);
+  clock_at_ = now + interval();
+}
+
+Time Repairs::deadline() const {
+  Time due = copies_.empty() ? kNever : copies_.front().at;
+  if (!asked_.empty()) due = std::min(due, asked_.front().at);
+  if (!peers_.empty() && (clock_at_ < active_until_ || !ended_.empty())) due = std::min(due, clock_at_);
+  return due;
+}
+
+}  // namespace longhaul::relay

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The near box's side of selective repeat: binds flows to the peer that has the far end, tells it the time and where
+// flows end, and sends again what it reports as missing (docs/peer-protocol.md, section 9).
+//
+//   BIND     when custody takes a flow's requests; again, ever later, until the peer says that it is bound
+//   CLOCK    each clamp(round trip / 64, 100 us, 1 ms) while packets are under way. A flow that has sent nothing for 50
+//            us is named in it, twice
+//   STATE    the answer. What it calls missing, and what was sent longer than a window before the CLOCK that it echoes,
+//            is lost: custody sends it again, in as many copies as the loss rate demands, 50 us apart
+//
+// Nothing here releases custody or acknowledges anything.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "base/time.hpp"
+#include "custody/near_part.hpp"
+#include "flow/key_index.hpp"
+#include "metrics/counter_set.hpp"
+#include "relay/loss_rate.hpp"
+#include "relay/messages.hpp"
+
+namespace longhaul::relay {
+
+class RepairsOutlet {
+ public:
+  virtual ~RepairsOutlet() = default;
+  /// The flow of the connection with this number; null if there is none.
+  virtual custody::NearFlow* flow_of(std::uint32_t handle) = 0;
+  /// Handles are smaller.
+  virtual std::uint32_t flows() const = 0;
+  /// Of the flow's requests, as its far box receives them.
+  virtual flow::KeyIndex::Key key_of(const custody::NearFlow& flow) const = 0;
+  virtual void send(PeerNumber to, Type type, Bytes body) = 0;
+  /// Packets of custody that were handed to the WAN port.
+  virtual std::uint64_t packets_sent() const = 0;
+};
+
+class Repairs {
+ public:
+  Repairs(custody::NearPart& near, Counters& counters, RepairsOutlet& outlet)
+      : near_(near), counters_(counters), outlet_(outlet) {}
+
+  /// The peer is there, at this distance (0: not known).
+  void peer_up(PeerNumber peer, Duration round_trip);
+  /// It is not, or remembers nothing: its flows go on alone.
+  void peer_gone(PeerNumber peer);
+  bool has_peers() const { return !peers_.empty(); }
+  /// 0: not known, or there is no such peer.
+  Duration round_trip_to(PeerNumber peer) const;
+
+  /// Call for each flow that something has happened to, before anything of the flow goes to the WAN that may be of
+  /// another life, and once all of its packets have been handed to the port.
+  void tend(custody::NearFlow& flow, Time now);
+  /// The flow is no more.
+  void forget(custody::NearFlow& flow, Time now) { unbind(flow, false, now); }
+  /// A request of the flow must not go on now: the far box may hold requests of another life.
+  static bool must_wait(const custody::NearFlow& flow, Time now) { return now < flow.pairing.waits_until; }
+
+  void state(PeerNumber peer, Bytes body, Time now);
+  void poll(Time now);
+  Time deadline() const;
+
+  const LossRate& loss() const { return loss_; }
+
+ private:
+  static constexpr Duration kQuiet = microseconds(50);
+  static constexpr Duration kLeastInterval = microseconds(100);
+  static constexpr Duration kMostInterval = milliseconds(1);
+  static constexpr unsigned kIntervals = 64;  ///< in a round trip
+  static constexpr Duration kFirstRetry = milliseconds(10);
+  static constexpr Duration kLastRetry = seconds(1);
+  static constexpr Duration kActive = milliseconds(20);
+  static constexpr unsigned kRoundTripsActive = 4;
+  static constexpr std::uint8_t kTops = 2;
+  static constexpr unsigned kUnbinds = 3;
+  static constexpr std::size_t kMostEnded = 256;
+  static constexpr unsigned kAtOnce = 256;  ///< of bindings that are looked at in one call
+
+  struct Asked {
+    std::uint32_t handle;
+    std::uint32_t binding;
+    Duration wait;
+    Time at;
+  };
+  struct Quiet {
+    std::uint32_t handle;
+    std::uint32_t binding;
+    Time at;
+  };
+  struct Ended {
+    UnbindEntry entry;
+    unsigned left;  ///< CLOCKs with which it is said again
+    Time again_at;  ///< later, until it is answered; kNever: it need not be
+  };
+  struct Copy {
+    std::uint32_t handle;
+    std::uint32_t binding;
+    std::uint32_t psn;
+    unsigned left;
+    Time at;
+  };
+
+  void bind(custody::NearFlow& flow, Time now);
+  void ask(custody::NearFlow& flow, Duration wait, Time now);
+  void unbind(custody::NearFlow& flow, bool keep, Time now);
+  void ended(PeerNumber peer, const Name& name);
+  static void release(custody::Pairing& pairing);
+  custody::NearFlow* bound(std::uint32_t handle, std::uint32_t binding) const;
+  void note_quiet(custody::NearFlow& flow, Time at);
+  void announce(custody::NearFlow& flow);
+  void repair(custody::NearFlow& flow, const std::vector<Missing>& missing, std::uint64_t echo, Time now);
+  void send_clock(Time now);
+  void send_more_copies(Time now);
+  void send_copies(Time now);
+  void ask_again(Time now);
+  void look_at_quiet(Time now);
+  void look_at_losses(std::uint64_t echo, Time now);
+  void be_active(Time now);
+  Duration longest_round_trip() const;
+  Duration interval() const;
+  static Name name_of(const custody::NearFlow& flow) { return {flow.connection, flow.pairing.binding}; }
+
+  custody::NearPart& near_;
+  Counters& counters_;
+  RepairsOutlet& outlet_;
+  std::map<PeerNumber, Duration> peers_;  ///< round trips
+  std::uint32_t last_binding_ = 0;
+  std::deque<Asked> asked_;
+  std::deque<Quiet> quiet_;  ///< by time
+  std::deque<Copy> copies_;  ///< by time
+  std::vector<Ended> ended_;
+  std::vector<std::pair<PeerNumber, ClockEntry>> announced_;  ///< in the next CLOCK
+  Time active_until_ = 0;
+  Time clock_at_ = 0;
+  LossRate loss_;
+  std::uint32_t repeats_ = 0;
+  struct Sent {
+    Time clock;
+    std::uint64_t packets;
+  };
+  std::deque<Sent> sent_;         ///< packets that were sent before each of the last clocks
+  std::uint64_t covered_ = 0;     ///< packets that were sent before the newest clock that was echoed
+  std::vector<Missing> missing_;  ///< of the entry at hand
+  struct Lost {
+    std::uint32_t handle;
+    std::uint32_t binding;
+    std::uint32_t psn;
+  };
+  std::vector<std::uint32_t> repaired_;  ///< PSNs, of one entry
+  std::vector<Lost> lost_;               ///< and of the report
+};
+
+}  // namespace longhaul::relay

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""config/wireshark/longhaul.lua and selective repeat: captures with the bodies of repeat-bodies.json in datagrams."""
+import json
+import random
+
+import dissected
+import frames
+import keys
+import messages
+import psn as psns
+import repeat as r
+import repeat_vectors
+from case_dissector import COLUMNS, needs_tshark
+from verdict import expect, expect_equal
+
+NEAR, FAR = "192.0.2.1", "198.51.100.7"
+NEAR6, FAR6 = "2001:db8:1::1", "2001:db8:2::7"
+KEY = bytes(32)
+COOKIE = bytes(range(8))
+ADDRESSES = {"requester", "responder"}
+HEXADECIMAL = {"qpn": 8, "flags": 2}  # and how many digits
+ENTRY_FIELDS = {r.BIND: r.BindEntry, r.UNBIND: r.UnbindEntry, r.CLOCK: r.ClockEntry, r.STATE: r.StateEntry}
+SEVERAL = "\x1e"
+
+
+def framed(number, body, ipv6=False, vlan=None, worker=0):
+    """A frame from the near box, or for STATE from the far one."""
+    ends = (NEAR6, FAR6) if ipv6 else (NEAR, FAR)
+    source, destination = ends[::-1] if number == r.STATE else ends
+    header = messages.Header(1, number, worker, 7, COOKIE)
+    datagram = messages.encode(header, body, KEY, keys.address_bytes(source), keys.address_bytes(destination))
+    return frames.frame(source, destination, datagram, vlan=vlan)
+
+
+def vectors():
+    for vector in json.loads(repeat_vectors.BODIES.read_text())["bodies"]:
+        yield vector["name"], vector["type"], bytes.fromhex(vector["body"]), vector["decoded"], vector.get("unread", 0)
+
+
+def as_shown(field, value):
+    """A field's value as tshark -T fields writes it."""
+    if field in ADDRESSES:
+        text = keys.address_text(bytes.fromhex(value))
+        return text if ":" in text else f"::ffff:{text}"
+    if field in HEXADECIMAL:
+        return f"0x{value:0{HEXADECIMAL[field]}x}"
+    return str(value)
+
+
+def range_texts(entry):
+    """What the dissector says of each pair."""
+    psn = entry["psn"]
+    for there, count in entry["ranges"]:
+        first = psns.after(psn, there)
+        psn = psns.after(first, count)
+        last = psns.after(psn, psns.COUNT - 1)
+        yield "nothing missing" if not count else f"missing {first}" if count == 1 else f"missing {first}..{last}"
+
+
+def wanted_fields(number, body, decoded, unread):
+    """{field: [texts]} of one datagram that is not dropped, from what the file has beside it."""
+    prefix = f"longhaul.{r.NAMES[number].lower()}"
+    wanted = {f"{prefix}.{name}": [str(value)] for name, value in decoded.items() if name != "entries"}
+    for entry in decoded["entries"]:
+        shown = {name: [as_shown(name, entry[name])] for name in ENTRY_FIELDS[number]._fields}
+        if number == r.STATE:
+            bits = zip(("bound", "unknown", "mended"), (r.BOUND, r.UNKNOWN, r.MENDED))
+            shown |= {f"flags.{name}": [str(int(entry["flags"] & bit > 0))] for name, bit in bits}
+            shown |= {"ranges": [str(len(entry["ranges"]))], "range": list(range_texts(entry)),
+                      "there": [str(there) for there, _ in entry["ranges"]],
+                      "missing": [str(count) for _, count in entry["ranges"]]}
+        for name, values in shown.items():
+            wanted[f"{prefix}.{name}"] = wanted.get(f"{prefix}.{name}", []) + values
+    if unread:
+        wanted["longhaul.cut_entry"] = [body[-unread:].hex()]
+    return {name: values for name, values in wanted.items() if values}
+
+
+def shows_all_fields():
+    """each field of each body, over IPv4 and IPv6, with and without a VLAN tag; of an entry cut off a complaint"""
+    needs_tshark()
+    listed, wanted = [], []
+    for name, number, body, decoded, unread in vectors():
+        if decoded is None or "first byte" in name:
+            continue
+        for ipv6, vlan in ((False, None), (True, 42)):
+            listed.append(framed(number, body, ipv6, vlan))
+            wanted.append((name, wanted_fields(number, body, decoded, unread), unread))
+    names = sorted({field for _, fields, _ in wanted for field in fields})
+    columns = COLUMNS + names + ["longhaul.body", "longhaul.surplus"]
+    found = dissected.fields(listed, columns, "-E", f"aggregator={SEVERAL}")
+    expect_equal(len(found), len(wanted), "frames")
+    for row, (what, fields, unread) in zip(found, wanted):
+        expect_equal({name: row[name].split(SEVERAL) for name in names if row[name]}, fields, what)
+        expect_equal(row["longhaul.body"] + row["longhaul.surplus"], "", f"{what}: body, surplus")
+        complaints = [text for text in row["_ws.expert.message"].split(SEVERAL) if text and "keep is" not in text]
+        expect_equal(complaints, [f"An entry is cut off: {unread} bytes"] if unread else [], f"{what}: complaints")
+
+
+def reads_well():
+    """the info column says it in words"""
+    needs_tshark()
+    v4, twice = repeat_vectors.V4, repeat_vectors.TWICE
+    state = repeat_vectors.state
+    last = psns.COUNT - 1
+    texts = [
+        (r.Bind((v4,)), "BIND handle 1 QPN 0x101 from 43981"),
+        (r.Bind((v4._replace(outer_vlan=42), twice)),
+         f"BIND handle 1 VLAN 42 QPN 0x101 from 43981; handle 4294967295 VLAN 4094.1 QPN 0xfffffe from {last}"),
+        (r.Bind(()), "BIND no entries"),
+        (r.Unbind((r.UnbindEntry(1, 2, 1), r.UnbindEntry(3, 4, 0))), "UNBIND handle 1 keep; handle 3 drop"),
+        (r.Unbind(tuple(r.UnbindEntry(n, n, 1) for n in range(9))),
+         "UNBIND handle 0 keep; handle 1 keep; handle 2 keep; handle 3 keep; and 5 more"),
+        (r.Clock(5, ()), "CLOCK clock 5, no entries"),
+        (r.Clock(2**64 - 1, (r.ClockEntry(1, 2, 100, 103, 110), r.ClockEntry(2, 3, last - 1, 1, 1),
+                             r.ClockEntry(3, 4, 8, 8, 9))),
+         f"CLOCK clock {2**64 - 1}, handle 1 has 100..102, sent up to before 110; handle 2 has {last - 1}..0, sent up "
+         "to before 1; handle 3 has nothing, sent up to before 9"),
+        (r.State(0, 0, ()), "STATE nothing to echo, 0 repeats, no entries"),
+        (r.State(5, 6, (state(1, 7, r.BOUND, 100), state(2, 8, r.UNKNOWN, 0), state(3, 9, r.MENDED, 5))),
+         "STATE echo 5, 6 repeats, handle 1 bound; handle 2 no such binding; handle 3 nothing missing any more"),
+        (r.State(5, 6, (state(1, 7, r.BOUND, 100, (102, 3), (110, 1)), state(2, 8, 0, last - 1, (last, 3)))),
+         f"STATE echo 5, 6 repeats, handle 1 bound, missing 102..104, 110; handle 2 missing {last}..1"),
+        (r.State(5, 6, (state(1, 7, 0, 0, *((n, 1) for n in range(0, 14, 2))),)),
+         "STATE echo 5, 6 repeats, handle 1 missing 0, 2, 4, 6, and 3 more"),
+        (r.State(5, 6, (state(1, 7, 0, 0),)), "STATE echo 5, 6 repeats, handle 1 says nothing"),
+    ]
+    listed = [framed(r.TYPES[type(message)], r.encode_body(message)) for message, _ in texts]
+    for (_, text), row in zip(texts, dissected.fields(listed, COLUMNS), strict=True):
+        expect_equal((row["_ws.col.Info"], row["_ws.expert.message"]), (text, ""), "info, complaints")
+
+
+def cut_short():
+    """bodies at each length, and captures that keep a part: named, and a complaint exactly if something is missing"""
+    needs_tshark()
+    listed, wanted = [], []
+    chosen = {"BIND of four flows", "UNBIND, keep and not", "CLOCK of two flows, one around the end of the numbers",
+              "STATE of four flows", "STATE: numbers of three and four bytes"}
+    for name, number, body, _, _ in vectors():
+        for size in range(len(body) + 1) if name in chosen else ():
+            listed.append(framed(number, body[:size]))
+            try:
+                short = r.decode_body(r.KINDS[number], body[:size])[1] > 0
+            except messages.Malformed:
+                short = True
+            wanted.append((f"{name}, {size} bytes", r.NAMES[number], short))
+    for row, (what, name, short) in zip(dissected.fields(listed, COLUMNS), wanted, strict=True):
+        expect(row["_ws.col.Info"].startswith(name), f"{what}: {row}")
+        expect_equal(bool(row["_ws.expert.message"]), short, f"{what}: {row}")
+    whole = [framed(number, body) for name, number, body, _, _ in vectors() if name in chosen]
+    for most in range(43, max(map(len, whole)), 19):
+        for frame, row in zip(whole, dissected.fields(whole, COLUMNS, most=most), strict=True):
+            complaint = "The capture does not have all of it" in row["_ws.expert.message"]
+            expect(complaint == (len(frame) > most) or most < 60, f"{most} bytes of {len(frame)}: {row}")
+            expect("cut off" not in row["_ws.expert.message"], f"{most} bytes of {len(frame)}: {row}")
+
+
+def complaints():
+    """what cannot be is complained of: PSNs and QPNs of more than 24 bits, VLANs, keep, clock 0, custody, worker 3"""
+    needs_tshark()
+    v4 = repeat_vectors.V4
+    entry = bytes.fromhex("0000000100000007")
+    state = repeat_vectors.HEAD + entry
+
+    def of(message, worker=0):
+        return framed(r.TYPES[type(message)], r.encode_body(message), worker=worker)
+    wrong = [
+        ("psn is 16777216, which is no number of 24 bits", of(r.Bind((v4._replace(psn=1 << 24),)))),
+        ("qpn is 16777216, which is no number of 24 bits", of(r.Bind((v4._replace(qpn=1 << 24),)))),
+        ("outer_vlan is 4096, which is no VLAN", of(r.Bind((v4._replace(outer_vlan=4096),)))),
+        ("inner_vlan is 65535, which is no VLAN", of(r.Bind((v4._replace(inner_vlan=65535),)))),
+        ("keep is 0 or 1, not 2", of(r.Unbind((r.UnbindEntry(1, 7, 2),)))),
+        ("A clock is never 0", of(r.Clock(0, ()))),
+        ("top is 4278190080, which is no number of 24 bits", of(r.Clock(1, (r.ClockEntry(1, 2, 0, 0, 0xff000000),)))),
+        ("Custody ends behind what was sent", of(r.Clock(1, (r.ClockEntry(1, 2, 100, 105, 104),)))),
+        ("psn is 16777316, which is no number of 24 bits", framed(r.STATE, state + bytes.fromhex("0000 01000064"))),
+        ("An entry is cut off: 18 bytes", framed(r.STATE, state + bytes.fromhex("0001 00000064 00 80808008")[:10])),
+        ("An entry is cut off: 20 bytes", framed(r.STATE, state + bytes.fromhex("0001 00000064 8080808000 01"))),
+        ("Worker 0 says this, not 3", of(r.Clock(1, ()), worker=3)),
+        ("CLOCK has a body of 8 bytes at least, not 7", framed(r.CLOCK, bytes(7))),
+        ("STATE has a body of 12 bytes at least, not 0", framed(r.STATE, b"")),
+    ]
+    for (text, _), row in zip(wrong, dissected.fields([frame for _, frame in wrong], COLUMNS), strict=True):
+        expect(text in row["_ws.expert.message"], f"{text}: {row}")
+
+
+def garbled():
+    """bodies with random bytes in them, and random bodies: never an accident; as many entries as the reference reads"""
+    needs_tshark()
+    draw = random.Random(8)
+    known = [(number, body) for _, number, body, _, _ in vectors()]
+    listed, wanted = [], []
+    for index in range(800):
+        number, body = draw.choice(known)
+        body = bytearray(draw.randbytes(draw.randrange(200)) if index % 4 == 0 else body)
+        for _ in range(draw.randrange(4) if body else 0):
+            body[draw.randrange(len(body))] = draw.choice((0, 1, 127, 128, 255, draw.randrange(256)))
+        listed.append(framed(number, bytes(body), vlan=draw.choice((None, 7))))
+        try:
+            message, unread = r.decode_body(r.KINDS[number], bytes(body))
+            ranges = sum(len(entry.ranges) for entry in message.entries) if number == r.STATE else 0
+            wanted.append((number, len(message.entries), unread > 0, ranges))
+        except messages.Malformed:
+            wanted.append((number, 0, False, 0))
+    names = [f"longhaul.{name.lower()}.handle" for name in r.NAMES.values()]
+    names += ["longhaul.state.there", "longhaul.cut_entry"]
+    found = dissected.fields(listed, COLUMNS + names, "-E", f"aggregator={SEVERAL}")
+    for row, (number, entries, unread, ranges) in zip(found, wanted, strict=True):
+        handles = row[f"longhaul.{r.NAMES[number].lower()}.handle"]
+        read = (len(handles.split(SEVERAL)) if handles else 0, bool(row["longhaul.cut_entry"]),
+                len(row["longhaul.state.there"].split(SEVERAL)) if row["longhaul.state.there"] else 0)
+        expect_equal(read, (entries, unread, ranges), f"entries, cut off, ranges of {row}")
+    for most in (75, 91, 151):
+        expect_equal(len(dissected.fields(listed, COLUMNS, most=most)), len(listed), "frames")
+
+
+def features():
+    """INIT and RESPONSE: bit 0 of the features is selective repeat"""
+    needs_tshark()
+    listed, wanted = [], []
+    for value in (0, 1, 2, 0x80000005):
+        for message, number in ((messages.Init(bytes(8), bytes(32), COOKIE, 1, 1, 1, value), messages.INIT),
+                                (messages.Response(bytes(32), 1, COOKIE, 1, 0, 1, value), messages.RESPONSE)):
+            header = messages.Header(1, number, 0, 0, COOKIE)
+            ends = keys.address_bytes(NEAR), keys.address_bytes(FAR)
+            listed.append(frames.frame(NEAR, FAR, messages.encode(header, messages.encode_body(message), KEY, *ends)))
+            wanted.append(["", ""])
+            wanted[-1][number - 1] = str(value & 1)
+    names = ["longhaul.init.features.repeat", "longhaul.response.features.repeat"]
+    expect_equal([[row[name] for name in names] for row in dissected.fields(listed, names)], wanted, "bit 0")
+
+
+CASES = {"repeat-dissector-fields": shows_all_fields, "repeat-dissector-info": reads_well,
+         "repeat-dissector-cut-short": cut_short, "repeat-dissector-complaints": complaints,
+         "repeat-dissector-garbled": garbled, "repeat-dissector-features": features}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two boxes that are peers, with real engines and the judge of the random worlds, over a long haul that loses packets:
+// what is sent again, and that the far host never has to ask.
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "drivers/eal.hpp"
+#include "sim/world.hpp"
+
+using namespace longhaul;
+
+namespace {
+
+const engine::Pools& pools() {
+  static const engine::Pools made = [] {
+    engine::PoolPlan plan;
+    plan.name = "long_haul";
+    plan.frame_bytes = 4400;
+    plan.frames = 32768;
+    plan.small_frames = 16384;
+    return engine::Pools::create(plan);
+  }();
+  return made;
+}
+
+/// A line of 10 Gbit/s and 10 ms there and back, WRITEs of 4 KiB, and peers that have met before.
+class LongHaul {
+ public:
+  explicit LongHaul(const std::string& more)
+      : world_(sim::parse_case("starts_us=700000 wan_delay_us=5000 wan_mbps=10000 wan_queue=100000000 mtu=5 "
+                               "line_overhead=24 close=0 a.mix=1 a.uniform=1 a.max_bytes=4096 a.depth=128 a.burst=1 "
+                               "a.window=4194303 a.warm_up=1 a.messages=4000 a.ack_timeout_us=70000 a.port_mbps=10000 "
+                               "b.port_mbps=10000 box_a.peer=1 box_b.peer=1 box_a.wan_mbps=10000 "
+                               "box_a.window_bytes=30000000 box_b.mbufs=20000 " +
+                               more),
+               pools()),
+        result_(world_.run()) {
+    if (result_.violation) FAIL(result_.violation->text);
+    for (const sim::Delivery& delivery : result_.deliveries)
+      if (delivery.host == 0) accepted = accepted && delivery.accepted, took = std::max(took, delivery.took);
+  }
+
+  std::uint64_t near(Counter counter) const { return world_.count(0, counter); }
+  std::uint64_t far(Counter counter) const { return world_.count(1, counter); }
+  std::uint64_t lost() const { return result_.totals.lost + result_.totals.burst_lost; }
+  /// The far host never saw a gap, and nobody's timer went off.
+  void check_unnoticed() const {
+    CHECK(accepted);
+    CHECK(near(Counter::flows_bound) >= 1);
+    CHECK(near(Counter::real_naks) == 0);
+    CHECK(near(Counter::resends_timer) == 0);
+    CHECK(far(Counter::far_gaps_given_up) == 0);
+  }
+
+  bool accepted = true;
+  Duration took = 0;
+
+ private:
+  sim::World world_;
+  sim::Result result_;
+};
+
+}  // namespace
+
+TEST_CASE("what the long haul loses goes again, and nothing else", "[relay]") {
+  const LongHaul run("ab1.loss=10");
+  run.check_unnoticed();
+  CHECK(run.lost() >= 2);
+  // A datagram of the boxes may be among what was lost.
+  CHECK(run.near(Counter::repairs) > 0);
+  CHECK(run.near(Counter::repairs) <= run.lost());
+  CHECK(run.near(Counter::resends) == run.near(Counter::repairs) + run.near(Counter::repair_copies));
+}
+
+TEST_CASE("a link that loses a hundredth has its repairs sent in copies", "[relay]") {
+  const LongHaul run("ab1.loss=100");
+  run.check_unnoticed();
+  CHECK(run.near(Counter::repairs) >= 20);
+  CHECK(run.near(Counter::repair_copies) > 0);
+  CHECK(static_cast<double>(run.near(Counter::resends)) <= 3.2 * static_cast<double>(run.lost()));
+}
+
+TEST_CASE("losses in bursts are repaired in one round trip", "[relay]") {
+  const LongHaul run("ab1.burst=5 ab1.burst_frames=32");
+  run.check_unnoticed();
+  CHECK(run.near(Counter::repairs) > 10);
+  CHECK(run.near(Counter::repairs) <= run.lost() + run.lost() / 5);
+}
+
+TEST_CASE("a repair that is lost goes again", "[relay]") {
+  // A message's packet, and its repair.
+  const LongHaul run("event=1:0:0:0:2000:0:1:2:0:0");
+  run.check_unnoticed();
+  CHECK(run.near(Counter::repairs) == 2);
+}
+
+TEST_CASE("nothing is repaired before the responder has answered", "[relay]") {
+  // Its queue pair may have begun another life. The requester repeats it.
+  const LongHaul run("a.messages=3 event=1:0:0:0:0:0:1:1:0:0 a.warm_up=0");
+  CHECK(run.accepted);
+  CHECK(run.near(Counter::repairs) == 0);
+}
+
+TEST_CASE("the end of a flow is announced, and repaired if it is lost", "[relay]") {
+  const LongHaul run("a.messages=300 event=1:0:0:0:300:0:1:1:0:0");
+  run.check_unnoticed();
+  CHECK(run.near(Counter::repairs) == 1);
+}
+
+TEST_CASE("mere reordering within the window repairs nothing", "[relay]") {
+  const LongHaul run("ab1.reorder=100 ab1.reorder_us=60");
+  run.check_unnoticed();
+  CHECK(run.far(Counter::far_held) > 10);
+  CHECK(run.near(Counter::repairs) == 0);
+}
+
+TEST_CASE("a window that is too small for the path grows", "[relay]") {
+  const LongHaul run("a.messages=24000 ab1.reorder=300 ab1.reorder_us=150");
+  run.check_unnoticed();
+  // Of 720 that come late.
+  CHECK(run.near(Counter::repairs) < 450);
+}
+
+TEST_CASE("a far box that is gone leaves the near one to itself", "[relay]") {
+  const LongHaul run("ab1.loss=10 box_b.crash_at_us=720000");
+  CHECK(run.accepted);
+}
+
+TEST_CASE("several flows are repaired, each for itself", "[relay]") {
+  const LongHaul run("connections=8 psns_apart=60000 a.messages=500 ab1.loss=30 ba1.loss=30");
+  run.check_unnoticed();
+  CHECK(run.near(Counter::repairs) > 3);
+}
+
+TEST_CASE("without a peer the same losses cost round trips", "[relay]") {
+  const std::string losses = "seed=3 ab1.loss=20";
+  const LongHaul pair(losses);
+  const LongHaul alone(losses + " box_b.peer=0");
+  CHECK(alone.near(Counter::flows_bound) == 0);
+  CHECK(pair.took < alone.took);
+}
