@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The searches that `run` makes: what is set by -D (words.pml and session_words.pml say what each means), and why."""
+"""The searches that `run` makes: what is set by -D (words.pml, session_words.pml, pair_words.pml), and why."""
 from dataclasses import dataclass, field
 
 
@@ -13,7 +13,7 @@ class Search:
     quick: bool = True    # short, and for tools/test when not long
     cycles: bool = False  # looks for endless runs instead of dead ends: every cycle without progress is an error
     large: bool = False   # more than eight million transitions: worth an optimizing compiler
-    model: str = "flow"   # flow.pml, session.pml
+    model: str = "flow"   # flow.pml, session.pml, pair.pml
 
 
 def open_fault(name, why, cycles=False, **defines):
@@ -321,6 +321,102 @@ REACHES += [
     session("reach", "unheard", "a KEEPALIVE says that its sender does not hear this box", HASTES=1, **ON_LINK),
     session("reach", "rotated", "a rotation comes to its end", ROTATION=1, **NO_GAP),
     session("reach", "apart", "in the end either box sends on another session", **ON_LINK),
+]
+
+
+def pair(kind, name, why, long=False, cycles=False, large=False, **defines):
+    """A search of selective repeat. `name` is also that of its defect or state."""
+    mark = {"defect": dict(DEFECT=name), "reach": dict(REACH=name)}.get(kind, {})
+    return Search(kind, "pair-" + name.replace("_", "-"), why, {**mark, **defines}, long, not long, cycles, large or long,
+                  "pair")
+
+
+# Any order at any moment; the second is confirmed at the start, so that two PSNs are enough for a gap.
+PAIR_ANY = dict(N=2)
+PAIR_CONFIRMED = dict(N=3, START=1)
+# Timers in the order of their lengths.
+PAIR_TIMED = dict(N=3, EARLY=0)
+PAIR_LIVES = dict(N=2, LOSSES=0, LIVES=1)
+# The same with ordered timers, of which two fire early.
+PAIR_HASTY = dict(PAIR_LIVES, EARLY=0, HASTES=2)
+# Requests are lost, and nothing but a report and its repair may be needed.
+PAIR_MENDS = dict(N=3, START=1, EARLY=0, LOSES=1, LOSSES=2, MENDS=1)
+PAIR_LIAR = dict(N=3, START=1, EARLY=0, LOSES=1, LOSSES=1, LIES="FREE", HASTES=1)
+
+HOLD += [
+    pair("hold", "any", "two requests, losses without limit, timers at any moment", large=True, **PAIR_ANY),
+    pair("hold", "confirmed", "the same for a flow that was answered before", **PAIR_CONFIRMED),
+    pair("hold", "confirmed-twice", "a request or control datagram comes twice", True, DUPS=1,
+         **{**PAIR_CONFIRMED, "LOSSES": 1}),
+    pair("hold", "no-room", "the far box can hold one packet only", HOLD=1, LOSSES=2, **PAIR_TIMED),
+    pair("hold", "mends", "lost requests and repairs, also of the tail, need no other timer and no NAK", **PAIR_MENDS),
+    pair("hold", "ends", "two losses: all arrives, and nothing goes on for ever", cycles=True, LOSSES=2, **PAIR_TIMED),
+    pair("hold", "ends-hosts", "losses beside both hosts, too", True, cycles=True, LOSSES=1, HOST_LOSSES=1,
+         **PAIR_TIMED),
+    pair("hold", "ends-plain", "custody of one packet: what passes plain never comes again by itself", True,
+         cycles=True, CUSTODY=1, LOSSES=2, **PAIR_TIMED),
+    pair("hold", "ends-hasty", "a timer fires early", True, cycles=True, HASTES=1, LOSSES=1, **PAIR_TIMED),
+    pair("hold", "ends-crash", "the far box forgets everything", cycles=True, CRASHES=1, LOSSES=1,
+         **{**PAIR_TIMED, "N": 2}),
+    pair("hold", "ends-beliefs", "either box believes pair or alone", cycles=True, BELIEFS=2, LOSSES=1,
+         **{**PAIR_TIMED, "N": 2}),
+    pair("hold", "ends-lies", "reports of a liar", cycles=True, LIES=2, LOSSES=1, **PAIR_TIMED),
+    pair("hold", "liar", "a liar reports anything at any moment: rule 1", True, N=2, LIES=1, LOSSES=1),
+    pair("hold", "liar-delays", "a liar reports for ever: what is lost is resent", cycles=True, **PAIR_LIAR),
+    pair("hold", "lives", "a second life of the QPs, at any moment", True, **PAIR_LIVES),
+    pair("hold", "lives-hasty", "timers are ordered, and two fire early", **PAIR_HASTY),
+    pair("hold", "lives-unbind-first", "nothing waits, and an UNBIND comes before what could fill a gap", True, WAITS=0,
+         ARRIVES=1, **PAIR_LIVES),
+    pair("hold", "lives-lossy", "losses without limit", True, **{**PAIR_LIVES, "LOSSES": "FREE"}),
+    pair("hold", "lives-confirmed", "a second life of a confirmed flow", True, N=3, START=1, BINDINGS=1, CTL=1,
+         LOSSES=0, LIVES=1),
+    pair("hold", "lives-crash", "and a crash of the far box", True, CRASHES=1, **PAIR_LIVES),
+    pair("hold", "lives-beliefs", "and changes of belief", True, BELIEFS=2, **PAIR_HASTY),
+]
+
+OPEN = [
+    pair("open", "page-unbind-late", "UNBIND is lost or late: what is held of the first life goes on into the second",
+         WAITS=0, **PAIR_HASTY),
+    pair("open", "page-bind-late", "BIND comes after its UNBIND: the far box orders what the near box does not know",
+         ONCE_BOUND=0, **PAIR_HASTY),
+    pair("open", "page-unbind-newer", "UNBIND names a binding whose BIND was lost: the far box keeps an older one",
+         ENDS_OLDER=0, **PAIR_HASTY),
+    pair("open", "page-repairs-unconfirmed", "the first packet of a flow is repaired: a new responder takes it",
+         CONFIRMED_ONLY=0, **PAIR_HASTY),
+    pair("open", "page-liar-delays", "reports without end delay the near box's timer without end", cycles=True,
+         REPORTS_BOUNDED=0, **PAIR_LIAR),
+]
+HOLD += OPEN
+
+DEFECTS += [
+    pair("defect", "report_releases", "a report releases custody", LOSSES=2, HOST_LOSSES=1, **PAIR_TIMED),
+    pair("defect", "unbind_ignored", "the far box goes on ordering at another life", **PAIR_HASTY),
+    pair("defect", "repairs_in_doubt", "the near box repairs in doubt", **PAIR_HASTY),
+    pair("defect", "keeps_at_repeat", "UNBIND says keep where the QPs may live another life", **PAIR_HASTY),
+    pair("defect", "never_gives_up", "the far box never gives a gap up", cycles=True, LOSSES=2, **PAIR_TIMED),
+    pair("defect", "repairs_once", "a repair that is lost is not repaired", **PAIR_MENDS),
+    pair("defect", "top_ignored", "a lost tail is not missed", **PAIR_MENDS),
+    pair("defect", "custody_ignored", "the far box waits for what CLOCK says cannot come", **PAIR_MENDS),
+    pair("defect", "drops_below_next", "the far box drops what it has handed on or given up", cycles=True, LOSSES=2,
+         HOST_LOSSES=1, **PAIR_TIMED),
+    pair("defect", "passes_behind_gap", "the far box does not hold", LOSSES=2, **PAIR_TIMED),
+]
+
+REACHES += [
+    pair("reach", "held_and_handed_on", "what was held is handed on", LOSSES=1, **PAIR_TIMED),
+    pair("reach", "repaired", "a report is followed by a repair", LOSSES=1, **PAIR_TIMED),
+    pair("reach", "tail_repaired", "the last packet is lost and repaired", LOSSES=1, **PAIR_TIMED),
+    pair("reach", "gap_given_up", "a gap is given up", LOSSES=1, **PAIR_TIMED),
+    pair("reach", "cannot_come", "CLOCK says that a packet cannot come", LOSSES=1, **PAIR_TIMED),
+    pair("reach", "unknown_binding", "the far box does not know the binding", BELIEFS=2, LOSSES=1, **PAIR_TIMED),
+    pair("reach", "crashed_holding", "the far box crashes while it holds", CRASHES=1, LOSSES=1, **PAIR_TIMED),
+    pair("reach", "near_alone_far_pair", "the near box believes alone, the far one pair", BELIEFS=2, LOSSES=1,
+         **PAIR_TIMED),
+    pair("reach", "doubt_resumed", "a doubt without another life", HOST_LOSSES=3, LOSSES=1, **PAIR_TIMED),
+    pair("reach", "dropped_for_other_life", "what is held is dropped at an UNBIND", **PAIR_HASTY),
+    pair("reach", "second_life_repaired", "the second life is bound, and repaired", **{**PAIR_LIVES, "N": 3}),
+    pair("reach", "waited", "requests wait for the end of a binding", **PAIR_LIVES),
+    pair("reach", "all_done", "everything arrives", LOSSES=1, **PAIR_TIMED),
 ]
 
 # A defect's error must be the defect's: the same search without it finds nothing.
