@@ -86,7 +86,7 @@ local f = {
   bind_requester = ProtoField.ipv6("longhaul.bind.requester", "Requester"),
   bind_responder = ProtoField.ipv6("longhaul.bind.responder", "Responder"),
   bind_qpn = ProtoField.uint32("longhaul.bind.qpn", "QPN", base.HEX),
-  bind_psn = ProtoField.uint32("longhaul.bind.psn", "First PSN that is not sent yet"),
+  bind_psn = ProtoField.uint32("longhaul.bind.psn", "PSN of the next packet"),
   bind_path_mtu = ProtoField.uint32("longhaul.bind.path_mtu", "Path MTU (bytes)"),
 
   unbind_entry = ProtoField.bytes("longhaul.unbind.entry", "Entry"),

@@ -104,6 +104,7 @@ inline bool NearPart::make_pseudo_ack(NearFlow& flow, std::uint32_t psn, std::ui
 
 inline void NearPart::lane_acknowledge(NearFlow& flow, Time now) {
   rte_mbuf* mbuf = flow.queue.to_acknowledge();
+  // A full custody may withhold (is_nearly_full()).
   if (mbuf == nullptr || budget_.held.bytes > budget_.undivided_bytes ||
       held_in(flow.queue.newest()).number - held_in(mbuf).number >= kExaminedAtOnce)
     return;

@@ -13,14 +13,14 @@ struct Pairing {
   std::uint32_t peer = 0;      ///< once it is bound: which one
   bool bound = false;          ///< the peer has said so
   bool top_queued = false;     ///< the flow's end is to be announced once it is quiet
-  std::uint8_t tops_left = 0;  ///< so many times
+  std::uint8_t tops_left = 0;  ///< how often it is still to be announced
   std::uint32_t from = 0;      ///< PSN from which on the peer puts the flow in order
   std::uint32_t top = 0;       ///< PSN: first that had not been sent when the flow was last looked at
+  Time top_at = 0;             ///< when that last changed
   Time gap_at = 0;             ///< when the peer last said that packets are missing, or have just been
   // After a sign of another life, until the peer says that the binding has ended: it may hold requests of the former.
   std::uint32_t ending = 0;  ///< that binding; 0: there is none
   Time waits_until = 0;      ///< the flow's requests do not pass before; 0: they do
-  Time top_at = 0;             ///< when that was another one
 };
 
 }  // namespace longhaul::custody

@@ -21,7 +21,7 @@ bool NearPart::repair(NearFlow& flow, std::uint32_t psn, std::uint32_t count, Ti
   const bool below = psn_lt(psn, lowest);
   const bool beyond = psn_lt(flow.tail, flow.sent_top) && psn_lt(flow.tail, end) && psn_lt(psn, flow.sent_top);
   if (head == nullptr) return !below && !beyond;
-  // Whoever says so, sooner than this nobody can know.
+  // A report that comes before a round trip has passed cannot know, whatever it says.
   const Time earliest = std::min(before, now - std::min(now, flow.rtt.minimum()));
   for (rte_mbuf* mbuf = find(flow, below ? lowest : psn); mbuf != nullptr; mbuf = held_in(mbuf).next) {
     const Held& held = held_in(mbuf);

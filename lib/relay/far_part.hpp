@@ -67,7 +67,7 @@ class FarPart {
   FarPart(const FarPart&) = delete;
   FarPart& operator=(const FarPart&) = delete;
 
-  /// None of this is asked while nothing is bound.
+  /// Nothing is bound: there is nothing to find.
   bool empty() const { return bound_ == 0; }
   static constexpr std::uint32_t kNone = flow::KeyIndex::kNone;
   std::uint32_t find(const flow::KeyIndex::KeyView& key) const { return index_.find(key).value_or(kNone); }
@@ -103,7 +103,6 @@ class FarPart {
   Time deadline() const;
 
   std::uint64_t held() const { return held_; }
-  std::uint32_t bound() const { return bound_; }
   /// Frees what is held, without a word.
   void discard();
 

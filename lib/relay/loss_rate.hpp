@@ -35,10 +35,10 @@ class LossRate {
     const double more_lost = static_cast<double>(counts.repairs - round_.repairs + lost);
     const double more_covered = static_cast<double>(counts.covered - std::min(counts.covered, round_.covered));
     const double all = covered_ + more_covered;
-    part_ = all > 0 ? std::min(1.0, (lost_ + more_lost) / all) : 0;
+    const double part = all > 0 ? std::min(1.0, (lost_ + more_lost) / all) : 0;
     copies_ = 1;
-    for (double left = static_cast<double>(in_flight) * part_ * part_; copies_ < kMostCopies && left > kMayBeLost;
-         left *= part_)
+    for (double left = static_cast<double>(in_flight) * part * part; copies_ < kMostCopies && left > kMayBeLost;
+         left *= part)
       ++copies_;
     if (round_trip == 0 || now < round_until_) return;
     if (round_until_ != 0) end_round(counts, round_trip);
@@ -49,8 +49,6 @@ class LossRate {
   /// Each repair is sent so many times.
   unsigned copies() const { return copies_; }
   Duration window() const { return window_; }
-  /// From 0 to 1, lately.
-  double part_lost() const { return part_; }
 
  private:
   static constexpr double kMayBeLost = 0.01;  ///< repairs a round trip
@@ -88,7 +86,6 @@ class LossRate {
   Time round_until_ = 0;
   double covered_ = 0;
   double lost_ = 0;
-  double part_ = 0;
   unsigned copies_ = 1;
   Duration window_ = kLeastWindow;
   unsigned calm_rounds_ = 0;

@@ -32,12 +32,10 @@ std::optional<std::uint32_t> take_number(Bytes& from) {
 }  // namespace
 
 BindEntry BindEntry::of(const Name& name, const flow::KeyIndex::Key& key, std::uint32_t psn, std::uint32_t path_mtu) {
-  constexpr unsigned kOuterShift = 12;
-  constexpr std::uint32_t kVid = 0xfff;
   BindEntry entry{};
   entry.name = name;
-  entry.outer_vid = static_cast<std::uint16_t>(key.vlan.value >> kOuterShift & kVid);
-  entry.inner_vid = static_cast<std::uint16_t>(key.vlan.value & kVid);
+  entry.outer_vid = key.vlan.outer();
+  entry.inner_vid = key.vlan.inner();
   entry.requester = key.first.bytes;
   entry.responder = key.second.bytes;
   entry.qpn = key.qpn;
@@ -50,10 +48,8 @@ flow::KeyIndex::Key BindEntry::key() const {
   flow::KeyIndex::Key key;
   key.first.bytes = requester;
   key.second.bytes = responder;
-  // As VlanKey::add() does, which is inlined where frames are parsed, and would not be with another caller.
-  constexpr std::uint32_t kVid = 0xfff;
-  for (const std::uint32_t vid : {outer_vid & kVid, inner_vid & kVid})
-    if (vid != 0) key.vlan.value += (1U << 24) | (key.vlan.value == 0 ? vid << 12 : vid);
+  key.vlan.add(outer_vid);
+  key.vlan.add(inner_vid);
   key.qpn = qpn;
   return key;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the near box and the far box of a flow say to each other: docs/peer-protocol.md, section 9.1. Bodies of
-// datagrams, which lib/peer has authenticated and will. Each struct lies directly over their bytes (alignment 1,
+// datagrams, which lib/peer authenticates. Each struct lies directly over their bytes (alignment 1,
 // big-endian fields).
 #pragma once
 
@@ -127,10 +127,10 @@ class StateWriter {
   /// Of the entry that has begun; beyond all before.
   template <typename Send>
   void missing(const Missing& range, Send&& send) {
-    const StateEntry now = entry();
-    if (now.ranges == 255 || body_.room() < kMostOfRange) {
+    const StateEntry current = entry();
+    if (current.ranges == 255 || body_.room() < kMostOfRange) {
       if (body_.room() < sizeof(StateEntry) + kMostOfRange) flush(send);
-      open(now.name, 0, at_);
+      open(current.name, 0, at_);
     }
     append(range);
   }

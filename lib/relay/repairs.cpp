@@ -9,7 +9,6 @@ namespace longhaul::relay {
 
 using custody::NearFlow;
 using custody::Phase;
-using wire::psn_add;
 using wire::psn_lt;
 
 namespace {
@@ -42,11 +41,6 @@ void Repairs::peer_gone(PeerNumber peer) {
   if (peers_.empty()) ended_.clear();
 }
 
-Duration Repairs::round_trip_to(PeerNumber peer) const {
-  const auto found = peers_.find(peer);
-  return found == peers_.end() ? 0 : found->second;
-}
-
 Duration Repairs::longest_round_trip() const {
   Duration longest = 0;
   for (const auto& [peer, round_trip] : peers_) longest = std::max(longest, round_trip);
@@ -64,9 +58,9 @@ void Repairs::be_active(Time now) {
 
 // ---- bindings -----------------------------------------------------------------------------------
 
-NearFlow* Repairs::bound(std::uint32_t handle, std::uint32_t binding) const {
-  NearFlow* flow = outlet_.flow_of(handle);
-  return flow != nullptr && binding != 0 && flow->pairing.binding == binding ? flow : nullptr;
+NearFlow* Repairs::bound(const Bound& bound) const {
+  NearFlow* flow = outlet_.flow_of(bound.handle);
+  return flow != nullptr && bound.binding != 0 && flow->pairing.binding == bound.binding ? flow : nullptr;
 }
 
 void Repairs::tend(NearFlow& flow, Time now) {
@@ -116,7 +110,7 @@ void Repairs::ask(NearFlow& flow, Duration wait, Time now) {
   for (const auto& [peer, round_trip] : peers_) outlet_.send(peer, Type::bind, body.bytes());
   be_active(now);  // the answer comes with the next CLOCK's
   wait = std::max(wait, 2 * longest_round_trip());
-  asked_.push_back({flow.connection, flow.pairing.binding, wait, now + wait});
+  asked_.push_back({binding_of(flow), wait, now + wait});
 }
 
 void Repairs::ask_again(Time now) {
@@ -124,7 +118,7 @@ void Repairs::ask_again(Time now) {
     const Asked asked = asked_.front();
     if (asked.at > now) return;
     asked_.pop_front();
-    NearFlow* flow = bound(asked.handle, asked.binding);
+    NearFlow* flow = bound(asked.flow);
     if (flow == nullptr || flow->pairing.bound || peers_.empty()) continue;
     ask(*flow, std::min(2 * asked.wait, kLastRetry), now);
   }
@@ -165,14 +159,14 @@ void Repairs::ended(PeerNumber peer, const Name& name) {
 
 void Repairs::note_quiet(NearFlow& flow, Time at) {
   flow.pairing.top_queued = true;
-  quiet_.push_back({flow.connection, flow.pairing.binding, at});
+  quiet_.push_back({binding_of(flow), at});
 }
 
 void Repairs::look_at_quiet(Time now) {
   for (unsigned i = 0; i < kAtOnce && !quiet_.empty() && quiet_.front().at <= now; ++i) {
     const Quiet quiet = quiet_.front();
     quiet_.pop_front();
-    NearFlow* flow = bound(quiet.handle, quiet.binding);
+    NearFlow* flow = bound(quiet.flow);
     if (flow == nullptr) continue;
     custody::Pairing& pairing = flow->pairing;
     pairing.top_queued = false;
@@ -240,12 +234,14 @@ void Repairs::state(PeerNumber peer, Bytes body, Time now) {
       ended(peer, entry.name);
       continue;
     }
-    NearFlow* flow = bound(entry.name.handle, entry.name.binding);
+    NearFlow* flow = bound({entry.name.handle, entry.name.binding});
     if (flow == nullptr) continue;
     custody::Pairing& pairing = flow->pairing;
     if ((entry.flags & kBound) != 0) {
-      if (!pairing.bound) ++counters_[Counter::flows_bound];
-      if (!pairing.bound) flow->loss_window = {};  // from here on a loss makes the responder discard nothing
+      if (!pairing.bound) {
+        ++counters_[Counter::flows_bound];
+        flow->loss_window = {};  // from here on a loss makes the responder discard nothing
+      }
       pairing.bound = true;
       pairing.peer = peer;
     }
@@ -265,7 +261,7 @@ void Repairs::repair(NearFlow& flow, const std::vector<Missing>& missing, std::u
   bool lacks = false;
   repaired_.clear();
   for (const Missing& range : missing) lacks |= !near_.repair(flow, range.psn, range.count, before, repaired_, now);
-  for (const std::uint32_t psn : repaired_) lost_.push_back({flow.connection, flow.pairing.binding, psn});
+  for (const std::uint32_t psn : repaired_) lost_.push_back({binding_of(flow), psn});
   if (lacks) announce(flow);
 }
 
@@ -273,16 +269,15 @@ void Repairs::send_more_copies(Time now) {
   counters_[Counter::repairs] += lost_.size();
   const unsigned copies = loss_.copies();
   if (copies == 1) return;
-  for (const Lost& lost : lost_)
-    copies_.push_back({lost.handle, lost.binding, lost.psn, copies - 1, now + LossRate::kCopiesApart});
+  for (const Lost& lost : lost_) copies_.push_back({lost, copies - 1, now + LossRate::kCopiesApart});
 }
 
 void Repairs::send_copies(Time now) {
   while (!copies_.empty() && copies_.front().at <= now) {
     Copy copy = copies_.front();
     copies_.pop_front();
-    NearFlow* flow = bound(copy.handle, copy.binding);
-    if (flow == nullptr || !near_.send_copy(*flow, copy.psn)) continue;
+    NearFlow* flow = bound(copy.packet.flow);
+    if (flow == nullptr || !near_.send_copy(*flow, copy.packet.psn)) continue;
     ++counters_[Counter::repair_copies];
     if (--copy.left == 0) continue;
     copy.at = now + LossRate::kCopiesApart;

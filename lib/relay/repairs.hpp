@@ -2,7 +2,8 @@
 // The near box's side of selective repeat: binds flows to the peer that has the far end, tells it the time and where
 // flows end, and sends again what it reports as missing (docs/peer-protocol.md, section 9).
 //
-//   BIND     when custody takes a flow's requests; again, ever later, until the peer says that it is bound
+//   BIND     when custody has requests of a flow that was answered; again, ever later, until the peer says that it is
+//            bound
 //   CLOCK    each clamp(round trip / 64, 100 us, 1 ms) while packets are under way. A flow that has sent nothing for 50
 //            us is named in it, twice
 //   STATE    the answer. What it calls missing, and what was sent longer than a window before the CLOCK that it echoes,
@@ -47,9 +48,6 @@ class Repairs {
   void peer_up(PeerNumber peer, Duration round_trip);
   /// It is not, or remembers nothing: its flows go on alone.
   void peer_gone(PeerNumber peer);
-  bool has_peers() const { return !peers_.empty(); }
-  /// 0: not known, or there is no such peer.
-  Duration round_trip_to(PeerNumber peer) const;
 
   /// Call for each flow that something has happened to, before anything of the flow goes to the WAN that may be of
   /// another life, and once all of its packets have been handed to the port.
@@ -62,8 +60,6 @@ class Repairs {
   void state(PeerNumber peer, Bytes body, Time now);
   void poll(Time now);
   Time deadline() const;
-
-  const LossRate& loss() const { return loss_; }
 
  private:
   static constexpr Duration kQuiet = microseconds(50);
@@ -79,15 +75,18 @@ class Repairs {
   static constexpr std::size_t kMostEnded = 256;
   static constexpr unsigned kAtOnce = 256;  ///< of bindings that are looked at in one call
 
-  struct Asked {
+  /// A flow under one of its bindings. When it has another one, whatever is planned for it is void.
+  struct Bound {
     std::uint32_t handle;
     std::uint32_t binding;
+  };
+  struct Asked {
+    Bound flow;
     Duration wait;
     Time at;
   };
   struct Quiet {
-    std::uint32_t handle;
-    std::uint32_t binding;
+    Bound flow;
     Time at;
   };
   struct Ended {
@@ -95,10 +94,12 @@ class Repairs {
     unsigned left;  ///< CLOCKs with which it is said again
     Time again_at;  ///< later, until it is answered; kNever: it need not be
   };
-  struct Copy {
-    std::uint32_t handle;
-    std::uint32_t binding;
+  struct Lost {
+    Bound flow;
     std::uint32_t psn;
+  };
+  struct Copy {
+    Lost packet;
     unsigned left;
     Time at;
   };
@@ -108,7 +109,9 @@ class Repairs {
   void unbind(custody::NearFlow& flow, bool keep, Time now);
   void ended(PeerNumber peer, const Name& name);
   static void release(custody::Pairing& pairing);
-  custody::NearFlow* bound(std::uint32_t handle, std::uint32_t binding) const;
+  /// Null when the flow has another binding now, or is no more.
+  custody::NearFlow* bound(const Bound& bound) const;
+  static Bound binding_of(const custody::NearFlow& flow) { return {flow.connection, flow.pairing.binding}; }
   void note_quiet(custody::NearFlow& flow, Time at);
   void announce(custody::NearFlow& flow);
   void repair(custody::NearFlow& flow, const std::vector<Missing>& missing, std::uint64_t echo, Time now);
@@ -141,14 +144,9 @@ class Repairs {
     Time clock;
     std::uint64_t packets;
   };
-  std::deque<Sent> sent_;         ///< packets that were sent before each of the last clocks
-  std::uint64_t covered_ = 0;     ///< packets that were sent before the newest clock that was echoed
-  std::vector<Missing> missing_;  ///< of the entry at hand
-  struct Lost {
-    std::uint32_t handle;
-    std::uint32_t binding;
-    std::uint32_t psn;
-  };
+  std::deque<Sent> sent_;                ///< packets that were sent before each of the last clocks
+  std::uint64_t covered_ = 0;            ///< packets that were sent before the newest clock that was echoed
+  std::vector<Missing> missing_;         ///< of the entry at hand
   std::vector<std::uint32_t> repaired_;  ///< PSNs, of one entry
   std::vector<Lost> lost_;               ///< and of the report
 };

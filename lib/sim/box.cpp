@@ -64,8 +64,8 @@ box::PeerSettings Box::peers() {
 
 // For the box itself: it goes no further.
 bool Box::is_from_peer(const rte_mbuf* frame) const {
-  const box::PeerDesk* desk = workers().front()->desk();
-  return desk != nullptr && desk->is_for_us({rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->pkt_len});
+  const box::PeerDesk* its = desk();
+  return its != nullptr && its->is_for_us({rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->pkt_len});
 }
 
 bool Box::is_made_here(const rte_mbuf* frame) const {
@@ -75,7 +75,7 @@ bool Box::is_made_here(const rte_mbuf* frame) const {
 void Box::leave_peers(Time now) {
   if (!running()) return;
   now_ = now;
-  if (box::PeerDesk* desk = workers().front()->desk()) desk->stop(workers().front()->time().at(now));
+  if (desk() != nullptr) desk()->stop(workers().front()->time().at(now));
 }
 
 void Box::crash() {

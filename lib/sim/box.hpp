@@ -73,6 +73,8 @@ class Box final : public engine::Sink {
 
  private:
   box::PeerSettings peers();
+  /// Null where it has no peers. Only while it runs.
+  box::PeerDesk* desk() const { return workers().front()->desk(); }
   bool is_from_peer(const rte_mbuf* frame) const;
   bool is_made_here(const rte_mbuf* frame) const;
   void tell_dropped();

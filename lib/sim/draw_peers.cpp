@@ -41,9 +41,10 @@ Case with_random_peers(Case c) {
   if (random.chance(1, 2) && c.starts_us == 0) c.starts_us = 600'000 + 10 * c.wan_delay_us;
   if (random.chance(1, 2)) {
     constexpr Number kMany = 120;
+    constexpr Number kSlowRefill = 1'000'000;  // us
     for (HostPlan* host : {&c.a, &c.b}) {
       // Where a receive comes once a minute, more messages take hours.
-      if (host->messages == 0 || c.a.refill_us + c.b.refill_us > seconds(1) / 1000) continue;
+      if (host->messages == 0 || c.a.refill_us + c.b.refill_us > kSlowRefill) continue;
       host->messages = random.between(20, kMany);
       host->depth = random.pick({8, 64, 256});
       host->window = random.pick({24, 256});

@@ -48,14 +48,21 @@ inline IpAddress IpAddress::from_ipv4(const std::array<std::uint8_t, 4>& octets)
 /// only too, so it does not count.
 struct VlanKey {
   std::uint32_t value = 0;
-  /// The next tag, outermost first, by its tag control information. Two at most.
-  void add(std::uint16_t tci) noexcept {
-    constexpr unsigned kTagShift = 24, kOuterShift = 12;
-    const std::uint32_t vid = tci & 0xfffU;
+  /// The next tag, outermost first, by its tag control information. Two at most. Each frame that is parsed needs it.
+  [[gnu::always_inline]] void add(std::uint16_t tci) noexcept {
+    constexpr unsigned kTagShift = 24;
+    const std::uint32_t vid = tci & kVid;
     if (vid == 0) return;
     value += (1U << kTagShift) | (value == 0 ? vid << kOuterShift : vid);
   }
+  /// VIDs; 0 where there is no such tag.
+  std::uint16_t outer() const noexcept { return static_cast<std::uint16_t>(value >> kOuterShift & kVid); }
+  std::uint16_t inner() const noexcept { return static_cast<std::uint16_t>(value & kVid); }
   bool operator==(const VlanKey&) const = default;
+
+ private:
+  static constexpr unsigned kOuterShift = 12;
+  static constexpr std::uint32_t kVid = 0xfff;
 };
 
 /// What parse() found. `roce` is the only one whose Frame may be used beyond its raw bytes;
