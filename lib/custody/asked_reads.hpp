@@ -28,9 +28,9 @@ class AskedReads {
     return any([psn](const Read& read) { return read.may_end_within(psn, 0); });
   }
 
-  /// A READ that begins at `from` may end at `psn`, or up to `reach` PSNs before it.
-  bool may_come_to(std::uint32_t psn, std::uint32_t reach, std::uint32_t from) const {
-    return any([=](const Read& read) { return read.psn == from && read.may_end_within(psn, reach); });
+  /// One may end at `psn`, or up to `reach` PSNs before it.
+  bool may_come_to(std::uint32_t psn, std::uint32_t reach) const {
+    return any([=](const Read& read) { return read.may_end_within(psn, reach); });
   }
 
   /// The PSN after the highest possible response; `psn` when none lies beyond `psn`.

@@ -187,9 +187,13 @@ bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held, Time now) 
   if (held_in(held).wants_response && flow.newcomer.may_have_response(psn)) return false;
   if (psn == flow.newcomer_next && flow.newcomer_answered != 0 && now - flow.newcomer_answered <= remembered(flow))
     return false;
-  // A newcomer that was answered is alive, and may come this far at any moment.
-  const Duration quiet = flow.contradicted_at != 0 ? remembered(flow) : kKeptBack;
-  return !flow.newcomer.last_may_come_to(psn, kReach) || now - flow.newcomer.last_at() >= quiet;
+  // A newcomer that was answered is alive, and may come this far at any moment. So may one that went on and waits for
+  // its own timer: its responder may keep what comes out of order until then.
+  const bool patient = flow.contradicted_at != 0 || flow.newcomer.go_on();
+  const Duration quiet = patient ? std::max(remembered(flow), kKeptBack) : kKeptBack;
+  // Until then its requests may have been withheld here.
+  const Time last = std::max(flow.newcomer.last_at(), flow.pairing.waits_until);
+  return !flow.newcomer.may_come_to(psn, kReach) || (now >= last && now - last >= quiet);
 }
 
 // The answer is not of custody's life: another responder has answered everything before `end`.

@@ -42,6 +42,10 @@ class PsnRuns {
   bool touches(std::uint32_t psn) const {
     return any([psn](const Run& run) { return run.touches(psn); });
   }
+  /// A run ends at `psn`, or up to `reach` PSNs before it.
+  bool ends_within(std::uint32_t psn, std::uint32_t reach) const {
+    return any([=](const Run& run) { return ahead(run.end(), psn) <= reach; });
+  }
   /// First PSN after the last run that ends beyond `psn` and is not empty; `psn` when there is none.
   std::uint32_t top_from(std::uint32_t psn) const {
     std::uint32_t top = psn;

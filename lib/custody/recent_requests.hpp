@@ -43,15 +43,17 @@ class RecentRequests {
   bool may_have_response(std::uint32_t psn) const {
     return recent_.may_have_response(psn) || earlier_.may_have_response(psn);
   }
-  /// The last of them may end at `psn`, or up to `reach` PSNs before it.
-  bool last_may_come_to(std::uint32_t psn, std::uint32_t reach) const {
-    return ((psn - last_end_) & wire::kPsnMask) <= reach || recent_.reads.may_come_to(psn, reach, last_end_);
+  /// One may end at `psn`, or up to `reach` PSNs before it: its requester may come there.
+  bool may_come_to(std::uint32_t psn, std::uint32_t reach) const {
+    return recent_.may_come_to(psn, reach) || earlier_.may_come_to(psn, reach);
   }
   /// The lowest PSN of all requests ever added. Nothing when there are none, or when they lie too far apart on the
   /// circle to be ordered.
   std::optional<std::uint32_t> lowest() const { return ordered_ ? lowest_ : std::nullopt; }
   /// Something was forgotten.
   bool forgot() const { return forgot_; }
+  /// One came directly after another: they are a requester's, and no late copy.
+  bool go_on() const { return go_on_; }
   /// When something was last added. Must not be empty.
   Time last_at() const { return last_at_; }
   /// First PSN after the highest remembered request beyond `psn`; `psn` when there is none.
@@ -68,6 +70,9 @@ class RecentRequests {
     bool may_go_on_at(std::uint32_t psn) const { return runs.touches(psn) || reads.may_end_at(psn); }
     bool may_end_at(std::uint32_t end) const { return runs.has(wire::psn_add(end, -1)) || reads.may_end_at(end); }
     bool may_have_response(std::uint32_t psn) const { return runs.has(psn) || reads.may_have(psn); }
+    bool may_come_to(std::uint32_t psn, std::uint32_t reach) const {
+      return runs.ends_within(psn, reach) || reads.may_come_to(psn, reach);
+    }
     std::uint32_t top_from(std::uint32_t psn) const { return reads.top_from(runs.top_from(psn)); }
   };
 
@@ -80,6 +85,7 @@ class RecentRequests {
 
   void put(std::uint32_t low, std::uint32_t end, Time now) {
     if (recent_.runs.empty()) began_ = now;
+    go_on_ = go_on_ || (last_at_ != 0 && low == last_end_ && low != end);
     recent_.runs.add(low, end);
     last_at_ = now;
     last_end_ = end;
@@ -99,6 +105,7 @@ class RecentRequests {
   std::optional<std::uint32_t> lowest_;
   bool ordered_ = true;
   bool forgot_ = false;
+  bool go_on_ = false;
 };
 
 }  // namespace longhaul::custody

@@ -70,10 +70,10 @@ TEST_CASE("a READ is where it begins and where it may end, whatever the path MTU
     CHECK(requests.may_end_at(at(offset)) == may_end);
     CHECK(requests.may_have_response(at(offset)) == (offset >= 10 && offset < 43));
   }
-  CHECK(requests.last_may_come_to(at(10), 0));
-  CHECK(requests.last_may_come_to(at(14), 1));
-  CHECK(requests.last_may_come_to(at(44), 1));
-  CHECK_FALSE(requests.last_may_come_to(at(45), 1));
+  CHECK(requests.may_come_to(at(10), 0));
+  CHECK(requests.may_come_to(at(14), 1));
+  CHECK(requests.may_come_to(at(44), 1));
+  CHECK_FALSE(requests.may_come_to(at(45), 1));
   CHECK(requests.top_from(at(5)) == at(43));
   CHECK(requests.top_from(at(50)) == at(50));
 
