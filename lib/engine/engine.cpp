@@ -437,7 +437,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   if (!custody::NearPart::plausible(connection.near, frame.psn())) {
     implausible(side, frame, index);
     if (peering == nullptr || side == Side::wan) return Verdict::forward;
-    return before_peer(connection.near, Verdict::forward);
+    return before_peer(connection.near, arrival.mbuf, Verdict::forward);
   }
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
@@ -446,14 +446,14 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
     if (contested || connection.near.phase != custody::Phase::confirmed) [[unlikely]]
       show_request(connection.near, frame);
     verdict = near.request(connection.near, frame, arrival.mbuf, now);
+    const bool passes = verdict == Verdict::forward;
     // Another life's packets must not come to the far box before it has heard that there may be one.
     if (peering != nullptr && (connection.near.contested() || connection.near.phase != custody::Phase::confirmed))
         [[unlikely]]
-      verdict = before_peer(connection.near, verdict);
+      verdict = before_peer(connection.near, arrival.mbuf, verdict);
     // A request that has just made the flow contested passes. So does a request that a failed flow leaves to the next
     // user of its QPN.
-    if (verdict == Verdict::forward && !contested &&
-        (connection.near.contested() || custody::is_over(connection.near.phase))) [[unlikely]]
+    if (passes && !contested && (connection.near.contested() || custody::is_over(connection.near.phase))) [[unlikely]]
       learn_from_traffic(Side::host, frame, false);
   } else {
     // An answer may release packets that wait in the burst: they must be out before.
@@ -740,7 +740,7 @@ void Engine::Impl::dropped(Side, bool made) {
 
 std::uint64_t Engine::Impl::waiting_frames() const {
   std::uint64_t frames = egress[Side::host].waiting() + egress[Side::wan].waiting();
-  if (peering != nullptr) frames += peering->far.held();
+  if (peering != nullptr) frames += peering->far.held() + peering->repairs.withheld();
   for (const Connection& connection : connections) {
     const custody::NearFlow& flow = connection.near;
     frames += connection.dreqs.count() + flow.waiting.packets + flow.early_responses.packets +

@@ -227,7 +227,8 @@ struct Engine::Impl final : custody::Outlet, relay::FarOutlet, relay::RepairsOut
   // peering.cpp
   void join(PeerLink& link);
   [[gnu::noinline]] bool far_request(const Arrival& arrival);
-  [[gnu::cold, gnu::noinline]] custody::Verdict before_peer(custody::NearFlow& flow, custody::Verdict verdict);
+  [[gnu::cold, gnu::noinline]] custody::Verdict before_peer(custody::NearFlow& flow, rte_mbuf* mbuf,
+                                                            custody::Verdict verdict);
   [[gnu::cold]] void end_pairing(flow::ConnectionIndex index);
   void peer_said(relay::PeerNumber peer, relay::Type type, relay::Bytes body, Time time);
   void peer_up(relay::PeerNumber peer, Duration round_trip);
@@ -236,6 +237,7 @@ struct Engine::Impl final : custody::Outlet, relay::FarOutlet, relay::RepairsOut
   // relay::FarOutlet
   bool host_takes() override { return !egress[Side::host].has_refused(); }
   void hand_on(rte_mbuf* mbuf) override;
+  void hand_on_to_wan(rte_mbuf* mbuf) override;
   bool hold(const rte_mbuf* mbuf) override;
   void let_go(const rte_mbuf* mbuf) override;
   void send_state(relay::PeerNumber to, relay::Bytes body) override;

@@ -18,7 +18,9 @@ void Engine::Impl::set_bypass(bool on, Time time) {
   bypass = on;
   if (peering == nullptr || !on) return;
   peering->far.forget_all(now);
+  peering->repairs.hand_on_all();
   out(Side::host).flush();
+  out(Side::wan).flush();
 }
 
 void Engine::Impl::set_draining(bool draining) {

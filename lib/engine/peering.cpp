@@ -34,9 +34,10 @@ bool Engine::Impl::far_request(const Arrival& arrival) {
 }
 
 // What becomes of a request of a contested flow: the far box must hear before it that another life may have begun.
-Verdict Engine::Impl::before_peer(custody::NearFlow& flow, Verdict verdict) {
+Verdict Engine::Impl::before_peer(custody::NearFlow& flow, rte_mbuf* mbuf, Verdict verdict) {
   peering->repairs.tend(flow, now);
   if (verdict != Verdict::forward || !relay::Repairs::must_wait(flow, now)) return verdict;
+  if (peering->repairs.withhold(flow, mbuf)) return Verdict::sent;
   ++counters[Counter::dropped_for_peer];
   return Verdict::drop;
 }
@@ -92,6 +93,8 @@ Time Engine::Impl::peering_deadline() const {
 // ---- what the two parts need ----------------------------------------------------------------------
 
 void Engine::Impl::hand_on(rte_mbuf* mbuf) { forward(Side::host, mbuf); }
+
+void Engine::Impl::hand_on_to_wan(rte_mbuf* mbuf) { forward(Side::wan, mbuf); }
 
 bool Engine::Impl::hold(const rte_mbuf* mbuf) { return near.lend(mbuf->pkt_len); }
 

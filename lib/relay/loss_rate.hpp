@@ -18,7 +18,7 @@ class LossRate {
   static constexpr Duration kLeastWindow = microseconds(100);
   static constexpr unsigned kMostCopies = 3;
   static constexpr Duration kCopiesApart = microseconds(50);
-  static constexpr unsigned kCalmRounds = 16;  ///< without a needless repair, until the window is halved
+  static constexpr unsigned kCalmRounds = 16;  ///< in a row without a needless repair, until the window is halved
 
   /// What has happened since the start.
   struct Counts {
@@ -72,10 +72,10 @@ class LossRate {
     if (before.others != 0 || others != 0) return;
     constexpr std::uint64_t kFew = 4;
     const std::uint64_t needless = came_again > before.copies ? came_again - before.copies : 0;
-    if (needless >= kFew && 2 * needless > before.repairs) {
+    calm_rounds_ = needless == 0 ? calm_rounds_ + 1 : 0;
+    if (before.repairs >= kFew && 2 * needless > before.repairs) {
       window_ = std::max(kLeastWindow, std::min(2 * window_, round_trip / 2));
-      calm_rounds_ = 0;
-    } else if (needless == 0 && ++calm_rounds_ >= kCalmRounds) {
+    } else if (calm_rounds_ >= kCalmRounds) {
       window_ = std::max(kLeastWindow, window_ / 2);
       calm_rounds_ = 0;
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "relay/repairs.hpp"
 
+#include <rte_mbuf.h>
+
 #include <algorithm>
 
 #include "wire/psn.hpp"
@@ -125,7 +127,8 @@ void Repairs::ask_again(Time now) {
 }
 
 // A far box that has not heard of it hands requests of the former life on behind one of another. So in a doubt nothing
-// of the flow passes until the far box says that the binding has ended, or for as long as it holds anything.
+// of the flow passes until the far box says that the binding has ended, or for as long as it holds anything. What comes
+// meanwhile is withheld.
 void Repairs::unbind(NearFlow& flow, bool keep, Time now) {
   custody::Pairing& pairing = flow.pairing;
   if (pairing.binding == 0) return;
@@ -144,15 +147,59 @@ void Repairs::unbind(NearFlow& flow, bool keep, Time now) {
   ended_.push_back({entry, kUnbinds - 1, waits ? now : kNever});
 }
 
-void Repairs::ended(PeerNumber peer, const Name& name) {
+void Repairs::ended(PeerNumber peer, const Name& name, Time now) {
   std::erase_if(ended_, [&name](const Ended& ended) {
     return ended.entry.name.handle == name.handle && ended.entry.name.binding <= name.binding;
+  });
+  std::erase_if(withheld_, [&](const auto& one) {
+    const auto& [binding, withheld] = one;
+    if (withheld.handle != name.handle || binding > name.binding) return false;
+    hand_on(withheld);
+    return true;
   });
   NearFlow* flow = outlet_.flow_of(name.handle);
   if (flow == nullptr) return;
   custody::Pairing& pairing = flow->pairing;
-  if (pairing.ending != 0 && pairing.ending <= name.binding) pairing.ending = 0, pairing.waits_until = 0;
+  if (pairing.ending != 0 && pairing.ending <= name.binding) {
+    pairing.ending = 0;
+    pairing.waits_until = std::min(pairing.waits_until, now);
+  }
   if (pairing.binding == name.binding && (!pairing.bound || pairing.peer == peer)) release(pairing);
+}
+
+bool Repairs::withhold(const NearFlow& flow, rte_mbuf* mbuf) {
+  if (withheld_frames_ == kMostWithheld) return false;
+  Withheld& withheld = withheld_[flow.pairing.ending];
+  if (withheld.frames.size() == kMostWithheldOfOne || !near_.lend(mbuf->pkt_len)) return false;
+  withheld.handle = flow.connection;
+  withheld.until = flow.pairing.waits_until;
+  withheld.frames.push_back(mbuf);
+  ++withheld_frames_;
+  return true;
+}
+
+void Repairs::hand_on(const Withheld& withheld) {
+  for (rte_mbuf* mbuf : withheld.frames) {
+    near_.take_back(mbuf->pkt_len);
+    outlet_.hand_on_to_wan(mbuf);
+  }
+  withheld_frames_ -= withheld.frames.size();
+}
+
+void Repairs::hand_on_withheld(Time now) {
+  std::erase_if(withheld_, [&](const auto& one) {
+    if (one.second.until > now) return false;
+    hand_on(one.second);
+    return true;
+  });
+}
+
+Repairs::~Repairs() {
+  for (const auto& [binding, withheld] : withheld_)
+    for (rte_mbuf* mbuf : withheld.frames) {
+      near_.take_back(mbuf->pkt_len);
+      rte_pktmbuf_free(mbuf);
+    }
 }
 
 // ---- where flows end ----------------------------------------------------------------------------
@@ -231,7 +278,7 @@ void Repairs::state(PeerNumber peer, Bytes body, Time now) {
   StateEntry entry{};
   while (reader.next(entry, missing_)) {
     if ((entry.flags & kNotBound) != 0) {
-      ended(peer, entry.name);
+      ended(peer, entry.name, now);
       continue;
     }
     NearFlow* flow = bound({entry.name.handle, entry.name.binding});
@@ -301,9 +348,15 @@ void Repairs::look_at_losses(std::uint64_t echo, Time now) {
 }
 
 void Repairs::poll(Time now) {
+  if (!withheld_.empty()) hand_on_withheld(now);
   send_copies(now);
   ask_again(now);
-  if (peers_.empty() || now < clock_at_ || (now >= active_until_ && ended_.empty())) return;
+  if (peers_.empty() || now < clock_at_) return;
+  if (now >= active_until_ && ended_.empty()) {
+    // After a while without peers a clock may be left that nobody needs.
+    clock_at_ = active_until_;
+    return;
+  }
   look_at_quiet(now);
   constexpr std::size_t kMostClocks = 1024;
   if (sent_.size() < kMostClocks) sent_.push_back({now, outlet_.packets_sent()});
@@ -314,6 +367,7 @@ void Repairs::poll(Time now) {
 Time Repairs::deadline() const {
   Time due = copies_.empty() ? kNever : copies_.front().at;
   if (!asked_.empty()) due = std::min(due, asked_.front().at);
+  for (const auto& [binding, withheld] : withheld_) due = std::min(due, withheld.until);
   if (!peers_.empty() && (clock_at_ < active_until_ || !ended_.empty())) due = std::min(due, clock_at_);
   return due;
 }

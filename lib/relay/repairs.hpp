@@ -14,6 +14,7 @@
 
 #include <deque>
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "base/time.hpp"
@@ -37,12 +38,17 @@ class RepairsOutlet {
   virtual void send(PeerNumber to, Type type, Bytes body) = 0;
   /// Packets of custody that were handed to the WAN port.
   virtual std::uint64_t packets_sent() const = 0;
+  /// Hands on to the WAN a request that had been withheld (one reference).
+  virtual void hand_on_to_wan(rte_mbuf* mbuf) = 0;
 };
 
 class Repairs {
  public:
   Repairs(custody::NearPart& near, Counters& counters, RepairsOutlet& outlet)
       : near_(near), counters_(counters), outlet_(outlet) {}
+  ~Repairs();
+  Repairs(const Repairs&) = delete;
+  Repairs& operator=(const Repairs&) = delete;
 
   /// The peer is there, at this distance (0: not known).
   void peer_up(PeerNumber peer, Duration round_trip);
@@ -56,6 +62,11 @@ class Repairs {
   void forget(custody::NearFlow& flow, Time now) { unbind(flow, false, now); }
   /// A request of the flow must not go on now: the far box may hold requests of another life.
   static bool must_wait(const custody::NearFlow& flow, Time now) { return now < flow.pairing.waits_until; }
+  /// Keeps a request that must wait, until it need not. False: there is no room.
+  bool withhold(const custody::NearFlow& flow, rte_mbuf* mbuf);
+  /// Nothing waits any more.
+  void hand_on_all() { hand_on_withheld(kNever); }
+  std::uint64_t withheld() const { return withheld_frames_; }
 
   void state(PeerNumber peer, Bytes body, Time now);
   void poll(Time now);
@@ -73,7 +84,9 @@ class Repairs {
   static constexpr std::uint8_t kTops = 2;
   static constexpr unsigned kUnbinds = 3;
   static constexpr std::size_t kMostEnded = 256;
-  static constexpr unsigned kAtOnce = 256;  ///< of bindings that are looked at in one call
+  static constexpr unsigned kAtOnce = 256;              ///< of bindings that are looked at in one call
+  static constexpr std::uint64_t kMostWithheld = 4096;  ///< frames
+  static constexpr std::size_t kMostWithheldOfOne = 512;
 
   /// A flow under one of its bindings. When it has another one, whatever is planned for it is void.
   struct Bound {
@@ -104,10 +117,19 @@ class Repairs {
     Time at;
   };
 
+  /// Of a flow, until that binding has ended.
+  struct Withheld {
+    std::uint32_t handle;
+    Time until;
+    std::vector<rte_mbuf*> frames;
+  };
+
+  void hand_on_withheld(Time now);
+  void hand_on(const Withheld& withheld);
   void bind(custody::NearFlow& flow, Time now);
   void ask(custody::NearFlow& flow, Duration wait, Time now);
   void unbind(custody::NearFlow& flow, bool keep, Time now);
-  void ended(PeerNumber peer, const Name& name);
+  void ended(PeerNumber peer, const Name& name, Time now);
   static void release(custody::Pairing& pairing);
   /// Null when the flow has another binding now, or is no more.
   custody::NearFlow* bound(const Bound& bound) const;
@@ -135,6 +157,8 @@ class Repairs {
   std::deque<Quiet> quiet_;  ///< by time
   std::deque<Copy> copies_;  ///< by time
   std::vector<Ended> ended_;
+  std::unordered_map<std::uint32_t, Withheld> withheld_;  ///< by the binding that ends
+  std::uint64_t withheld_frames_ = 0;
   std::vector<std::pair<PeerNumber, ClockEntry>> announced_;  ///< in the next CLOCK
   Time active_until_ = 0;
   Time clock_at_ = 0;

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "box/peer_desk.hpp"
+#include "sim/frames.hpp"
 #include "steer/pair_hash.hpp"
 
 namespace longhaul::sim {
@@ -31,7 +32,8 @@ Box::Box(unsigned number, const BoxPlan& plan, const engine::Settings& settings,
       watch_(watch),
       observer_(observer),
       send_(std::move(send)),
-      home_(steer::worker_of_entry(pair_hash, static_cast<unsigned>(plan.workers))) {
+      home_(steer::worker_of_entry(pair_hash, static_cast<unsigned>(plan.workers))),
+      control_path_(plan, Random(seed, number, 9), pools.frames) {
   if (plan.record != 0)
     record_ = std::vector<custody::RecordSlot>(box::record_slots(settings, static_cast<unsigned>(plan.workers)));
 }
@@ -42,7 +44,17 @@ void Box::start(Time now) {
   const std::vector<box::WorkerPlace> places(plan_.workers, {*this, pools_, &observer_});
   now_ = now;
   box::Settings settings{settings_};
-  if (plan_.peer != 0) settings.peers = peers();
+  if (began_ == kNever) began_ = now;
+  if (plan_.peer == number_of(BoxPeer::peer)) settings.peers = peers();
+  if (plan_.peer == number_of(BoxPeer::liar)) {
+    const box::PeerSettings its = peers();
+    const auto send = [this](peer::Bytes frame) {
+      send_(Side::wan, to_mbuf(pools_.frames, frame));
+      return true;
+    };
+    liar_ = std::make_unique<Liar>(its.peers, its.mac, its.random, microseconds(plan_.lie_us),
+                                   Random(seed_, number_, 10 + lives_), send, now);
+  }
   wiring_ = std::make_unique<box::Wiring>(settings, places, now);
   if (!record_.empty()) wiring_->use_record(record_, now);
 }
@@ -64,22 +76,28 @@ box::PeerSettings Box::peers() {
 
 // For the box itself: it goes no further.
 bool Box::is_from_peer(const rte_mbuf* frame) const {
+  const peer::Bytes bytes{rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->pkt_len};
+  if (liar_) return liar_->is_for_us(bytes);
   const box::PeerDesk* its = desk();
-  return its != nullptr && its->is_for_us({rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->pkt_len});
+  return its != nullptr && its->is_for_us(bytes);
 }
 
 bool Box::is_made_here(const rte_mbuf* frame) const {
-  return plan_.peer != 0 && rte_pktmbuf_mtod(frame, const wire::EthernetHeader*)->source == mac_of(number_);
+  return is_peer() && rte_pktmbuf_mtod(frame, const wire::EthernetHeader*)->source == mac_of(number_);
 }
 
 void Box::leave_peers(Time now) {
   if (!running()) return;
   now_ = now;
+  control_path_.stop();
+  if (liar_) liar_->stop(now);
   if (desk() != nullptr) desk()->stop(workers().front()->time().at(now));
 }
 
 void Box::crash() {
   wiring_.reset();
+  liar_.reset();
+  control_path_.clear();
   hand_over_ = kNever;
   handing_over_ = 0;
   paused_until_ = 0;
@@ -145,8 +163,11 @@ void Box::receive(Side side, std::span<rte_mbuf* const> frames, Time now) {
 }
 
 void Box::take_in(Side side, std::span<rte_mbuf* const> frames, Time now) {
-  for (const rte_mbuf* frame : frames)
+  if (side == Side::wan && (liar_ || control_path_.active())) frames = without_control(frames, now);
+  for (const rte_mbuf* frame : frames) {
+    if (liar_) liar_->see(side, frame);
     if (side == Side::host || !is_from_peer(frame)) watch_.on_in(number_, side, frame, now);
+  }
   if (workers().size() == 1) {
     box::Worker& only = *workers().front();
     only.engine().receive(side, frames, only.time().at(now));
@@ -165,6 +186,31 @@ void Box::take_in(Side side, std::span<rte_mbuf* const> frames, Time now) {
   if (handing_over_ >= steer::HandOverRings::kFrames / 2) hand_over_all(now);
   hand_over_ = std::min(hand_over_, now + microseconds(plan_.hand_over_us));
   if (hand_over_ <= now) hand_over(now);
+}
+
+// What the peer has sent goes its own way.
+std::span<rte_mbuf* const> Box::without_control(std::span<rte_mbuf* const> frames, Time now) {
+  others_.clear();
+  for (rte_mbuf* frame : frames)
+    if (is_from_peer(frame))
+      control_path_.take(frame, now - began_, now);
+    else
+      others_.push_back(frame);
+  take_control(now);
+  return others_;
+}
+
+void Box::take_control(Time now) {
+  for (rte_mbuf* frame : control_path_.arrived(now)) {
+    if (liar_) {
+      liar_->take({rte_pktmbuf_mtod(frame, const std::uint8_t*), frame->pkt_len}, now);
+      rte_pktmbuf_free(frame);
+      continue;
+    }
+    box::Worker& first = *workers().front();
+    first.engine().receive(Side::wan, {&frame, 1}, first.time().at(now));
+    first.attend_peers(first.time().at(now));
+  }
 }
 
 // A NIC's queue: all frames come to one worker.
@@ -215,13 +261,16 @@ void Box::poll(Time now) {
     if (hand_over_ <= now) hand_over(now);
     for (const auto& worker : workers()) worker->time().poll(now, false);
     workers().front()->attend_peers(workers().front()->time().at(now));
+    if (liar_ && liar_->next_deadline() <= now) liar_->poll(now);
+    take_control(now);
   }
   not_before_ = now + kPollGap;
 }
 
 Time Box::next_deadline() const {
   if (paused_until_ != 0) return paused_until_;
-  Time deadline = hand_over_;
+  Time deadline = std::min(hand_over_, control_path_.next_deadline());
+  if (liar_) deadline = std::min(deadline, liar_->next_deadline());
   for (const auto& worker : workers()) deadline = std::min(deadline, worker->time().clock_at(worker->next_deadline()));
   return deadline == kNever ? kNever : std::max(deadline, not_before_);
 }

@@ -12,6 +12,8 @@
 #include "box/wiring.hpp"
 #include "engine/engine.hpp"
 #include "sim/case.hpp"
+#include "sim/control_path.hpp"
+#include "sim/liar.hpp"
 #include "sim/random.hpp"
 
 namespace longhaul::sim {
@@ -75,7 +77,10 @@ class Box final : public engine::Sink {
   box::PeerSettings peers();
   /// Null where it has no peers. Only while it runs.
   box::PeerDesk* desk() const { return workers().front()->desk(); }
+  bool is_peer() const { return plan_.peer != number_of(BoxPeer::none); }
   bool is_from_peer(const rte_mbuf* frame) const;
+  std::span<rte_mbuf* const> without_control(std::span<rte_mbuf* const> frames, Time now);
+  void take_control(Time now);
   bool is_made_here(const rte_mbuf* frame) const;
   void tell_dropped();
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;
@@ -107,6 +112,10 @@ class Box final : public engine::Sink {
   Time paused_until_ = 0;         ///< 0: the box does not stand still
   BySide<std::deque<rte_mbuf*>> rings_of_ports_;  ///< while the box stands still
   std::uint64_t ring_lost_ = 0;
+  Time began_ = kNever;  ///< when the box first started
+  std::unique_ptr<Liar> liar_;
+  ControlPath control_path_;
+  std::vector<rte_mbuf*> others_;  ///< frames of a burst that are not the peer's
   std::uint64_t peak_custody_ = 0;
   std::uint64_t peak_far_ = 0;
 };

@@ -120,7 +120,12 @@ constexpr Field kBox[] = {
     FIELD(BoxPlan, workers, 1, 4),
     FIELD(BoxPlan, receiver, 0, 3),
     FIELD(BoxPlan, hand_over_us, 0, 1000),
-    FIELD(BoxPlan, peer, 0, 1),
+    FIELD(BoxPlan, peer, 0, number_of(BoxPeer::liar)),
+    FIELD(BoxPlan, lie_us, 1, kMuch),
+    FIELD(BoxPlan, control_cut_at_us, 0, kMuch),
+    FIELD(BoxPlan, control_cut_us, 0, kMuch),
+    FIELD(BoxPlan, control_late_us, 0, kMuch),
+    FIELD(BoxPlan, control_replay, 0, 10000),
 };
 
 constexpr Field kAttack[] = {

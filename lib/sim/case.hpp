@@ -32,6 +32,13 @@ inline constexpr Number kLongHaul = 1;
 /// What a box does for flows (flow::Policy).
 enum class BoxPolicy : Number { off, full, window };
 
+/// What a box is to the other one.
+enum class BoxPeer : Number {
+  none,
+  peer,  ///< the two repair flows together, if both are
+  liar   ///< somebody who has the key speaks in its place (sim/liar.hpp)
+};
+
 /// Whose application closes a connection: after both requesters have ended, or early.
 enum class Closing : Number { nobody, a, b, both, a_early, b_early };
 
@@ -158,9 +165,14 @@ struct BoxPlan {
   Number cnp = 0;                    ///< it makes congestion notifications for its host
   Number cnp_absorb = 0;             ///< and keeps those from the WAN for what it has acknowledged
   Number workers = 1;
-  Number receiver = 0;      ///< the worker that receives the hosts' frames, counted from their home
-  Number peer = 0;          ///< it knows the other box as its peer, and the two repair flows together if both do
-  Number hand_over_us = 0;  ///< interval at which a worker looks for frames handed over; 0: at once
+  Number receiver = 0;  ///< the worker that receives the hosts' frames, counted from their home
+  Number peer = number_of(BoxPeer::none);
+  Number lie_us = 300;           ///< the interval between a liar's lies, on average
+  Number control_cut_at_us = 0;  ///< from then on nothing comes from the peer
+  Number control_cut_us = 0;     ///< duration
+  Number control_late_us = 0;    ///< what comes from the peer is late by up to this
+  Number control_replay = 0;     ///< of 10,000 frames from the peer, after so many an earlier one comes again
+  Number hand_over_us = 0;       ///< interval at which a worker looks for frames handed over; 0: at once
 };
 
 /// A scripted event: {segment, way, connection, PSN, nth, count, action}. The PSN counts from the requester's first.

@@ -25,20 +25,43 @@ void draw_long_haul(Harm& harm, Random& random) {
   if (random.chance(1, 6)) harm.duplicate = random.pick({20, 300});
 }
 
+// The peers' own datagrams, beyond what happens to all frames.
+void draw_control(BoxPlan& box, Random& random) {
+  if (random.chance(1, 8)) {
+    box.control_cut_at_us = random.below(1'500'000);
+    box.control_cut_us = random.pick({1000, 50'000, 400'000, kLongestForPeers});
+  }
+  if (random.chance(1, 8)) box.control_late_us = random.pick({100, 2000, 50'000});
+  if (random.chance(1, 8)) box.control_replay = random.pick({100, 2000});
+}
+
 }  // namespace
 
 Case with_random_peers(Case c) {
   Random random(c.seed, 0, kPeersPurpose);
   if (c.come_back_us > kLongestForPeers || c.last_later_us > kLongestForPeers) return c;
+  // Two boxes that bind flows for a while at least, in most of the worlds.
   const bool together = random.chance(7, 8);
+  const bool from_the_start = random.chance(1, 2);
   for (BoxPlan* box : {&c.box_a, &c.box_b}) {
-    if (together) box->workers = 1, box->receiver = 0;
-    box->peer = 1;
+    box->peer = number_of(BoxPeer::peer);
+    if (!together) continue;
+    box->present = 1;
+    box->workers = 1, box->receiver = 0;
+    if (box->policy == number_of(BoxPolicy::off)) box->policy = number_of(BoxPolicy::full);
+    if (from_the_start) box->start_at_us = box->drain_at_us = box->bypass_at_us = 0;
   }
-  if (random.chance(1, 10)) (random.chance(1, 2) ? c.box_a : c.box_b).peer = 0;
+  const auto either = [&]() -> BoxPlan& { return random.chance(1, 2) ? c.box_a : c.box_b; };
+  if (random.chance(1, 10)) either().peer = number_of(BoxPeer::none);
+  if (random.chance(1, 5)) {
+    BoxPlan& liar = either();
+    liar.peer = number_of(BoxPeer::liar);
+    liar.lie_us = random.pick({100, 300, 2000, 20000});
+  }
+  for (BoxPlan* box : {&c.box_a, &c.box_b}) draw_control(*box, random);
   for (Harm& harm : c.harm[kLongHaul]) draw_long_haul(harm, random);
   // Otherwise they meet amid the traffic.
-  if (random.chance(1, 2) && c.starts_us == 0) c.starts_us = 600'000 + 10 * c.wan_delay_us;
+  if (random.chance(3, 4) && c.starts_us == 0) c.starts_us = 600'000 + 10 * c.wan_delay_us;
   if (random.chance(1, 2)) {
     constexpr Number kMany = 120;
     constexpr Number kSlowRefill = 1'000'000;  // us

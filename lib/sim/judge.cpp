@@ -136,7 +136,8 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
       ports.dreqs.try_emplace(dreq->local_comm_id, now);
     return;
   }
-  if (ports.absorbs_cnps && side == Side::wan && is_cnp(view)) return;
+  if (ports.traits.absorbs_cnps && side == Side::wan && is_cnp(view)) return;
+  if (may_be_bound(ports, side, view)) return;
   ports.foreign[side][order_class(ports, print, view)].push_back(print);
 }
 
@@ -149,7 +150,7 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   Flow* flow = flow_of(view);
   const bool forwarded = is_forwarded(ports, in, print, answers_near(flow, box, view) ? flow : nullptr, now);
   if (flow == nullptr) {
-    if (is_cnp(view) && side == Side::host && (!forwarded || ports.absorbs_cnps)) {
+    if (is_cnp(view) && side == Side::host && (!forwarded || ports.traits.absorbs_cnps)) {
       if (!forwarded) made_cnp(box, view, now);
       return;
     }
@@ -160,7 +161,7 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
              fmt::format("box {}: a frame that nobody gave it: {}", box, describe(view)), now);
     else if (const auto dreq = dreq_in(view))
       dreq_left(box, side == Side::wan ? dreq->local_comm_id : 0, now);
-    else
+    else if (!may_be_bound(ports, in, view))
       check_foreign(ports, in, print, view, now);
     return;
   }
@@ -284,11 +285,16 @@ void Judge::note_answer(Flow& flow, const View& view) {
   flow.receive_limit = std::max(flow.receive_limit, receives + wire::credits_of(wire::aeth_value(syndrome)));
 }
 
+// The requests of any flow wait for what a liar says that was sent before them, or count as those of another life.
+bool Judge::may_be_bound(const Ports& ports, Side in, const View& view) {
+  return ports.traits.lied_to && in == Side::wan && view.reliable() && !is_answer(view);
+}
+
 // Frames of one class keep their order. One worker: all frames are one class. Several workers: frames from one address
 // to one RC QP, which has one worker, and CNPs for it; each RDMA-CM datagram by itself, because it may be of any
 // connection; all frames that are not RoCE.
 std::uint64_t Judge::order_class(const Ports& ports, std::uint64_t print, const View& view) {
-  if (!ports.several_workers || !view.roce) return 0;
+  if (!ports.traits.several_workers || !view.roce) return 0;
   if (view.qpn() == wire::kGsiQpn) return print;
   std::array<std::uint8_t, 41> key{};
   std::memcpy(key.data(), view.frame.source.bytes.data(), 16);
@@ -322,7 +328,8 @@ void Judge::check_foreign(Ports& ports, Side in, std::uint64_t print, const View
     const bool rest_dropped = before <= ports.dropped - ports.dropped_found;
     // From its REP to its DREP a connection has a worker of its own. Damaged and forged frames from before either may
     // still wait for another worker.
-    if (one != waiting.end() && (rest_dropped || (ports.several_workers && to_another_worker(ports, view, now)))) {
+    if (one != waiting.end() &&
+        (rest_dropped || (ports.traits.several_workers && to_another_worker(ports, view, now)))) {
       if (rest_dropped) ports.dropped_found += before;
       waiting.erase(rest_dropped ? waiting.begin() : one, one + 1);
       if (waiting.empty()) classes.erase(found);
@@ -391,7 +398,7 @@ bool Judge::began_unseen(const Flow& flow) {
 bool Judge::ended_unconfirmed(std::size_t number, bool forgers) const {
   const Flow& flow = *flows_[number];
   if (!flow.visible || flow.failed_at != kNever) return false;
-  return began_unseen(flow) || (forgers && ports_[flow.plan.requester_host].several_workers);
+  return began_unseen(flow) || (forgers && ports_[flow.plan.requester_host].traits.several_workers);
 }
 
 // The flow began at or beyond the position that the older life had reached.
@@ -578,10 +585,9 @@ void Judge::box_forgets(unsigned box) {
 }
 
 void Judge::forget(unsigned box) {
-  const bool several_workers = ports_[box].several_workers, absorbs_cnps = ports_[box].absorbs_cnps;
+  const Traits traits = ports_[box].traits;
   ports_[box] = Ports{};
-  ports_[box].several_workers = several_workers;
-  ports_[box].absorbs_cnps = absorbs_cnps;
+  ports_[box].traits = traits;
   for (const auto& flow : flows_) {
     if (!is_near(*flow, box)) continue;
     std::fill(flow->left.begin(), flow->left.end(), false);

@@ -67,9 +67,11 @@ class Judge final : public BoxWatch {
   /// Call this before the box's engines are made.
   void box_starts(unsigned box, Time now);
   /// Frames of different QPs may then overtake each other in the box.
-  void set_several_workers(unsigned box) { ports_[box].several_workers = true; }
+  void set_several_workers(unsigned box) { ports_[box].traits.several_workers = true; }
+  /// A liar may bind any flow, so that the box waits with its requests.
+  void set_lied_to(unsigned box) { ports_[box].traits.lied_to = true; }
   /// The box keeps CNPs from the WAN that are about custody.
-  void set_absorbs_cnps(unsigned box) { ports_[box].absorbs_cnps = true; }
+  void set_absorbs_cnps(unsigned box) { ports_[box].traits.absorbs_cnps = true; }
   /// The box has lost its memory. `owed`: bytes that were acknowledged but not delivered. `remembered`: the box's next
   /// life finds them in the restart record.
   void box_crashed(unsigned box, std::uint64_t owed, bool remembered);
@@ -169,7 +171,14 @@ class Judge final : public BoxWatch {
     bool waits_in_record = false;  ///< its near box has not started again
     bool box_lost_memory = false;  ///< its near box lost data of some flow that it had acknowledged
   };
+  /// Of a box, for the whole world.
+  struct Traits {
+    bool several_workers = false;
+    bool lied_to = false;
+    bool absorbs_cnps = false;
+  };
   struct Ports {
+    Traits traits = {};
     struct Came {
       int count = 0;
       Time last_at = 0;
@@ -177,10 +186,8 @@ class Judge final : public BoxWatch {
     BySide<std::unordered_map<std::uint64_t, Came>> came;  ///< frames taken in and not seen to leave
     /// Frames that must leave unchanged, and in order within their class.
     BySide<std::map<std::uint64_t, std::deque<std::uint64_t>>> foreign;
-    std::uint64_t dropped = 0;        ///< frames that the box reports as dropped
-    std::uint64_t dropped_found = 0;  ///< frames among these that were missed
-    bool several_workers = false;
-    bool absorbs_cnps = false;
+    std::uint64_t dropped = 0;                            ///< frames that the box reports as dropped
+    std::uint64_t dropped_found = 0;                      ///< frames among these that were missed
     Time stands_until = 0;                                ///< its box does nothing before this
     std::unordered_set<std::uint64_t> requests;           ///< fingerprints as they came
     std::unordered_map<std::uint64_t, Time> left;         ///< when each request last left for the WAN
@@ -257,6 +264,7 @@ class Judge final : public BoxWatch {
   void check_made(Flow& flow, const View& view, bool excused, Time now);
   void check_syndrome(Flow& flow, const View& view, std::uint32_t acknowledged, Time now);
   bool to_another_worker(const Ports& ports, const View& view, Time now) const;
+  static bool may_be_bound(const Ports& ports, Side in, const View& view);
   static std::uint64_t order_class(const Ports& ports, std::uint64_t print, const View& view);
   void check_foreign(Ports& ports, Side in, std::uint64_t print, const View& view, Time now);
   void dreq_left(unsigned box, std::uint32_t id, Time now);

@@ -66,6 +66,7 @@ Topology::Topology(Scene& scene) : scene_(scene) {
   const std::uint32_t pair_hash = steer::pair_hash(address_of(c, 0).ip, address_of(c, 1).ip);
   for (unsigned h = 0; h < 2; ++h) {
     if (box_plan(c, h).workers > 1) scene.judge.set_several_workers(h);
+    if (box_plan(c, 1 - h).peer == number_of(BoxPeer::liar)) scene.judge.set_lied_to(h);
     if (box_plan(c, h).cnp_absorb != 0) scene.judge.set_absorbs_cnps(h);
     ports_[h] = std::make_unique<Port>(*this, h);
     hosts_[h] = std::make_unique<Host>(address_of(c, h).ip, vlan_of(c), *ports_[h],
@@ -132,7 +133,7 @@ void Topology::deliver(unsigned segment, link::Way way) {
   if (segment == segment_of(host)) {
     to_host(host, frames);
   } else if (segment == kLongHaul) {
-    if (box_plan(scene_.plan, host).peer != 0) own_copies(frames);
+    if (box_plan(scene_.plan, host).peer != number_of(BoxPeer::none)) own_copies(frames);
     if (next_hop_is_dead(scene_, 1 - host)) {
       frames = past_routers(1 - host, frames);
       if (frames.empty()) return;

@@ -30,6 +30,7 @@ constexpr Row kRows[] = {
     {"CNPs made by boxes", &Totals::cnps_made},
     {"CNPs absorbed", &Totals::absorbed_cnps},
     {"PSN NAKs made by boxes", &Totals::pseudo_naks},
+    {"flows bound to a peer", &Totals::bound},
     {"packets sent again from custody", &Totals::resends},
     {"of them, because a peer missed them", &Totals::repairs},
     {"gaps found by far boxes", &Totals::far_gaps},
@@ -63,6 +64,7 @@ void Totals::add(const Counters& counters) {
   absorbed_cnps += counters[Counter::absorbed_cnps];
   pseudo_naks += counters[Counter::pseudo_naks] + counters[Counter::repair_naks];
   resends += counters[Counter::resends];
+  bound += counters[Counter::flows_bound];
   repairs += counters[Counter::repairs];
   far_gaps += counters[Counter::far_gaps];
   readdressed += counters[Counter::resends_to_new_next_hop];

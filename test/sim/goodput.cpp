@@ -94,7 +94,7 @@ sim::Case case_of(const Question& q) {
   c.b.initiator_depth = a.initiator_depth;
   for (sim::BoxPlan* box : {&c.box_a, &c.box_b}) {
     box->present = q.way == "standard" ? 0 : 1;
-    box->peer = q.way == "pair" ? 1 : 0;
+    box->peer = sim::number_of(q.way == "pair" ? sim::BoxPeer::peer : sim::BoxPeer::none);
     box->box_bytes = box->flow_bytes = 4 * bandwidth_delay(q) + (8 << 20);
     box->window_bytes = std::max<std::uint64_t>(1 << 20, 2 * bandwidth_delay(q) / q.qps);
     box->wan_mbps = q.mbps;

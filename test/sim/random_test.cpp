@@ -55,7 +55,7 @@ TEST_CASE("at random: every invariant holds in every world") {
   const auto until = Clock::now() + std::chrono::seconds(setting("LONGHAUL_SECONDS", 100));
   setenv("RC_PARAMS",
          ("seed=" + std::to_string(seed) + " max_success=" + std::to_string(cases) + " verbose_progress=0").c_str(), 1);
-  std::uint64_t ran = 0;
+  std::uint64_t ran = 0, repaired = 0, with_gaps = 0;
   sim::Totals totals;
   std::string first, last;
   const bool held = rc::check("every invariant holds", [&] {
@@ -66,20 +66,24 @@ TEST_CASE("at random: every invariant holds in every world") {
     sim::World world(c, test::sim_pools());
     const sim::Result result = world.run();
     totals.add(result.totals);
+    // Worlds, because few of them have most of the repairs.
+    repaired += result.totals.repairs > 0;
+    with_gaps += result.totals.far_gaps > 0;
     if (!result.violation) return;
     last = result.violation->text + "\n  " + sim::to_text(c);
     if (first.empty()) first = last;
     RC_FAIL(result.violation->text);
   });
   std::cerr << "random worlds: " << ran << " of " << cases << " ran, LONGHAUL_SEED=" << seed << "\n";
+  INFO(repaired << " with repairs, " << with_gaps << " with gaps");
   INFO("first: " << first << "\nsimplest: " << last);
   CHECK(held);
   if (ran < 1000 || !held) return;
   // If nothing happened in the worlds, every invariant would hold.
   CHECK(totals.pseudo_acks > 5 * ran);
   CHECK(totals.resends > ran);
-  CHECK(totals.repairs > ran / 10);
-  CHECK(totals.far_gaps > ran / 20);
+  CHECK(repaired > ran / 200);
+  CHECK(with_gaps > ran / 200);
   CHECK(totals.readdressed > 0);
   CHECK(totals.lost > ran);
   CHECK(totals.fatal_naks > 0);

@@ -44,6 +44,12 @@ class LongHaul {
   std::uint64_t near(Counter counter) const { return world_.count(0, counter); }
   std::uint64_t far(Counter counter) const { return world_.count(1, counter); }
   std::uint64_t lost() const { return result_.totals.lost + result_.totals.burst_lost; }
+  /// From its first packet until its responder has accepted the last byte; kNever: it has not.
+  Duration took_by(const std::string& flow) const {
+    for (const sim::Delivery& delivery : result_.deliveries)
+      if (delivery.flow == flow && delivery.accepted) return delivery.took;
+    return kNever;
+  }
   /// The far host never saw a gap, and nobody's timer went off.
   void check_unnoticed() const {
     CHECK(accepted);
@@ -139,4 +145,13 @@ TEST_CASE("without a peer the same losses cost round trips", "[relay]") {
   const LongHaul alone(losses + " box_b.peer=0");
   CHECK(alone.near(Counter::flows_bound) == 0);
   CHECK(pair.took < alone.took);
+}
+
+TEST_CASE("queue pairs that come back unannounced wait for the far box, and for no timer", "[relay]") {
+  const std::string lives = "a.messages=500 come_back=1 come_back_us=1000 come_back_same=0 a.ack_timeout_us=500000";
+  const LongHaul pair(lives);
+  const LongHaul alone(lives + " box_b.peer=0");
+  CHECK(pair.near(Counter::flows_doubted) > 0);
+  CHECK(alone.took_by("A>B 0.1") != kNever);
+  CHECK(pair.took_by("A>B 0.1") < alone.took_by("A>B 0.1") + milliseconds(40));
 }

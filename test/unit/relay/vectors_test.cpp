@@ -304,7 +304,8 @@ TEST_CASE("what is said of a binding counts in its order", "[relay]") {
 }
 
 TEST_CASE("as many copies as the loss rate demands", "[relay]") {
-  for (const Json& given : read("repeat-scenarios.json").at("copies")) {
+  const Json scenarios = read("repeat-scenarios.json");
+  for (const Json& given : scenarios.at("copies")) {
     CAPTURE(given.dump());
     constexpr std::uint64_t kMany = 1'000'000'000;
     LossRate loss;
@@ -315,7 +316,8 @@ TEST_CASE("as many copies as the loss rate demands", "[relay]") {
 }
 
 TEST_CASE("the window follows needless repairs", "[relay]") {
-  for (const Json& given : read("repeat-scenarios.json").at("window")) {
+  const Json scenarios = read("repeat-scenarios.json");
+  for (const Json& given : scenarios.at("window")) {
     CAPTURE(given.at("name").get<std::string>());
     const Duration round_trip = given.at("round_trip");
     LossRate loss;
