@@ -193,7 +193,7 @@ bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held, Time now) 
   const Duration quiet = patient ? std::max(remembered(flow), kKeptBack) : kKeptBack;
   // Until then its requests may have been withheld here.
   const Time last = std::max(flow.newcomer.last_at(), flow.pairing.waits_until);
-  return !flow.newcomer.may_come_to(psn, kReach) || (now >= last && now - last >= quiet);
+  return !flow.newcomer.may_come_to(psn, kReach) || now >= last + quiet;
 }
 
 // The answer is not of custody's life: another responder has answered everything before `end`.

@@ -151,12 +151,10 @@ void Repairs::ended(PeerNumber peer, const Name& name, Time now) {
   std::erase_if(ended_, [&name](const Ended& ended) {
     return ended.entry.name.handle == name.handle && ended.entry.name.binding <= name.binding;
   });
-  std::erase_if(withheld_, [&](const auto& one) {
-    const auto& [binding, withheld] = one;
-    if (withheld.handle != name.handle || binding > name.binding) return false;
-    hand_on(withheld);
-    return true;
-  });
+  if (!withheld_.empty())
+    hand_on_where([&name](std::uint32_t binding, const Withheld& withheld) {
+      return withheld.handle == name.handle && binding <= name.binding;
+    });
   NearFlow* flow = outlet_.flow_of(name.handle);
   if (flow == nullptr) return;
   custody::Pairing& pairing = flow->pairing;
@@ -170,28 +168,35 @@ void Repairs::ended(PeerNumber peer, const Name& name, Time now) {
 bool Repairs::withhold(const NearFlow& flow, rte_mbuf* mbuf) {
   if (withheld_frames_ == kMostWithheld) return false;
   Withheld& withheld = withheld_[flow.pairing.ending];
-  if (withheld.frames.size() == kMostWithheldOfOne || !near_.lend(mbuf->pkt_len)) return false;
   withheld.handle = flow.connection;
   withheld.until = flow.pairing.waits_until;
+  withheld_until_ = std::min(withheld_until_, withheld.until);
+  if (withheld.frames.size() == kMostWithheldOfOne || !near_.lend(mbuf->pkt_len)) return false;
   withheld.frames.push_back(mbuf);
   ++withheld_frames_;
   return true;
 }
 
-void Repairs::hand_on(const Withheld& withheld) {
-  for (rte_mbuf* mbuf : withheld.frames) {
-    near_.take_back(mbuf->pkt_len);
-    outlet_.hand_on_to_wan(mbuf);
-  }
-  withheld_frames_ -= withheld.frames.size();
-}
-
-void Repairs::hand_on_withheld(Time now) {
+template <typename Condition>
+void Repairs::hand_on_where(Condition condition) {
+  withheld_until_ = kNever;
   std::erase_if(withheld_, [&](const auto& one) {
-    if (one.second.until > now) return false;
-    hand_on(one.second);
+    const auto& [binding, withheld] = one;
+    if (!condition(binding, withheld)) {
+      withheld_until_ = std::min(withheld_until_, withheld.until);
+      return false;
+    }
+    for (rte_mbuf* mbuf : withheld.frames) {
+      near_.take_back(mbuf->pkt_len);
+      outlet_.hand_on_to_wan(mbuf);
+    }
+    withheld_frames_ -= withheld.frames.size();
     return true;
   });
+}
+
+void Repairs::hand_on_all() {
+  hand_on_where([](std::uint32_t, const Withheld&) { return true; });
 }
 
 Repairs::~Repairs() {
@@ -348,7 +353,8 @@ void Repairs::look_at_losses(std::uint64_t echo, Time now) {
 }
 
 void Repairs::poll(Time now) {
-  if (!withheld_.empty()) hand_on_withheld(now);
+  if (withheld_until_ <= now)
+    hand_on_where([now](std::uint32_t, const Withheld& withheld) { return withheld.until <= now; });
   send_copies(now);
   ask_again(now);
   if (peers_.empty() || now < clock_at_) return;
@@ -365,9 +371,9 @@ void Repairs::poll(Time now) {
 }
 
 Time Repairs::deadline() const {
-  Time due = copies_.empty() ? kNever : copies_.front().at;
+  Time due = withheld_until_;
+  if (!copies_.empty()) due = std::min(due, copies_.front().at);
   if (!asked_.empty()) due = std::min(due, asked_.front().at);
-  for (const auto& [binding, withheld] : withheld_) due = std::min(due, withheld.until);
   if (!peers_.empty() && (clock_at_ < active_until_ || !ended_.empty())) due = std::min(due, clock_at_);
   return due;
 }

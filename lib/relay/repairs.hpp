@@ -65,7 +65,7 @@ class Repairs {
   /// Keeps a request that must wait, until it need not. False: there is no room.
   bool withhold(const custody::NearFlow& flow, rte_mbuf* mbuf);
   /// Nothing waits any more.
-  void hand_on_all() { hand_on_withheld(kNever); }
+  void hand_on_all();
   std::uint64_t withheld() const { return withheld_frames_; }
 
   void state(PeerNumber peer, Bytes body, Time now);
@@ -117,15 +117,15 @@ class Repairs {
     Time at;
   };
 
-  /// Of a flow, until that binding has ended.
+  /// Of a flow, until its binding has ended.
   struct Withheld {
-    std::uint32_t handle;
-    Time until;
+    std::uint32_t handle = 0;
+    Time until = 0;
     std::vector<rte_mbuf*> frames;
   };
 
-  void hand_on_withheld(Time now);
-  void hand_on(const Withheld& withheld);
+  template <typename Condition>
+  void hand_on_where(Condition condition);
   void bind(custody::NearFlow& flow, Time now);
   void ask(custody::NearFlow& flow, Duration wait, Time now);
   void unbind(custody::NearFlow& flow, bool keep, Time now);
@@ -159,6 +159,7 @@ class Repairs {
   std::vector<Ended> ended_;
   std::unordered_map<std::uint32_t, Withheld> withheld_;  ///< by the binding that ends
   std::uint64_t withheld_frames_ = 0;
+  Time withheld_until_ = kNever;                              ///< the earliest
   std::vector<std::pair<PeerNumber, ClockEntry>> announced_;  ///< in the next CLOCK
   Time active_until_ = 0;
   Time clock_at_ = 0;

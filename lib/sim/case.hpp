@@ -171,7 +171,7 @@ struct BoxPlan {
   Number control_cut_at_us = 0;  ///< from then on nothing comes from the peer
   Number control_cut_us = 0;     ///< duration
   Number control_late_us = 0;    ///< what comes from the peer is late by up to this
-  Number control_replay = 0;     ///< of 10,000 frames from the peer, after so many an earlier one comes again
+  Number control_replay = 0;     ///< of 10,000 frames from the peer, this many are followed by an earlier one
   Number hand_over_us = 0;       ///< interval at which a worker looks for frames handed over; 0: at once
 };
 

@@ -26,7 +26,7 @@ class ControlPath {
 
   /// Whether it does anything.
   bool active() const;
-  /// Takes the frame. `since`: time since the world began.
+  /// Takes the frame. `since`: time since the box first started.
   void take(rte_mbuf* frame, Duration since, Time now);
   /// Those that arrive by now: the caller's.
   std::vector<rte_mbuf*> arrived(Time now);

@@ -81,14 +81,14 @@ void Liar::poll(Time now) {
   next_lie_ = now + 1 + random_.below(2 * static_cast<std::uint64_t>(interval_));
   peer_ = 0;
   peers_.for_repairing([this](std::uint32_t number, std::uint64_t, Duration) { peer_ = number; });
-  if (peer_ != 0) lie(now);
+  if (peer_ != 0) lie();
 }
 
 Time Liar::next_deadline() const { return lies_ == kMost ? peers_.deadline() : std::min(peers_.deadline(), next_lie_); }
 
 // ---- lies ---------------------------------------------------------------------------------------
 
-void Liar::lie(Time) {
+void Liar::lie() {
   if (bound_.empty() && seen_.empty()) return;
   ++lies_;
   switch (random_.below(4)) {

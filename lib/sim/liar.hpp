@@ -48,7 +48,7 @@ class Liar final : private peer::Outlet {
 
   bool transmit(peer::Bytes frame) override { return send_(frame); }
   void carried(std::uint32_t peer, std::uint8_t type, peer::Bytes body) override;
-  void lie(Time now);
+  void lie();
   void lie_about_order();
   void lie_about_bindings();
   void lie_about_ends();

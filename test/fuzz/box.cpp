@@ -10,7 +10,7 @@
 #include "../unit/support/seen.hpp"
 #include "custody/ack_template.hpp"
 #include "custody/held.hpp"
-#include "drivers/eal.hpp"
+#include "dpdk.hpp"
 #include "expect.hpp"
 #include "wire/builder.hpp"
 
@@ -34,11 +34,7 @@ struct Memory {
 
 const Memory& memory() {
   static const Memory made = [] {
-    drivers::EalOptions options;
-    options.program = "fuzz";
-    options.hugepages = false;
-    options.memory_bytes = 128ull << 20;
-    static const drivers::Eal eal(options);
+    start_eal();
     Memory out;
     out.receive = rte_pktmbuf_pool_create("receive", kReceiveBuffers, 0, custody::kMbufPrivateSize,
                                           kReceivedAt + kFrameBytes, SOCKET_ID_ANY);
@@ -51,11 +47,8 @@ const Memory& memory() {
   return made;
 }
 
-unsigned buffers_in_use(const engine::Pools& pools) {
-  unsigned used = rte_mempool_in_use_count(memory().receive) + rte_mempool_in_use_count(pools.frames);
-  for (const rte_mempool* pool : pools.small) used += rte_mempool_in_use_count(pool);
-  used += rte_mempool_in_use_count(pools.made);
-  return used;
+unsigned all_in_use(const engine::Pools& pools) {
+  return rte_mempool_in_use_count(memory().receive) + buffers_in_use(pools);
 }
 
 std::uint64_t hash_of(std::span<const std::uint8_t> bytes) {
@@ -125,7 +118,7 @@ Box::~Box() {
   engine_.reset();
   complete(0);
   if (defect("leak")) rte_pktmbuf_alloc(memory().receive);
-  expect(buffers_in_use(pools_) == 0, "a buffer was lost");
+  expect(all_in_use(pools_) == 0, "a buffer was lost");
 }
 
 // ---- in ---------------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@
 // Input: byte 0 is the settings' (bit 0 confirm by CM, bit 1 few buffers, bit 2 a paced WAN). Then operations, a byte
 // each: the low half is the row of kOperations, the high half an argument.
 #include <rte_mbuf.h>
-#include <rte_mempool.h>
 
 #include <algorithm>
 #include <array>
@@ -17,8 +16,7 @@
 #include <vector>
 
 #include "../unit/support/hosts.hpp"
-#include "../unit/support/seen.hpp"
-#include "drivers/eal.hpp"
+#include "dpdk.hpp"
 #include "engine/engine.hpp"
 #include "engine/peer_link.hpp"
 #include "expect.hpp"
@@ -38,22 +36,12 @@ constexpr relay::PeerNumber kPeer = 1;
 
 const engine::Pools& pools(bool scarce) {
   static const auto made = [] {
-    drivers::EalOptions options;
-    options.program = "fuzz";
-    options.hugepages = false;
-    options.memory_bytes = 128ull << 20;
-    static const drivers::Eal eal(options);
+    start_eal();
     return std::array{
         engine::Pools::create({.name = "ample", .frame_bytes = 4400, .frames = 4096, .small_frames = 4096}),
         engine::Pools::create({.name = "scarce", .frame_bytes = 4400, .frames = 24, .small_frames = 12})};
   }();
   return made[scarce ? 1 : 0];
-}
-
-unsigned in_use(const engine::Pools& pools) {
-  unsigned used = rte_mempool_in_use_count(pools.frames) + rte_mempool_in_use_count(pools.made);
-  for (const rte_mempool* pool : pools.small) used += rte_mempool_in_use_count(pool);
-  return used;
 }
 
 engine::Settings settings_of(std::uint8_t bits) {
@@ -74,7 +62,7 @@ Bytes bytes_of(const rte_mbuf* mbuf) {
 
 class Lies final : engine::Sink, engine::PeerLink {
  public:
-  explicit Lies(std::uint8_t bits) : pools_(pools((bits & 2) != 0)), used_before_(in_use(pools_)) {
+  explicit Lies(std::uint8_t bits) : pools_(pools((bits & 2) != 0)), used_before_(buffers_in_use(pools_)) {
     std::swap(pairs_[1].a_ip, pairs_[1].b_ip);
     pairs_[1].a_qpn = 0x33, pairs_[1].b_qpn = 0x44;
     pairs_[1].a_comm = 0xa2, pairs_[1].b_comm = 0xb2;
@@ -103,7 +91,7 @@ class Lies final : engine::Sink, engine::PeerLink {
     for (const Side side : {Side::host, Side::wan}) room_[side] = SIZE_MAX;
     engine_.reset();
     if (defect("leak")) rte_pktmbuf_alloc(pools_.made);
-    expect(in_use(pools_) == used_before_, "a buffer was lost");
+    expect(buffers_in_use(pools_) == used_before_, "a buffer was lost");
   }
 
  private:
