@@ -73,6 +73,7 @@ Verdict NearPart::handle_answer(NearFlow& flow, const wire::Frame& frame, Time n
     return Verdict::forward;
   }
   if (flow.doubted()) [[unlikely]] {
+    note_beyond_custody(flow, frame);
     if (!resolve(flow, frame, now)) {
       ++counters_[Counter::answers_forwarded];
       return Verdict::forward;
@@ -430,6 +431,13 @@ Verdict NearPart::unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now
   return Verdict::drop;
 }
 
+// The requester gets this answer, in a doubt too. Where it answers what custody does not have, a NAK would ask for that.
+void NearPart::note_beyond_custody(NearFlow& flow, const wire::Frame& answer) {
+  if (!psn_le(flow.tail, answer.psn()) || (is_acknowledge(answer) && !is_ack(answer))) return;
+  flow.owed.repair_nak = false;
+  if (flow.owed.gap_nak == GapNak::owed) flow.owed.gap_nak = flow.waiting.empty() ? GapNak::none : GapNak::waits;
+}
+
 // READ and atomic responses always go to the requester; the box only watches for the end of the request.
 Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   ++counters_[Counter::real_responses];
@@ -439,6 +447,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   }
   rte_mbuf* read = flow.queue.first_read();
   if (read == nullptr) {
+    note_beyond_custody(flow, frame);
     if (!flow.queue.empty()) {
       note_unasked(flow, frame, now);
       if (flow.doubted() && flow.owes()) return Verdict::forward;
@@ -456,6 +465,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   const Held held = held_in(read);
   const std::uint32_t psn = frame.psn();
   if (!held.sent || psn_lt(psn, held.psn) || psn_lt(held.last_psn, psn)) {
+    note_beyond_custody(flow, frame);
     note_unasked(flow, frame, now);
     if (held.sent && psn_lt(held.last_psn, psn)) note_later_read(flow, psn, now);
     return Verdict::forward;

@@ -188,9 +188,11 @@ bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held, Time now) 
   if (psn == flow.newcomer_next && flow.newcomer_answered != 0 && now - flow.newcomer_answered <= remembered(flow))
     return false;
   // A newcomer that was answered is alive, and may come this far at any moment. So may one that went on and waits for
-  // its own timer: its responder may keep what comes out of order until then.
+  // its own timer: its responder may keep what comes out of order until then. A NIC's timer may take four times what was
+  // announced.
   const bool patient = flow.contradicted_at != 0 || flow.newcomer.go_on();
-  const Duration quiet = patient ? std::max(remembered(flow), kKeptBack) : kKeptBack;
+  const Duration timer = std::min(4 * flow.ack_timeout, flow.give_up / 2);
+  const Duration quiet = patient ? std::max({remembered(flow), kKeptBack, timer}) : kKeptBack;
   // Until then its requests may have been withheld here.
   const Time last = std::max(flow.newcomer.last_at(), flow.pairing.waits_until);
   return !flow.newcomer.may_come_to(psn, kReach) || now >= last + quiet;

@@ -396,6 +396,7 @@ class NearPart {
   Verdict rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now);
   Verdict nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now);
+  [[gnu::cold]] static void note_beyond_custody(NearFlow& flow, const wire::Frame& answer);
   Verdict response(NearFlow& flow, const wire::Frame& frame, Time now);
   [[gnu::noinline]] bool comes_late(NearFlow& flow, std::uint32_t psn, Time now) const;
   void note_credits(NearFlow& flow, const wire::Aeth& aeth, Verdict verdict);

@@ -121,6 +121,10 @@ FarPart::Verdict FarPart::hold(std::uint32_t number, const wire::Frame& frame, s
   const std::size_t gaps = flow.runs.all().size();
   if (!has_room(flow, now) || !outlet_.hold(mbuf)) {
     ++counters_[Counter::dropped_far_full];
+    // What is missing before it is asked for all the same, and given up in time.
+    flow.runs.expect(flow.next, psn, now);
+    list(number);
+    look_at_ = std::min(look_at_, now + kLeastWait);
     return Verdict::drop;
   }
   switch (flow.runs.add(flow.next, psn, end, now)) {

@@ -83,6 +83,8 @@ class FarOrder:
         if first not in self._held and self._has_room(first, packet):
             self._note(now, first, packet)
             self._held[first] = packet
+        elif first not in self._held and self._is_full():
+            self._know(now, first)  # what is missing before it is reported all the same
         return handed
 
     def clock(self, now, entry):
@@ -161,8 +163,11 @@ class FarOrder:
         if had and not self._gaps:
             self._to_say[repeat.MENDED] = REPORTS_SOON
 
+    def _is_full(self):
+        return self.room is not None and len(self._held) >= self.room
+
     def _has_room(self, first, packet):
-        if self.room is not None and len(self._held) >= self.room:
+        if self._is_full():
             return False
         if len(self._gaps) < self.most_gaps:  # it makes one more at most
             return True

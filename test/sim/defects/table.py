@@ -247,7 +247,7 @@ DEFECTS = [
            'outage_us=700000 leave_us=2200000 come_back=1 come_back_us=1000 come_back_same=0 box_a.record=1 '
            'box_a.crash_at_us=4000000 box_a.restart_after_us=300000 box_a.dark=1 ab1.loss=1500'),
     Defect('custody goes ahead of a newcomer that is answered', 'lib/custody/identity.cpp',
-           'patient ? std::max(remembered(flow), kKeptBack) : kKeptBack', 'kKeptBack', 2,
+           'patient ? std::max({remembered(flow), kKeptBack, timer}) : kKeptBack', 'std::min(kKeptBack, timer)', 2,
            'starts_us=1080000 close=0 a.messages=60 a.mix=6 a.uniform=1 a.max_bytes=500 a.burst=8 a.pace_us=150000 '
            'a.depth=64 a.ack_timeout_us=100000 wan_delay_us=5000 outage_at_us=1380000 outage_us=255000 leave_us=440000 '
            'come_back=1 come_back_us=120000 come_back_same=0 event=1:0:0:0:16:0:1:6:2:60000'),
@@ -703,6 +703,9 @@ DEFECTS = [
     Defect('UNBIND ends its own binding only', 'lib/relay/far_part.cpp',
            'flows_[found->second].name.binding <= entry.name.binding)', 'flows_[found->second].name.binding == entry.name.binding)', 0,
            unit='what is said of a binding counts in its order'),
+    Defect('a gap is not noticed where there is no room to hold anything', 'lib/relay/far_part.cpp',
+           '    flow.runs.expect(flow.next, psn, now);\n    list(number);', '    list(number);', 0,
+           unit='a far box orders*'),
     Defect('requests of a doubted flow are dropped until its peer has answered', 'lib/engine/peering.cpp',
            '  if (peering->repairs.withhold(flow, mbuf)) return Verdict::sent;\n', '', 0, peers=True,
            unit='queue pairs that come back unannounced*'),
