@@ -10,9 +10,9 @@
 -- For another port: Edit > Preferences > Protocols > longhaul, or tshark -o longhaul.port:PORT.
 --
 -- Filters: longhaul.type == 1, longhaul.init.epoch == 0x0123456789abcdef, longhaul.cookie == 0x...,
--- longhaul.keepalive.held > 200000000, longhaul.bind.qpn == 0x11, longhaul.state.range, _ws.expert && longhaul. The
--- bodies inside a CONFIRM have the names that they have in INIT and RESPONSE. Nothing is encrypted, so all is shown;
--- without the key no tag can be checked.
+-- longhaul.keepalive.held > 200000000, longhaul.bind.qpn == 0x11, longhaul.state.range, longhaul.answer_state.range,
+-- _ws.expert && longhaul. The bodies inside a CONFIRM have the names that they have in INIT and RESPONSE. Nothing is
+-- encrypted, so all is shown; without the key no tag can be checked.
 
 local longhaul = Proto("longhaul", "longhaul peer protocol")
 
@@ -28,7 +28,8 @@ local MOST_VLAN = 4095
 local MOST_NAMED = 4  -- flows, and ranges of a flow, in the info column
 
 local types = {[1] = "INIT", [2] = "RESPONSE", [3] = "CONFIRM", [4] = "REFUSE", [16] = "KEEPALIVE", [17] = "BYE",
-               [32] = "BIND", [33] = "UNBIND", [34] = "CLOCK", [35] = "STATE"}
+               [32] = "BIND", [33] = "UNBIND", [34] = "CLOCK", [35] = "STATE", [36] = "ANSWER_CLOCK",
+               [37] = "ANSWER_STATE"}
 local reasons = {[0] = "the process ends", [1] = "the peer was taken out of the configuration",
                  [2] = "the session's key was taken out of the key file"}
 local keeps = {[0] = "what is held is dropped", [1] = "what is held may go to the host"}
@@ -88,6 +89,7 @@ local f = {
   bind_qpn = ProtoField.uint32("longhaul.bind.qpn", "QPN", base.HEX),
   bind_psn = ProtoField.uint32("longhaul.bind.psn", "PSN of the next packet"),
   bind_path_mtu = ProtoField.uint32("longhaul.bind.path_mtu", "Path MTU (bytes)"),
+  bind_requester_qpn = ProtoField.uint32("longhaul.bind.requester_qpn", "Requester's QPN", base.HEX),
 
   unbind_entry = ProtoField.bytes("longhaul.unbind.entry", "Entry"),
   unbind_handle = ProtoField.uint32("longhaul.unbind.handle", "Handle"),
@@ -116,6 +118,26 @@ local f = {
   state_range = ProtoField.string("longhaul.state.range", "Range"),
   state_there = ProtoField.uint32("longhaul.state.there", "There"),
   state_missing = ProtoField.uint32("longhaul.state.missing", "Missing"),
+
+  answer_clock_clock = ProtoField.uint64("longhaul.answer_clock.clock", "Clock (ns)"),
+  answer_clock_entry = ProtoField.bytes("longhaul.answer_clock.entry", "Entry"),
+  answer_clock_handle = ProtoField.uint32("longhaul.answer_clock.handle", "Handle"),
+  answer_clock_binding = ProtoField.uint32("longhaul.answer_clock.binding", "Binding"),
+  answer_clock_top = ProtoField.uint32("longhaul.answer_clock.top", "First PSN that is not answered yet"),
+
+  answer_state_echo = ProtoField.uint64("longhaul.answer_state.echo", "Echo (ns)"),
+  answer_state_repeats = ProtoField.uint32("longhaul.answer_state.repeats", "Repeats"),
+  answer_state_entry = ProtoField.bytes("longhaul.answer_state.entry", "Entry"),
+  answer_state_handle = ProtoField.uint32("longhaul.answer_state.handle", "Handle"),
+  answer_state_binding = ProtoField.uint32("longhaul.answer_state.binding", "Binding"),
+  answer_state_flags = ProtoField.uint8("longhaul.answer_state.flags", "Flags", base.HEX),
+  answer_state_all_named = ProtoField.bool("longhaul.answer_state.flags.all_named", "All missing is named", 8, nil, 8),
+  answer_state_is_next = ProtoField.bool("longhaul.answer_state.flags.is_next", "All before PSN have come", 8, nil, 16),
+  answer_state_ranges = ProtoField.uint8("longhaul.answer_state.ranges", "Ranges"),
+  answer_state_psn = ProtoField.uint32("longhaul.answer_state.psn", "PSN"),
+  answer_state_range = ProtoField.string("longhaul.answer_state.range", "Range"),
+  answer_state_there = ProtoField.uint32("longhaul.answer_state.there", "There"),
+  answer_state_missing = ProtoField.uint32("longhaul.answer_state.missing", "Missing"),
 
   cut_entry = ProtoField.bytes("longhaul.cut_entry", "An entry that is cut off"),
 }
@@ -157,6 +179,7 @@ local BIND_ENTRY = {
   {f.bind_handle, 4, "handle"}, {f.bind_binding, 4, "binding"}, {f.bind_outer_vlan, 2, "outer_vlan"},
   {f.bind_inner_vlan, 2, "inner_vlan"}, {f.bind_requester, 16, "requester"}, {f.bind_responder, 16, "responder"},
   {f.bind_qpn, 4, "qpn"}, {f.bind_psn, 4, "psn"}, {f.bind_path_mtu, 4, "path_mtu"},
+  {f.bind_requester_qpn, 4, "requester_qpn"},
 }
 local UNBIND_ENTRY = {{f.unbind_handle, 4, "handle"}, {f.unbind_binding, 4, "binding"}, {f.unbind_keep, 1, "keep"}}
 local CLOCK_LAYOUT = {{f.clock_clock, 8, "ticks"}}
@@ -169,6 +192,15 @@ local STATE_ENTRY = {
   {f.state_handle, 4, "handle"}, {f.state_binding, 4, "binding"}, {f.state_flags, 1, "flags"},
   {f.state_ranges, 1, "ranges"}, {f.state_psn, 4, "psn"},
 }
+local ANSWER_CLOCK_LAYOUT = {{f.answer_clock_clock, 8, "ticks"}}
+local ANSWER_CLOCK_ENTRY = {
+  {f.answer_clock_handle, 4, "handle"}, {f.answer_clock_binding, 4, "binding"}, {f.answer_clock_top, 4, "top"},
+}
+local ANSWER_STATE_LAYOUT = {{f.answer_state_echo, 8, "ticks"}, {f.answer_state_repeats, 4, "repeats"}}
+local ANSWER_STATE_ENTRY = {
+  {f.answer_state_handle, 4, "handle"}, {f.answer_state_binding, 4, "binding"}, {f.answer_state_flags, 1, "flags"},
+  {f.answer_state_ranges, 1, "ranges"}, {f.answer_state_psn, 4, "psn"},
+}
 
 -- Values of 8 bytes that the info column has as decimal numbers.
 local DECIMAL = {counter = true, ticks = true}
@@ -177,6 +209,7 @@ local DECIMAL = {counter = true, ticks = true}
 local BITS = {
   [f.init_features] = {f.init_repeat}, [f.response_features] = {f.response_repeat},
   [f.state_flags] = {f.state_bound, f.state_unknown, f.state_mended},
+  [f.answer_state_flags] = {f.answer_state_all_named, f.answer_state_is_next},
 }
 
 local function size_of(layout)
@@ -337,9 +370,9 @@ local function plain_entry(layout, field, more)
 end
 
 local bind_entry = plain_entry(BIND_ENTRY, f.bind_entry, function(tree, v)
-  check_psns(tree, v, {"psn", "qpn"})
+  check_psns(tree, v, {"psn", "qpn", "requester_qpn"})
   check_values(tree, v, {"outer_vlan", "inner_vlan"}, MOST_VLAN, "VLAN")
-  return string.format("%s QPN 0x%x from %d", vlan_text(v), v.qpn, v.psn)
+  return string.format("%s QPN 0x%x from %d, answers to QPN 0x%x", vlan_text(v), v.qpn, v.psn, v.requester_qpn)
 end)
 
 local unbind_entry = plain_entry(UNBIND_ENTRY, f.unbind_entry, function(tree, v)
@@ -359,6 +392,11 @@ local clock_entry = plain_entry(CLOCK_ENTRY, f.clock_entry, function(tree, v)
   local custody = v.lowest == v["end"] and "nothing" or
                   string.format("%d..%d", v.lowest, (v["end"] - 1) % PSNS)
   return string.format(" has %s, sent up to before %d", custody, v.top)
+end)
+
+local answer_clock_entry = plain_entry(ANSWER_CLOCK_ENTRY, f.answer_clock_entry, function(tree, v)
+  check_psns(tree, v, {"top"})
+  return string.format(" answered up to before %d", v.top)
 end)
 
 -- A number of 7 bits a byte: the number and the offset behind it. Without a number, the third says whether it is the
@@ -400,42 +438,64 @@ local function range_text(first, count)
   return string.format("%d..%d", first, (first + count - 1) % PSNS)
 end
 
--- Shows the ranges; their texts.
-local function add_ranges(tree, p, psn, ranges)
+-- Shows the ranges by `fields`; their texts, and the first PSN behind them.
+local function add_ranges(tree, p, psn, ranges, fields)
   local texts = {}
   for _, one in ipairs(ranges) do
     local first = (psn + one.there) % PSNS
     local text = range_text(first, one.missing)
     local all = p.tvb:range(one.first, one.last - one.first)
-    local item = tree:add(f.state_range, all, text and "missing " .. text or "nothing missing")
+    local item = tree:add(fields.range, all, text and "missing " .. text or "nothing missing")
     item:set_text(text and string.format("missing %s (%d)", text, one.missing) or "nothing missing")
-    item:add(f.state_there, p.tvb:range(one.first, one.middle - one.first), one.there)
-    item:add(f.state_missing, p.tvb:range(one.middle, one.last - one.middle), one.missing)
+    item:add(fields.there, p.tvb:range(one.first, one.middle - one.first), one.there)
+    item:add(fields.missing, p.tvb:range(one.middle, one.last - one.middle), one.missing)
     texts[#texts + 1] = text
     psn = (first + one.missing) % PSNS
   end
-  return texts
+  return texts, psn
 end
 
-local function state_entry(tree, p)
-  local size = size_of(STATE_ENTRY)
-  if p.last - p.first < size then return nil end
-  if p.there < p.first + size then return nil, nil, true end
-  local ranges, last, cut = read_ranges(p, p.first + size, p.tvb:range(p.first + 9, 1):uint())
-  if not ranges then return nil, nil, cut end
-  local v, subtree = {}, tree:add(f.state_entry, p.tvb:range(p.first, last - p.first))
-  add_fields(subtree, p, STATE_ENTRY, v)
-  check_psns(subtree, v, {"psn"})
-  local missing = add_ranges(subtree, p, v.psn % PSNS, ranges)
+-- Shows an entry with ranges by a layout and `fields`. `more` makes texts of its values, of the text of the ranges (nil
+-- where nothing is missing), and of the first PSN behind them.
+local function ranges_entry(layout, fields, more)
+  local size = size_of(layout)
+  return function(tree, p)
+    if p.last - p.first < size then return nil end
+    if p.there < p.first + size then return nil, nil, true end
+    local ranges, last, cut = read_ranges(p, p.first + size, p.tvb:range(p.first + 9, 1):uint())
+    if not ranges then return nil, nil, cut end
+    local v, subtree = {}, tree:add(fields.entry, p.tvb:range(p.first, last - p.first))
+    add_fields(subtree, p, layout, v)
+    check_psns(subtree, v, {"psn"})
+    local missing, behind = add_ranges(subtree, p, v.psn % PSNS, ranges, fields)
+    local said = more(v, #missing > 0 and "missing " .. some_of(missing, MOST_NAMED, ", ") or nil, behind)
+    local text = string.format("handle %d %s", v.handle, #said > 0 and table.concat(said, ", ") or "says nothing")
+    subtree:set_text(string.format("Entry: %s, binding %d", text, v.binding))
+    return last, text
+  end
+end
+
+local STATE_FIELDS = {entry = f.state_entry, range = f.state_range, there = f.state_there, missing = f.state_missing}
+local state_entry = ranges_entry(STATE_ENTRY, STATE_FIELDS, function(v, missing)
   local said = {}
   if v.flags % 2 >= 1 then said[#said + 1] = "bound" end
   if v.flags % 4 >= 2 then said[#said + 1] = "no such binding" end
   if v.flags % 8 >= 4 then said[#said + 1] = "nothing missing any more" end
-  if #missing > 0 then said[#said + 1] = "missing " .. some_of(missing, MOST_NAMED, ", ") end
-  local text = string.format("handle %d %s", v.handle, #said > 0 and table.concat(said, ", ") or "says nothing")
-  subtree:set_text(string.format("Entry: %s, binding %d", text, v.binding))
-  return last, text
-end
+  said[#said + 1] = missing
+  return said
+end)
+
+local ANSWER_STATE_FIELDS = {entry = f.answer_state_entry, range = f.answer_state_range, there = f.answer_state_there,
+                             missing = f.answer_state_missing}
+local answer_state_entry = ranges_entry(ANSWER_STATE_ENTRY, ANSWER_STATE_FIELDS, function(v, missing, behind_all)
+  local said = {}
+  if v.flags % 32 >= 16 then said[#said + 1] = string.format("has all before %d", v.psn) end
+  said[#said + 1] = missing
+  if v.flags % 16 >= 8 and behind_all ~= v.psn then
+    said[#said + 1] = string.format("nothing else before %d", behind_all)
+  end
+  return said
+end)
 
 -- Shows entries up to the end, and one that is cut off: the texts of them; nil if the capture does not have all.
 -- `show` returns the offset behind the entry and its text; the third says that the capture ends in it.
@@ -480,15 +540,20 @@ end
 kinds[32] = list_of({}, bind_entry)
 kinds[33] = list_of({}, unbind_entry)
 
-kinds[34] = list_of(CLOCK_LAYOUT, clock_entry, function(tree, v)
+local function clock_text(tree, v)
   if v.ticks == "0" then tree:add_proto_expert_info(e.value, "A clock is never 0") end
   return "clock " .. v.ticks
-end)
+end
 
-kinds[35] = list_of(STATE_LAYOUT, state_entry, function(_, v)
+local function echo_text(_, v)
   local echo = v.ticks == "0" and "nothing to echo" or "echo " .. v.ticks
   return string.format("%s, %d repeats", echo, v.repeats)
-end)
+end
+
+kinds[34] = list_of(CLOCK_LAYOUT, clock_entry, clock_text)
+kinds[35] = list_of(STATE_LAYOUT, state_entry, echo_text)
+kinds[36] = list_of(ANSWER_CLOCK_LAYOUT, answer_clock_entry, clock_text)
+kinds[37] = list_of(ANSWER_STATE_LAYOUT, answer_state_entry, echo_text)
 
 local function name_of(type)
   return types[type] or string.format("unknown type %d", type)

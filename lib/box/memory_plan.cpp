@@ -12,6 +12,7 @@
 #include "engine/next_hop.hpp"
 #include "flow/key_index.hpp"
 #include "flow/traffic_learner.hpp"
+#include "relay/answer_order.hpp"
 #include "relay/far_part.hpp"
 #include "steer/steering.hpp"
 
@@ -125,9 +126,13 @@ MemoryPlan plan_memory(const engine::Settings& settings, const engine::PoolPlan&
   }
   if (division.repairs) {
     const std::uint64_t held = relay::FarPart::most_held(settings.custody_mbufs);
-    plan.dpdk.push_back(
-        {"flows of peers, by frame", connections, relay::FarPart::table_bytes(settings.max_connections)});
-    plan.ordinary.push_back({"flows of peers", connections, relay::FarPart::flow_bytes(settings.max_connections)});
+    plan.dpdk.push_back({"flows of peers, by frame", connections,
+                         relay::FarPart::table_bytes(settings.max_connections) +
+                             relay::AnswerCopies::table_bytes(settings.max_connections)});
+    plan.ordinary.push_back({"flows of peers", connections,
+                             relay::FarPart::flow_bytes(settings.max_connections) +
+                                 relay::AnswerCopies::flow_bytes(settings.max_connections) +
+                                 relay::AnswerOrder::flow_bytes(settings.max_connections)});
     plan.ordinary.push_back(
         {"requests held for peers, by PSN", held, relay::FarPart::held_bytes(settings.custody_mbufs)});
   }

@@ -105,13 +105,8 @@ void PeerDesk::look_at_peers(Time now) {
 
 void PeerDesk::carried(std::uint32_t peer, std::uint8_t type, peer::Bytes body) {
   if (engine_ == nullptr || said_.size() == kMostSaid) return;
-  switch (const auto of = static_cast<relay::Type>(type)) {
-    case relay::Type::bind:
-    case relay::Type::unbind:
-    case relay::Type::clock:
-    case relay::Type::state:
-      said_.push_back({peer, of, {body.begin(), body.end()}});
-  }
+  if (const auto of = static_cast<relay::Type>(type); relay::is_known(of))
+    said_.push_back({peer, of, {body.begin(), body.end()}});
 }
 
 void PeerDesk::send(relay::PeerNumber to, relay::Type type, relay::Bytes body) {

@@ -431,7 +431,8 @@ Verdict NearPart::unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now
   return Verdict::drop;
 }
 
-// The requester gets this answer, in a doubt too. Where it answers what custody does not have, a NAK would ask for that.
+// The requester gets this answer, in a doubt too. Where it answers what custody does not have, a NAK would ask for
+// that.
 void NearPart::note_beyond_custody(NearFlow& flow, const wire::Frame& answer) {
   if (!psn_le(flow.tail, answer.psn()) || (is_acknowledge(answer) && !is_ack(answer))) return;
   flow.owed.repair_nak = false;
@@ -442,6 +443,7 @@ void NearPart::note_beyond_custody(NearFlow& flow, const wire::Frame& answer) {
 Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   ++counters_[Counter::real_responses];
   if (psn_lt(frame.psn(), flow.una)) {
+    ++counters_[Counter::responses_repeated];
     note_stray(flow, false, now);
     return Verdict::forward;
   }
@@ -480,7 +482,10 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (flow.shared()) share(flow, held.psn, now);
   release_before(flow, held.psn, now);
   if (psn != flow.read_next) {
-    if (psn_lt(flow.read_next, psn)) flow.ahead.add(psn);
+    if (psn_lt(flow.read_next, psn))
+      flow.ahead.add(psn);
+    else
+      ++counters_[Counter::responses_repeated];
     note_caught_up(flow, now);
     return Verdict::forward;
   }

@@ -145,6 +145,7 @@ struct alignas(64) NearFlow : FlowState {
   // Answers that did (reorder_answers.cpp).
   WaitingList early_responses{WaitingKind::response};
   WaitingList early_acknowledges{WaitingKind::acknowledge};
+  Time answers_follow_at = kNever;    ///< when more of them go on: a call lets only some; kNever: none can
   std::uint32_t learned_msn = 0;      ///< of Standing::learned: the MSN that the first answer taught
   RecentLeast answer_time;            ///< from a request's first copy to its answer, where `rtt` has no sample
   std::uint8_t disagreements = 0;     ///< MSNs that disagreed, as far as they count

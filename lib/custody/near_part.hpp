@@ -62,6 +62,12 @@ class Outlet {
   virtual void pass(const NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, bool contested) = 0;
   /// Forwards an answer that had waited (a reference of its own), unaltered.
   virtual void pass_answer(rte_mbuf* mbuf) = 0;
+  /// The requester's port takes another frame now.
+  virtual bool host_takes() { return true; }
+  /// The response with this PSN waits for one that is missing before it.
+  virtual void response_waits(const NearFlow& /*flow*/, std::uint32_t /*psn*/) {}
+  /// Answers that waited go on without what is missing.
+  virtual void answers_go_on(const NearFlow& /*flow*/) {}
   /// Custody is full for a request of `flow`. Returns true when another flow, of which nothing was acknowledged, has
   /// let go of its custody.
   virtual bool make_custody_room(const NearFlow& /*flow*/) { return false; }
@@ -238,6 +244,8 @@ class NearPart {
   bool lend(std::uint64_t bytes);
   void take_back(std::uint64_t bytes) { lent_.remove(bytes, false), budget_.held.remove(bytes, false); }
   const Holding& lent() const { return lent_; }
+  /// BufferStash::frame(), for a frame of AckTemplate::kRoom bytes at most.
+  rte_mbuf* made_frame(std::uint16_t bytes) { return bytes <= AckTemplate::kRoom ? made_.frame(bytes) : nullptr; }
 
   /// Lets go of custody of which nothing was acknowledged, once all of it has been sent. Returns whether it did.
   bool leave_unpromised(NearFlow& flow);
@@ -348,6 +356,7 @@ class NearPart {
   bool may_wait(const NearFlow& flow) const;
   bool should_wait(const NearFlow& flow, const Span& span, Time now) const;
   bool has_room_to_wait(const NearFlow& flow, const WaitingList& list, std::uint64_t bytes, Time now) const;
+  Duration wait_of(const NearFlow& flow, const WaitingList& list) const;
   /// Frame bytes that the flow holds: in custody, and waiting for their turn.
   [[gnu::always_inline]] std::uint64_t bytes_of(const NearFlow& flow) const {
     if (budget_.held.waiting == 0) [[likely]]
@@ -375,11 +384,17 @@ class NearPart {
   // reorder_answers.cpp
   [[gnu::noinline]] Verdict answer_beside_read(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
   bool overtakes(const NearFlow& flow, const wire::Frame& frame) const;
+  bool came_twice(NearFlow& flow, rte_mbuf* there, const wire::Frame& frame);
   bool keep_answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
+  rte_mbuf* next_answer(const NearFlow& flow) const;
   void answers_in_turn(NearFlow& flow, Time now);
-  void answer_again(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf, Time now);
+  static void follow_later(NearFlow& flow, Time now);
+  void answers_turn(NearFlow& flow, Time now);
+  void answer_again(NearFlow& flow, rte_mbuf* mbuf, Time now);
   [[gnu::cold, gnu::noinline]] void let_answers_pass(NearFlow& flow, Time now);
   Time answers_due(const NearFlow& flow) const {
+    if (flow.answers_follow_at != kNever) [[unlikely]]
+      return flow.answers_follow_at;
     return std::min(due(flow, flow.early_responses), due(flow, flow.early_acknowledges));
   }
   [[gnu::cold, gnu::noinline]] void pass_early_answers(NearFlow& flow);

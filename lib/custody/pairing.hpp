@@ -17,7 +17,10 @@ struct Pairing {
   std::uint32_t from = 0;      ///< PSN from which on the peer puts the flow in order
   std::uint32_t top = 0;       ///< PSN: first that had not been sent when the flow was last looked at
   Time top_at = 0;             ///< when that last changed
-  Time gap_at = 0;             ///< when the peer last said that packets are missing, or have just been
+  Time gap_at = 0;             ///< when either box last said that packets are missing, or have just been
+  // Answers that come before their turn wait for what the peer can send again.
+  Duration patience = 0;           ///< for so long
+  std::uint32_t responses_to = 0;  ///< NearFlow::read_next when the peer was last told of it
   // After a sign of another life, until the peer says that the binding has ended: it may hold requests of the former.
   std::uint32_t ending = 0;  ///< that binding; 0: there is none
   Time waits_until = 0;      ///< the flow's requests do not pass before; 0: they do

@@ -125,7 +125,9 @@ bool NearPart::has_room_to_wait(const NearFlow& flow, const WaitingList& list, s
                         std::uint64_t limit) {
     return of_all + more <= limit && within_share(of_pair + more, pair_limit, of_all, limit, contended);
   };
-  return waiting_.has_place(list, own.waiting) &&
+  const bool repaired = flow.pairing.bound && list.kind != WaitingKind::request;
+  const std::uint32_t most = repaired ? ~std::uint32_t{0} : WaitingPackets::kMostOfFlow;
+  return waiting_.has_place(list, most, own.waiting) &&
          bytes_of(flow) + 2 * bytes <= budget_.flow_bytes_limit &&  // and for what is missing
          fits(bytes, own.bytes, budget_.pair_bytes_limit, all.bytes, budget_.box_bytes_limit) &&
          fits(1, own.large_mbufs, budget_.pair_large_mbufs_limit, all.large_mbufs, budget_.large_mbufs_limit);
@@ -161,8 +163,13 @@ void NearPart::take_out(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf) {
   }
 }
 
+// A peer sends an answer that was lost again.
+Duration NearPart::wait_of(const NearFlow& flow, const WaitingList& list) const {
+  return flow.pairing.bound && list.kind != WaitingKind::request ? flow.pairing.patience : reorder_wait_of(flow);
+}
+
 Time NearPart::due(const NearFlow& flow, const WaitingList& list) const {
-  return list.empty() ? kNever : waiting_in(list.oldest).since + reorder_wait_of(flow);
+  return list.empty() ? kNever : waiting_in(list.oldest).since + wait_of(flow, list);
 }
 
 Time NearPart::waiting_due(const NearFlow& flow) const { return std::min(due(flow, flow.waiting), answers_due(flow)); }

@@ -2,13 +2,17 @@
 // READ responses that come out of order, and answers that have overtaken them.
 //
 // An answer beyond the next response of the oldest READ or atomic in custody (a later response, one to a later READ, an
-// ACK, a NAK) may have overtaken what is missing. So it waits, as requests do (reorder.cpp), and for as long:
+// ACK, a NAK) may have overtaken what is missing. So it waits, as requests do (reorder.cpp), and for as long; or
+// longer, where a peer sends again what was lost (relay/answer_order.hpp):
 //
 //   the response comes   it goes to the requester, and those that waited follow: responses in the order of their PSNs,
 //                        the others as soon as no unfinished READ is before them. A requester that goes back would ask
 //                        for the READ again otherwise, and the box would not see the READ end.
 //   it does not come     all go to the requester as they came: it sees the gap, as it would without a box. What follows
 //                        does not wait for the same response again.
+//
+// A round trip's worth may have waited. So those that can go on do so kAtOnce at a time, as fast as the requester's
+// port takes them; what comes meanwhile waits behind them (NearFlow::answers_follow_at).
 //
 // READs that end out of sight. A requester that places what comes out of order has a READ that has not ended here.
 // Two answers tell such a requester that the responder has gone on, and one that goes back that a response is lost
@@ -34,10 +38,30 @@ using wire::psn_add;
 using wire::psn_le;
 using wire::psn_lt;
 
+namespace {
+
+constexpr unsigned kAtOnce = 256;
+
+WaitingList& list_for(NearFlow& flow, const wire::Frame& answer) {
+  return is_acknowledge(answer) ? flow.early_acknowledges : flow.early_responses;
+}
+
+}  // namespace
+
 // A READ or atomic is in custody.
 Verdict NearPart::answer_beside_read(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
   const auto none_waits = [&] { return flow.early_responses.empty() && flow.early_acknowledges.empty(); };
-  if (overtakes(flow, frame) && keep_answer(flow, frame, mbuf, now)) return Verdict::taken;
+  const WaitingList& list = list_for(flow, frame);
+  rte_mbuf* there = list.empty() ? nullptr : waiting_.find(flow.connection, list.kind, frame.psn());
+  if (there != nullptr && came_twice(flow, there, frame)) return Verdict::drop;
+  if (overtakes(flow, frame)) {
+    if (keep_answer(flow, frame, mbuf, now)) return Verdict::taken;
+    // The peer sends it again, and there may be room then.
+    if (flow.pairing.bound && there == nullptr) {
+      ++counters_[Counter::dropped_early_full];
+      return Verdict::drop;
+    }
+  }
   const rte_mbuf* read = flow.queue.first_read();
   const std::uint32_t next = flow.read_next;
   const Verdict verdict = handle_answer(flow, frame, now);
@@ -50,7 +74,7 @@ Verdict NearPart::answer_beside_read(NearFlow& flow, const wire::Frame& frame, r
 
 // An answer to what was never sent, or in a doubt, is handled as it comes.
 bool NearPart::overtakes(const NearFlow& flow, const wire::Frame& frame) const {
-  if (settings_.reorder_wait == 0 || flow.read_gap == flow.read_next) return false;
+  if ((settings_.reorder_wait == 0 && !flow.pairing.bound) || flow.read_gap == flow.read_next) return false;
   if (is_over(flow.phase) || flow.doubted() || flow.shared()) return false;
   const Held& read = held_in(flow.queue.first_read());
   const std::uint32_t psn = frame.psn();
@@ -60,38 +84,71 @@ bool NearPart::overtakes(const NearFlow& flow, const wire::Frame& frame) const {
          psn_lt(flow.read_next, acknowledged_end(frame));
 }
 
+// Whether the answer need not go on, because the same one waits already. A READ that was executed again may bring other
+// bytes: then what waited goes.
+bool NearPart::came_twice(NearFlow& flow, rte_mbuf* there, const wire::Frame& frame) {
+  const bool same = same_request(there, frame);
+  if (!same && is_acknowledge(frame)) return false;
+  ++counters_[Counter::absorbed_early_repeats];
+  if (same) return true;
+  take_out(flow, flow.early_responses, there);
+  freed_.add(there);
+  return false;
+}
+
 bool NearPart::keep_answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
-  WaitingList& list = is_acknowledge(frame) ? flow.early_acknowledges : flow.early_responses;
+  WaitingList& list = list_for(flow, frame);
   const std::uint32_t psn = frame.psn();
   if (waiting_.find(flow.connection, list.kind, psn) != nullptr || !has_room_to_wait(flow, list, mbuf->pkt_len, now))
     return false;
   const std::uint32_t last = is_acknowledge(frame) ? psn_add(acknowledged_end(frame), -1) : psn;
   keep(flow, list, mbuf, {.since = now, .psn = psn, .last_psn = last});
+  ++counters_[Counter::answers_waited];
+  if (flow.pairing.bound && !is_acknowledge(frame)) outlet_.response_waits(flow, psn);
   return true;
 }
 
-// ACKs and NAKs in the order in which they came: what one says, a later one says too.
+// The answer whose turn it is, if it waits. ACKs and NAKs in the order in which they came: what one says, a later one
+// says too.
+rte_mbuf* NearPart::next_answer(const NearFlow& flow) const {
+  rte_mbuf* oldest = flow.early_acknowledges.oldest;
+  if (oldest != nullptr && !psn_le(flow.read_next, waiting_in(oldest).last_psn)) return oldest;
+  return waiting_.find(flow.connection, WaitingKind::response, flow.read_next);
+}
+
 void NearPart::answers_in_turn(NearFlow& flow, Time now) {
-  for (;;) {
-    const rte_mbuf* read = flow.queue.first_read();
-    if (read == nullptr || flow.doubted()) return let_answers_pass(flow, now);
-    if (rte_mbuf* oldest = flow.early_acknowledges.oldest;
-        oldest != nullptr && !psn_le(flow.read_next, waiting_in(oldest).last_psn)) {
-      answer_again(flow, flow.early_acknowledges, oldest, now);
-    } else if (rte_mbuf* next = waiting_.find(flow.connection, WaitingKind::response, flow.read_next)) {
-      answer_again(flow, flow.early_responses, next, now);
-    } else {
-      return;
-    }
+  flow.answers_follow_at = kNever;
+  for (unsigned i = 0;; ++i) {
+    if (flow.queue.first_read() == nullptr || flow.doubted()) return let_answers_pass(flow, now);
+    rte_mbuf* next = next_answer(flow);
+    if (next == nullptr) return;
+    if (i == kAtOnce || !outlet_.host_takes()) return follow_later(flow, now);
+    answer_again(flow, next, now);
   }
 }
 
+// The timer lets the others follow.
+void NearPart::follow_later(NearFlow& flow, Time now) {
+  constexpr Duration kSoon = microseconds(10);
+  flow.answers_follow_at = now + kSoon;
+  flow.deadline = std::min(flow.deadline, flow.answers_follow_at);
+}
+
+// answers_due() has come.
+void NearPart::answers_turn(NearFlow& flow, Time now) {
+  const bool in_turn = flow.answers_follow_at != kNever && flow.read_gap != flow.read_next;
+  if (in_turn && flow.queue.first_read() != nullptr)
+    answers_in_turn(flow, now);
+  else
+    let_answers_pass(flow, now);
+}
+
 // As if it had just come.
-void NearPart::answer_again(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf, Time now) {
-  take_out(flow, list, mbuf);
-  outlet_.settle();  // it may release what was sent just now
+void NearPart::answer_again(NearFlow& flow, rte_mbuf* mbuf, Time now) {
   wire::Frame frame;
   wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->pkt_len}, frame);
+  take_out(flow, list_for(flow, frame), mbuf);
+  outlet_.settle();  // it may release what was sent just now
   if (handle_answer(flow, frame, now) == Verdict::forward)
     outlet_.pass_answer(mbuf);
   else
@@ -100,17 +157,22 @@ void NearPart::answer_again(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf, T
 
 // In the order in which they came. Others do not wait for the same response again.
 void NearPart::let_answers_pass(NearFlow& flow, Time now) {
+  flow.answers_follow_at = kNever;
   if (flow.queue.first_read() != nullptr) flow.read_gap = flow.read_next;
-  while (!flow.early_responses.empty() || !flow.early_acknowledges.empty()) {
+  if (flow.pairing.bound) outlet_.answers_go_on(flow);
+  for (unsigned i = 0; !flow.early_responses.empty() || !flow.early_acknowledges.empty(); ++i) {
+    if (i == kAtOnce || !outlet_.host_takes()) return follow_later(flow, now);
     const auto since = [](const WaitingList& list) { return list.empty() ? kNever : waiting_in(list.oldest).since; };
     WaitingList& list =
         since(flow.early_responses) <= since(flow.early_acknowledges) ? flow.early_responses : flow.early_acknowledges;
-    answer_again(flow, list, list.oldest, now);
+    if (flow.read_gap == flow.read_next) ++counters_[Counter::answers_waited_in_vain];
+    answer_again(flow, list.oldest, now);
   }
 }
 
 // Custody has ended, and nothing depends on these answers any more.
 void NearPart::pass_early_answers(NearFlow& flow) {
+  flow.answers_follow_at = kNever;
   for (WaitingList* list : {&flow.early_responses, &flow.early_acknowledges})
     while (rte_mbuf* mbuf = list->oldest) {
       take_out(flow, *list, mbuf);

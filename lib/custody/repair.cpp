@@ -38,6 +38,7 @@ bool NearPart::send_copy(NearFlow& flow, std::uint32_t psn) {
   if (flow.queue.empty() || psn_lt(psn, flow.una) || !outlet_.takes()) return false;
   rte_mbuf* mbuf = find(flow, psn);
   if (mbuf == nullptr || held_in(mbuf).psn != psn || !held_in(mbuf).sent) return false;
+  if (held_in(mbuf).wants_response) return false;  // its responder would execute each copy
   send_repair(flow, mbuf);
   return true;
 }

@@ -203,7 +203,7 @@ Time NearPart::timeout_starts(const NearFlow& flow, Time now) {
 
 void NearPart::on_timer(NearFlow& flow, Time now) {
   if (due(flow, flow.waiting) <= now) gap_stays(flow, now);
-  if (answers_due(flow) <= now) let_answers_pass(flow, now);
+  if (answers_due(flow) <= now) answers_turn(flow, now);
   if (unasked_due(flow) <= now) acknowledge_unasked(flow, now);
   on_custody_timer(flow, now);
   flow.deadline = std::min({flow.deadline, waiting_due(flow), unasked_due(flow)});

@@ -7,9 +7,9 @@
 
 namespace longhaul::custody {
 
-// The thresholds are always in force: what waits is gone in less than a millisecond, so nobody has to ask first.
-bool WaitingPackets::has_place(const WaitingList& list, std::uint32_t waiting) const {
-  return list.packets < kMostOfFlow && packets_ < most_ &&
+// The thresholds are always in force: what waits is gone soon, so nobody has to ask first.
+bool WaitingPackets::has_place(const WaitingList& list, std::uint32_t most, std::uint32_t waiting) const {
+  return list.packets < most && packets_ < most_ &&
          within_share(std::uint64_t{waiting} + 1, most_of_pair_, packets_, most_, true);
 }
 

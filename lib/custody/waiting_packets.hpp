@@ -8,7 +8,7 @@
 //
 // They are bytes and buffers of custody (Budget), although nobody was told of them. Besides, all flows together may
 // have no more than a quarter of custody's receive buffers waiting, shared among the pairs of hosts (fair_share.hpp),
-// and one flow kMostOfFlow.
+// and one flow kMostOfFlow, but for answers that a peer sends again.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -66,8 +66,8 @@ class WaitingPackets {
   explicit WaitingPackets(const Budget& limits)
       : most_(most(limits.large_mbufs_limit)), most_of_pair_(most(limits.pair_large_mbufs_limit)), table_(most_) {}
 
-  /// Another packet of the list may wait. `waiting` of its pair of hosts do.
-  bool has_place(const WaitingList& list, std::uint32_t waiting) const;
+  /// Another packet of the list, of which `most` may wait, may do so. `waiting` of its pair of hosts do.
+  bool has_place(const WaitingList& list, std::uint32_t most, std::uint32_t waiting) const;
 
   /// Takes over one reference to `mbuf`, whose `psn` has no other packet in the list. has_place() has said yes.
   void add(std::uint32_t flow, WaitingList& list, rte_mbuf* mbuf, const Waiting& about);

@@ -45,6 +45,8 @@ class Egress {
   void send_made(custody::NearFlow& flow, rte_mbuf* frame, Time cause) {
     stage(frame, Kind::made, &flow, {.cause = cause});
   }
+  /// A frame of no flow's.
+  void send_own(rte_mbuf* frame) { stage(frame, Kind::made, nullptr, {.cause = kNever}); }
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) {
     stage(frame, Kind::held, &flow, {.held = held});
   }

@@ -414,6 +414,8 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   const bool is_answer = frame.opcode != nullptr && frame.opcode->is_response();
   if (peering != nullptr && side == Side::wan && !is_answer && !peering->far.empty()) [[unlikely]]
     if (far_request(arrival)) return Verdict::sent;
+  if (peering != nullptr && side == Side::host && is_answer && !peering->copies.empty()) [[unlikely]]
+    far_answer(arrival);
   const flow::ConnectionIndex index = connection_of(side, arrival);
   if (index == flow::ConnectionTable::kNone) {
     ++counters[is_answer ? Counter::responses_unlearned : Counter::requests_unlearned];
@@ -528,7 +530,10 @@ void Engine::Impl::end_of_burst() {
     Connection& connection = connections[index];
     connection.touched = false;
     near.acknowledge(connection.near, now);
-    if (peering != nullptr) peering->repairs.tend(connection.near, now);
+    if (peering != nullptr) [[unlikely]] {
+      peering->repairs.tend(connection.near, now);
+      peering->order.tend(connection.near);
+    }
     close_when_told(connection);
     // In doubt, custody may have been let go for another life, which a DREQ would end.
     if (!connection.dreqs.empty() && connection.near.queue.empty() && !connection.near.doubted())
@@ -601,6 +606,7 @@ void Engine::Impl::poll(Time time, Time read_until) {
   run_timers(std::max(read_until, now - std::min(now, kTimerPatience)));
   if (peering != nullptr) {
     peering->far.poll(now);
+    peering->copies.poll(now);
     peering->repairs.poll(now);
   }
   end_of_burst();

@@ -81,7 +81,11 @@ struct Arrival {
   std::uint32_t place;  ///< of the key in the index
 };
 
-struct Engine::Impl final : custody::Outlet, relay::FarOutlet, relay::RepairsOutlet {
+struct Engine::Impl final : custody::Outlet,
+                            relay::FarOutlet,
+                            relay::RepairsOutlet,
+                            relay::OrderOutlet,
+                            relay::CopiesOutlet {
   Impl(const Settings& settings, const Pools& pools, Sink& sink, custody::Observer* observer);
   ~Impl() override;
 
@@ -227,6 +231,7 @@ struct Engine::Impl final : custody::Outlet, relay::FarOutlet, relay::RepairsOut
   // peering.cpp
   void join(PeerLink& link);
   [[gnu::noinline]] bool far_request(const Arrival& arrival);
+  [[gnu::noinline]] void far_answer(const Arrival& arrival);
   [[gnu::cold, gnu::noinline]] custody::Verdict before_peer(custody::NearFlow& flow, rte_mbuf* mbuf,
                                                             custody::Verdict verdict);
   [[gnu::cold]] void end_pairing(flow::ConnectionIndex index);
@@ -234,19 +239,24 @@ struct Engine::Impl final : custody::Outlet, relay::FarOutlet, relay::RepairsOut
   void peer_up(relay::PeerNumber peer, Duration round_trip);
   void peer_gone(relay::PeerNumber peer, Time time);
   [[gnu::noinline]] Time peering_deadline() const;
-  // relay::FarOutlet
+  // relay::FarOutlet, and what others of the outlets need too
   bool host_takes() override { return !egress[Side::host].has_refused(); }
   void hand_on(rte_mbuf* mbuf) override;
   void hand_on_to_wan(rte_mbuf* mbuf) override;
   bool hold(const rte_mbuf* mbuf) override;
   void let_go(const rte_mbuf* mbuf) override;
-  void send_state(relay::PeerNumber to, relay::Bytes body) override;
   // relay::RepairsOutlet
   custody::NearFlow* flow_of(std::uint32_t handle) override;
   std::uint32_t flows() const override { return static_cast<std::uint32_t>(connections.size()); }
   flow::KeyIndex::Key key_of(const custody::NearFlow& flow) const override;
   void send(relay::PeerNumber to, relay::Type type, relay::Bytes body) override;
   std::uint64_t packets_sent() const override { return held_frames; }
+  // relay::OrderOutlet
+  std::uint32_t repeated_responses() const override;
+  // relay::CopiesOutlet
+  bool wan_takes() override { return !wan_full && !egress[Side::wan].has_refused(); }
+  void send_to_wan(rte_mbuf* mbuf) override;
+  rte_mbuf* made_frame(std::uint16_t bytes) override;
 
   // custody::Outlet
   bool may_be_anothers(const custody::NearFlow& flow, std::uint32_t psn) override;
@@ -265,6 +275,12 @@ struct Engine::Impl final : custody::Outlet, relay::FarOutlet, relay::RepairsOut
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
   void pass(const custody::NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, bool contested) override;
   void pass_answer(rte_mbuf* mbuf) override { forward(Side::host, mbuf); }
+  void response_waits(const custody::NearFlow& flow, std::uint32_t psn) override {
+    if (peering != nullptr) peering->order.waits(flow, psn, now);
+  }
+  void answers_go_on(const custody::NearFlow& flow) override {
+    if (peering != nullptr) peering->order.goes_on(flow);
+  }
   [[gnu::cold]] bool make_custody_room(const custody::NearFlow& flow) override;
   void settle() override { out(Side::wan).flush(); }
   void send_to_requester(custody::NearFlow& flow, rte_mbuf* frame, Time cause) override {

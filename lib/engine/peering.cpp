@@ -10,7 +10,7 @@ namespace longhaul::engine {
 using custody::Verdict;
 
 void Engine::Impl::join(PeerLink& link) {
-  peering.reset(new Peering(near, counters, settings.max_connections, *this, *this, link));
+  peering.reset(new Peering(near, counters, settings.max_connections, *this, link));
 }
 
 // ---- frames -------------------------------------------------------------------------------------
@@ -31,6 +31,13 @@ bool Engine::Impl::far_request(const Arrival& arrival) {
       return true;
   }
   return false;
+}
+
+// An answer of our host's, on its way to the WAN.
+void Engine::Impl::far_answer(const Arrival& arrival) {
+  const wire::Frame& frame = arrival.frame;
+  const std::uint32_t flow = peering->copies.find(flow::key_of(frame));
+  if (flow != relay::AnswerCopies::kNone && intact(frame)) peering->copies.answer(flow, frame, arrival.mbuf, now);
 }
 
 // What becomes of a request of a contested flow: the far box must hear before it that another life may have begun.
@@ -66,6 +73,12 @@ void Engine::Impl::peer_said(relay::PeerNumber peer, relay::Type type, relay::By
     case relay::Type::state:
       peering->repairs.state(peer, body, now);
       break;
+    case relay::Type::answer_clock:
+      peering->order.clock(peer, body, now);
+      break;
+    case relay::Type::answer_state:
+      peering->copies.state(peer, body, now);
+      break;
   }
   end_of_burst();
 }
@@ -74,6 +87,8 @@ void Engine::Impl::peer_up(relay::PeerNumber peer, Duration round_trip) {
   if (peering == nullptr) return;
   peering->repairs.peer_up(peer, round_trip);
   peering->far.set_round_trip(peer, round_trip);
+  peering->order.set_round_trip(peer, round_trip);
+  peering->copies.set_round_trip(peer, round_trip);
 }
 
 void Engine::Impl::peer_gone(relay::PeerNumber peer, Time time) {
@@ -81,12 +96,14 @@ void Engine::Impl::peer_gone(relay::PeerNumber peer, Time time) {
   begin_call(time);
   peering->repairs.peer_gone(peer);
   peering->far.forget(peer, now);
+  peering->order.forget(peer);
+  peering->copies.forget(peer);
   end_of_burst();
 }
 
 Time Engine::Impl::peering_deadline() const {
   if (peering == nullptr) return kNever;
-  const Time far = peering->far.deadline();
+  const Time far = std::min(peering->far.deadline(), peering->copies.deadline());
   return std::min(peering->repairs.deadline(), far > now ? far : now + 1);
 }
 
@@ -96,13 +113,21 @@ void Engine::Impl::hand_on(rte_mbuf* mbuf) { forward(Side::host, mbuf); }
 
 void Engine::Impl::hand_on_to_wan(rte_mbuf* mbuf) { forward(Side::wan, mbuf); }
 
+// A frame that nobody has sent just now.
+void Engine::Impl::send_to_wan(rte_mbuf* mbuf) {
+  pacer.charge(mbuf->pkt_len);
+  out(Side::wan).send_own(mbuf);
+}
+
+rte_mbuf* Engine::Impl::made_frame(std::uint16_t bytes) { return near.made_frame(bytes); }
+
+std::uint32_t Engine::Impl::repeated_responses() const {
+  return static_cast<std::uint32_t>(counters[Counter::responses_repeated] + counters[Counter::absorbed_early_repeats]);
+}
+
 bool Engine::Impl::hold(const rte_mbuf* mbuf) { return near.lend(mbuf->pkt_len); }
 
 void Engine::Impl::let_go(const rte_mbuf* mbuf) { near.take_back(mbuf->pkt_len); }
-
-void Engine::Impl::send_state(relay::PeerNumber to, relay::Bytes body) {
-  peering->link.send(to, relay::Type::state, body);
-}
 
 custody::NearFlow* Engine::Impl::flow_of(std::uint32_t handle) {
   return handle < connections.size() && table.in_use(handle) ? &connections[handle].near : nullptr;

@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine's part in selective repeat: what the near box and the far box of a pair do, beside custody.
+// The engine's part in selective repeat: what the near box and the far box of a pair do, beside custody. Requests:
+// `repairs` and `far`; answers: `order` and `copies`.
 #pragma once
 
 #include "engine/peer_link.hpp"
+#include "relay/answer_copies.hpp"
+#include "relay/answer_order.hpp"
 #include "relay/far_part.hpp"
 #include "relay/repairs.hpp"
 
 namespace longhaul::engine {
 
 struct Peering {
-  Peering(custody::NearPart& near, Counters& counters, std::uint32_t connections, relay::FarOutlet& far_outlet,
-          relay::RepairsOutlet& near_outlet, PeerLink& its_link)
+  /// `Outlets`: all that the four parts need.
+  template <typename Outlets>
+  Peering(custody::NearPart& near, Counters& counters, std::uint32_t connections, Outlets& outlets, PeerLink& its_link)
       : link(its_link),
-        repairs(near, counters, near_outlet),
-        far(connections, relay::FarPart::most_held(near.budget().large_mbufs_limit), counters, far_outlet) {}
+        repairs(near, counters, outlets),
+        order(connections, outlets),
+        copies(connections, relay::FarPart::most_held(near.budget().large_mbufs_limit), counters, outlets),
+        far(connections, relay::FarPart::most_held(near.budget().large_mbufs_limit), copies, counters, outlets) {}
 
   PeerLink& link;
   relay::Repairs repairs;
+  relay::AnswerOrder order;
+  relay::AnswerCopies copies;
   relay::FarPart far;
 };
 

@@ -37,6 +37,8 @@ namespace longhaul::metrics {
   X(own_frames, "frames from the WAN that were for the box itself, and went no further")                               \
   X(absorbed_held_repeats, "requests from the WAN not forwarded: the same one is held already behind a gap")           \
   X(dropped_far_full, "requests from the WAN dropped behind a gap: there was no room to hold them")                    \
+  X(absorbed_early_repeats, "answers not forwarded: they came twice while they waited for what they had overtaken")    \
+  X(dropped_early_full, "answers dropped that had overtaken a READ response: no room to let them wait for a peer")     \
   X(dropped_for_peer,                                                                                                  \
     "requests dropped that may be another life's: a peer may hold some of the former life, and has not answered yet")  \
   X(dropped_other_life, "requests from the WAN dropped that were held: their queue pairs may live another life")       \
@@ -129,11 +131,18 @@ namespace longhaul::metrics {
   X(far_held, "requests from the WAN held behind a gap")                                                               \
   X(far_gaps, "gaps in the requests from the WAN")                                                                     \
   X(far_gaps_given_up, "gaps in the requests from the WAN that were not mended in time: what was held went on")        \
+  X(answer_repairs, "responses sent to the WAN once more because a peer missed them")                                  \
+  X(answer_repair_copies, "more copies of those, where the loss rate demands them")                                    \
+  X(acks_sent_again, "ACKs of responders sent to the WAN once more because a peer missed them")                        \
+  X(answers_not_kept, "responses to the WAN of which no copy is kept for a peer: there is no room")                    \
   /* answers */                                                                                                        \
   X(real_acks, "real ACKs (not NAKs) for learned flows from beyond the box")                                           \
   X(real_naks, "real NAKs and RNR NAKs for learned flows from beyond the box")                                         \
   X(real_responses, "READ and atomic responses for learned flows from beyond the box")                                 \
   X(answers_forwarded, "real answers forwarded to the requester")                                                      \
+  X(answers_waited, "answers that had overtaken a READ response, and waited for it")                                   \
+  X(answers_waited_in_vain, "of those, answers that went on because the response did not come")                        \
+  X(responses_repeated, "READ responses that had passed already")                                                      \
   X(answers_not_sent, "real answers to PSNs that were never forwarded: no effect")                                     \
   X(answers_stale, "real answers to what has already been answered: no effect")                                        \
   X(answers_disagreed, "real answers whose MSN does not match what is in custody: forwarded, no other effect")         \
@@ -196,16 +205,17 @@ inline constexpr std::array<CounterInfo, kCounterCount> kCounterInfo = {{
 
 /// Counters of frames that came in and did not leave. At any time: frames in = forwarded + these + waiting.
 inline constexpr std::array kNotForwarded = {
-    Counter::absorbed_acks,         Counter::absorbed_psn_naks,
-    Counter::absorbed_rnr_naks,     Counter::absorbed_fatal_naks,
-    Counter::absorbed_duplicates,   Counter::absorbed_queued_duplicates,
-    Counter::absorbed_failed,       Counter::dropped_beyond_gap,
-    Counter::dropped_port_full,     Counter::absorbed_dreqs,
-    Counter::dropped_unsent,        Counter::dropped_behind_backlog,
-    Counter::absorbed_unknown_naks, Counter::absorbed_cnps,
-    Counter::absorbed_unanswerable, Counter::own_frames,
-    Counter::dropped_far_full,      Counter::absorbed_held_repeats,
-    Counter::dropped_other_life,    Counter::dropped_for_peer,
+    Counter::absorbed_acks,          Counter::absorbed_psn_naks,
+    Counter::absorbed_rnr_naks,      Counter::absorbed_fatal_naks,
+    Counter::absorbed_duplicates,    Counter::absorbed_queued_duplicates,
+    Counter::absorbed_failed,        Counter::dropped_beyond_gap,
+    Counter::dropped_port_full,      Counter::absorbed_dreqs,
+    Counter::dropped_unsent,         Counter::dropped_behind_backlog,
+    Counter::absorbed_unknown_naks,  Counter::absorbed_cnps,
+    Counter::absorbed_unanswerable,  Counter::own_frames,
+    Counter::dropped_far_full,       Counter::absorbed_held_repeats,
+    Counter::dropped_other_life,     Counter::dropped_for_peer,
+    Counter::absorbed_early_repeats, Counter::dropped_early_full,
 };
 
 }  // namespace longhaul::metrics

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <new>
 
-#include "base/fair_share.hpp"
 #include "custody/held.hpp"
 #include "wire/path_mtu.hpp"
 #include "wire/psn.hpp"
@@ -39,22 +38,15 @@ bool same_packet(const rte_mbuf* held, const wire::Frame& frame) {
                                                      frame.data + frame.bth_offset, its.bytes) == 0;
 }
 
-// Which hosts: to share the room. A few share one counter.
-std::uint32_t share_of(const flow::KeyIndex::Key& key) {
-  std::uint32_t hash = key.vlan.value;
-  constexpr std::uint32_t kPrime = 0x01000193;  // FNV-1a
-  for (const wire::IpAddress* address : {&key.first, &key.second})
-    for (const std::uint8_t byte : address->bytes) hash = (hash ^ byte) * kPrime;
-  return hash ^ hash >> 16;
-}
-
 }  // namespace
 
-FarPart::FarPart(std::uint32_t flows, std::uint64_t packets, Counters& counters, FarOutlet& outlet)
+FarPart::FarPart(std::uint32_t flows, std::uint64_t packets, AnswerCopies& copies, Counters& counters,
+                 FarOutlet& outlet)
     : counters_(counters),
       outlet_(outlet),
-      most_held_(packets),
-      table_(most_held_),
+      copies_(copies),
+      room_(packets),
+      table_(packets),
       index_(flows, "the flows of peers"),
       flows_(flows) {
   for (std::uint32_t number = flows; number-- > 0;) free_.push_back(number);
@@ -119,7 +111,7 @@ FarPart::Verdict FarPart::hold(std::uint32_t number, const wire::Frame& frame, s
   }
   const bool has_gap = flow.has_gap();
   const std::size_t gaps = flow.runs.all().size();
-  if (!has_room(flow, now) || !outlet_.hold(mbuf)) {
+  if (!room_.has_room(flow.hosts, now) || !outlet_.hold(mbuf)) {
     ++counters_[Counter::dropped_far_full];
     // What is missing before it is asked for all the same, and given up in time.
     flow.runs.expect(flow.next, psn, now);
@@ -145,8 +137,7 @@ FarPart::Verdict FarPart::hold(std::uint32_t number, const wire::Frame& frame, s
   new (&far_held_in(mbuf)) FarHeld{end, static_cast<std::uint16_t>(frame.bth_offset), bytes_of(frame)};
   rte_mbuf_refcnt_update(mbuf, 1);
   table_.add(number, psn, mbuf);
-  ++held_;
-  ++held_by_[flow.hosts];
+  room_.add(flow.hosts);
   ++counters_[Counter::far_held];
   list(number);
   if (flow.can_go())
@@ -156,20 +147,10 @@ FarPart::Verdict FarPart::hold(std::uint32_t number, const wire::Frame& frame, s
   return Verdict::held;
 }
 
-bool FarPart::has_room(const FarFlow& flow, Time now) {
-  constexpr Duration kContended = milliseconds(100);
-  const std::uint64_t own = held_by_[flow.hosts];
-  const bool fits = held_ < most_held_ && within_share(own + 1, most_held_, held_, most_held_, now < contended_until_);
-  // Others have more of it: they must come down to their share.
-  if (held_ >= most_held_ && own < held_ - own) contended_until_ = now + kContended;
-  return fits;
-}
-
 // ---- in order -----------------------------------------------------------------------------------
 
 void FarPart::take_out(FarFlow& flow, rte_mbuf* mbuf) {
-  --held_;
-  --held_by_[flow.hosts];
+  room_.remove(flow.hosts);
   outlet_.let_go(mbuf);
 }
 
@@ -266,9 +247,10 @@ void FarPart::bind(PeerNumber peer, Bytes body, Time now) {
     flow.name = entry.name;
     flow.path_mtu = entry.path_mtu <= wire::kMostPathMtu ? std::uint32_t{entry.path_mtu} : 0;
     flow.next = entry.psn & wire::kPsnMask;
-    flow.hosts = share_of(key) % kShares;
+    flow.hosts = HostShares::number_of(key);
     flow.bound_left = Runs::kTold;
     flow.in_use = true;
+    copies_.begin(number, peer, entry);
     by_handle_[handle_key(peer, entry.name.handle)] = number;
     ++bound_;
     list(number);
@@ -302,6 +284,7 @@ void FarPart::say_ended(PeerNumber peer, const Name& name, std::uint8_t times) {
 void FarPart::end(std::uint32_t number, bool keep, Time now) {
   FarFlow& flow = flows_[number];
   say_ended(flow.peer, flow.name, Runs::kTold);
+  copies_.end(number);
   if (!keep) return remove(number);
   flow.ending = true;
   if (flow.runs.empty())
@@ -328,6 +311,7 @@ void FarPart::remove(std::uint32_t number) {
   FarFlow& flow = flows_[number];
   if (!flow.in_use) return;
   drop_held(number);
+  copies_.end(number);
   index_.erase(flow.key);
   by_handle_.erase(handle_key(flow.peer, flow.name.handle));
   flow.in_use = false;
@@ -390,7 +374,7 @@ void FarPart::report(PeerNumber peer, Time now) {
   unsigned sent = 0;
   const auto send = [&](Bytes body) {
     ++sent;
-    outlet_.send_state(peer, body);
+    outlet_.send(peer, Type::state, body);
   };
   for (Ended& ended : ended_)
     if (ended.peer == peer && ended.left > 0) writer.begin(ended.name, kNotBound, 0, send), --ended.left;
@@ -413,15 +397,11 @@ void FarPart::report(PeerNumber peer, Time now) {
         begun = true;
       };
       if (flags != 0) begin();
-      std::uint32_t from = flow.next;
-      for (Run& run : flow.runs.all()) {
-        if (from != run.begin && (full || run.told < Runs::kTold) && !flow.is_lacked(from)) {
-          begin();
-          writer.missing({from, (run.begin - from) & wire::kPsnMask}, send);
-          if (run.told < Runs::kTold) ++run.told;
-        }
-        from = run.end;
-      }
+      flow.runs.for_missing(flow.next, full, [&](const Missing& missing) {
+        if (flow.is_lacked(missing.psn)) return;
+        begin();
+        writer.missing(missing, send);
+      });
     }
     const bool more = !flow.runs.empty() || flow.bound_left > 0 || flow.mended_left > 0;
     if (more)
@@ -437,7 +417,7 @@ void FarPart::report(PeerNumber peer, Time now) {
 
 Duration FarPart::patience(PeerNumber peer) const {
   const auto heard = heard_.find(peer);
-  return std::max(kLeastWait, heard == heard_.end() ? 0 : kRoundTrips * heard->second.round_trip);
+  return patience_for(heard == heard_.end() ? 0 : heard->second.round_trip);
 }
 
 void FarPart::poll(Time now) {

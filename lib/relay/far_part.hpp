@@ -18,7 +18,6 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
@@ -28,7 +27,10 @@
 #include "custody/packet_table.hpp"
 #include "flow/key_index.hpp"
 #include "metrics/counter_set.hpp"
+#include "relay/answer_copies.hpp"
+#include "relay/clockwork.hpp"
 #include "relay/far_flow.hpp"
+#include "relay/host_shares.hpp"
 #include "relay/messages.hpp"
 #include "wire/frame.hpp"
 
@@ -45,7 +47,7 @@ class FarOutlet {
   virtual bool hold(const rte_mbuf* mbuf) = 0;
   virtual void let_go(const rte_mbuf* mbuf) = 0;
   /// To the near box.
-  virtual void send_state(PeerNumber to, Bytes body) = 0;
+  virtual void send(PeerNumber to, Type type, Bytes body) = 0;
 };
 
 class FarPart {
@@ -61,8 +63,8 @@ class FarPart {
     return custody::PacketTable::bytes_needed(most_held(large_mbufs));
   }
 
-  /// For `flows` bindings, and `packets` that are held.
-  FarPart(std::uint32_t flows, std::uint64_t packets, Counters& counters, FarOutlet& outlet);
+  /// For `flows` bindings, and `packets` that are held. `copies` hears of bindings, and must outlive this.
+  FarPart(std::uint32_t flows, std::uint64_t packets, AnswerCopies& copies, Counters& counters, FarOutlet& outlet);
   ~FarPart();
   FarPart(const FarPart&) = delete;
   FarPart& operator=(const FarPart&) = delete;
@@ -102,16 +104,14 @@ class FarPart {
   void poll(Time now);
   Time deadline() const;
 
-  std::uint64_t held() const { return held_; }
+  std::uint64_t held() const { return room_.all(); }
   /// Frees what is held, without a word.
   void discard();
 
  private:
   static constexpr std::uint32_t kReach = 1u << 20;
-  static constexpr std::size_t kShares = 256;
   static constexpr unsigned kAtOnce = 512;  ///< packets that one call hands on
-  static constexpr Duration kLeastWait = milliseconds(20);
-  static constexpr unsigned kRoundTrips = 3;
+  static constexpr Duration kLeastWait = patience_for(0);
   static constexpr unsigned kStates = 8;  ///< datagrams that answer one CLOCK
 
   /// What is the same for the flows of one peer.
@@ -123,7 +123,6 @@ class FarPart {
   };
 
   Verdict hold(std::uint32_t number, const wire::Frame& frame, std::uint32_t end, rte_mbuf* mbuf, Time now);
-  bool has_room(const FarFlow& flow, Time now);
   void go_on(std::uint32_t number, Time now);
   void skip_to(std::uint32_t number, std::uint32_t psn, Time now);
   void give_up(std::uint32_t number, const ClockEntry& entry, Time now);
@@ -141,7 +140,8 @@ class FarPart {
 
   Counters& counters_;
   FarOutlet& outlet_;
-  std::uint64_t most_held_;
+  AnswerCopies& copies_;
+  HostShares room_;
   custody::PacketTable table_;
   flow::KeyIndex index_;
   std::vector<FarFlow> flows_;
@@ -156,11 +156,8 @@ class FarPart {
     std::uint8_t left;
   };
   std::vector<Ended> ended_;  ///< to be said in the next reports
-  std::array<std::uint32_t, kShares> held_by_{};
-  std::uint64_t held_ = 0;
   std::uint32_t bound_ = 0;
   std::uint32_t repeats_ = 0;
-  Time contended_until_ = 0;
   Time look_at_ = kNever;  ///< when gaps are looked at next
 };
 

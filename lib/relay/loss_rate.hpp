@@ -41,7 +41,10 @@ class LossRate {
          left *= part)
       ++copies_;
     if (round_trip == 0 || now < round_until_) return;
-    if (round_until_ != 0) end_round(counts, round_trip);
+    if (round_until_ != 0)
+      end_round(counts, round_trip);
+    else
+      covered_ = static_cast<double>(counts.covered);
     round_until_ = now + round_trip;
     round_ = counts;
   }

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "wire/psn.hpp"
 
@@ -31,7 +32,8 @@ std::optional<std::uint32_t> take_number(Bytes& from) {
 
 }  // namespace
 
-BindEntry BindEntry::of(const Name& name, const flow::KeyIndex::Key& key, std::uint32_t psn, std::uint32_t path_mtu) {
+BindEntry BindEntry::of(const Name& name, const flow::KeyIndex::Key& key, std::uint32_t requester_qpn,
+                        std::uint32_t psn, std::uint32_t path_mtu) {
   BindEntry entry{};
   entry.name = name;
   entry.outer_vid = key.vlan.outer();
@@ -41,6 +43,7 @@ BindEntry BindEntry::of(const Name& name, const flow::KeyIndex::Key& key, std::u
   entry.qpn = key.qpn;
   entry.psn = psn;
   entry.path_mtu = path_mtu;
+  entry.requester_qpn = requester_qpn;
   return entry;
 }
 
@@ -52,6 +55,13 @@ flow::KeyIndex::Key BindEntry::key() const {
   key.vlan.add(inner_vid);
   key.qpn = qpn;
   return key;
+}
+
+flow::KeyIndex::Key BindEntry::answers_key() const {
+  flow::KeyIndex::Key answers = key();
+  std::swap(answers.first, answers.second);
+  answers.qpn = requester_qpn;
+  return answers;
 }
 
 void StateWriter::open(const Name& name, std::uint8_t flags, std::uint32_t psn) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the near box and the far box of a flow say to each other: docs/peer-protocol.md, section 9.1. Bodies of
-// datagrams, which lib/peer authenticates. Each struct lies directly over their bytes (alignment 1,
-// big-endian fields).
+// What the near box and the far box of a flow say to each other: docs/peer-protocol.md, sections 9.1 and 10.1. Bodies
+// of datagrams, which lib/peer authenticates. Each struct lies directly over their bytes (alignment 1, big-endian
+// fields).
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 
 #include "flow/key_index.hpp"
 #include "wire/big_endian.hpp"
+#include "wire/psn.hpp"
 
 namespace longhaul::relay {
 
@@ -19,7 +20,8 @@ using Bytes = std::span<const std::uint8_t>;
 /// Tells peers apart: a number is not used again.
 using PeerNumber = std::uint32_t;
 
-enum class Type : std::uint8_t { bind = 32, unbind = 33, clock = 34, state = 35 };
+enum class Type : std::uint8_t { bind = 32, unbind, clock, state, answer_clock, answer_state };
+constexpr bool is_known(Type type) { return type >= Type::bind && type <= Type::answer_state; }
 /// Bytes of a body: a datagram's 1200 without header and tag.
 inline constexpr std::size_t kMostBytes = 1200 - 32;
 
@@ -38,12 +40,16 @@ struct BindEntry {
   wire::Be32 qpn;  ///< the responder's
   wire::Be32 psn;  ///< of the next packet that the near box sends
   wire::Be32 path_mtu;
+  wire::Be32 requester_qpn;
 
-  static BindEntry of(const Name& name, const flow::KeyIndex::Key& key, std::uint32_t psn, std::uint32_t path_mtu);
-  /// Of the flow's requests, as they come in from the WAN.
+  /// `key`: of the flow's requests, as they come in from the WAN.
+  static BindEntry of(const Name& name, const flow::KeyIndex::Key& key, std::uint32_t requester_qpn, std::uint32_t psn,
+                      std::uint32_t path_mtu);
   flow::KeyIndex::Key key() const;
+  /// Of the flow's answers, as the responder's host sends them.
+  flow::KeyIndex::Key answers_key() const;
 };
-static_assert(sizeof(BindEntry) == 56 && alignof(BindEntry) == 1);
+static_assert(sizeof(BindEntry) == 60 && alignof(BindEntry) == 1);
 
 struct UnbindEntry {
   Name name;
@@ -51,7 +57,7 @@ struct UnbindEntry {
 };
 static_assert(sizeof(UnbindEntry) == 9);
 
-/// CLOCK begins with it.
+/// CLOCK and ANSWER_CLOCK begin with it.
 struct ClockHead {
   wire::Be64 clock;
 };
@@ -64,14 +70,25 @@ struct ClockEntry {
 };
 static_assert(sizeof(ClockEntry) == 20);
 
-/// STATE begins with it.
+/// Of a flow whose responder is quiet.
+struct AnswerClockEntry {
+  Name name;
+  wire::Be32 top;  ///< PSN: first one after the newest answer
+};
+static_assert(sizeof(AnswerClockEntry) == 12);
+
+/// STATE and ANSWER_STATE begin with it.
 struct StateHead {
   wire::Be64 echo;     ///< the newest clock that has come
-  wire::Be32 repeats;  ///< requests that had come already
+  wire::Be32 repeats;  ///< requests, or responses, that had come already
 };
 inline constexpr std::uint8_t kBound = 1;
 inline constexpr std::uint8_t kNotBound = 2;
 inline constexpr std::uint8_t kMended = 4;
+/// All that is missing from the entry's PSN to the end of its last range is named.
+inline constexpr std::uint8_t kComplete = 8;
+/// Nothing is missing before the entry's PSN. An entry that goes on where another one ended does not say so.
+inline constexpr std::uint8_t kFirst = 16;
 /// The ranges follow.
 struct StateEntry {
   Name name;
@@ -85,6 +102,7 @@ static_assert(sizeof(StateEntry) == 14);
 struct Missing {
   std::uint32_t psn = 0;
   std::uint32_t count = 0;
+  bool has(std::uint32_t one) const { return ((one - psn) & wire::kPsnMask) < count; }
   bool operator==(const Missing&) const = default;
 };
 
@@ -114,7 +132,8 @@ class Body {
   std::vector<std::uint8_t> bytes_;
 };
 
-/// Writes STATE's entries into as many bodies as they need. `send(Bytes)` gets each body that is full.
+/// Writes the entries of STATE or ANSWER_STATE into as many bodies as they need. `send(Bytes)` gets each body that is
+/// full.
 class StateWriter {
  public:
   explicit StateWriter(const StateHead& head) : head_(head) { body_.add(head_); }
@@ -124,13 +143,13 @@ class StateWriter {
     if (body_.room() < sizeof(StateEntry) + kMostOfRange) flush(send);
     open(name, flags, psn);
   }
-  /// Of the entry that has begun; beyond all before.
+  /// Of the entry that has begun; beyond all before. Nothing need be missing of it.
   template <typename Send>
   void missing(const Missing& range, Send&& send) {
     const StateEntry current = entry();
     if (current.ranges == 255 || body_.room() < kMostOfRange) {
       if (body_.room() < sizeof(StateEntry) + kMostOfRange) flush(send);
-      open(current.name, 0, at_);
+      open(current.name, current.flags & kComplete, at_);
     }
     append(range);
   }
@@ -160,7 +179,7 @@ class StateWriter {
   std::uint32_t at_ = 0;   ///< PSN after the last range
 };
 
-/// Reads STATE's entries.
+/// Reads the entries of STATE or ANSWER_STATE.
 class StateReader {
  public:
   explicit StateReader(Bytes body) : rest_(body) {}

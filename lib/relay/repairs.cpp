@@ -18,7 +18,7 @@ namespace {
 // What goes to the far box is of one life, and the responder has answered: before that, nothing would be repaired. (A
 // flow that is plain for a while is ordered all the same.)
 bool may_be_ordered(const NearFlow& flow) {
-  return flow.una != flow.first_psn && flow.trust.was_confirmed && !custody::is_over(flow.phase) && !flow.contested() &&
+  return flow.una != flow.first_psn && !custody::is_over(flow.phase) && !flow.contested() &&
          flow.policy != flow::Policy::off;
 }
 
@@ -32,10 +32,14 @@ std::uint32_t next_to_send(const NearFlow& flow) {
 
 // ---- peers --------------------------------------------------------------------------------------
 
-void Repairs::peer_up(PeerNumber peer, Duration round_trip) { peers_[peer] = round_trip; }
+void Repairs::peer_up(PeerNumber peer, Duration round_trip) {
+  peers_[peer] = round_trip;
+  note_round_trips();
+}
 
 void Repairs::peer_gone(PeerNumber peer) {
   peers_.erase(peer);
+  note_round_trips();
   for (std::uint32_t handle = 0; handle < outlet_.flows(); ++handle) {
     NearFlow* flow = outlet_.flow_of(handle);
     if (flow != nullptr && flow->pairing.bound && flow->pairing.peer == peer) release(flow->pairing);
@@ -43,19 +47,14 @@ void Repairs::peer_gone(PeerNumber peer) {
   if (peers_.empty()) ended_.clear();
 }
 
-Duration Repairs::longest_round_trip() const {
-  Duration longest = 0;
-  for (const auto& [peer, round_trip] : peers_) longest = std::max(longest, round_trip);
-  return longest;
-}
-
-Duration Repairs::interval() const {
-  return std::clamp(longest_round_trip() / kIntervals, kLeastInterval, kMostInterval);
+void Repairs::note_round_trips() {
+  longest_round_trip_ = 0;
+  for (const auto& [peer, round_trip] : peers_) longest_round_trip_ = std::max(longest_round_trip_, round_trip);
 }
 
 void Repairs::be_active(Time now) {
   if (active_until_ <= now) clock_at_ = std::max(clock_at_, now + kQuiet);
-  active_until_ = now + kActive + kRoundTripsActive * longest_round_trip();
+  active_until_ = now + active_for(longest_round_trip_);
 }
 
 // ---- bindings -----------------------------------------------------------------------------------
@@ -108,10 +107,11 @@ void Repairs::ask(NearFlow& flow, Duration wait, Time now) {
   flow.pairing.from = next_to_send(flow);
   flow.pairing.top_queued = false;
   Body body;
-  body.add(BindEntry::of(name_of(flow), outlet_.key_of(flow), flow.pairing.from, flow.path_mtu));
+  body.add(BindEntry::of(name_of(flow), outlet_.key_of(flow), flow.identity.requester_qpn, flow.pairing.from,
+                         flow.path_mtu));
   for (const auto& [peer, round_trip] : peers_) outlet_.send(peer, Type::bind, body.bytes());
   be_active(now);  // the answer comes with the next CLOCK's
-  wait = std::max(wait, 2 * longest_round_trip());
+  wait = std::max(wait, 2 * longest_round_trip_);
   asked_.push_back({binding_of(flow), wait, now + wait});
 }
 
@@ -136,9 +136,11 @@ void Repairs::unbind(NearFlow& flow, bool keep, Time now) {
   const bool waits = !keep && pairing.bound && !custody::is_over(flow.phase);
   if (waits) {
     pairing.ending = pairing.binding;
-    pairing.waits_until = now + std::max(kActive, kRoundTripsActive * longest_round_trip());
+    pairing.waits_until = now + lifetime();
   }
   release(pairing);
+  // Answers that waited for the peer's copies wait no more.
+  if (!flow.early_responses.empty() || !flow.early_acknowledges.empty()) flow.deadline = std::min(flow.deadline, now);
   Body body;
   body.add(entry);
   for (const auto& [peer, round_trip] : peers_) outlet_.send(peer, Type::unbind, body.bytes());
@@ -264,7 +266,7 @@ void Repairs::send_clock(Time now) {
     if (ended.left > 0)
       --ended.left;
     else if (ended.again_at <= now)
-      ended.again_at = now + std::max(kFirstRetry, longest_round_trip());
+      ended.again_at = now + std::max(kFirstRetry, longest_round_trip_);
   }
   std::erase_if(ended_, [](const Ended& ended) { return ended.left == 0 && ended.again_at == kNever; });
 }
@@ -296,6 +298,7 @@ void Repairs::state(PeerNumber peer, Bytes body, Time now) {
       }
       pairing.bound = true;
       pairing.peer = peer;
+      pairing.patience = patience_for(peers_[peer]);
     }
     if (!pairing.bound || pairing.peer != peer) continue;
     if ((entry.flags & kMended) != 0 || !missing_.empty()) {
@@ -305,7 +308,8 @@ void Repairs::state(PeerNumber peer, Bytes body, Time now) {
     if (!missing_.empty()) repair(*flow, missing_, echo, now);
   }
   look_at_losses(echo, now);
-  send_more_copies(now);
+  counters_[Counter::repairs] += lost_.size();
+  copies_.add(lost_, loss_.copies(), now);
 }
 
 void Repairs::repair(NearFlow& flow, const std::vector<Missing>& missing, std::uint64_t echo, Time now) {
@@ -317,45 +321,30 @@ void Repairs::repair(NearFlow& flow, const std::vector<Missing>& missing, std::u
   if (lacks) announce(flow);
 }
 
-void Repairs::send_more_copies(Time now) {
-  counters_[Counter::repairs] += lost_.size();
-  const unsigned copies = loss_.copies();
-  if (copies == 1) return;
-  for (const Lost& lost : lost_) copies_.push_back({lost, copies - 1, now + LossRate::kCopiesApart});
-}
-
-void Repairs::send_copies(Time now) {
-  while (!copies_.empty() && copies_.front().at <= now) {
-    Copy copy = copies_.front();
-    copies_.pop_front();
-    NearFlow* flow = bound(copy.packet.flow);
-    if (flow == nullptr || !near_.send_copy(*flow, copy.packet.psn)) continue;
-    ++counters_[Counter::repair_copies];
-    if (--copy.left == 0) continue;
-    copy.at = now + LossRate::kCopiesApart;
-    copies_.push_back(copy);
-  }
-}
-
 // ---- time ---------------------------------------------------------------------------------------
 
 void Repairs::look_at_losses(std::uint64_t echo, Time now) {
   Duration shortest = kNever;
   for (const auto& [peer, round_trip] : peers_) shortest = std::min(shortest, round_trip);
-  for (; !sent_.empty() && sent_.front().clock <= echo; sent_.pop_front()) covered_ = sent_.front().packets;
+  const std::uint64_t covered = sent_.covered_by(echo);
   const std::uint64_t repairs = counters_[Counter::repairs];
   const std::uint64_t copies = counters_[Counter::repair_copies];
   const std::uint64_t resends = counters_[Counter::resends];
   const std::uint64_t others =
       resends - std::min(resends, repairs + copies + lost_.size()) + counters_[Counter::duplicates_forwarded];
-  loss_.look({covered_, repairs, copies, others, repeats_}, lost_.size(), outlet_.packets_sent() - covered_, shortest,
+  loss_.look({covered, repairs, copies, others, repeats_}, lost_.size(), outlet_.packets_sent() - covered, shortest,
              now);
 }
 
 void Repairs::poll(Time now) {
   if (withheld_until_ <= now)
     hand_on_where([now](std::uint32_t, const Withheld& withheld) { return withheld.until <= now; });
-  send_copies(now);
+  copies_.send_due(now, [this](const Lost& lost) {
+    NearFlow* flow = bound(lost.flow);
+    if (flow == nullptr || !near_.send_copy(*flow, lost.psn)) return false;
+    ++counters_[Counter::repair_copies];
+    return true;
+  });
   ask_again(now);
   if (peers_.empty() || now < clock_at_) return;
   if (now >= active_until_ && ended_.empty()) {
@@ -364,15 +353,13 @@ void Repairs::poll(Time now) {
     return;
   }
   look_at_quiet(now);
-  constexpr std::size_t kMostClocks = 1024;
-  if (sent_.size() < kMostClocks) sent_.push_back({now, outlet_.packets_sent()});
+  sent_.note(now, outlet_.packets_sent());
   send_clock(now);
   clock_at_ = now + interval();
 }
 
 Time Repairs::deadline() const {
-  Time due = withheld_until_;
-  if (!copies_.empty()) due = std::min(due, copies_.front().at);
+  Time due = std::min(withheld_until_, copies_.due());
   if (!asked_.empty()) due = std::min(due, asked_.front().at);
   if (!peers_.empty() && (clock_at_ < active_until_ || !ended_.empty())) due = std::min(due, clock_at_);
   return due;

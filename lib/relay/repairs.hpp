@@ -21,6 +21,7 @@
 #include "custody/near_part.hpp"
 #include "flow/key_index.hpp"
 #include "metrics/counter_set.hpp"
+#include "relay/clockwork.hpp"
 #include "relay/loss_rate.hpp"
 #include "relay/messages.hpp"
 
@@ -74,13 +75,8 @@ class Repairs {
 
  private:
   static constexpr Duration kQuiet = microseconds(50);
-  static constexpr Duration kLeastInterval = microseconds(100);
-  static constexpr Duration kMostInterval = milliseconds(1);
-  static constexpr unsigned kIntervals = 64;  ///< in a round trip
   static constexpr Duration kFirstRetry = milliseconds(10);
   static constexpr Duration kLastRetry = seconds(1);
-  static constexpr Duration kActive = milliseconds(20);
-  static constexpr unsigned kRoundTripsActive = 4;
   static constexpr std::uint8_t kTops = 2;
   static constexpr unsigned kUnbinds = 3;
   static constexpr std::size_t kMostEnded = 256;
@@ -111,12 +107,6 @@ class Repairs {
     Bound flow;
     std::uint32_t psn;
   };
-  struct Copy {
-    Lost packet;
-    unsigned left;
-    Time at;
-  };
-
   /// Of a flow, until its binding has ended.
   struct Withheld {
     std::uint32_t handle = 0;
@@ -138,24 +128,24 @@ class Repairs {
   void announce(custody::NearFlow& flow);
   void repair(custody::NearFlow& flow, const std::vector<Missing>& missing, std::uint64_t echo, Time now);
   void send_clock(Time now);
-  void send_more_copies(Time now);
-  void send_copies(Time now);
   void ask_again(Time now);
   void look_at_quiet(Time now);
   void look_at_losses(std::uint64_t echo, Time now);
   void be_active(Time now);
-  Duration longest_round_trip() const;
-  Duration interval() const;
+  void note_round_trips();
+  Duration interval() const { return clock_interval(longest_round_trip_); }
+  Duration lifetime() const { return lifetime_for(longest_round_trip_); }
   static Name name_of(const custody::NearFlow& flow) { return {flow.connection, flow.pairing.binding}; }
 
   custody::NearPart& near_;
   Counters& counters_;
   RepairsOutlet& outlet_;
   std::map<PeerNumber, Duration> peers_;  ///< round trips
+  Duration longest_round_trip_ = 0;       ///< of those
   std::uint32_t last_binding_ = 0;
   std::deque<Asked> asked_;
   std::deque<Quiet> quiet_;  ///< by time
-  std::deque<Copy> copies_;  ///< by time
+  MoreCopies<Lost> copies_;
   std::vector<Ended> ended_;
   std::unordered_map<std::uint32_t, Withheld> withheld_;  ///< by the binding that ends
   std::uint64_t withheld_frames_ = 0;
@@ -165,12 +155,7 @@ class Repairs {
   Time clock_at_ = 0;
   LossRate loss_;
   std::uint32_t repeats_ = 0;
-  struct Sent {
-    Time clock;
-    std::uint64_t packets;
-  };
-  std::deque<Sent> sent_;                ///< packets that were sent before each of the last clocks
-  std::uint64_t covered_ = 0;            ///< packets that were sent before the newest clock that was echoed
+  SentBefore sent_;
   std::vector<Missing> missing_;         ///< of the entry at hand
   std::vector<std::uint32_t> repaired_;  ///< PSNs, of one entry
   std::vector<Lost> lost_;               ///< and of the report

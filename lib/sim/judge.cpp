@@ -113,7 +113,10 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   came.last_at = now;
   note_addresses(ports, side, view);
   if (Flow* flow = flow_of(view)) {
-    if (!is_near(*flow, box)) return;
+    if (!is_near(*flow, box)) {
+      if (ports.traits.paired && is_answer(view) && side == Side::host) ports.answers[print] = flow;
+      return;
+    }
     if (is_answer(view) && side == Side::wan) note_answer(*flow, view);
     if (is_answer(view) || side != Side::host) return;
     note_seen(*flow, view, now);
@@ -167,8 +170,7 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   }
   if (side == Side::wan) {
     if (is_answer(view) || !is_near(*flow, box)) {
-      if (!forwarded)
-        report(Rule::exact, fmt::format("box {} made an answer for the WAN: {}", box, at(*flow, view)), now);
+      if (!forwarded) check_answer_again(box, *flow, view, print, now);
       return;
     }
     const bool as_it_came = ports.requests.contains(print);
@@ -182,9 +184,27 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   }
   if (forwarded) {
     if (answers_near(flow, box, view)) answer_left(*flow, view, now);
+    if (!is_answer(view) && !is_near(*flow, box)) flow->handed_on = true;
     return;
   }
   made(box, view, now);
+}
+
+// A box with a peer may send again what its host has answered in this life: until the responder has a request of the
+// next one.
+void Judge::check_answer_again(unsigned box, const Flow& flow, const View& view, std::uint64_t print, Time now) {
+  const auto& answers = ports_[box].answers;
+  const auto its = answers.find(print);
+  if (its == answers.end())
+    return report(Rule::exact, fmt::format("box {} made an answer for the WAN: {}", box, at(flow, view)), now);
+  const Flow& life = *its->second;
+  for (const auto& later : flows_ | std::views::reverse) {
+    if (later.get() == &life) return;
+    if (later->handed_on && later->plan.requester_qpn == life.plan.requester_qpn &&
+        later->plan.responder_qpn == life.plan.responder_qpn)
+      return report(Rule::exact, fmt::format("box {} sent an answer of a former life again: {}", box, at(flow, view)),
+                    now);
+  }
 }
 
 void Judge::on_dropped(unsigned box, std::uint64_t frames) {

@@ -70,6 +70,8 @@ class Judge final : public BoxWatch {
   void set_several_workers(unsigned box) { ports_[box].traits.several_workers = true; }
   /// A liar may bind any flow, so that the box waits with its requests.
   void set_lied_to(unsigned box) { ports_[box].traits.lied_to = true; }
+  /// The box has a peer, for which it may send answers again.
+  void set_paired(unsigned box) { ports_[box].traits.paired = true; }
   /// The box keeps CNPs from the WAN that are about custody.
   void set_absorbs_cnps(unsigned box) { ports_[box].traits.absorbs_cnps = true; }
   /// The box has lost its memory. `owed`: bytes that were acknowledged but not delivered. `remembered`: the box's next
@@ -167,6 +169,7 @@ class Judge final : public BoxWatch {
     unsigned unheard = 0;    ///< after its failure: bursts of requests since one was sent on or answered
     Time unheard_since = 0;  ///< when the first of these came
     Time unheard_last = 0;
+    bool handed_on = false;        ///< a request has left its far box for the responder
     bool remembered = false;       ///< its near box still knows after a crash what it had acknowledged
     bool waits_in_record = false;  ///< its near box has not started again
     bool box_lost_memory = false;  ///< its near box lost data of some flow that it had acknowledged
@@ -175,6 +178,7 @@ class Judge final : public BoxWatch {
   struct Traits {
     bool several_workers = false;
     bool lied_to = false;
+    bool paired = false;
     bool absorbs_cnps = false;
   };
   struct Ports {
@@ -186,12 +190,13 @@ class Judge final : public BoxWatch {
     BySide<std::unordered_map<std::uint64_t, Came>> came;  ///< frames taken in and not seen to leave
     /// Frames that must leave unchanged, and in order within their class.
     BySide<std::map<std::uint64_t, std::deque<std::uint64_t>>> foreign;
-    std::uint64_t dropped = 0;                            ///< frames that the box reports as dropped
-    std::uint64_t dropped_found = 0;                      ///< frames among these that were missed
-    Time stands_until = 0;                                ///< its box does nothing before this
-    std::unordered_set<std::uint64_t> requests;           ///< fingerprints as they came
-    std::unordered_map<std::uint64_t, Time> left;         ///< when each request last left for the WAN
-    std::unordered_set<std::uint64_t> requests_unmarked;  ///< fingerprints without AckReq and ICRC
+    std::uint64_t dropped = 0;                               ///< frames that the box reports as dropped
+    std::uint64_t dropped_found = 0;                         ///< frames among these that were missed
+    Time stands_until = 0;                                   ///< its box does nothing before this
+    std::unordered_set<std::uint64_t> requests;              ///< fingerprints as they came
+    std::unordered_map<std::uint64_t, const Flow*> answers;  ///< the same, of a box with a peer: its host's answers
+    std::unordered_map<std::uint64_t, Time> left;            ///< when each request last left for the WAN
+    std::unordered_set<std::uint64_t> requests_unmarked;     ///< fingerprints without AckReq and ICRC
     // Fingerprints without Ethernet addresses, and the addresses that a resent packet may have: those in the host's
     // RoCE frames, and those from ARP and Neighbour Advertisements.
     std::unordered_set<std::uint64_t> requests_unaddressed;
@@ -250,6 +255,7 @@ class Judge final : public BoxWatch {
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
   static bool is_answer(const View& view);
   bool answers_near(const Flow* flow, unsigned box, const View& view) const;
+  void check_answer_again(unsigned box, const Flow& flow, const View& view, std::uint64_t print, Time now);
   static bool is_forwarded(Ports& ports, Side in, std::uint64_t print, const Flow* answered, Time now);
   static bool is_cnp(const View& view);
   static bool is_ack(const View& acknowledge);  ///< not a NAK

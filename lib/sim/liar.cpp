@@ -40,15 +40,25 @@ void Liar::take(peer::Bytes frame, Time now) {
 
 void Liar::see(Side side, const rte_mbuf* frame) {
   const View view(frame);
-  if (side != Side::host || !view.intact || !view.reliable() || view.frame.opcode == nullptr ||
-      view.frame.opcode->is_response())
-    return;
+  if (!view.intact || !view.reliable() || view.frame.opcode == nullptr) return;
+  if (side == Side::host && !view.frame.opcode->is_response()) see_request(view);
+  if (side == Side::wan && view.frame.opcode->is_response()) see_answer(view);
+}
+
+void Liar::see_request(const View& view) {
   const flow::KeyIndex::Key key = flow::key_of(view.frame).copy();
   const auto known = std::ranges::find_if(seen_, [&](const Seen& seen) { return seen.key == key; });
   if (known != seen_.end())
     known->psn = view.psn();
   else
     remember(seen_, Seen{key, view.psn()});
+}
+
+void Liar::see_answer(const View& view) {
+  const flow::KeyIndex::Key key = flow::key_of(view.frame).copy();
+  for (Seen& seen : seen_)
+    if (seen.key.first == key.second && seen.key.second == key.first && seen.key.vlan == key.vlan)
+      seen.requester_qpn = key.qpn;
 }
 
 void Liar::carried(std::uint32_t, std::uint8_t type, peer::Bytes body) {
@@ -63,6 +73,10 @@ void Liar::carried(std::uint32_t, std::uint8_t type, peer::Bytes body) {
       for (const relay::ClockEntry& entry :
            relay::entries_in<relay::ClockEntry>(body.subspan(sizeof(relay::ClockHead))))
         remember(bound_, Bound{entry.name, entry.top});
+      break;
+    case relay::Type::answer_clock:
+      if (body.size() < sizeof(relay::ClockHead)) return;
+      answer_clock_ = reinterpret_cast<const relay::ClockHead*>(body.data())->clock;
       break;
     default:
       break;
@@ -91,28 +105,32 @@ Time Liar::next_deadline() const { return lies_ == kMost ? peers_.deadline() : s
 void Liar::lie() {
   if (bound_.empty() && seen_.empty()) return;
   ++lies_;
-  switch (random_.below(4)) {
+  switch (random_.below(6)) {
     case 0:
     case 1:
       return lie_about_order();
     case 2:
+    case 3:
+      return lie_about_answers();
+    case 4:
       return lie_about_bindings();
     default:
       return lie_about_ends();
   }
 }
 
-// STATE
-void Liar::lie_about_order() {
-  relay::StateWriter writer({any_clock(), static_cast<std::uint32_t>(random_.below(1000))});
-  const auto send = [this](relay::Bytes body) { say(relay::Type::state, body); };
-  for (std::uint64_t entries = random_.between(1, 3); entries > 0 && !bound_.empty(); --entries) {
-    const Bound& about = bound_[random_.below(bound_.size())];
+// STATE and ANSWER_STATE. `names` gives a binding and a PSN of its flow.
+template <typename Names>
+void Liar::lie_about_missing(relay::Type type, std::uint64_t clock, Names names) {
+  relay::StateWriter writer({clock, static_cast<std::uint32_t>(random_.below(1000))});
+  const auto send = [this, type](relay::Bytes body) { say(type, body); };
+  for (std::uint64_t entries = random_.between(1, 3); entries > 0; --entries) {
+    const Bound about = names();
     const auto flags =
         static_cast<std::uint8_t>(random_.pick({relay::kBound, relay::kBound, relay::kBound, 0, relay::kMended,
                                                 relay::kNotBound, relay::kBound | relay::kNotBound | relay::kMended}));
     std::uint32_t psn = near(about.psn);
-    writer.begin(random_.chance(7, 8) ? about.name : any_name(), flags, psn, send);
+    writer.begin(about.name, flags, psn, send);
     for (std::uint64_t ranges = random_.below(4); ranges > 0; --ranges) {
       psn = wire::psn_add(psn, static_cast<std::uint32_t>(random_.pick({0, 1, 3, 40})));
       const auto count = static_cast<std::uint32_t>(random_.pick({0, 1, 1, 2, 10, 300, 1 << 20, wire::kPsnMask}));
@@ -121,6 +139,29 @@ void Liar::lie_about_order() {
     }
   }
   writer.finish(send);
+}
+
+void Liar::lie_about_order() {
+  if (bound_.empty()) return;
+  lie_about_missing(relay::Type::state, any_clock(clock_), [this] {
+    const Bound& about = bound_[random_.below(bound_.size())];
+    return Bound{random_.chance(7, 8) ? about.name : any_name(), about.psn};
+  });
+}
+
+// ANSWER_STATE and ANSWER_CLOCK
+void Liar::lie_about_answers() {
+  if (!seen_.empty() && random_.chance(1, 2))
+    return lie_about_missing(relay::Type::answer_state, any_clock(answer_clock_), [this] {
+      return Bound{any_name(), seen_[random_.below(seen_.size())].psn};
+    });
+  relay::Body body;
+  body.add(relay::ClockHead{any_clock(clock_)});
+  for (std::uint64_t entries = random_.below(3); entries > 0 && !bound_.empty(); --entries) {
+    const Bound& about = bound_[random_.below(bound_.size())];
+    body.add(relay::AnswerClockEntry{random_.chance(7, 8) ? about.name : any_name(), near(about.psn)});
+  }
+  say(relay::Type::answer_clock, body.bytes());
 }
 
 // BIND and UNBIND
@@ -134,7 +175,8 @@ void Liar::lie_about_bindings() {
   if (seen_.empty()) return;
   const Seen& about = seen_[random_.below(seen_.size())];
   binding_ += static_cast<std::uint32_t>(random_.pick({1, 1, 1, 0, 5}));
-  body.add(relay::BindEntry::of({static_cast<std::uint32_t>(random_.below(4)), binding_}, about.key, near(about.psn),
+  body.add(relay::BindEntry::of({static_cast<std::uint32_t>(random_.below(4)), binding_}, about.key,
+                                random_.chance(7, 8) ? about.requester_qpn : near(about.requester_qpn), near(about.psn),
                                 static_cast<std::uint32_t>(random_.pick({256, 1024, 4096, 0, 1, 0xffffffff}))));
   say(relay::Type::bind, body.bytes());
 }
@@ -142,7 +184,7 @@ void Liar::lie_about_bindings() {
 // CLOCK
 void Liar::lie_about_ends() {
   relay::Body body;
-  body.add(relay::ClockHead{any_clock()});
+  body.add(relay::ClockHead{any_clock(clock_)});
   for (std::uint64_t entries = random_.below(3); entries > 0 && !seen_.empty(); --entries) {
     const Seen& about = seen_[random_.below(seen_.size())];
     const std::uint32_t lowest = near(about.psn);
@@ -164,18 +206,18 @@ std::uint32_t Liar::near(std::uint32_t psn) {
   return wire::psn_add(psn, random_.chance(3, 4) ? distance : wire::kPsnMask + 1 - distance);
 }
 
-std::uint64_t Liar::any_clock() {
+std::uint64_t Liar::any_clock(std::uint64_t newest) {
   switch (random_.below(8)) {
     case 0:
       return 0;
     case 1:
       return ~std::uint64_t{0};
     case 2:
-      return clock_ + random_.below(1'000'000'000);
+      return newest + random_.below(1'000'000'000);
     case 3:
-      return clock_ - std::min<std::uint64_t>(clock_, random_.below(1'000'000'000));
+      return newest - std::min<std::uint64_t>(newest, random_.below(1'000'000'000));
     default:
-      return clock_;
+      return newest;
   }
 }
 

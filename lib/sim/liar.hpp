@@ -12,6 +12,7 @@
 #include "flow/key_index.hpp"
 #include "peer/peers.hpp"
 #include "relay/messages.hpp"
+#include "sim/frames.hpp"
 #include "sim/random.hpp"
 
 struct rte_mbuf;
@@ -38,6 +39,7 @@ class Liar final : private peer::Outlet {
   struct Seen {
     flow::KeyIndex::Key key;
     std::uint32_t psn;
+    std::uint32_t requester_qpn = 0;  ///< to which answers go
   };
   /// What the box has bound.
   struct Bound {
@@ -49,12 +51,17 @@ class Liar final : private peer::Outlet {
   bool transmit(peer::Bytes frame) override { return send_(frame); }
   void carried(std::uint32_t peer, std::uint8_t type, peer::Bytes body) override;
   void lie();
+  void see_request(const View& view);
+  void see_answer(const View& view);
+  template <typename Names>
+  void lie_about_missing(relay::Type type, std::uint64_t clock, Names names);
   void lie_about_order();
+  void lie_about_answers();
   void lie_about_bindings();
   void lie_about_ends();
   relay::Name any_name();
   std::uint32_t near(std::uint32_t psn);
-  std::uint64_t any_clock();
+  std::uint64_t any_clock(std::uint64_t newest);
   void say(relay::Type type, relay::Bytes body);
 
   peer::Peers peers_;
@@ -64,8 +71,9 @@ class Liar final : private peer::Outlet {
   Time now_;
   Time next_lie_;
   unsigned lies_ = 0;
-  std::uint32_t peer_ = 0;     ///< 0: it is not up
-  std::uint64_t clock_ = 0;    ///< the newest that came
+  std::uint32_t peer_ = 0;   ///< 0: it is not up
+  std::uint64_t clock_ = 0;  ///< the newest CLOCK that came
+  std::uint64_t answer_clock_ = 0;
   std::uint32_t binding_ = 0;  ///< the newest that was made here
   std::vector<Bound> bound_;
   std::vector<Seen> seen_;  ///< requests towards the box that is lied to

@@ -67,6 +67,7 @@ Topology::Topology(Scene& scene) : scene_(scene) {
   for (unsigned h = 0; h < 2; ++h) {
     if (box_plan(c, h).workers > 1) scene.judge.set_several_workers(h);
     if (box_plan(c, 1 - h).peer == number_of(BoxPeer::liar)) scene.judge.set_lied_to(h);
+    if (box_plan(c, h).peer != number_of(BoxPeer::none)) scene.judge.set_paired(h);
     if (box_plan(c, h).cnp_absorb != 0) scene.judge.set_absorbs_cnps(h);
     ports_[h] = std::make_unique<Port>(*this, h);
     hosts_[h] = std::make_unique<Host>(address_of(c, h).ip, vlan_of(c), *ports_[h],

@@ -147,6 +147,8 @@ class Lies final : engine::Sink, engine::PeerLink {
       for (const relay::BindEntry& entry : relay::entries_in<relay::BindEntry>(body)) bound_ = entry.name;
     if (type == relay::Type::clock && body.size() >= sizeof(relay::ClockHead))
       clock_ = reinterpret_cast<const relay::ClockHead*>(body.data())->clock;
+    if (type == relay::Type::answer_clock && body.size() >= sizeof(relay::ClockHead))
+      answer_clock_ = reinterpret_cast<const relay::ClockHead*>(body.data())->clock;
   }
 
   void requests(Input& in, unsigned n) {
@@ -170,6 +172,8 @@ class Lies final : engine::Sink, engine::PeerLink {
     const std::uint32_t msn = (psn - 99 + (n & 2)) & wire::kPsnMask;
     if ((n & 12) == 4)
       from_responder(n & 1, pairs_[n & 1].nak(psn, msn));
+    else if ((n & 8) != 0)
+      from_responder(n & 1, pairs_[n & 1].answer((n & 4) != 0 ? "read_middle" : "read_only", psn, msn, 64));
     else
       from_responder(n & 1, pairs_[n & 1].ack(psn, msn));
   }
@@ -193,19 +197,27 @@ class Lies final : engine::Sink, engine::PeerLink {
   }
 
   void raw(Input& in, unsigned n) {
-    static constexpr std::array kTypes = {relay::Type::bind, relay::Type::unbind, relay::Type::clock,
-                                          relay::Type::state};
-    say(kTypes[n & 3], in.take(in.u8()));
+    static constexpr std::array kTypes = {relay::Type::bind,  relay::Type::unbind,       relay::Type::clock,
+                                          relay::Type::state, relay::Type::answer_clock, relay::Type::answer_state};
+    say(kTypes[n % kTypes.size()], in.take(in.u8()));
   }
   std::uint32_t near_psn(Input& in, unsigned which) {
     return wire::psn_add(next_[which], static_cast<std::int8_t>(in.u8()));
   }
   void state(Input& in, unsigned n) {
+    const bool of_answers = in.flag();
     static constexpr std::array<std::uint8_t, 4> kFlags = {relay::kBound, 0, relay::kMended, relay::kNotBound};
-    relay::StateWriter writer({(n & 8) != 0 ? clock_ : now_ - in.u8(), in.u8()});
-    const auto send_body = [this](relay::Bytes body) { say(relay::Type::state, body); };
-    std::uint32_t psn = near_psn(in, 0);
-    writer.begin(bound_, kFlags[n & 3], psn, send_body);
+    static constexpr std::array<std::uint8_t, 4> kOfAnswers = {relay::kFirst, relay::kFirst | relay::kComplete,
+                                                               relay::kComplete, 0};
+    const std::uint64_t clock = of_answers ? answer_clock_ : clock_;
+    relay::StateWriter writer({(n & 8) != 0 ? clock : now_ - in.u8(), in.u8()});
+    const auto type = of_answers ? relay::Type::answer_state : relay::Type::state;
+    const auto send_body = [this, type](relay::Bytes body) { say(type, body); };
+    std::uint32_t psn = near_psn(in, of_answers ? 1 : 0);
+    if (of_answers)
+      writer.begin({n >> 2 & 1, my_binding_}, kOfAnswers[n & 3], psn, send_body);
+    else
+      writer.begin(bound_, kFlags[n & 3], psn, send_body);
     for (unsigned ranges = n >> 2 & 1; ranges < 2; ++ranges) {
       psn = wire::psn_add(psn, in.u8() % 8);
       const std::uint32_t count = (n & 4) != 0 ? in.u24() : in.u8() % 8;
@@ -220,8 +232,8 @@ class Lies final : engine::Sink, engine::PeerLink {
     if (wire::parse(request, frame) != wire::ParseStatus::roce) return;
     relay::Body body;
     my_binding_ += n & 1;
-    body.add(
-        relay::BindEntry::of({n >> 1 & 1, my_binding_}, flow::key_of(frame).copy(), near_psn(in, 1), 256U << (n & 7)));
+    body.add(relay::BindEntry::of({n >> 1 & 1, my_binding_}, flow::key_of(frame).copy(), pairs_[n >> 3].a_qpn,
+                                  near_psn(in, 1), 256U << (n & 7)));
     say(relay::Type::bind, body.bytes());
   }
   void unbind(Input& in, unsigned n) {
@@ -232,6 +244,10 @@ class Lies final : engine::Sink, engine::PeerLink {
   void clock(Input& in, unsigned n) {
     relay::Body body;
     body.add(relay::ClockHead{now_ + n});
+    if (in.flag()) {
+      body.add(relay::AnswerClockEntry{bound_, near_psn(in, 0)});
+      return say(relay::Type::answer_clock, body.bytes());
+    }
     const std::uint32_t lowest = near_psn(in, 1), end = near_psn(in, 1);
     body.add(relay::ClockEntry{{n >> 1 & 1, my_binding_}, lowest, end, near_psn(in, 1)});
     say(relay::Type::clock, body.bytes());
@@ -283,6 +299,7 @@ class Lies final : engine::Sink, engine::PeerLink {
   bool on_message_ = false;
   relay::Name bound_{};
   std::uint64_t clock_ = 0;
+  std::uint64_t answer_clock_ = 0;
   std::uint32_t my_binding_ = 1;
   std::unique_ptr<engine::Engine> engine_;
 };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Selective repeat (docs/peer-protocol.md, section 9): its bodies, its models and their vectors."""
+"""Selective repeat (docs/peer-protocol.md, section 9, and bodies of 10): bodies, models and their vectors."""
 import json
 import random
 
@@ -15,7 +15,8 @@ from timers import MILLISECOND
 from verdict import expect, expect_equal
 
 # Of the head, of an entry without ranges.
-SIZES = {r.BIND: (0, 56), r.UNBIND: (0, 9), r.CLOCK: (8, 20), r.STATE: (12, 14)}
+SIZES = {r.BIND: (0, 60), r.UNBIND: (0, 9), r.CLOCK: (8, 20), r.STATE: (12, 14), r.ANSWER_CLOCK: (8, 12),
+         r.ANSWER_STATE: (12, 14)}
 MICROSECOND = 1000
 
 
@@ -44,20 +45,26 @@ def by_hand():
     """bodies written by hand from the page's table"""
     bodies = {
         "00000001 00000002 002a 0007 00000000000000000000ffffc0000201 00000000000000000000ffffc0000202"
-        "00000011 00ffffff 00001000":
+        "00000011 00ffffff 00001000 00fffffe":
             r.Bind((r.BindEntry(1, 2, 42, 7, bytes(10) + b"\xff\xff\xc0\0\2\1", bytes(10) + b"\xff\xff\xc0\0\2\2", 17,
-                                psns.COUNT - 1, 4096),)),
+                                psns.COUNT - 1, 4096, 0xfffffe),)),
         "00000001 00000002 01  00000003 00000004 00": r.Unbind((r.UnbindEntry(1, 2, 1), r.UnbindEntry(3, 4, 0))),
         "0000000000000009  00000001 00000002 00fffffe 00000001 00000003":
             r.Clock(9, (r.ClockEntry(1, 2, psns.COUNT - 2, 1, 3),)),
         "0000000000000009 00000004  00000001 00000002 05 00 00000064  00000003 00000004 00 02 00fffffe 0103 8101 7f":
             r.State(9, 4, (r.StateEntry(1, 2, 5, 100, ()),
                            r.StateEntry(3, 4, 0, psns.COUNT - 2, ((1, 3), (129, 127))))),
+        "0000000000000009  00000001 00000002 00ffffff  00000003 00000004 00000000":
+            r.AnswerClock(9, (r.AnswerClockEntry(1, 2, psns.COUNT - 1), r.AnswerClockEntry(3, 4, 0))),
+        "0000000000000009 00000004  00000001 00000002 10 00 00000064  00000003 00000004 18 02 00fffffe 0003 8101 00":
+            r.AnswerState(9, 4, (r.StateEntry(1, 2, 16, 100, ()),
+                                 r.StateEntry(3, 4, 24, psns.COUNT - 2, ((0, 3), (129, 0))))),
     }
     for text, message in bodies.items():
         expect_equal(r.encode_body(message).hex(), text.replace(" ", ""), f"body of {message}")
         expect_equal(r.decode_body(type(message), bytes.fromhex(text)), (message, 0), text)
-    expect_equal(r.missing_of(message.entries[1]), [(psns.COUNT - 1, 3), (131, 127)], "missing")
+    found = [r.missing_of(message.entries[1]) for message in bodies.values() if type(message) in r.STATES]
+    expect_equal(found, [[(psns.COUNT - 1, 3), (131, 127)], [(psns.COUNT - 2, 3)]], "missing")
 
 
 def cut_off():
@@ -85,7 +92,8 @@ def cut_off():
 def sizes():
     """entries are as long as the page's table says, and as many as fit go into a datagram of 1,200 bytes"""
     examples = {r.BIND: repeat_vectors.V4, r.UNBIND: r.UnbindEntry(1, 2, 1), r.CLOCK: r.ClockEntry(1, 2, 3, 4, 5),
-                r.STATE: r.StateEntry(1, 2, 1, 3, ())}
+                r.STATE: r.StateEntry(1, 2, 1, 3, ()), r.ANSWER_CLOCK: r.AnswerClockEntry(1, 2, 3),
+                r.ANSWER_STATE: r.StateEntry(1, 2, 0, 3, ())}
     for number, (head, size) in SIZES.items():
         kind, entry = r.KINDS[number], examples[number]
         expect_equal(len(r.encode_entry(kind, entry)), size, f"bytes of an entry of {r.NAMES[number]}")
@@ -100,7 +108,7 @@ def long_lists():
     """any list of ranges, cut into entries and datagrams, names the same PSNs, and each body is read whole"""
     draw = random.Random(5)
     for turn in range(100):
-        flows = []
+        kind, flows = r.STATES[turn % 2], []
         for handle in range(draw.randrange(1, 5)):
             psn = place = draw.randrange(psns.COUNT)
             missing = []
@@ -108,17 +116,17 @@ def long_lists():
                 first = psns.after(place, draw.randrange(1, 1 << draw.choice((1, 4, 9))))
                 missing.append((first, draw.randrange(1, 1 << draw.choice((1, 4, 9)))))
                 place = psns.after(*missing[-1])
-            flows.append((handle, turn, draw.randrange(8), psn, missing))
-        message = r.State(1, 2, tuple(entry for flow in flows for entry in r.state_entries(*flow)))
+            flows.append((handle, turn, draw.randrange(8) * (1 if kind is r.State else 8), psn, missing))
+        message = kind(1, 2, tuple(entry for flow in flows for entry in r.state_entries(*flow)))
         found = {flow[0]: [] for flow in flows}
         flags = {}
         for body in r.bodies(message):
             expect(len(body) <= r.MOST_BODY, f"{len(body)} bytes")
-            read, unread = r.decode_body(r.State, body)
+            read, unread = r.decode_body(kind, body)
             expect_equal((read.echo, read.repeats, unread), (1, 2, 0), "head, unread")
             for entry in read.entries:
                 expect(entry.ranges or entry.handle not in flags, f"an empty entry goes on: {entry}")
-                expect_equal(entry.flags if entry.handle not in flags else entry.flags or flags[entry.handle],
+                expect_equal(entry.flags, flags[entry.handle] & r.ALL_NAMED if entry.handle in flags else
                              flags.setdefault(entry.handle, entry.flags), "flags")
                 found[entry.handle] += r.missing_of(entry)
         for handle, _, said, _, missing in flows:
@@ -140,7 +148,7 @@ def garbage():
             expect(len(body) < SIZES[r.TYPES[kind]][0], f"{body.hex()} was dropped")
             continue
         expect_equal(r.decode_body(kind, r.encode_body(message)), (message, 0), body.hex())
-        if kind is not r.State:
+        if kind not in r.STATES:
             expect_equal(len(r.encode_body(message)) + unread, len(body), body.hex())
 
 

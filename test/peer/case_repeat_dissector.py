@@ -18,15 +18,18 @@ NEAR6, FAR6 = "2001:db8:1::1", "2001:db8:2::7"
 KEY = bytes(32)
 COOKIE = bytes(range(8))
 ADDRESSES = {"requester", "responder"}
-HEXADECIMAL = {"qpn": 8, "flags": 2}  # and how many digits
-ENTRY_FIELDS = {r.BIND: r.BindEntry, r.UNBIND: r.UnbindEntry, r.CLOCK: r.ClockEntry, r.STATE: r.StateEntry}
+HEXADECIMAL = {"qpn": 8, "requester_qpn": 8, "flags": 2}  # and how many digits
+ENTRY_FIELDS = {r.BIND: r.BindEntry, r.UNBIND: r.UnbindEntry, r.CLOCK: r.ClockEntry, r.STATE: r.StateEntry,
+                r.ANSWER_CLOCK: r.AnswerClockEntry, r.ANSWER_STATE: r.StateEntry}
+FROM_FAR = (r.STATE, r.ANSWER_CLOCK)
+STATES = (r.STATE, r.ANSWER_STATE)
 SEVERAL = "\x1e"
 
 
 def framed(number, body, ipv6=False, vlan=None, worker=0):
-    """A frame from the near box, or for STATE from the far one."""
+    """A frame from the near box, or from the far one."""
     ends = (NEAR6, FAR6) if ipv6 else (NEAR, FAR)
-    source, destination = ends[::-1] if number == r.STATE else ends
+    source, destination = ends[::-1] if number in FROM_FAR else ends
     header = messages.Header(1, number, worker, 7, COOKIE)
     datagram = messages.encode(header, body, KEY, keys.address_bytes(source), keys.address_bytes(destination))
     return frames.frame(source, destination, datagram, vlan=vlan)
@@ -64,8 +67,11 @@ def wanted_fields(number, body, decoded, unread):
     for entry in decoded["entries"]:
         shown = {name: [as_shown(name, entry[name])] for name in ENTRY_FIELDS[number]._fields}
         if number == r.STATE:
-            bits = zip(("bound", "unknown", "mended"), (r.BOUND, r.UNKNOWN, r.MENDED))
-            shown |= {f"flags.{name}": [str(int(entry["flags"] & bit > 0))] for name, bit in bits}
+            bits = {"bound": r.BOUND, "unknown": r.UNKNOWN, "mended": r.MENDED}
+        if number == r.ANSWER_STATE:
+            bits = {"all_named": r.ALL_NAMED, "is_next": r.IS_NEXT}
+        if number in STATES:
+            shown |= {f"flags.{name}": [str(int(entry["flags"] & bit > 0))] for name, bit in bits.items()}
             shown |= {"ranges": [str(len(entry["ranges"]))], "range": list(range_texts(entry)),
                       "there": [str(there) for there, _ in entry["ranges"]],
                       "missing": [str(count) for _, count in entry["ranges"]]}
@@ -104,9 +110,10 @@ def reads_well():
     state = repeat_vectors.state
     last = psns.COUNT - 1
     texts = [
-        (r.Bind((v4,)), "BIND handle 1 QPN 0x101 from 43981"),
+        (r.Bind((v4,)), "BIND handle 1 QPN 0x101 from 43981, answers to QPN 0x202"),
         (r.Bind((v4._replace(outer_vlan=42), twice)),
-         f"BIND handle 1 VLAN 42 QPN 0x101 from 43981; handle 4294967295 VLAN 4094.1 QPN 0xfffffe from {last}"),
+         "BIND handle 1 VLAN 42 QPN 0x101 from 43981, answers to QPN 0x202; handle 4294967295 VLAN 4094.1 QPN 0xfffffe "
+         f"from {last}, answers to QPN 0x0"),
         (r.Bind(()), "BIND no entries"),
         (r.Unbind((r.UnbindEntry(1, 2, 1), r.UnbindEntry(3, 4, 0))), "UNBIND handle 1 keep; handle 3 drop"),
         (r.Unbind(tuple(r.UnbindEntry(n, n, 1) for n in range(9))),
@@ -124,6 +131,18 @@ def reads_well():
         (r.State(5, 6, (state(1, 7, 0, 0, *((n, 1) for n in range(0, 14, 2))),)),
          "STATE echo 5, 6 repeats, handle 1 missing 0, 2, 4, 6, and 3 more"),
         (r.State(5, 6, (state(1, 7, 0, 0),)), "STATE echo 5, 6 repeats, handle 1 says nothing"),
+        (r.AnswerClock(5, ()), "ANSWER_CLOCK clock 5, no entries"),
+        (r.AnswerClock(2**64 - 1, (r.AnswerClockEntry(1, 2, 104), r.AnswerClockEntry(2, 3, 0))),
+         f"ANSWER_CLOCK clock {2**64 - 1}, handle 1 answered up to before 104; handle 2 answered up to before 0"),
+        (r.AnswerState(0, 0, ()), "ANSWER_STATE nothing to echo, 0 repeats, no entries"),
+        (r.AnswerState(5, 6, (state(1, 7, 16, 108), state(2, 8, 16, last - 1, (last - 1, 1), (1, 3)))),
+         f"ANSWER_STATE echo 5, 6 repeats, handle 1 has all before 108; handle 2 has all before {last - 1}, missing "
+         f"{last - 1}, 1..3"),
+        (r.AnswerState(5, 6, (state(1, 7, 24, 101, (101, 1), (110, 0)), state(2, 8, 8, 101, (103, 2)),
+                              state(3, 9, 24, 5), state(4, 10, 0, 5, (5, 1)))),
+         "ANSWER_STATE echo 5, 6 repeats, handle 1 has all before 101, missing 101, nothing else before 110; handle 2 "
+         "missing 103..104, nothing else before 105; handle 3 has all before 5; handle 4 missing 5"),
+        (r.AnswerState(5, 6, (state(1, 7, 0, 5),)), "ANSWER_STATE echo 5, 6 repeats, handle 1 says nothing"),
     ]
     listed = [framed(r.TYPES[type(message)], r.encode_body(message)) for message, _ in texts]
     for (_, text), row in zip(texts, dissected.fields(listed, COLUMNS), strict=True):
@@ -135,7 +154,8 @@ def cut_short():
     needs_tshark()
     listed, wanted = [], []
     chosen = {"BIND of four flows", "UNBIND, keep and not", "CLOCK of two flows, one around the end of the numbers",
-              "STATE of four flows", "STATE: numbers of three and four bytes"}
+              "STATE of four flows", "STATE: numbers of three and four bytes", "ANSWER_CLOCK of three flows",
+              "ANSWER_STATE of four flows"}
     for name, number, body, _, _ in vectors():
         for size in range(len(body) + 1) if name in chosen else ():
             listed.append(framed(number, body[:size]))
@@ -145,7 +165,7 @@ def cut_short():
                 short = True
             wanted.append((f"{name}, {size} bytes", r.NAMES[number], short))
     for row, (what, name, short) in zip(dissected.fields(listed, COLUMNS), wanted, strict=True):
-        expect(row["_ws.col.Info"].startswith(name), f"{what}: {row}")
+        expect(row["_ws.col.Info"].split()[0].rstrip(",") == name, f"{what}: {row}")
         expect_equal(bool(row["_ws.expert.message"]), short, f"{what}: {row}")
     whole = [framed(number, body) for name, number, body, _, _ in vectors() if name in chosen]
     for most in range(43, max(map(len, whole)), 19):
@@ -156,7 +176,7 @@ def cut_short():
 
 
 def complaints():
-    """what cannot be is complained of: PSNs and QPNs of more than 24 bits, VLANs, keep, clock 0, custody, worker 3"""
+    """what cannot be is complained of: PSNs and QPNs beyond 24 bits, VLANs, keep, clock 0, custody, worker 3"""
     needs_tshark()
     v4 = repeat_vectors.V4
     entry = bytes.fromhex("0000000100000007")
@@ -167,6 +187,8 @@ def complaints():
     wrong = [
         ("psn is 16777216, which is no number of 24 bits", of(r.Bind((v4._replace(psn=1 << 24),)))),
         ("qpn is 16777216, which is no number of 24 bits", of(r.Bind((v4._replace(qpn=1 << 24),)))),
+        ("requester_qpn is 16777216, which is no number of 24 bits",
+         of(r.Bind((v4._replace(requester_qpn=1 << 24),)))),
         ("outer_vlan is 4096, which is no VLAN", of(r.Bind((v4._replace(outer_vlan=4096),)))),
         ("inner_vlan is 65535, which is no VLAN", of(r.Bind((v4._replace(inner_vlan=65535),)))),
         ("keep is 0 or 1, not 2", of(r.Unbind((r.UnbindEntry(1, 7, 2),)))),
@@ -179,6 +201,15 @@ def complaints():
         ("Worker 0 says this, not 3", of(r.Clock(1, ()), worker=3)),
         ("CLOCK has a body of 8 bytes at least, not 7", framed(r.CLOCK, bytes(7))),
         ("STATE has a body of 12 bytes at least, not 0", framed(r.STATE, b"")),
+        ("A clock is never 0", of(r.AnswerClock(0, ()))),
+        ("top is 16777216, which is no number of 24 bits", of(r.AnswerClock(1, (r.AnswerClockEntry(1, 2, 1 << 24),)))),
+        ("psn is 16777316, which is no number of 24 bits",
+         framed(r.ANSWER_STATE, state + bytes.fromhex("0000 01000064"))),
+        ("An entry is cut off: 20 bytes",
+         framed(r.ANSWER_STATE, state + bytes.fromhex("0001 00000064 8080808000 01"))),
+        ("Worker 0 says this, not 3", of(r.AnswerState(1, 0, ()), worker=3)),
+        ("ANSWER_CLOCK has a body of 8 bytes at least, not 7", framed(r.ANSWER_CLOCK, bytes(7))),
+        ("ANSWER_STATE has a body of 12 bytes at least, not 11", framed(r.ANSWER_STATE, bytes(11))),
     ]
     for (text, _), row in zip(wrong, dissected.fields([frame for _, frame in wrong], COLUMNS), strict=True):
         expect(text in row["_ws.expert.message"], f"{text}: {row}")
@@ -198,17 +229,17 @@ def garbled():
         listed.append(framed(number, bytes(body), vlan=draw.choice((None, 7))))
         try:
             message, unread = r.decode_body(r.KINDS[number], bytes(body))
-            ranges = sum(len(entry.ranges) for entry in message.entries) if number == r.STATE else 0
+            ranges = sum(len(entry.ranges) for entry in message.entries) if number in STATES else 0
             wanted.append((number, len(message.entries), unread > 0, ranges))
         except messages.Malformed:
             wanted.append((number, 0, False, 0))
     names = [f"longhaul.{name.lower()}.handle" for name in r.NAMES.values()]
-    names += ["longhaul.state.there", "longhaul.cut_entry"]
+    names += ["longhaul.state.there", "longhaul.answer_state.there", "longhaul.cut_entry"]
     found = dissected.fields(listed, COLUMNS + names, "-E", f"aggregator={SEVERAL}")
     for row, (number, entries, unread, ranges) in zip(found, wanted, strict=True):
-        handles = row[f"longhaul.{r.NAMES[number].lower()}.handle"]
+        handles, there = (row.get(f"longhaul.{r.NAMES[number].lower()}.{field}") for field in ("handle", "there"))
         read = (len(handles.split(SEVERAL)) if handles else 0, bool(row["longhaul.cut_entry"]),
-                len(row["longhaul.state.there"].split(SEVERAL)) if row["longhaul.state.there"] else 0)
+                len(there.split(SEVERAL)) if there else 0)
         expect_equal(read, (entries, unread, ranges), f"entries, cut off, ranges of {row}")
     for most in (75, 91, 151):
         expect_equal(len(dissected.fields(listed, COLUMNS, most=most)), len(listed), "frames")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bodies of selective repeat (docs/peer-protocol.md, section 9.1): types 32 to 35, from fields to bytes and back.
+"""Bodies of selective repeat (docs/peer-protocol.md, 9.1 and 10.1): types 32 to 37, from fields to bytes and back.
 
 Addresses are 16 bytes, everything else numbers. messages.encode makes a datagram of a body.
 """
@@ -9,12 +9,14 @@ from typing import NamedTuple
 import messages
 import psn as psns
 
-BIND, UNBIND, CLOCK, STATE = 32, 33, 34, 35
-NAMES = {BIND: "BIND", UNBIND: "UNBIND", CLOCK: "CLOCK", STATE: "STATE"}
+BIND, UNBIND, CLOCK, STATE, ANSWER_CLOCK, ANSWER_STATE = range(32, 38)
+NAMES = {BIND: "BIND", UNBIND: "UNBIND", CLOCK: "CLOCK", STATE: "STATE", ANSWER_CLOCK: "ANSWER_CLOCK",
+         ANSWER_STATE: "ANSWER_STATE"}
 MOST_BODY = messages.LARGEST - messages.SMALLEST
 MOST_RANGES = 255
 
 BOUND, UNKNOWN, MENDED = 1, 2, 4  # flags of a STATE's entry
+ALL_NAMED, IS_NEXT = 8, 16  # flags of an ANSWER_STATE's entry
 
 PSN_MASK = psns.COUNT - 1
 MOST_NUMBER_BYTES = 4  # a count of PSNs has 24 bits; the page names no limit
@@ -30,6 +32,7 @@ class BindEntry(NamedTuple):
     qpn: int
     psn: int
     path_mtu: int
+    requester_qpn: int
 
 
 class UnbindEntry(NamedTuple):
@@ -46,7 +49,14 @@ class ClockEntry(NamedTuple):
     top: int
 
 
+class AnswerClockEntry(NamedTuple):
+    handle: int
+    binding: int
+    top: int
+
+
 class StateEntry(NamedTuple):
+    """Also an ANSWER_STATE's."""
     handle: int
     binding: int
     flags: int
@@ -73,11 +83,24 @@ class State(NamedTuple):
     entries: tuple
 
 
-KINDS = {BIND: Bind, UNBIND: Unbind, CLOCK: Clock, STATE: State}
+class AnswerClock(NamedTuple):
+    clock: int
+    entries: tuple
+
+
+class AnswerState(NamedTuple):
+    echo: int
+    repeats: int
+    entries: tuple
+
+
+KINDS = {BIND: Bind, UNBIND: Unbind, CLOCK: Clock, STATE: State, ANSWER_CLOCK: AnswerClock, ANSWER_STATE: AnswerState}
 TYPES = {kind: number for number, kind in KINDS.items()}
-_HEADS = {Bind: struct.Struct(">"), Unbind: struct.Struct(">"), Clock: struct.Struct(">Q"), State: struct.Struct(">QI")}
-_ENTRIES = {Bind: (BindEntry, struct.Struct(">IIHH16s16sIII")), Unbind: (UnbindEntry, struct.Struct(">IIB")),
-            Clock: (ClockEntry, struct.Struct(">IIIII"))}
+STATES = (State, AnswerState)  # kinds with ranges
+_HEADS = {Bind: struct.Struct(">"), Unbind: struct.Struct(">"), Clock: struct.Struct(">Q"), State: struct.Struct(">QI"),
+          AnswerClock: struct.Struct(">Q"), AnswerState: struct.Struct(">QI")}
+_ENTRIES = {Bind: (BindEntry, struct.Struct(">IIHH16s16sIIII")), Unbind: (UnbindEntry, struct.Struct(">IIB")),
+            Clock: (ClockEntry, struct.Struct(">IIIII")), AnswerClock: (AnswerClockEntry, struct.Struct(">III"))}
 _STATE_ENTRY = struct.Struct(">IIBBI")
 _PSNS = {"psn", "lowest", "end", "top"}
 
@@ -129,7 +152,7 @@ def missing_of(entry):
 # Bodies
 
 def encode_entry(kind, entry):
-    if kind is not State:
+    if kind not in STATES:
         return _ENTRIES[kind][1].pack(*entry)
     numbers = b"".join(encode_number(number) for pair in entry.ranges for number in pair)
     return _STATE_ENTRY.pack(entry.handle, entry.binding, entry.flags, len(entry.ranges), entry.psn) + numbers
@@ -153,7 +176,7 @@ def decode_body(kind, body):
 
 
 def _decode_entry(kind, body, offset):
-    if kind is State:
+    if kind in STATES:
         return _decode_state_entry(body, offset)
     shape, layout = _ENTRIES[kind]
     if offset + layout.size > len(body):
@@ -181,14 +204,15 @@ def _decode_state_entry(body, offset):
 
 # Many entries
 
-def state_entries(handle, binding, flags, psn, missing, most=MOST_RANGES):
-    """As many entries as the ranges need. One that goes on begins behind the last range, and has no flags."""
+def state_entries(handle, binding, flags, psn, missing):
+    """As many entries as the ranges need. One that goes on begins behind the last range, and has no flag but ALL_NAMED,
+    which is true of it as well."""
     entries, missing = [], list(missing)
     while missing or not entries:
-        part, missing = missing[:most], missing[most:]
+        part, missing = missing[:MOST_RANGES], missing[MOST_RANGES:]
         entries.append(StateEntry(handle, binding, flags, psn, ranges_of(psn, part)))
         if part:
-            psn, flags = psns.after(*part[-1]), 0
+            psn, flags = psns.after(*part[-1]), flags & ALL_NAMED
     return entries
 
 
@@ -202,7 +226,8 @@ def _cut_to(entry, room):
         count, psn = count + 1, psns.after(psn, there + missing)
     if count == 0:
         return None, entry
-    return entry._replace(ranges=entry.ranges[:count]), entry._replace(flags=0, psn=psn, ranges=entry.ranges[count:])
+    others = entry._replace(flags=entry.flags & ALL_NAMED, psn=psn, ranges=entry.ranges[count:])
+    return entry._replace(ranges=entry.ranges[:count]), others
 
 
 def bodies(message, most=MOST_BODY):
@@ -215,7 +240,7 @@ def bodies(message, most=MOST_BODY):
         if len(body) + len(whole) <= most:
             body += whole
             continue
-        first, others = _cut_to(entry, most - len(body)) if kind is State else (None, entry)
+        first, others = _cut_to(entry, most - len(body)) if kind in STATES else (None, entry)
         if first is None and body == head:
             raise ValueError(f"no room for an entry in {most} bytes")
         found.append(body + (encode_entry(kind, first) if first else b""))

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the vectors of selective repeat (docs/peer-protocol.md, section 9), the same at each run.
+"""Writes the vectors of selective repeat (docs/peer-protocol.md, sections 9 and 10), the same at each run.
 
-repeat-bodies.json: bodies of the types 32 to 35 and what they mean.
-repeat-scenarios.json: what a far box holds, hands on and reports; what a near box takes for lost.
+repeat-bodies.json: bodies of the types 32 to 37 and what they mean.
+repeat-scenarios.json: what a far box holds, hands on and reports; what a near box takes for lost; which answers a far
+box keeps and sends again; how a near box puts them in order, and what it misses.
 Where the page leaves something open, "chosen" says what was assumed.
 
   repeat_vectors.py           writes the files
@@ -19,6 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 
+import answer_scenarios  # noqa: E402
 import keys  # noqa: E402
 import messages  # noqa: E402
 import psn as psns  # noqa: E402
@@ -34,10 +36,11 @@ def address(text):
     return keys.address_bytes(text)
 
 
-V4 = r.BindEntry(1, 7, 0, 0, address("192.0.2.10"), address("198.51.100.20"), 0x000101, 0x00abcd, 4096)
-V6 = r.BindEntry(2, 8, 0, 0, address("2001:db8:1::10"), address("2001:db8:2::20"), 0xfffffe, LAST, 1024)
+V4 = r.BindEntry(1, 7, 0, 0, address("192.0.2.10"), address("198.51.100.20"), 0x000101, 0x00abcd, 4096,
+                 0x000202)
+V6 = r.BindEntry(2, 8, 0, 0, address("2001:db8:1::10"), address("2001:db8:2::20"), 0xfffffe, LAST, 1024, 0xffffff)
 TAGGED = V4._replace(handle=3, binding=9, outer_vlan=42)
-TWICE = V6._replace(handle=0xffffffff, binding=0xfffffffe, outer_vlan=4094, inner_vlan=1, path_mtu=0)
+TWICE = V6._replace(handle=0xffffffff, binding=0xfffffffe, outer_vlan=4094, inner_vlan=1, path_mtu=0, requester_qpn=0)
 
 
 def state(handle, binding, flags, psn, *missing):
@@ -45,11 +48,19 @@ def state(handle, binding, flags, psn, *missing):
     return entry
 
 
+def answer_state(echo, repeats, *flows, flags=r.IS_NEXT):
+    """Of flows (handle, binding, PSN, missing ranges...)."""
+    return r.AnswerState(echo, repeats, tuple(state(handle, binding, flags, psn, *missing)
+                                              for handle, binding, psn, *missing in flows))
+
+
 def every(first, count, step, width=1):
     return [(psns.after(first, index * step), width) for index in range(count)]
 
 
 MANY = [*r.state_entries(7, 1, r.BOUND, 100, every(101, 300, 3)), state(8, 2, 0, 5, (5, 1))]
+MANY_ANSWERS = [*r.state_entries(7, 1, r.IS_NEXT | r.ALL_NAMED, 100, every(101, 300, 3)),
+                state(8, 2, r.IS_NEXT, 5, (5, 1))]
 
 # Whole messages: the encoder makes exactly this body of it
 MESSAGES = [
@@ -59,7 +70,8 @@ MESSAGES = [
     ("BIND with a VLAN tag", r.Bind((TAGGED,))),
     ("BIND with two VLAN tags, path MTU unknown", r.Bind((TWICE,))),
     ("BIND of four flows", r.Bind((V4, V6, TAGGED, TWICE))),
-    ("BIND, as many as fit", r.Bind(tuple(V4._replace(handle=n, binding=n + 100, qpn=n + 1) for n in range(20)))),
+    ("BIND, as many as fit", r.Bind(tuple(V4._replace(handle=n, binding=n + 100, qpn=n + 1, requester_qpn=n + 2)
+                                          for n in range(19)))),
     ("UNBIND without entries", r.Unbind(())),
     ("UNBIND, keep", r.Unbind((r.UnbindEntry(1, 7, 1),))),
     ("UNBIND, keep and not", r.Unbind((r.UnbindEntry(1, 7, 1), r.UnbindEntry(0xffffffff, 0x80000000, 0)))),
@@ -93,6 +105,31 @@ MESSAGES = [
      r.State(5, 6, tuple(MANY))),
     ("STATE: ranges that touch each other", r.State(5, 6, (r.StateEntry(1, 7, 0, 100, ((0, 2), (0, 3))),))),
     ("STATE: all flags of a later version", r.State(5, 6, (state(1, 7, 0xf8, 100),))),
+    ("ANSWER_CLOCK without entries", r.AnswerClock(0x2122232425262728, ())),
+    ("ANSWER_CLOCK of one flow", r.AnswerClock(1, (r.AnswerClockEntry(1, 7, 104),))),
+    ("ANSWER_CLOCK of three flows", r.AnswerClock(2**64 - 1, (
+        r.AnswerClockEntry(1, 7, 0), r.AnswerClockEntry(2, 8, LAST), r.AnswerClockEntry(0xffffffff, 0xfffffffe, 1)))),
+    ("ANSWER_CLOCK, as many as fit", r.AnswerClock(5, tuple(r.AnswerClockEntry(n, n * n, n + 1) for n in range(96)))),
+    ("ANSWER_STATE without entries, before any ANSWER_CLOCK", answer_state(0, 0)),
+    ("ANSWER_STATE without entries", answer_state(0x3132333435363738, 2**32 - 1)),
+    ("ANSWER_STATE: one is missing", answer_state(5, 6, (1, 7, 101, (101, 1)))),
+    ("ANSWER_STATE: all before 108 have come, and nothing is missing", answer_state(5, 6, (1, 7, 108))),
+    ("ANSWER_STATE: three ranges, the first at `next`",
+     answer_state(5, 6, (1, 7, 100, (100, 1), (104, 4), (120, 127)))),
+    ("ANSWER_STATE: numbers of two to four bytes", answer_state(5, 6, (1, 7, 0, (0, 128), (20000, 2**21)))),
+    ("ANSWER_STATE: all but one is missing", answer_state(5, 6, (1, 7, 10, (10, LAST)))),
+    ("ANSWER_STATE: ranges before, around and behind the end of the numbers",
+     answer_state(5, 6, (1, 7, LAST - 9, (LAST - 9, 3), (LAST, 2), (3, 1)))),
+    ("ANSWER_STATE of four flows", answer_state(5, 6, (1, 7, 3), (2, 8, 100, (100, 3), (200, 9)), (3, 9, 0, (0, 1)),
+                                                (4, 10, LAST))),
+    ("ANSWER_STATE, as many as fit", answer_state(5, 6, *((n, n * n, n) for n in range(82)))),
+    ("ANSWER_STATE: 255 ranges", answer_state(5, 6, (7, 1, 101, *every(101, 255, 2)))),
+    ("ANSWER_STATE: all that is missing up to a PSN; of the last range nothing is missing",
+     answer_state(5, 6, (1, 7, 100, (100, 2), (104, 1), (120, 0)), flags=r.IS_NEXT | r.ALL_NAMED)),
+    ("ANSWER_STATE: all that is missing up to a PSN, around the end of the numbers",
+     answer_state(5, 6, (1, 7, LAST - 1, (LAST - 1, 1), (3, 0)), flags=r.IS_NEXT | r.ALL_NAMED)),
+    ("ANSWER_STATE: a list that goes on", r.AnswerState(5, 6, (
+        state(1, 7, r.ALL_NAMED, 300, (301, 2), (310, 1)), state(2, 8, 0, 90, (95, 1)))),),
 ]
 
 # Where the page says nothing of what a receiver makes of it
@@ -100,6 +137,12 @@ ODD_MESSAGES = [
     ("STATE: a pair with nothing missing", r.State(5, 6, (r.StateEntry(1, 7, 0, 100, ((4, 0), (5, 1))),)),
      "it names nothing, and the next pair counts from behind it"),
     ("STATE: an entry without flags and ranges", r.State(5, 6, (r.StateEntry(1, 7, 0, 100, ()),)), "it says nothing"),
+    ("ANSWER_STATE: 300 ranges in two entries; then another flow", r.AnswerState(5, 6, tuple(MANY_ANSWERS)),
+     "the second entry begins behind the last range, and has flag 8, too"),
+    ("ANSWER_STATE: a pair with nothing missing", r.AnswerState(5, 6, (r.StateEntry(1, 7, 0, 100, ((4, 0), (5, 1))),)),
+     "as in STATE"),
+    ("ANSWER_STATE: flags of STATE and of a later version", answer_state(5, 6, (1, 7, 100, (100, 1)), flags=0xff),
+     "the flags are kept; what they mean is open"),
     ("UNBIND, keep 2", r.Unbind((r.UnbindEntry(1, 7, 2),)), "the number is kept; what it means is open"),
 ]
 
@@ -117,8 +160,8 @@ ENTRY = bytes.fromhex("0000000100000007")  # handle 1, binding 7
 def odd_bodies():
     """(name, type, body, what was chosen or None)"""
     two = r.Bind((V4, V6))
-    yield from (("BIND: the second entry is cut off", r.BIND, body, None) for body in _cut(two, 57, 111))
-    yield from (("BIND: the only entry is cut off", r.BIND, body, None) for body in _cut(two, 1, 55))
+    yield from (("BIND: the second entry is cut off", r.BIND, body, None) for body in _cut(two, 61, 116, 119))
+    yield from (("BIND: the only entry is cut off", r.BIND, body, None) for body in _cut(two, 1, 56, 59))
     ends = r.Unbind((r.UnbindEntry(1, 7, 1), r.UnbindEntry(2, 8, 0)))
     yield from (("UNBIND: an entry is cut off", r.UNBIND, body, None) for body in _cut(ends, 8, 10, 17))
     clock = r.Clock(5, (r.ClockEntry(1, 7, 1, 2, 3), r.ClockEntry(2, 8, 4, 5, 6)))
@@ -138,9 +181,28 @@ def odd_bodies():
            "the first byte is not looked at")
     yield ("CLOCK: PSNs whose first bytes are not 0", r.CLOCK, bytes(7) + b"\5" + ENTRY +
            bytes.fromhex("01000001 02000002 ff000003"), "the first byte is not looked at")
+    yield from _odd_answers()
 
 
-def by_chance(count=24):
+def _odd_answers():
+    clock = r.AnswerClock(5, (r.AnswerClockEntry(1, 7, 1), r.AnswerClockEntry(2, 8, 4)))
+    yield from (("ANSWER_CLOCK: an entry is cut off", r.ANSWER_CLOCK, body, None)
+                for body in _cut(clock, 9, 19, 21, 31))
+    yield from (("ANSWER_CLOCK: the clock is cut off", r.ANSWER_CLOCK, body, None) for body in _cut(clock, 0, 7))
+    told = answer_state(5, 6, (1, 7, 100, (101, 300)), (2, 8, 5, (6, 1000), (2000, 1)))
+    yield from (("ANSWER_STATE: an entry is cut off, with its ranges or before", r.ANSWER_STATE, body, None)
+                for body in _cut(told, 13, 25, 26, 27, 28, 30, 42, 43, 46, 47))
+    yield from (("ANSWER_STATE: echo and repeats are cut off", r.ANSWER_STATE, body, None)
+                for body in _cut(told, 0, 11))
+    yield ("ANSWER_STATE: a number of five bytes", r.ANSWER_STATE, HEAD + ENTRY +
+           bytes.fromhex("00 01 00000064 8180808000 01"), "more than four bytes are as an entry cut off")
+    yield ("ANSWER_STATE: a PSN whose first byte is not 0", r.ANSWER_STATE, HEAD + ENTRY +
+           bytes.fromhex("00 01 ff000064 00 01"), "the first byte is not looked at")
+    yield ("ANSWER_CLOCK: a PSN whose first byte is not 0", r.ANSWER_CLOCK, bytes(7) + b"\5" + ENTRY +
+           bytes.fromhex("ff000003"), "the first byte is not looked at")
+
+
+def by_chance(count=36):
     """Messages of all kinds with random numbers."""
     draw = random.Random(9)
     word = [lambda: draw.getrandbits(32), lambda: draw.getrandbits(24), lambda: draw.randbytes(16)]
@@ -148,26 +210,29 @@ def by_chance(count=24):
     def entry(number):
         if number == r.BIND:
             return r.BindEntry(word[0](), word[0](), draw.randrange(4096), draw.randrange(4096), word[2](), word[2](),
-                               word[1](), word[1](), draw.choice((0, 256, 512, 1024, 2048, 4096)))
+                               word[1](), word[1](), draw.choice((0, 256, 512, 1024, 2048, 4096)), word[1]())
         if number == r.UNBIND:
             return r.UnbindEntry(word[0](), word[0](), draw.randrange(2))
         if number == r.CLOCK:
             lowest = word[1]()
             end = psns.after(lowest, draw.randrange(1 << 16))
             return r.ClockEntry(word[0](), word[0](), lowest, end, psns.after(end, draw.randrange(1 << 10)))
+        if number == r.ANSWER_CLOCK:
+            return r.AnswerClockEntry(word[0](), word[0](), word[1]())
         pairs = tuple((draw.getrandbits(draw.randrange(1, 18)), draw.getrandbits(draw.randrange(1, 18)) + 1)
                       for _ in range(draw.randrange(6)))
-        return r.StateEntry(word[0](), word[0](), draw.choice((0, 0, 1, 2, 4, 5)), word[1](), pairs)
+        flags = draw.choice((0, 0, 1, 2, 4, 5) if number == r.STATE else (0, 8, 16, 24))
+        return r.StateEntry(word[0](), word[0](), flags, word[1](), pairs)
     for index in range(count):
-        number = r.BIND + index % 4
+        number = r.BIND + index % len(r.KINDS)
         entries = tuple(entry(number) for _ in range(draw.randrange(1, 5)))
-        head = {r.CLOCK: (draw.getrandbits(64),), r.STATE: (draw.getrandbits(64), word[0]())}.get(number, ())
-        yield f"{r.NAMES[number]} by chance, {index // 4 + 1}", r.KINDS[number](*head, entries)
+        head = [draw.getrandbits(64), word[0]()][:len(r.KINDS[number]._fields) - 1]
+        yield f"{r.NAMES[number]} by chance, {index // len(r.KINDS) + 1}", r.KINDS[number](*head, entries)
 
 
 def decoded(message):
     shown = plain(message)
-    if isinstance(message, r.State):
+    if isinstance(message, r.STATES):
         for entry, named in zip(message.entries, shown["entries"]):
             named["missing"] = plain(r.missing_of(entry))
     return shown
@@ -210,20 +275,25 @@ def _file(about, **parts):
 
 
 def bodies_text():
-    about = ("Written by repeat_vectors.py from docs/peer-protocol.md, section 9.1. Bytes are hexadecimal. decoded: "
+    about = ("Written by repeat_vectors.py from docs/peer-protocol.md, 9.1 and 10.1. Bytes are hexadecimal. decoded: "
              "null where the datagram is dropped. ranges: there, missing. missing: first PSN, count. unread: bytes at "
              "the end that are an entry cut off. encodes: what is decoded makes this body again.")
     return _file(about, bodies=_listed(body_vectors()))
 
 
 def scenarios_text():
-    about = ("Written by repeat_vectors.py from docs/peer-protocol.md, sections 9.2 to 9.4. Times are nanoseconds. "
+    about = ("Written by repeat_vectors.py from docs/peer-protocol.md, 9.2 to 9.4, 10.2, 10.3. Times are nanoseconds. "
              "missing: first PSN, count. after: what follows the step. Packets with one name have the same bytes. "
-             "report: what the next STATE says of the flow, null if nothing. tell: the next CLOCK has an entry.")
+             "report: what the next STATE says of the flow, null if nothing. tell: the next CLOCK has an entry. "
+             "answers: a far box's copies of the answers of one flow; sent_again: in their order; kept: responses by "
+             "PSN. answer_order: a near box; passed: what goes on to the requester, in its order; waits: by PSN; full: "
+             "ranges of a full report.")
     return _file(about, order=_scenarios(map(scenarios.run_order, scenarios.ORDER)),
                  loss=_scenarios(map(scenarios.run_loss, scenarios.LOSS)),
                  copies=_listed(scenarios.run_copies(*one) for one in scenarios.COPIES),
-                 window=_listed(map(scenarios.run_window, scenarios.WINDOW)))
+                 window=_listed(map(scenarios.run_window, scenarios.WINDOW)),
+                 answers=_scenarios(map(answer_scenarios.run_answers, answer_scenarios.ANSWERS)),
+                 answer_order=_scenarios(map(answer_scenarios.run_answer_order, answer_scenarios.ANSWER_ORDER)))
 
 
 def main(arguments=None):

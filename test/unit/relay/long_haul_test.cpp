@@ -3,9 +3,13 @@
 // what is sent again, and that the far host never has to ask.
 #include <catch2/catch.hpp>
 
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "drivers/eal.hpp"
+#include "sim/frames.hpp"
 #include "sim/world.hpp"
 
 using namespace longhaul;
@@ -24,6 +28,10 @@ const engine::Pools& pools() {
   return made;
 }
 
+/// READs of 256 KiB, 16 under way: a third of the line.
+const std::string kReads =
+    "a.mix=8 a.max_bytes=262144 a.messages=64 a.depth=16 a.initiator_depth=16 b.initiator_depth=16 ";
+
 /// A line of 10 Gbit/s and 10 ms there and back, WRITEs of 4 KiB, and peers that have met before.
 class LongHaul {
  public:
@@ -32,9 +40,9 @@ class LongHaul {
                                "line_overhead=24 close=0 a.mix=1 a.uniform=1 a.max_bytes=4096 a.depth=128 a.burst=1 "
                                "a.window=4194303 a.warm_up=1 a.messages=4000 a.ack_timeout_us=70000 a.port_mbps=10000 "
                                "b.port_mbps=10000 box_a.peer=1 box_b.peer=1 box_a.wan_mbps=10000 "
-                               "box_a.window_bytes=30000000 box_b.mbufs=20000 " +
+                               "box_a.window_bytes=30000000 box_a.mbufs=20000 box_b.mbufs=20000 " +
                                more),
-               pools()),
+               pools(), [this](Duration at, const char* where, const sim::View& view) { see(at, where, view); }),
         result_(world_.run()) {
     if (result_.violation) FAIL(result_.violation->text);
     for (const sim::Delivery& delivery : result_.deliveries)
@@ -50,6 +58,10 @@ class LongHaul {
       if (delivery.flow == flow && delivery.accepted) return delivery.took;
     return kNever;
   }
+  /// From the first READ until its last response came to the requester.
+  Duration read_took() const { return read_at_ - milliseconds(700); }
+  /// No requester has asked for a response again.
+  void check_read_once() const { CHECK(read_again_ == 0); }
   /// The far host never saw a gap, and nobody's timer went off.
   void check_unnoticed() const {
     CHECK(accepted);
@@ -63,6 +75,21 @@ class LongHaul {
   Duration took = 0;
 
  private:
+  void see(Duration at, std::string_view where, const sim::View& view) {
+    if (!view.reliable() || view.frame.opcode == nullptr) return;
+    const auto operation = view.frame.opcode->operation;
+    if (where == "  < boxA" && operation == wire::Operation::read_response &&
+        responses_.insert({view.frame.destination_qpn(), view.frame.psn()}).second)
+      read_at_ = at;
+    if (where == "  > boxA" && operation == wire::Operation::read_request &&
+        !asked_.insert({view.frame.destination_qpn(), view.frame.psn()}).second)
+      ++read_again_;
+  }
+
+  std::set<std::pair<std::uint32_t, std::uint32_t>> asked_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> responses_;
+  unsigned read_again_ = 0;
+  Duration read_at_ = 0;
   sim::World world_;
   sim::Result result_;
 };
@@ -138,6 +165,99 @@ TEST_CASE("several flows are repaired, each for itself", "[relay]") {
   run.check_unnoticed();
   CHECK(run.near(Counter::repairs) > 3);
 }
+
+// ---- answers ------------------------------------------------------------------------------------
+
+TEST_CASE("READ responses that the long haul loses go again, and nothing else", "[relay]") {
+  const LongHaul run(kReads + "ba1.loss=50");
+  run.check_unnoticed();
+  run.check_read_once();
+  CHECK(run.far(Counter::answer_repairs) >= 10);
+  CHECK(run.far(Counter::answer_repairs) <= run.lost());
+  CHECK(run.near(Counter::answers_waited) > 100);
+  CHECK(run.near(Counter::answers_waited_in_vain) == 0);
+}
+
+TEST_CASE("READ responses lost in bursts are repaired", "[relay]") {
+  const LongHaul run(kReads + "ba1.burst=10 ba1.burst_frames=32");
+  run.check_unnoticed();
+  run.check_read_once();
+  CHECK(run.far(Counter::answer_repairs) > 10);
+  CHECK(run.far(Counter::answer_repairs) <= run.lost() + run.lost() / 5);
+}
+
+TEST_CASE("READs and their responses may both be lost", "[relay]") {
+  const LongHaul run(kReads + "ab1.loss=100 ba1.loss=100");
+  CHECK(run.accepted);
+  run.check_read_once();
+  CHECK(run.far(Counter::answer_repair_copies) > 0);
+}
+
+TEST_CASE("a lost READ goes again once: its responder would execute each copy", "[relay]") {
+  const LongHaul run(kReads + "a.max_bytes=4096 a.messages=500 connections=4 psns_apart=60000 ab1.loss=500");
+  CHECK(run.accepted);
+  CHECK(run.near(Counter::repairs) > 20);
+  CHECK(run.near(Counter::repair_copies) == 0);
+}
+
+TEST_CASE("a response that comes twice does not overtake those that wait", "[relay]") {
+  const LongHaul run(kReads + "ba1.loss=50 ba1.duplicate=1000");
+  run.check_unnoticed();
+  run.check_read_once();
+  CHECK(run.near(Counter::absorbed_early_repeats) > 10);
+}
+
+TEST_CASE("the end of a READ is announced, and repaired if it is lost", "[relay]") {
+  // The last response of all, which nothing follows.
+  const LongHaul run(kReads + "a.messages=3 event=1:1:0:1:192:0:1:1:0:0");
+  run.check_unnoticed();
+  run.check_read_once();
+  CHECK(run.far(Counter::answer_repairs) == 1);
+}
+
+TEST_CASE("an ACK does not overtake a READ response that is lost", "[relay]") {
+  // A READ, and WRITEs behind it.
+  const LongHaul run("a.mix=3 a.messages=400 a.max_bytes=20000 a.depth=16 ba1.loss=100");
+  run.check_unnoticed();
+  run.check_read_once();
+  CHECK(run.near(Counter::responses_lost) == 0);
+  CHECK(run.far(Counter::answer_repairs) > 0);
+}
+
+TEST_CASE("the last ACK is asked for, and no timer goes off", "[relay]") {
+  const LongHaul run("a.messages=300 event=1:1:0:1:300:0:1:1:0:0");
+  run.check_unnoticed();
+  CHECK(run.far(Counter::acks_sent_again) == 1);
+}
+
+TEST_CASE("mere reordering of responses repairs nothing", "[relay]") {
+  const LongHaul run(kReads + "ba1.reorder=100 ba1.reorder_us=60");
+  run.check_unnoticed();
+  run.check_read_once();
+  CHECK(run.near(Counter::answers_waited) > 10);
+  CHECK(run.far(Counter::answer_repairs) == 0);
+}
+
+TEST_CASE("responses that find no room to wait are sent again, not out of order", "[relay]") {
+  const LongHaul run(kReads + "ba1.loss=50 box_a.mbufs=1000");
+  run.check_unnoticed();
+  run.check_read_once();
+  CHECK(run.near(Counter::dropped_early_full) > 0);
+}
+
+TEST_CASE("a far box that is gone cannot send responses again", "[relay]") {
+  const LongHaul run(kReads + "ba1.loss=30 box_b.crash_at_us=720000");
+  CHECK(run.accepted);
+}
+
+TEST_CASE("without a peer lost responses cost round trips", "[relay]") {
+  const LongHaul paired(kReads + "ba1.loss=30");
+  const LongHaul alone(kReads + "ba1.loss=30 box_a.peer=0 box_b.peer=0");
+  CHECK(alone.accepted);
+  CHECK(4 * paired.read_took() < 3 * alone.read_took());
+}
+
+// ---- with a peer and without --------------------------------------------------------------------
 
 TEST_CASE("without a peer the same losses cost round trips", "[relay]") {
   const std::string losses = "seed=3 ab1.loss=20";

@@ -9,10 +9,13 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "../support/mbufs.hpp"
+#include "flow/connection_key.hpp"
+#include "relay/answer_copies.hpp"
 #include "relay/far_part.hpp"
 #include "relay/loss_rate.hpp"
 #include "wire/builder.hpp"
@@ -67,6 +70,7 @@ Json entries_of(const std::vector<std::uint8_t>& body, int type) {
         one["qpn"] = entry.qpn & kPsn;
         one["psn"] = entry.psn & kPsn;
         one["path_mtu"] = std::uint32_t{entry.path_mtu};
+        one["requester_qpn"] = entry.requester_qpn & kPsn;
         out.push_back(one);
       }
       return out;
@@ -86,7 +90,15 @@ Json entries_of(const std::vector<std::uint8_t>& body, int type) {
         out.push_back(one);
       }
       return out;
-    case Type::state: {
+    case Type::answer_clock:
+      for (const AnswerClockEntry& entry : entries_in<AnswerClockEntry>(std::span(body).subspan(sizeof(ClockHead)))) {
+        Json one = named(entry.name);
+        one["top"] = entry.top & kPsn;
+        out.push_back(one);
+      }
+      return out;
+    case Type::state:
+    case Type::answer_state: {
       StateReader reader(body);
       reader.head();
       StateEntry entry{};
@@ -104,16 +116,30 @@ Json entries_of(const std::vector<std::uint8_t>& body, int type) {
   return out;
 }
 
+constexpr PeerNumber kPeer = 3;
+constexpr std::uint32_t kQpn = 0x77;
+constexpr std::uint32_t kRequesterQpn = 0x99;
+constexpr std::uint32_t kMtu = 1024;
+constexpr Time kStart = seconds(5);
+
+flow::KeyIndex::Key request_key() {
+  flow::KeyIndex::Key key;
+  key.first = wire::IpAddress::parse("10.0.0.1");
+  key.second = wire::IpAddress::parse("10.0.0.2");
+  key.qpn = kQpn;
+  return key;
+}
+
+std::string frame_key(const rte_mbuf* mbuf) { return {rte_pktmbuf_mtod(mbuf, const char*), mbuf->pkt_len}; }
+
 /// One far box and one flow.
-class Scenario final : public FarOutlet {
+class Scenario final : public FarOutlet, public CopiesOutlet {
  public:
   explicit Scenario(const Json& scenario)
       : round_trip_(scenario.at("round_trip")),
         room_(scenario.value("room", 3000)),
-        far_(4, static_cast<std::uint64_t>(room_), counters_, *this) {
-    key_.first = wire::IpAddress::parse("10.0.0.1");
-    key_.second = wire::IpAddress::parse("10.0.0.2");
-    key_.qpn = kQpn;
+        copies_(4, 0, counters_, *this),
+        far_(4, static_cast<std::uint64_t>(room_), copies_, counters_, *this) {
     far_.set_round_trip(kPeer, round_trip_);
     bind(scenario.at("psn"), 0);
   }
@@ -164,11 +190,6 @@ class Scenario final : public FarOutlet {
   unsigned used() const { return pool_.used(); }
 
  private:
-  static constexpr PeerNumber kPeer = 3;
-  static constexpr std::uint32_t kQpn = 0x77;
-  static constexpr std::uint32_t kMtu = 1024;
-  static constexpr Time kStart = seconds(5);
-
   template <typename Entry>
   static std::vector<std::uint8_t> bytes_of_entry(const Entry& entry) {
     Body body;
@@ -178,7 +199,7 @@ class Scenario final : public FarOutlet {
 
   void bind(std::uint32_t psn, std::uint32_t newer) {
     name_.binding = 7 + newer;
-    far_.bind(kPeer, bytes_of_entry(BindEntry::of(name_, key_, psn, kMtu)), now_);
+    far_.bind(kPeer, bytes_of_entry(BindEntry::of(name_, key_, kRequesterQpn, psn, kMtu)), now_);
   }
 
   void clock(const std::optional<ClockEntry>& entry) {
@@ -207,8 +228,6 @@ class Scenario final : public FarOutlet {
     far_.forwarded(flow, now_);
   }
 
-  static std::string frame_key(const rte_mbuf* mbuf) { return {rte_pktmbuf_mtod(mbuf, const char*), mbuf->pkt_len}; }
-
   bool host_takes() override { return true; }
   void hand_on(rte_mbuf* mbuf) override {
     handed_.push_back(packets_.at(frame_key(mbuf)));
@@ -216,8 +235,12 @@ class Scenario final : public FarOutlet {
   }
   bool hold(const rte_mbuf* mbuf) override { return true; }
   void let_go(const rte_mbuf* mbuf) override {}
-  void send_state(PeerNumber to, Bytes body) override {
+  bool wan_takes() override { return true; }
+  void send_to_wan(rte_mbuf* mbuf) override { rte_pktmbuf_free(mbuf); }
+  rte_mbuf* made_frame(std::uint16_t) override { return nullptr; }
+  void send(PeerNumber to, Type type, Bytes body) override {
     CHECK(to == kPeer);
+    CHECK(type == Type::state);
     const std::vector<std::uint8_t> copy(body.begin(), body.end());
     repeats_ = reinterpret_cast<const StateHead*>(copy.data())->repeats;
     for (const Json& entry : entries_of(copy, static_cast<int>(Type::state))) {
@@ -232,7 +255,8 @@ class Scenario final : public FarOutlet {
   Counters counters_;
   Duration round_trip_;
   int room_;
-  flow::KeyIndex::Key key_;
+  flow::KeyIndex::Key key_ = request_key();
+  AnswerCopies copies_;
   FarPart far_;
   Name name_{1, 7};
   Time now_ = kStart;
@@ -241,6 +265,98 @@ class Scenario final : public FarOutlet {
   std::uint32_t repeats_ = 0;
   Json report_;
   bool clocked_ = false;
+};
+
+/// The copies of one flow's answers.
+class Copies final : public CopiesOutlet {
+ public:
+  explicit Copies(const Json& scenario) : copies_(4, 1000, counters_, *this) {
+    copies_.set_round_trip(kPeer, scenario.at("round_trip").get<Duration>());
+    copies_.begin(0, kPeer, BindEntry::of(name_, request_key(), kRequesterQpn, 100, kMtu));
+    // The scenarios are of a link that loses little: each repair goes in one copy.
+    now_ = kStart - milliseconds(1);
+    for (std::uint32_t psn = 0; psn < 5000; ++psn) answer(false, psn, "before");
+    copies_.poll(now_ + microseconds(500));
+    copies_.end(0);
+    copies_.begin(0, kPeer, BindEntry::of(name_, request_key(), kRequesterQpn, 100, kMtu));
+  }
+
+  void take(const Json& step) {
+    now_ = kStart + step.at("at").get<Time>();
+    if (polls_) copies_.poll(now_);
+    again_.clear();
+    const std::string kind = step.at("kind");
+    if (kind == "response" || kind == "ack") {
+      answer(kind == "ack", step.at("psn"), step.at("packet"));
+    } else if (kind == "state") {
+      state(step);
+    } else if (kind == "end") {
+      copies_.end(0);
+    } else {
+      FAIL("unknown step " + kind);
+    }
+    if (polls_) copies_.poll(now_);
+  }
+  /// Time passes unnoticed from here on.
+  void dont_poll() { polls_ = false; }
+  const std::multiset<std::string>& again() const { return again_; }
+  const std::multiset<std::string>& kept() const { return kept_; }
+  unsigned used() const { return pool_.used(); }
+
+ private:
+  void answer(bool ack, std::uint32_t psn, const std::string& packet) {
+    wire::PacketBuilder builder;
+    builder.ips(request_key().second, request_key().first).qpn(kRequesterQpn).psn(psn);
+    if (ack)
+      builder.opcode(wire::kRcAcknowledge).aeth(0x1f, msn_++);
+    else
+      builder.opcode(wire::kRcReadResponseMiddle).payload(std::vector<std::uint8_t>(packet.begin(), packet.end()));
+    rte_mbuf* mbuf = pool_.make(builder.build());
+    wire::Frame frame;
+    REQUIRE(wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->pkt_len}, frame) ==
+            wire::ParseStatus::roce);
+    packets_[frame_key(mbuf)] = packet;
+    if (const std::uint32_t number = copies_.find(flow::key_of(frame)); number != AnswerCopies::kNone)
+      copies_.answer(number, frame, mbuf, now_);
+    rte_pktmbuf_free(mbuf);
+  }
+
+  // As it is on the wire: a list may have several entries.
+  void state(const Json& step) {
+    const std::uint64_t echo = step.at("echo");
+    StateWriter writer({echo == 0 ? 0 : kStart + echo, 0});
+    const auto send = [this](Bytes body) { copies_.state(kPeer, body, now_); };
+    writer.begin(name_, step.at("flags"), step.at("psn"), send);
+    for (const Json& range : step.at("missing")) writer.missing({range[0], range[1]}, send);
+    writer.finish(send);
+  }
+
+  bool wan_takes() override { return true; }
+  void send_to_wan(rte_mbuf* mbuf) override {
+    again_.insert(packets_.at(frame_key(mbuf)));
+    rte_pktmbuf_free(mbuf);
+  }
+  rte_mbuf* made_frame(std::uint16_t bytes) override { return pool_.make(std::vector<std::uint8_t>(bytes)); }
+  bool hold(const rte_mbuf* mbuf) override {
+    kept_.insert(packets_.at(frame_key(mbuf)));
+    return true;
+  }
+  void let_go(const rte_mbuf* mbuf) override { kept_.erase(kept_.find(packets_.at(frame_key(mbuf)))); }
+  void send(PeerNumber to, Type type, Bytes) override {
+    CHECK(to == kPeer);
+    CHECK(type == Type::answer_clock);
+  }
+
+  test::MbufPool pool_{1023, 512};
+  Counters counters_;
+  Name name_{1, 7};
+  Time now_ = kStart;
+  std::uint32_t msn_ = 1;
+  std::map<std::string, std::string> packets_;
+  std::multiset<std::string> kept_;
+  std::multiset<std::string> again_;
+  bool polls_ = true;
+  AnswerCopies copies_;
 };
 
 }  // namespace
@@ -284,6 +400,40 @@ TEST_CASE("a far box orders, reports and gives up as another implementation does
     scenario.discard();
     CHECK(scenario.used() == 0);
   }
+}
+
+TEST_CASE("a far box keeps and sends again what another implementation does", "[relay]") {
+  const Json all = read("repeat-scenarios.json").at("answers");
+  REQUIRE(all.size() > 40);
+  for (const Json& given : all) {
+    CAPTURE(given.at("name").get<std::string>());
+    Copies copies(given);
+    for (const Json& step : given.at("steps")) {
+      CAPTURE(step.dump());
+      copies.take(step);
+      const Json& after = step.at("after");
+      CHECK(copies.again() == after.at("sent_again").get<std::multiset<std::string>>());
+      CHECK(copies.kept() == after.at("kept").get<std::multiset<std::string>>());
+    }
+  }
+}
+
+TEST_CASE("what is old is not sent again, though something younger is before it", "[relay]") {
+  Copies copies(Json{{"round_trip", 10'000'000}});
+  const auto response = [](Time at, std::uint32_t psn, const char* packet) {
+    return Json{{"at", at}, {"kind", "response"}, {"psn", psn}, {"packet", packet}};
+  };
+  const auto missing = [](Time at) {
+    return Json{{"at", at}, {"kind", "state"}, {"echo", at}, {"flags", 16}, {"psn", 100}, {"missing", {{100, 2}}}};
+  };
+  copies.take(response(1'000'000, 100, "first"));
+  copies.take(response(1'000'000, 101, "second"));
+  copies.take(response(30'000'000, 100, "first again"));
+  copies.take(missing(40'900'000));
+  CHECK(copies.again() == std::multiset<std::string>{"first again", "second"});
+  copies.dont_poll();
+  copies.take(missing(60'000'000));
+  CHECK(copies.again() == std::multiset<std::string>{"first again"});
 }
 
 TEST_CASE("what is said of a binding counts in its order", "[relay]") {

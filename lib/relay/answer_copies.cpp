@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "relay/answer_copies.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "custody/answer_kind.hpp"
+#include "wire/psn.hpp"
+
+namespace longhaul::relay {
+
+using wire::psn_add;
+using wire::psn_diff;
+using wire::psn_lt;
+
+namespace {
+
+bool same(const Name& one, const Name& other) { return one.handle == other.handle && one.binding == other.binding; }
+
+}  // namespace
+
+AnswerCopies::AnswerCopies(std::uint32_t flows, std::uint64_t packets, Counters& counters, CopiesOutlet& outlet)
+    : counters_(counters),
+      outlet_(outlet),
+      room_(packets),
+      index_(flows, "the answers to the flows of peers"),
+      flows_(flows) {}
+
+AnswerCopies::~AnswerCopies() {
+  for (Flow& flow : flows_) drop_all(flow);
+}
+
+// ---- bindings -----------------------------------------------------------------------------------
+
+void AnswerCopies::begin(std::uint32_t number, PeerNumber peer, const BindEntry& entry) {
+  const flow::KeyIndex::Key key = entry.answers_key();
+  if (const std::uint32_t other = find(key); other != kNone) end(other);  // a QPN has one responder
+  if (!index_.put(key, number)) return;
+  Flow& flow = flows_[number];
+  flow.in_use = true;
+  flow.peer = peer;
+  flow.at = &peers_[peer];
+  flow.name = entry.name;
+  flow.key = key;
+  flow.hosts = HostShares::number_of(key);
+  flow.tops_left = 0;
+  flow.quiet_queued = flow.aging_queued = false;  // what is queued has another name
+  by_handle_[handle_key(peer, entry.name.handle)] = number;
+  ++bound_;
+}
+
+void AnswerCopies::end(std::uint32_t number) {
+  Flow& flow = flows_[number];
+  if (!flow.in_use) return;
+  drop_all(flow);
+  index_.erase(flow.key);
+  by_handle_.erase(handle_key(flow.peer, flow.name.handle));
+  flow.in_use = false;
+  --bound_;
+}
+
+void AnswerCopies::forget(PeerNumber peer) {
+  for (std::uint32_t number = 0; number < flows_.size(); ++number)
+    if (flows_[number].in_use && flows_[number].peer == peer) end(number);
+  peers_.erase(peer);
+}
+
+bool AnswerCopies::is_bound(std::uint32_t number, const Name& name) const {
+  return flows_[number].in_use && same(flows_[number].name, name);
+}
+
+std::uint32_t AnswerCopies::number_of(PeerNumber peer, const Name& name) const {
+  const auto found = by_handle_.find(handle_key(peer, name.handle));
+  return found != by_handle_.end() && is_bound(found->second, name) ? found->second : kNone;
+}
+
+Duration AnswerCopies::round_trip_to(PeerNumber peer) const {
+  const auto found = peers_.find(peer);
+  return found == peers_.end() ? 0 : found->second.round_trip;
+}
+
+// ---- what is kept -------------------------------------------------------------------------------
+
+void AnswerCopies::answer(std::uint32_t number, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
+  Flow& flow = flows_[number];
+  const std::uint32_t psn = frame.psn();
+  if (!custody::is_acknowledge(frame)) {
+    keep(flow, mbuf, psn, now);
+    ++sent_;
+  } else if (custody::is_ack(frame)) {
+    keep_ack(flow, mbuf, psn, now);
+  } else {
+    return;
+  }
+  note_answer(number, psn_add(psn, 1), custody::is_acknowledge(frame), now);
+  age_from(number, now);
+}
+
+// A READ that is executed again brings the same PSNs, perhaps with other bytes, and not always those behind it.
+void AnswerCopies::keep(Flow& flow, rte_mbuf* mbuf, std::uint32_t psn, Time now) {
+  std::deque<Copy>& kept = flow.responses;
+  if (!kept.empty() && std::abs(psn_diff(psn, kept.front().psn)) > kReach) drop_all(flow);
+  auto place = kept.end();
+  if (!kept.empty() && !psn_lt(kept.back().psn, psn)) {
+    ++again_;
+    place = at_or_behind(flow, psn);
+    if (place->psn == psn) {
+      let_go(flow, *place);
+      place = kept.erase(place);
+    } else if (std::min(place - kept.begin(), kept.end() - place) > kMostMoved) {
+      return;
+    }
+  }
+  if (!room_.has_room(flow.hosts, now) || !outlet_.hold(mbuf)) {
+    ++counters_[Counter::answers_not_kept];
+    return;
+  }
+  room_.add(flow.hosts);
+  rte_mbuf_refcnt_update(mbuf, 1);
+  flow.mixed |= place != kept.end();
+  kept.insert(place, {mbuf, psn, now, now});
+}
+
+void AnswerCopies::keep_ack(Flow& flow, const rte_mbuf* mbuf, std::uint32_t psn, Time now) {
+  if (mbuf->pkt_len > kMostAck || (flow.ack.bytes != 0 && psn_lt(psn, flow.ack.psn))) return;
+  std::memcpy(flow.ack.frame.data(), rte_pktmbuf_mtod(mbuf, const void*), mbuf->pkt_len);
+  flow.ack.bytes = static_cast<std::uint16_t>(mbuf->pkt_len);
+  flow.ack.psn = psn;
+  flow.ack.came_at = flow.ack.sent_at = now;
+}
+
+void AnswerCopies::let_go(const Flow& flow, const Copy& copy) {
+  outlet_.let_go(copy.mbuf);
+  room_.remove(flow.hosts);
+  rte_pktmbuf_free(copy.mbuf);
+}
+
+void AnswerCopies::drop_first(Flow& flow) {
+  let_go(flow, flow.responses.front());
+  flow.responses.pop_front();
+}
+
+void AnswerCopies::drop_before(Flow& flow, std::uint32_t next) {
+  while (!flow.responses.empty() && psn_lt(flow.responses.front().psn, next)) drop_first(flow);
+  if (psn_lt(flow.ack.psn, next)) flow.ack.bytes = 0;
+}
+
+void AnswerCopies::drop_all(Flow& flow) {
+  while (!flow.responses.empty()) drop_first(flow);
+  flow.ack.bytes = 0;
+}
+
+void AnswerCopies::look_at_age(Time now) {
+  for (unsigned i = 0; i < kAtOnce && !aging_.empty() && aging_.front().at <= now; ++i) {
+    const Queued queued = aging_.front();
+    aging_.pop_front();
+    if (!is_bound(queued.number, queued.name)) continue;
+    Flow& flow = flows_[queued.number];
+    flow.aging_queued = false;
+    const Duration lifetime = lifetime_for(flow.at->round_trip);
+    const auto is_old = [&](Time came_at) { return came_at + lifetime <= now; };
+    while (!flow.responses.empty() && is_old(flow.responses.front().came_at)) drop_first(flow);
+    Time oldest = flow.responses.empty() ? kNever : flow.responses.front().came_at;
+    if (flow.mixed) {
+      // Seldom: it looks at all.
+      std::erase_if(flow.responses, [&](const Copy& copy) {
+        const bool old = is_old(copy.came_at);
+        if (old) let_go(flow, copy);
+        return old;
+      });
+      for (const Copy& copy : flow.responses) oldest = std::min(oldest, copy.came_at);
+      oldest = std::max(oldest, now - 3 * (lifetime / 4));
+      flow.mixed = !flow.responses.empty();
+    }
+    if (flow.ack.bytes != 0 && is_old(flow.ack.came_at)) flow.ack.bytes = 0;
+    if (flow.ack.bytes != 0) oldest = std::min(oldest, flow.ack.came_at);
+    if (oldest != kNever) age_from(queued.number, oldest);
+  }
+}
+
+void AnswerCopies::age_from(std::uint32_t number, Time oldest) {
+  Flow& flow = flows_[number];
+  if (flow.aging_queued) return;
+  flow.aging_queued = true;
+  aging_.push_back({number, flow.name, oldest + lifetime_for(flow.at->round_trip)});
+}
+
+// ---- where flows end ----------------------------------------------------------------------------
+
+// The next answer of a busy flow says that an ACK was lost, or is as good.
+Duration AnswerCopies::quiet_of(const Flow& flow) const {
+  return flow.last_was_ack ? std::max(kQuiet, flow.at->round_trip / 4) : kQuiet;
+}
+
+void AnswerCopies::note_answer(std::uint32_t number, std::uint32_t end, bool is_ack, Time now) {
+  Flow& flow = flows_[number];
+  flow.top = end;
+  flow.top_at = now;
+  flow.last_was_ack = is_ack;
+  flow.tops_left = kTops;
+  if (!flow.quiet_queued) queue_quiet(number, now + kQuiet);
+  Peer& peer = *flow.at;
+  if (peer.active_until <= now) peer.clock_at = std::max(peer.clock_at, now + kQuiet);
+  peer.active_until = now + active_for(peer.round_trip);
+}
+
+void AnswerCopies::queue_quiet(std::uint32_t number, Time at) {
+  flows_[number].quiet_queued = true;
+  quiet_.push_back({number, flows_[number].name, at});
+}
+
+void AnswerCopies::look_at_quiet(Time now) {
+  for (unsigned i = 0; i < kAtOnce && !quiet_.empty() && quiet_.front().at <= now; ++i) {
+    const Queued queued = quiet_.front();
+    quiet_.pop_front();
+    if (!is_bound(queued.number, queued.name)) continue;
+    Flow& flow = flows_[queued.number];
+    flow.quiet_queued = false;
+    if (now < flow.top_at + quiet_of(flow)) {
+      queue_quiet(queued.number, now + kQuiet);
+      continue;
+    }
+    if (flow.tops_left == 0) continue;
+    Peer& peer = *flow.at;
+    peer.announced.push_back({flow.name, flow.top});
+    if (--flow.tops_left > 0) queue_quiet(queued.number, now + 2 * clock_interval(peer.round_trip));
+  }
+}
+
+void AnswerCopies::send_clock(PeerNumber number, Peer& peer, Time now) {
+  Body body;
+  body.add(ClockHead{now});
+  for (const AnswerClockEntry& entry : peer.announced) {
+    if (body.room() < sizeof(entry)) {
+      outlet_.send(number, Type::answer_clock, body.bytes());
+      body.clear();
+      body.add(ClockHead{now});
+    }
+    body.add(entry);
+  }
+  outlet_.send(number, Type::answer_clock, body.bytes());
+  peer.announced.clear();
+  peer.clock_at = now + clock_interval(peer.round_trip);
+}
+
+// ---- what the near box misses -------------------------------------------------------------------
+
+void AnswerCopies::state(PeerNumber peer, Bytes body, Time now) {
+  StateReader reader(body);
+  const StateHead* head = reader.head();
+  if (head == nullptr || head->echo > now) return;
+  const Time echo = head->echo;
+  // What left less than a round trip ago cannot be missed yet, whatever a report says.
+  const Time before = std::min(echo - std::min<Time>(echo, loss_.window()), now - std::min(now, round_trip_to(peer)));
+  unsigned looks = kMostLooks;
+  lost_.clear();
+  StateEntry entry{};
+  while (reader.next(entry, missing_)) {
+    const std::uint32_t number = number_of(peer, entry.name);
+    if (number == kNone) continue;
+    Flow& flow = flows_[number];
+    const std::uint32_t next = entry.psn & wire::kPsnMask;
+    if ((entry.flags & kFirst) != 0) drop_before(flow, next);
+    if ((entry.flags & kComplete) != 0 && !missing_.empty()) drop_come(flow, next, looks);
+    for (const Missing& range : missing_) send_again(number, range, before, looks, now);
+  }
+  counters_[Counter::answer_repairs] += lost_.size();
+  look_at_losses(peer, echo, head->repeats, now);
+  copies_.add(lost_, loss_.copies(), now);
+}
+
+std::deque<AnswerCopies::Copy>::iterator AnswerCopies::at_or_behind(Flow& flow, std::uint32_t psn) {
+  return std::ranges::lower_bound(flow.responses, psn, wire::psn_lt, &Copy::psn);
+}
+
+// What is between the missing ranges waits for its turn in the near box.
+void AnswerCopies::drop_come(Flow& flow, std::uint32_t next, unsigned& looks) {
+  const auto offset = [next](std::uint32_t psn) { return (psn - next) & wire::kPsnMask; };
+  auto range = missing_.begin();
+  auto at = at_or_behind(flow, next);
+  auto to = at;
+  for (; at != flow.responses.end() && looks > 0; ++at, --looks) {
+    while (range != missing_.end() && offset(at->psn) >= offset(range->psn) + range->count) ++range;
+    if (range == missing_.end()) break;
+    if (offset(at->psn) < offset(range->psn))
+      let_go(flow, *at);
+    else
+      *to++ = *at;
+  }
+  const std::uint32_t named = offset(missing_.back().psn) + missing_.back().count;
+  const bool ack_missing = std::ranges::any_of(missing_, [&](const Missing& one) { return one.has(flow.ack.psn); });
+  if (offset(flow.ack.psn) < named && !ack_missing) flow.ack.bytes = 0;
+  if (to != at) flow.responses.erase(std::move(at, flow.responses.end(), to), flow.responses.end());
+}
+
+void AnswerCopies::send_again(std::uint32_t number, const Missing& missing, Time before, unsigned& looks, Time now) {
+  Flow& flow = flows_[number];
+  if (flow.ack.bytes != 0 && missing.has(flow.ack.psn) && flow.ack.sent_at <= before) send_ack_again(flow, now);
+  if (flow.responses.empty()) return;
+  const Duration lifetime = lifetime_for(flow.at->round_trip);
+  const std::uint32_t first = flow.responses.front().psn;
+  auto at = missing.has(first) ? flow.responses.begin() : at_or_behind(flow, missing.psn);
+  for (; at != flow.responses.end() && missing.has(at->psn) && looks > 0 && outlet_.wan_takes(); ++at, --looks) {
+    if (at->sent_at > before || at->came_at + lifetime <= now) continue;
+    lost_.push_back({number, flow.name, at->psn});
+    send_copy(*at, now);
+  }
+}
+
+void AnswerCopies::send_copy(Copy& copy, Time now) {
+  copy.sent_at = now;
+  ++sent_;
+  rte_mbuf_refcnt_update(copy.mbuf, 1);
+  outlet_.send_to_wan(copy.mbuf);
+}
+
+void AnswerCopies::send_ack_again(Flow& flow, Time now) {
+  rte_mbuf* frame = outlet_.wan_takes() ? outlet_.made_frame(flow.ack.bytes) : nullptr;
+  if (frame == nullptr) return;
+  std::memcpy(rte_pktmbuf_mtod(frame, void*), flow.ack.frame.data(), flow.ack.bytes);
+  flow.ack.sent_at = now;
+  ++counters_[Counter::acks_sent_again];
+  outlet_.send_to_wan(frame);
+}
+
+// Once more, if nobody has told that it came.
+bool AnswerCopies::send_lost(const Lost& lost, Time now) {
+  if (!is_bound(lost.number, lost.name) || !outlet_.wan_takes()) return false;
+  Flow& flow = flows_[lost.number];
+  const auto at = at_or_behind(flow, lost.psn);
+  if (at == flow.responses.end() || at->psn != lost.psn) return false;
+  send_copy(*at, now);
+  ++counters_[Counter::answer_repair_copies];
+  return true;
+}
+
+void AnswerCopies::look_at_losses(PeerNumber peer, std::uint64_t echo, std::uint32_t repeats, Time now) {
+  const std::uint64_t covered = sent_before_.covered_by(echo);
+  loss_.look({covered, counters_[Counter::answer_repairs] - lost_.size(), counters_[Counter::answer_repair_copies],
+              again_, repeats},
+             lost_.size(), sent_ - covered, round_trip_to(peer), now);
+}
+
+// ---- time ---------------------------------------------------------------------------------------
+
+void AnswerCopies::poll(Time now) {
+  copies_.send_due(now, [&](const Lost& lost) { return send_lost(lost, now); });
+  look_at_age(now);
+  look_at_quiet(now);
+  bool noted = false;
+  for (auto& [number, peer] : peers_) {
+    if (now < peer.clock_at) continue;
+    if (now >= peer.active_until && peer.announced.empty()) {
+      peer.clock_at = peer.active_until;  // nobody needs it any more
+      continue;
+    }
+    if (!noted) sent_before_.note(now, sent_);
+    noted = true;
+    send_clock(number, peer, now);
+  }
+}
+
+Time AnswerCopies::deadline() const {
+  Time due = copies_.due();
+  if (!aging_.empty()) due = std::min(due, aging_.front().at);
+  if (!quiet_.empty()) due = std::min(due, quiet_.front().at);
+  for (const auto& [number, peer] : peers_)
+    if (peer.clock_at < peer.active_until || !peer.announced.empty()) due = std::min(due, peer.clock_at);
+  return due;
+}
+
+}  // namespace longhaul::relay

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the two ends of selective repeat have in common (docs/peer-protocol.md, sections 9.2, 9.3 and 10.2): how often
+// the sender of packets tells the time, how many packets it had sent by each of those times, and the further copies of
+// repairs.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+
+#include "base/time.hpp"
+#include "relay/loss_rate.hpp"
+
+namespace longhaul::relay {
+
+/// Between two clocks to a peer at this distance.
+constexpr Duration clock_interval(Duration round_trip) {
+  constexpr unsigned kIntervals = 64;  // in a round trip
+  return std::clamp(round_trip / kIntervals, microseconds(100), milliseconds(1));
+}
+
+/// After a packet clocks go on for so long.
+constexpr Duration active_for(Duration round_trip) { return milliseconds(20) + 4 * round_trip; }
+
+/// A box holds or keeps no packet of one life for longer.
+constexpr Duration lifetime_for(Duration round_trip) { return std::max(milliseconds(20), 4 * round_trip); }
+
+/// So long a gap is waited for.
+constexpr Duration patience_for(Duration round_trip) { return std::max(milliseconds(20), 3 * round_trip); }
+
+/// How many packets had been sent when each of the last clocks was.
+class SentBefore {
+ public:
+  void note(Time clock, std::uint64_t packets) {
+    if (sent_.size() < kMost) sent_.push_back({clock, packets});
+  }
+  /// Packets that were sent before the newest clock that was echoed.
+  std::uint64_t covered_by(std::uint64_t echo) {
+    for (; !sent_.empty() && sent_.front().clock <= echo; sent_.pop_front()) covered_ = sent_.front().packets;
+    return covered_;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1024;
+  struct Sent {
+    Time clock;
+    std::uint64_t packets;
+  };
+  std::deque<Sent> sent_;
+  std::uint64_t covered_ = 0;
+};
+
+/// Further copies of repairs, some time apart. A `Packet` is what finds one again.
+template <typename Packet>
+class MoreCopies {
+ public:
+  /// Each of `packets` has been sent once, and goes `copies` times in all.
+  template <typename Packets>
+  void add(const Packets& packets, unsigned copies, Time now) {
+    if (copies == 1) return;
+    for (const Packet& packet : packets) waiting_.push_back({packet, copies - 1, now + LossRate::kCopiesApart});
+  }
+  /// `send` returns false for a packet that need not go again.
+  template <typename Send>
+  void send_due(Time now, Send&& send) {
+    while (due() <= now) {
+      Copy copy = waiting_.front();
+      waiting_.pop_front();
+      if (!send(copy.packet) || --copy.left == 0) continue;
+      copy.at = now + LossRate::kCopiesApart;
+      waiting_.push_back(copy);
+    }
+  }
+  Time due() const { return waiting_.empty() ? kNever : waiting_.front().at; }
+
+ private:
+  struct Copy {
+    Packet packet;
+    unsigned left;
+    Time at;
+  };
+  std::deque<Copy> waiting_;  ///< by time
+};
+
+}  // namespace longhaul::relay
