@@ -27,6 +27,7 @@ class InlineBox final : public Device, engine::Sink {
   bool preempted() const override { return preempted_; }
   std::string complaint() const override;
   box::Worker& worker() { return worker_; }
+  Time now() const { return now_; }
 
  private:
   void turn(std::span<rte_mbuf* const> from_host, std::span<rte_mbuf* const> from_wan);

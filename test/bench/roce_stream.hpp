@@ -31,6 +31,8 @@ class RoceStream final : public Stream {
   Side requester_side() const { return requester_side_; }
   std::uint32_t flows() const { return static_cast<std::uint32_t>(flows_.size()); }
   CmExchange exchange(std::uint32_t flow) const;
+  /// PSN of the connection's next request.
+  std::uint32_t next_psn(std::uint32_t flow) const { return flows_[flow].sent.psn; }
   /// The connection of a frame that leaves the device by `out`, if it is one of these.
   std::optional<std::uint32_t> flow_of(Side out, const wire::Frame& frame) const;
 

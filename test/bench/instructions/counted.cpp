@@ -9,8 +9,11 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "drivers/eal.hpp"
+#include "engine/peer_link.hpp"
+#include "relay/messages.hpp"
 #include "test/bench/inline_box.hpp"
 #include "test/bench/trial.hpp"
 
@@ -21,6 +24,9 @@ using namespace longhaul::bench;
 
 constexpr const char* kWorkloads[] = {"write64",   "write512", "write1024", "write4096",  "acks",
                                       "responses", "far512",   "foreign64", "unknown512", "unknownacks"};
+// The same with a peer, and every flow bound. What the peer's datagrams cost, and their tags, does not count.
+constexpr const char* kPaired[] = {"write512", "acks", "responses", "far512"};
+constexpr std::uint32_t kPairedFlows = 64;
 constexpr std::uint32_t kFlows[] = {64, 1024, 4096};
 // Enough candidates to show whether an ACK that fits no connection costs more when there are more of them. Anyone can
 // make candidates, up to max_candidates.
@@ -28,14 +34,69 @@ constexpr std::uint32_t kMostCandidates = 1024;
 constexpr std::uint32_t kInCustody = 8192;
 constexpr std::uint64_t kMemory = 1ull << 30;
 
+/// A box at the other end that agrees to everything.
+class Peer final : public engine::PeerLink {
+ public:
+  void join(engine::Engine& engine) {
+    engine.join(*this);
+    engine.peer_up(kNumber, milliseconds(1));
+  }
+  /// Binds what the box has asked for, and all connections whose requests come from the WAN.
+  void bind(InlineBox& box, const RoceStream& stream) {
+    engine::Engine& engine = box.worker().engine();
+    if (stream.requester_side() == Side::host) {
+      relay::StateWriter writer({0, 0});
+      const auto send = [&](relay::Bytes body) { engine.peer_said(kNumber, relay::Type::state, body, box.now()); };
+      for (const relay::Name& name : asked_) writer.begin(name, relay::kBound, 0, send);
+      writer.finish(send);
+      if (engine.counters()[Counter::flows_bound] != stream.flows())
+        throw std::runtime_error("not all flows are bound");
+      return;
+    }
+    for (std::uint32_t flow = 0; flow < stream.flows(); ++flow) {
+      const CmExchange exchange = stream.exchange(flow);
+      flow::KeyIndex::Key key;
+      key.first = wire::IpAddress::parse(exchange.requester_ip);
+      key.second = wire::IpAddress::parse(exchange.responder_ip);
+      key.qpn = exchange.responder_qpn;
+      relay::Body body;
+      body.add(relay::BindEntry::of({flow, flow + 1}, key, exchange.requester_qpn, stream.next_psn(flow),
+                                    exchange.path_mtu));
+      engine.peer_said(kNumber, relay::Type::bind, body.bytes(), box.now());
+    }
+  }
+
+ private:
+  static constexpr relay::PeerNumber kNumber = 1;
+  void send(relay::PeerNumber, relay::Type type, relay::Bytes body) override {
+    if (type == relay::Type::bind)
+      for (const relay::BindEntry& entry : relay::entries_in<relay::BindEntry>(body)) asked_.push_back(entry.name);
+  }
+
+  std::vector<relay::Name> asked_;
+};
+
 /// Returns how many packets were counted.
-std::uint64_t count(const Point& point, std::uint64_t packets, RingPorts& ports, const drivers::Clock& clock) {
-  const Entrant engine{
-      point, [](const Bench& b) { return std::make_unique<InlineBox>(b.ports.pair(), b.settings, b.pools); }, true};
+std::uint64_t count(const Point& point, std::uint64_t packets, bool paired, RingPorts& ports,
+                    const drivers::Clock& clock) {
+  Peer peer;
+  InlineBox* box = nullptr;
+  const Entrant engine{point,
+                       [&](const Bench& b) {
+                         auto made = std::make_unique<InlineBox>(b.ports.pair(), b.settings, b.pools);
+                         box = made.get();
+                         if (paired) peer.join(box->worker().engine());
+                         return made;
+                       },
+                       true};
   Trial trial({&engine, 1}, {}, ports, clock);
   std::uint64_t passed = 0;
   trial.turn(0, [&](Session& session) {
     session.warm_up();
+    if (paired) {
+      peer.bind(*box, session.connections());
+      session.warm_up();
+    }
     // What comes before runs many times faster without instrumentation.
     CALLGRIND_START_INSTRUMENTATION;
     CALLGRIND_ZERO_STATS;
@@ -80,8 +141,15 @@ int main(int argc, char** argv) {
         if (flows == kMostCandidates && std::string_view(name) != "unknownacks") continue;
         const Workload& row = workload(name);
         const bool holds = row.has(Side::host) && row.announced;
-        fmt::print("{} {}\n", full, count({&row, flows, holds ? kInCustody : 0}, packets, ports, clock));
+        fmt::print("{} {}\n", full, count({&row, flows, holds ? kInCustody : 0}, packets, false, ports, clock));
       }
+    for (const char* name : kPaired) {
+      const std::string full = fmt::format("paired-{}/{}", name, kPairedFlows);
+      if (!only.empty() && full != only) continue;
+      const Workload& row = workload(name);
+      const std::uint32_t held = row.has(Side::host) && row.announced ? kInCustody : 0;
+      fmt::print("{} {}\n", full, count({&row, kPairedFlows, held}, packets, true, ports, clock));
+    }
   } catch (const std::exception& e) {
     fmt::print(stderr, "counted: {}\n", e.what());
     return 1;
