@@ -72,9 +72,15 @@ Verdict NearPart::handle_answer(NearFlow& flow, const wire::Frame& frame, Time n
     ++counters_[Counter::answers_forwarded];
     return Verdict::forward;
   }
-  if (flow.doubted()) [[unlikely]] {
+  if (flow.contested()) [[unlikely]] {
+    // Until the peer has heard that another life may have begun, this may be its copy of what was said in the former.
+    // Requests of the new one wait meanwhile, so it is not for them.
+    if (now < flow.pairing.waits_until) {
+      ++counters_[Counter::dropped_for_peer];
+      return Verdict::drop;
+    }
     note_beyond_custody(flow, frame);
-    if (!resolve(flow, frame, now)) {
+    if (flow.doubted() && !resolve(flow, frame, now)) {
       ++counters_[Counter::answers_forwarded];
       return Verdict::forward;
     }

@@ -124,6 +124,7 @@ bool NearPart::begin_doubt(NearFlow& flow, Time now) {
     flow.continued_to = first_unused(flow);
     flow.owed.ack_again = flow.owed.fatal_nak = false;
     if (flow.owed.gap_nak == GapNak::owed) flow.owed.gap_nak = flow.waiting.empty() ? GapNak::none : GapNak::waits;
+    if (flow.answers_wait_long) drop_early_answers(flow);
     if (observer_ != nullptr) observer_->on_doubted(flow.identity, now);
   }
   // Each new sign may come from yet another life, which has not sent what an earlier one has.
@@ -188,8 +189,8 @@ bool NearPart::may_resend(const NearFlow& flow, const rte_mbuf* held, Time now) 
   if (psn == flow.newcomer_next && flow.newcomer_answered != 0 && now - flow.newcomer_answered <= remembered(flow))
     return false;
   // A newcomer that was answered is alive, and may come this far at any moment. So may one that went on and waits for
-  // its own timer: its responder may keep what comes out of order until then. A NIC's timer may take four times what was
-  // announced.
+  // its own timer: its responder may keep what comes out of order until then. A NIC's timer may take four times what
+  // was announced.
   const bool patient = flow.contradicted_at != 0 || flow.newcomer.go_on();
   const Duration timer = std::min(4 * flow.ack_timeout, flow.give_up / 2);
   const Duration quiet = patient ? std::max({remembered(flow), kKeptBack, timer}) : kKeptBack;

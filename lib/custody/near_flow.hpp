@@ -95,8 +95,9 @@ struct alignas(64) NearFlow : FlowState {
   Time answered_at = 0;         ///< when an answer last moved una, or confirmed the flow; 0: none has
   std::uint32_t behind_at = 0;  ///< of `behind`: first PSN that the requester had not used then
   bool gap_reported : 1 =
-      false;                ///< the peer has missed packets: those sent until pairing.gap_at measure no round trip
-  bool behind : 1 = false;  ///< the requester repeated what the box has acknowledged (NearPart::is_behind())
+      false;  ///< the peer has missed packets: those sent until pairing.gap_at measure no round trip
+  bool answers_wait_long : 1 = false;  ///< those that wait do so for a peer: a queue pair can be created meanwhile
+  bool behind : 1 = false;             ///< the requester repeated what the box has acknowledged (NearPart::is_behind())
   // Rarely used; they fill the line.
   flow::Policy next_policy = flow::Policy::off;  ///< `policy` from the next rejoining on
   bool misplaced_event : 1 = false;  ///< an event came that the phase does not allow (inconsistency() says so)

@@ -66,7 +66,9 @@ class Outlet {
   virtual bool host_takes() { return true; }
   /// The response with this PSN waits for one that is missing before it.
   virtual void response_waits(const NearFlow& /*flow*/, std::uint32_t /*psn*/) {}
-  /// Answers that waited go on without what is missing.
+  /// The response with this PSN found no room to wait.
+  virtual void response_dropped(const NearFlow& /*flow*/, std::uint32_t /*psn*/) {}
+  /// Answers that waited go on without what is missing, or are dropped.
   virtual void answers_go_on(const NearFlow& /*flow*/) {}
   /// Custody is full for a request of `flow`. Returns true when another flow, of which nothing was acknowledged, has
   /// let go of its custody.
@@ -384,8 +386,8 @@ class NearPart {
   // reorder_answers.cpp
   [[gnu::noinline]] Verdict answer_beside_read(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
   bool overtakes(const NearFlow& flow, const wire::Frame& frame) const;
-  bool came_twice(NearFlow& flow, rte_mbuf* there, const wire::Frame& frame);
-  bool keep_answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
+  bool came_twice(NearFlow& flow, rte_mbuf* there, const wire::Frame& frame, Time& since);
+  bool keep_answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time since, Time now);
   rte_mbuf* next_answer(const NearFlow& flow) const;
   void answers_in_turn(NearFlow& flow, Time now);
   static void follow_later(NearFlow& flow, Time now);
@@ -398,6 +400,7 @@ class NearPart {
     return std::min(due(flow, flow.early_responses), due(flow, flow.early_acknowledges));
   }
   [[gnu::cold, gnu::noinline]] void pass_early_answers(NearFlow& flow);
+  [[gnu::cold, gnu::noinline]] void drop_early_answers(NearFlow& flow);
   [[gnu::cold]] void note_caught_up(NearFlow& flow, Time now);
   [[gnu::cold]] void note_later_read(NearFlow& flow, std::uint32_t psn, Time now);
 

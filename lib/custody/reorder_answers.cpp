@@ -10,6 +10,7 @@
 //                        for the READ again otherwise, and the box would not see the READ end.
 //   it does not come     all go to the requester as they came: it sees the gap, as it would without a box. What follows
 //                        does not wait for the same response again.
+//   a doubt, or the end  what waited for a peer is dropped: a round trip is long enough for another life to begin.
 //
 // A round trip's worth may have waited. So those that can go on do so kAtOnce at a time, as fast as the requester's
 // port takes them; what comes meanwhile waits behind them (NearFlow::answers_follow_at).
@@ -46,6 +47,13 @@ WaitingList& list_for(NearFlow& flow, const wire::Frame& answer) {
   return is_acknowledge(answer) ? flow.early_acknowledges : flow.early_responses;
 }
 
+// An ACK, not a NAK.
+bool answers_by_ack(const rte_mbuf* acknowledge) {
+  wire::Frame frame;
+  wire::parse({rte_pktmbuf_mtod(acknowledge, const std::uint8_t*), acknowledge->pkt_len}, frame);
+  return is_ack(frame);
+}
+
 }  // namespace
 
 // A READ or atomic is in custody.
@@ -53,14 +61,18 @@ Verdict NearPart::answer_beside_read(NearFlow& flow, const wire::Frame& frame, r
   const auto none_waits = [&] { return flow.early_responses.empty() && flow.early_acknowledges.empty(); };
   const WaitingList& list = list_for(flow, frame);
   rte_mbuf* there = list.empty() ? nullptr : waiting_.find(flow.connection, list.kind, frame.psn());
-  if (there != nullptr && came_twice(flow, there, frame)) return Verdict::drop;
+  Time since = now;
+  if (there != nullptr && came_twice(flow, there, frame, since)) return Verdict::drop;
   if (overtakes(flow, frame)) {
-    if (keep_answer(flow, frame, mbuf, now)) return Verdict::taken;
-    // The peer sends it again, and there may be room then.
-    if (flow.pairing.bound && there == nullptr) {
+    if (keep_answer(flow, frame, mbuf, since, now)) return Verdict::taken;
+    // The peer sends a response again, and there may be room then. It keeps no NAKs, and only the last ACK.
+    if (flow.pairing.bound && !is_acknowledge(frame) && !none_waits()) {
+      outlet_.response_dropped(flow, frame.psn());
       ++counters_[Counter::dropped_early_full];
       return Verdict::drop;
     }
+    if (flow.pairing.bound) let_answers_pass(flow, now);
+    if (flow.queue.first_read() == nullptr) return handle_answer(flow, frame, now);
   }
   const rte_mbuf* read = flow.queue.first_read();
   const std::uint32_t next = flow.read_next;
@@ -85,24 +97,27 @@ bool NearPart::overtakes(const NearFlow& flow, const wire::Frame& frame) const {
 }
 
 // Whether the answer need not go on, because the same one waits already. A READ that was executed again may bring other
-// bytes: then what waited goes.
-bool NearPart::came_twice(NearFlow& flow, rte_mbuf* there, const wire::Frame& frame) {
+// bytes, and an ACK other credits: then what waited goes, and the new one has waited since.
+bool NearPart::came_twice(NearFlow& flow, rte_mbuf* there, const wire::Frame& frame, Time& since) {
   const bool same = same_request(there, frame);
-  if (!same && is_acknowledge(frame)) return false;
+  if (!same && is_acknowledge(frame) && !(is_ack(frame) && answers_by_ack(there))) return false;
   ++counters_[Counter::absorbed_early_repeats];
   if (same) return true;
-  take_out(flow, flow.early_responses, there);
+  since = waiting_in(there).since;
+  take_out(flow, list_for(flow, frame), there);
   freed_.add(there);
   return false;
 }
 
-bool NearPart::keep_answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
+bool NearPart::keep_answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Time since, Time now) {
   WaitingList& list = list_for(flow, frame);
   const std::uint32_t psn = frame.psn();
   if (waiting_.find(flow.connection, list.kind, psn) != nullptr || !has_room_to_wait(flow, list, mbuf->pkt_len, now))
     return false;
   const std::uint32_t last = is_acknowledge(frame) ? psn_add(acknowledged_end(frame), -1) : psn;
-  keep(flow, list, mbuf, {.since = now, .psn = psn, .last_psn = last});
+  if (flow.early_responses.empty() && flow.early_acknowledges.empty()) flow.answers_wait_long = false;
+  flow.answers_wait_long |= flow.pairing.bound;
+  keep(flow, list, mbuf, {.since = since, .psn = psn, .last_psn = last});
   ++counters_[Counter::answers_waited];
   if (flow.pairing.bound && !is_acknowledge(frame)) outlet_.response_waits(flow, psn);
   return true;
@@ -157,6 +172,7 @@ void NearPart::answer_again(NearFlow& flow, rte_mbuf* mbuf, Time now) {
 
 // In the order in which they came. Others do not wait for the same response again.
 void NearPart::let_answers_pass(NearFlow& flow, Time now) {
+  if (flow.doubted() && flow.answers_wait_long) return drop_early_answers(flow);
   flow.answers_follow_at = kNever;
   if (flow.queue.first_read() != nullptr) flow.read_gap = flow.read_next;
   if (flow.pairing.bound) outlet_.answers_go_on(flow);
@@ -172,12 +188,26 @@ void NearPart::let_answers_pass(NearFlow& flow, Time now) {
 
 // Custody has ended, and nothing depends on these answers any more.
 void NearPart::pass_early_answers(NearFlow& flow) {
+  if (flow.answers_wait_long) return drop_early_answers(flow);
   flow.answers_follow_at = kNever;
   for (WaitingList* list : {&flow.early_responses, &flow.early_acknowledges})
     while (rte_mbuf* mbuf = list->oldest) {
       take_out(flow, *list, mbuf);
       ++counters_[Counter::answers_forwarded];
       outlet_.pass_answer(mbuf);
+    }
+}
+
+// They have waited so long that the requester's queue pair may live another life, for which they are wrong. A requester
+// that is still here asks again.
+void NearPart::drop_early_answers(NearFlow& flow) {
+  flow.answers_follow_at = kNever;
+  if (flow.pairing.bound) outlet_.answers_go_on(flow);
+  for (WaitingList* list : {&flow.early_responses, &flow.early_acknowledges})
+    while (rte_mbuf* mbuf = list->oldest) {
+      take_out(flow, *list, mbuf);
+      ++counters_[Counter::dropped_other_life];
+      freed_.add(mbuf);
     }
 }
 

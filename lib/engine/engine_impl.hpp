@@ -278,6 +278,9 @@ struct Engine::Impl final : custody::Outlet,
   void response_waits(const custody::NearFlow& flow, std::uint32_t psn) override {
     if (peering != nullptr) peering->order.waits(flow, psn, now);
   }
+  void response_dropped(const custody::NearFlow& flow, std::uint32_t psn) override {
+    if (peering != nullptr) peering->order.dropped(flow, psn, now);
+  }
   void answers_go_on(const custody::NearFlow& flow) override {
     if (peering != nullptr) peering->order.goes_on(flow);
   }

@@ -40,8 +40,8 @@ namespace longhaul::metrics {
   X(absorbed_early_repeats, "answers not forwarded: they came twice while they waited for what they had overtaken")    \
   X(dropped_early_full, "answers dropped that had overtaken a READ response: no room to let them wait for a peer")     \
   X(dropped_for_peer,                                                                                                  \
-    "requests dropped that may be another life's: a peer may hold some of the former life, and has not answered yet")  \
-  X(dropped_other_life, "requests from the WAN dropped that were held: their queue pairs may live another life")       \
+    "frames dropped that may be another life's: a peer may hold some of the former life, and has not answered yet")    \
+  X(dropped_other_life, "frames from the WAN dropped that had been held: their queue pairs may live another life")     \
   /* time */                                                                                                           \
   X(pauses,                                                                                                            \
     "pauses of 50 ms or more in which a worker, its process or the machine stood still; timers do not count them")     \

@@ -75,11 +75,6 @@ std::uint32_t AnswerCopies::number_of(PeerNumber peer, const Name& name) const {
   return found != by_handle_.end() && is_bound(found->second, name) ? found->second : kNone;
 }
 
-Duration AnswerCopies::round_trip_to(PeerNumber peer) const {
-  const auto found = peers_.find(peer);
-  return found == peers_.end() ? 0 : found->second.round_trip;
-}
-
 // ---- what is kept -------------------------------------------------------------------------------
 
 void AnswerCopies::answer(std::uint32_t number, const wire::Frame& frame, rte_mbuf* mbuf, Time now) {
@@ -87,7 +82,7 @@ void AnswerCopies::answer(std::uint32_t number, const wire::Frame& frame, rte_mb
   const std::uint32_t psn = frame.psn();
   if (!custody::is_acknowledge(frame)) {
     keep(flow, mbuf, psn, now);
-    ++sent_;
+    ++flow.at->sent;
   } else if (custody::is_ack(frame)) {
     keep_ack(flow, mbuf, psn, now);
   } else {
@@ -103,12 +98,10 @@ void AnswerCopies::keep(Flow& flow, rte_mbuf* mbuf, std::uint32_t psn, Time now)
   if (!kept.empty() && std::abs(psn_diff(psn, kept.front().psn)) > kReach) drop_all(flow);
   auto place = kept.end();
   if (!kept.empty() && !psn_lt(kept.back().psn, psn)) {
-    ++again_;
+    ++flow.at->again;
     place = at_or_behind(flow, psn);
-    if (place->psn == psn) {
-      let_go(flow, *place);
-      place = kept.erase(place);
-    } else if (std::min(place - kept.begin(), kept.end() - place) > kMostMoved) {
+    if (place->psn == psn) return replace(flow, *place, mbuf, now);
+    if (std::min(place - kept.begin(), kept.end() - place) > kMostMoved) {
       return;
     }
   }
@@ -120,6 +113,20 @@ void AnswerCopies::keep(Flow& flow, rte_mbuf* mbuf, std::uint32_t psn, Time now)
   rte_mbuf_refcnt_update(mbuf, 1);
   flow.mixed |= place != kept.end();
   kept.insert(place, {mbuf, psn, now, now});
+}
+
+// Where the new one cannot be kept, neither is the old one sent any more.
+void AnswerCopies::replace(Flow& flow, Copy& copy, rte_mbuf* mbuf, Time now) {
+  if (!outlet_.hold(mbuf)) {
+    ++counters_[Counter::answers_not_kept];
+    copy.came_at = 0;
+    return;
+  }
+  outlet_.let_go(copy.mbuf);
+  rte_pktmbuf_free(copy.mbuf);
+  rte_mbuf_refcnt_update(mbuf, 1);
+  copy = {mbuf, copy.psn, now, now};
+  flow.mixed = true;
 }
 
 void AnswerCopies::keep_ack(Flow& flow, const rte_mbuf* mbuf, std::uint32_t psn, Time now) {
@@ -152,9 +159,9 @@ void AnswerCopies::drop_all(Flow& flow) {
 }
 
 void AnswerCopies::look_at_age(Time now) {
-  for (unsigned i = 0; i < kAtOnce && !aging_.empty() && aging_.front().at <= now; ++i) {
-    const Queued queued = aging_.front();
-    aging_.pop_front();
+  for (unsigned i = 0; i < kAtOnce && !aging_.empty() && aging_.begin()->first <= now; ++i) {
+    const Queued queued = aging_.begin()->second;
+    aging_.erase(aging_.begin());
     if (!is_bound(queued.number, queued.name)) continue;
     Flow& flow = flows_[queued.number];
     flow.aging_queued = false;
@@ -183,7 +190,8 @@ void AnswerCopies::age_from(std::uint32_t number, Time oldest) {
   Flow& flow = flows_[number];
   if (flow.aging_queued) return;
   flow.aging_queued = true;
-  aging_.push_back({number, flow.name, oldest + lifetime_for(flow.at->round_trip)});
+  const Time at = oldest + lifetime_for(flow.at->round_trip);
+  aging_.emplace(at, Queued{number, flow.name, at});
 }
 
 // ---- where flows end ----------------------------------------------------------------------------
@@ -246,28 +254,43 @@ void AnswerCopies::send_clock(PeerNumber number, Peer& peer, Time now) {
 
 // ---- what the near box misses -------------------------------------------------------------------
 
-void AnswerCopies::state(PeerNumber peer, Bytes body, Time now) {
+unsigned& AnswerCopies::looks_of(Peer& peer, Time now) {
+  if (now >= peer.looks_from + clock_interval(0)) {
+    peer.looks_from = now;
+    peer.looks = static_cast<unsigned>(kMostLooks * clock_interval(peer.round_trip) / clock_interval(0));
+  }
+  return peer.looks;
+}
+
+void AnswerCopies::state(PeerNumber number_of_peer, Bytes body, Time now) {
   StateReader reader(body);
   const StateHead* head = reader.head();
-  if (head == nullptr || head->echo > now) return;
+  const auto known = peers_.find(number_of_peer);
+  if (head == nullptr || head->echo > now || known == peers_.end()) return;
+  Peer& peer = known->second;
   const Time echo = head->echo;
   // What left less than a round trip ago cannot be missed yet, whatever a report says.
-  const Time before = std::min(echo - std::min<Time>(echo, loss_.window()), now - std::min(now, round_trip_to(peer)));
-  unsigned looks = kMostLooks;
+  const Time before = std::min(echo - std::min<Time>(echo, peer.loss.window()), now - std::min(now, peer.round_trip));
+  unsigned& looks = looks_of(peer, now);
   lost_.clear();
   StateEntry entry{};
   while (reader.next(entry, missing_)) {
-    const std::uint32_t number = number_of(peer, entry.name);
+    const std::uint32_t number = number_of(number_of_peer, entry.name);
     if (number == kNone) continue;
     Flow& flow = flows_[number];
     const std::uint32_t next = entry.psn & wire::kPsnMask;
     if ((entry.flags & kFirst) != 0) drop_before(flow, next);
-    if ((entry.flags & kComplete) != 0 && !missing_.empty()) drop_come(flow, next, looks);
-    for (const Missing& range : missing_) send_again(number, range, before, looks, now);
+    // No flow takes all.
+    const unsigned share = looks / 2;
+    unsigned its = share;
+    if ((entry.flags & kComplete) != 0 && !missing_.empty()) drop_come(flow, next, its);
+    for (const Missing& range : missing_) send_again(number, range, before, its, now);
+    looks -= share - its;
   }
   counters_[Counter::answer_repairs] += lost_.size();
   look_at_losses(peer, echo, head->repeats, now);
-  copies_.add(lost_, loss_.copies(), now);
+  peer.counts.repairs += lost_.size();
+  copies_.add(lost_, peer.loss.copies(), now);
 }
 
 std::deque<AnswerCopies::Copy>::iterator AnswerCopies::at_or_behind(Flow& flow, std::uint32_t psn) {
@@ -280,7 +303,11 @@ void AnswerCopies::drop_come(Flow& flow, std::uint32_t next, unsigned& looks) {
   auto range = missing_.begin();
   auto at = at_or_behind(flow, next);
   auto to = at;
-  for (; at != flow.responses.end() && looks > 0; ++at, --looks) {
+  // All behind may have to be moved.
+  const auto all = static_cast<std::size_t>(flow.responses.end() - at);
+  if (all > looks) return;
+  looks -= static_cast<unsigned>(all);
+  for (; at != flow.responses.end(); ++at) {
     while (range != missing_.end() && offset(at->psn) >= offset(range->psn) + range->count) ++range;
     if (range == missing_.end()) break;
     if (offset(at->psn) < offset(range->psn))
@@ -304,18 +331,19 @@ void AnswerCopies::send_again(std::uint32_t number, const Missing& missing, Time
   for (; at != flow.responses.end() && missing.has(at->psn) && looks > 0 && outlet_.wan_takes(); ++at, --looks) {
     if (at->sent_at > before || at->came_at + lifetime <= now) continue;
     lost_.push_back({number, flow.name, at->psn});
-    send_copy(*at, now);
+    send_copy(flow, *at, now);
   }
 }
 
-void AnswerCopies::send_copy(Copy& copy, Time now) {
+void AnswerCopies::send_copy(Flow& flow, Copy& copy, Time now) {
   copy.sent_at = now;
-  ++sent_;
+  ++flow.at->sent;
   rte_mbuf_refcnt_update(copy.mbuf, 1);
   outlet_.send_to_wan(copy.mbuf);
 }
 
 void AnswerCopies::send_ack_again(Flow& flow, Time now) {
+  if (flow.ack.came_at + lifetime_for(flow.at->round_trip) <= now) return;
   rte_mbuf* frame = outlet_.wan_takes() ? outlet_.made_frame(flow.ack.bytes) : nullptr;
   if (frame == nullptr) return;
   std::memcpy(rte_pktmbuf_mtod(frame, void*), flow.ack.frame.data(), flow.ack.bytes);
@@ -330,16 +358,19 @@ bool AnswerCopies::send_lost(const Lost& lost, Time now) {
   Flow& flow = flows_[lost.number];
   const auto at = at_or_behind(flow, lost.psn);
   if (at == flow.responses.end() || at->psn != lost.psn) return false;
-  send_copy(*at, now);
+  if (at->came_at + lifetime_for(flow.at->round_trip) <= now) return false;
+  send_copy(flow, *at, now);
+  ++flow.at->counts.copies;
   ++counters_[Counter::answer_repair_copies];
   return true;
 }
 
-void AnswerCopies::look_at_losses(PeerNumber peer, std::uint64_t echo, std::uint32_t repeats, Time now) {
-  const std::uint64_t covered = sent_before_.covered_by(echo);
-  loss_.look({covered, counters_[Counter::answer_repairs] - lost_.size(), counters_[Counter::answer_repair_copies],
-              again_, repeats},
-             lost_.size(), sent_ - covered, round_trip_to(peer), now);
+void AnswerCopies::look_at_losses(Peer& peer, std::uint64_t echo, std::uint32_t repeats, Time now) {
+  LossRate::Counts& counts = peer.counts;
+  counts.covered = peer.sent_before.covered_by(echo);
+  counts.others = peer.again;
+  counts.repeats = repeats;
+  peer.loss.look(counts, lost_.size(), peer.sent - counts.covered, peer.round_trip, now);
 }
 
 // ---- time ---------------------------------------------------------------------------------------
@@ -348,22 +379,20 @@ void AnswerCopies::poll(Time now) {
   copies_.send_due(now, [&](const Lost& lost) { return send_lost(lost, now); });
   look_at_age(now);
   look_at_quiet(now);
-  bool noted = false;
   for (auto& [number, peer] : peers_) {
     if (now < peer.clock_at) continue;
     if (now >= peer.active_until && peer.announced.empty()) {
       peer.clock_at = peer.active_until;  // nobody needs it any more
       continue;
     }
-    if (!noted) sent_before_.note(now, sent_);
-    noted = true;
+    peer.sent_before.note(now, peer.sent);
     send_clock(number, peer, now);
   }
 }
 
 Time AnswerCopies::deadline() const {
   Time due = copies_.due();
-  if (!aging_.empty()) due = std::min(due, aging_.front().at);
+  if (!aging_.empty()) due = std::min(due, aging_.begin()->first);
   if (!quiet_.empty()) due = std::min(due, quiet_.front().at);
   for (const auto& [number, peer] : peers_)
     if (peer.clock_at < peer.active_until || !peer.announced.empty()) due = std::min(due, peer.clock_at);

@@ -11,9 +11,9 @@
 // Copies belong to one binding, and none is older than lifetime_for() the peer's distance. Nothing here makes an
 // answer: what goes to the WAN is what the responder has said in this life.
 //
-// The responses of a flow are in the order of their PSNs, so a report's range is found by bisection, and one report
-// looks at kMostLooks copies. In order a response costs the same however many are kept, and otherwise no more than
-// kMostMoved entries are moved.
+// The responses of a flow are in the order of their PSNs, so a report's range is found by bisection, and the reports of
+// a peer look at, or move, kMostLooks copies in 100 us. In order a response costs the same however many are kept, and
+// otherwise no more than kMostMoved entries are moved.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -54,7 +54,7 @@ class CopiesOutlet {
 class AnswerCopies {
  public:
   static std::uint64_t table_bytes(std::uint32_t flows) { return flow::KeyIndex::bytes_needed(flows); }
-  static std::uint64_t flow_bytes(std::uint32_t flows) { return flows * sizeof(Flow); }
+  static std::uint64_t flow_bytes(std::uint32_t flows) { return flows * (sizeof(Flow) + kEmptyDequeBytes); }
 
   /// For the bindings of a FarPart, which have numbers below `flows`, and `packets` that are kept.
   AnswerCopies(std::uint32_t flows, std::uint64_t packets, Counters& counters, CopiesOutlet& outlet);
@@ -88,10 +88,11 @@ class AnswerCopies {
 
  private:
   static constexpr std::int32_t kReach = 1 << 20;
-  static constexpr std::ptrdiff_t kMostMoved = 1024;  ///< to make place for a copy amid others
-  static constexpr std::size_t kMostAck = 128;        ///< bytes of a frame
-  static constexpr unsigned kMostLooks = 1u << 14;    ///< at copies, for one report
-  static constexpr unsigned kAtOnce = 256;            ///< flows that are looked at in one call
+  static constexpr std::ptrdiff_t kMostMoved = 1024;    ///< to make place for a copy amid others
+  static constexpr std::size_t kMostAck = 128;          ///< bytes of a frame
+  static constexpr unsigned kMostLooks = 1u << 14;      ///< at copies in 100 us, for the reports of one peer
+  static constexpr std::size_t kEmptyDequeBytes = 600;  ///< that libstdc++ allocates
+  static constexpr unsigned kAtOnce = 256;              ///< flows that are looked at in one call
   static constexpr std::uint8_t kTops = 2;
   static constexpr Duration kQuiet = microseconds(50);
 
@@ -104,6 +105,13 @@ class AnswerCopies {
   };
   struct Peer {
     Duration round_trip = 0;
+    Time looks_from = 0;  ///< when they were counted anew
+    unsigned looks = 0;   ///< left
+    LossRate loss;
+    SentBefore sent_before;
+    std::uint64_t sent = 0;   ///< responses, repairs too
+    std::uint64_t again = 0;  ///< of those, by the host once more
+    LossRate::Counts counts;  ///< repairs and their copies, in all
     Time active_until = 0;
     Time clock_at = 0;
     std::vector<AnswerClockEntry> announced;  ///< in the next ANSWER_CLOCK
@@ -143,6 +151,7 @@ class AnswerCopies {
   };
 
   void keep(Flow& flow, rte_mbuf* mbuf, std::uint32_t psn, Time now);
+  void replace(Flow& flow, Copy& copy, rte_mbuf* mbuf, Time now);
   static void keep_ack(Flow& flow, const rte_mbuf* mbuf, std::uint32_t psn, Time now);
   void let_go(const Flow& flow, const Copy& copy);
   void drop_first(Flow& flow);
@@ -156,15 +165,15 @@ class AnswerCopies {
   bool is_bound(std::uint32_t number, const Name& name) const;
   std::uint32_t number_of(PeerNumber peer, const Name& name) const;
   static std::deque<Copy>::iterator at_or_behind(Flow& flow, std::uint32_t psn);
+  unsigned& looks_of(Peer& peer, Time now);
   void drop_come(Flow& flow, std::uint32_t next, unsigned& looks);
   void send_again(std::uint32_t number, const Missing& missing, Time before, unsigned& looks, Time now);
-  void send_copy(Copy& copy, Time now);
+  void send_copy(Flow& flow, Copy& copy, Time now);
   void send_ack_again(Flow& flow, Time now);
   bool send_lost(const Lost& lost, Time now);
-  void look_at_losses(PeerNumber peer, std::uint64_t echo, std::uint32_t repeats, Time now);
+  void look_at_losses(Peer& peer, std::uint64_t echo, std::uint32_t repeats, Time now);
   void send_clock(PeerNumber number, Peer& peer, Time now);
   Duration quiet_of(const Flow& flow) const;
-  Duration round_trip_to(PeerNumber peer) const;
   static std::uint64_t handle_key(PeerNumber peer, std::uint32_t handle) { return std::uint64_t{peer} << 32 | handle; }
 
   Counters& counters_;
@@ -175,13 +184,9 @@ class AnswerCopies {
   std::unordered_map<std::uint64_t, std::uint32_t> by_handle_;  ///< only control messages ask it
   std::map<PeerNumber, Peer> peers_;
   std::uint32_t bound_ = 0;
-  std::deque<Queued> quiet_;  ///< by time
-  std::deque<Queued> aging_;  ///< flows that have copies
+  std::deque<Queued> quiet_;           ///< by time
+  std::multimap<Time, Queued> aging_;  ///< flows that have copies
   MoreCopies<Lost> copies_;
-  LossRate loss_;
-  SentBefore sent_before_;
-  std::uint64_t sent_ = 0;        ///< responses, repairs too
-  std::uint64_t again_ = 0;       ///< of those, by the host once more
   std::vector<Missing> missing_;  ///< of the entry at hand
   std::vector<Lost> lost_;        ///< and of the report
 };

@@ -43,6 +43,15 @@ void AnswerOrder::waits(const NearFlow& flow, std::uint32_t psn, Time now) {
   list(flow);
 }
 
+void AnswerOrder::dropped(const NearFlow& flow, std::uint32_t psn, Time now) {
+  if (!may_ask(flow)) return;
+  Order& order = order_of(flow);
+  const std::uint32_t next = next_of(flow);
+  order.runs.forget_before(next);
+  order.runs.expect(next, wire::psn_add(psn, 1), now);
+  list(flow);
+}
+
 void AnswerOrder::goes_on(const NearFlow& flow) { orders_[flow.connection].runs.clear(); }
 
 void AnswerOrder::note_progress(NearFlow& flow) {
@@ -61,8 +70,8 @@ void AnswerOrder::clock(PeerNumber peer, Bytes body, Time now) {
     const std::uint32_t next = next_of(*flow);
     const std::uint32_t top = entry.top & wire::kPsnMask;
     // Nobody answers what was not sent. What has gone on without a response waits for it no more.
-    if (!may_ask(*flow) || !psn_lt(next, top) || psn_lt(flow->sent_top, top) || psn_diff(top, next) > kReach ||
-        flow->read_gap == flow->read_next)
+    const bool gone_on = flow->queue.first_read() != nullptr && flow->read_gap == flow->read_next;
+    if (!may_ask(*flow) || !psn_lt(next, top) || psn_lt(flow->sent_top, top) || psn_diff(top, next) > kReach || gone_on)
       continue;
     Order& order = order_of(*flow);
     order.runs.forget_before(next);
@@ -83,6 +92,7 @@ void AnswerOrder::report(PeerNumber peer, Time now) {
     outlet_.send(peer, Type::answer_state, body);
   };
   std::size_t kept = 0;
+  std::size_t unserved = 0;  ///< the first in the kept list that found no place
   for (std::size_t i = 0; i < listed_.size(); ++i) {
     const std::uint32_t handle = listed_[i];
     Order& order = orders_[handle];
@@ -91,6 +101,7 @@ void AnswerOrder::report(PeerNumber peer, Time now) {
       order.listed = false;
       continue;
     }
+    if (flow->pairing.peer == peer && sent == kStates && unserved == 0) unserved = kept;
     if (flow->pairing.peer == peer && sent < kStates) {
       const std::uint32_t next = next_of(*flow);
       order.runs.forget_before(next);
@@ -119,6 +130,8 @@ void AnswerOrder::report(PeerNumber peer, Time now) {
       order.listed = false;
   }
   listed_.resize(kept);
+  // The next report begins with those.
+  std::rotate(listed_.begin(), listed_.begin() + static_cast<std::ptrdiff_t>(std::min(unserved, kept)), listed_.end());
   writer.finish(send);
 }
 

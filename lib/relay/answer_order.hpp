@@ -38,6 +38,8 @@ class AnswerOrder {
 
   /// The response with this PSN waits for others.
   void waits(const custody::NearFlow& flow, std::uint32_t psn, Time now);
+  /// It found no room to wait: it is missing, too.
+  void dropped(const custody::NearFlow& flow, std::uint32_t psn, Time now);
   /// Those that waited have gone on without what is missing.
   void goes_on(const custody::NearFlow& flow);
   /// Call for each flow that something has happened to.

@@ -380,6 +380,7 @@ void FarPart::report(PeerNumber peer, Time now) {
     if (ended.peer == peer && ended.left > 0) writer.begin(ended.name, kNotBound, 0, send), --ended.left;
   std::erase_if(ended_, [](const Ended& ended) { return ended.left == 0; });
   std::size_t kept = 0;
+  std::size_t unserved = 0;  ///< the first in the kept list that found no place
   for (std::size_t i = 0; i < listed_.size(); ++i) {
     const std::uint32_t number = listed_[i];
     FarFlow& flow = flows_[number];
@@ -387,6 +388,7 @@ void FarPart::report(PeerNumber peer, Time now) {
       flow.listed = false;
       continue;
     }
+    if (flow.peer == peer && sent == kStates && unserved == 0) unserved = kept;
     if (flow.peer == peer && sent < kStates) {
       std::uint8_t flags = 0;
       if (flow.bound_left > 0) flags |= kBound, --flow.bound_left;
@@ -410,6 +412,8 @@ void FarPart::report(PeerNumber peer, Time now) {
       flow.listed = false;
   }
   listed_.resize(kept);
+  // The next report begins with those.
+  std::rotate(listed_.begin(), listed_.begin() + static_cast<std::ptrdiff_t>(std::min(unserved, kept)), listed_.end());
   writer.finish(send);
 }
 

@@ -78,6 +78,7 @@ void Repairs::tend(NearFlow& flow, Time now) {
   // Custody goes back, because its responder asked or is silent: what goes again is put in order, too.
   if (psn_lt(next_to_send(flow), pairing.from)) return bind(flow, now);
   if (pairing.top == flow.sent_top) return;
+  pairing.patience = patience_for(longest_round_trip_);
   pairing.top = flow.sent_top;
   pairing.top_at = now;
   pairing.tops_left = kTops;

@@ -93,7 +93,11 @@ class Runs {
     }
   }
 
-  void clear() { runs_.clear(); }
+  void clear() {
+    constexpr std::size_t kUsual = 64;
+    runs_.clear();
+    if (runs_.capacity() > kUsual) runs_.shrink_to_fit();
+  }
 
  private:
   /// The first run that begins behind `psn`.

@@ -724,10 +724,10 @@ DEFECTS = [
            '  if (held_in(mbuf).wants_response) return false;', '', 0, peers=True,
            unit='a lost READ goes again once*'),
     Defect('a response that comes twice overtakes those that wait', 'lib/custody/reorder_answers.cpp',
-           '  if (there != nullptr && came_twice(flow, there, frame)) return Verdict::drop;\n', '', 0, peers=True,
+           '  if (there != nullptr && came_twice(flow, there, frame, since)) return Verdict::drop;\n', '', 0, peers=True,
            unit='a response that comes twice*'),
     Defect('responses without room to wait pass out of order', 'lib/custody/reorder_answers.cpp',
-           '    if (flow.pairing.bound && there == nullptr) {', '    if (false) {', 0, peers=True,
+           '    if (flow.pairing.bound && !is_acknowledge(frame) && !none_waits()) {', '    if (false) {', 0, peers=True,
            unit='responses that find no room to wait*'),
     Defect('with a peer, too, responses wait no longer than for reordering', 'lib/custody/reorder.cpp',
            'flow.pairing.bound && list.kind != WaitingKind::request ? flow.pairing.patience', 'false ? flow.pairing.patience', 0, peers=True,
@@ -736,6 +736,16 @@ DEFECTS = [
            '    if (i == kAtOnce || !outlet_.host_takes()) return follow_later(flow, now);\n    answer_again(flow, next, now);',
            '    answer_again(flow, next, now);', 0,
            unit='what waited for a response goes on as fast*'),
+    Defect('answers that waited for a peer pass in a doubt', 'lib/custody/reorder_answers.cpp',
+           '  flow.answers_wait_long |= flow.pairing.bound;\n', '', 1,
+           'connected=1 starts_us=900000 come_back=1 come_back_us=1000 come_back_same=0 leave_us=420000 wan_delay_us=50000 '
+           'outage_at_us=1310000 outage_us=150000 a.messages=400 a.mix=2 a.depth=64 a.window=256 a.ack_timeout_us=400000 '
+           'a.initiator_depth=8 ba1.loss=300 come_back_psn=200 box_a.peer=1 box_b.peer=1'),
+    Defect('copies under way pass in a doubt', 'lib/custody/answer.cpp',
+           '    if (now < flow.pairing.waits_until) {', '    if (false) {', 2,
+           'connected=1 starts_us=900000 come_back=1 come_back_us=1000 come_back_same=0 leave_us=420000 wan_delay_us=50000 '
+           'outage_at_us=1310000 outage_us=150000 a.messages=400 a.mix=2 a.depth=64 a.window=256 a.ack_timeout_us=400000 '
+           'a.initiator_depth=8 ba1.loss=300 come_back_psn=190 box_a.peer=1 box_b.peer=1 local_ns=300000'),
     Defect('requests of a doubted flow are dropped until its peer has answered', 'lib/engine/peering.cpp',
            '  if (peering->repairs.withhold(flow, mbuf)) return Verdict::sent;\n', '', 0, peers=True,
            unit='queue pairs that come back unannounced*'),
