@@ -442,7 +442,7 @@ Verdict NearPart::unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now
 void NearPart::note_beyond_custody(NearFlow& flow, const wire::Frame& answer) {
   if (!psn_le(flow.tail, answer.psn()) || (is_acknowledge(answer) && !is_ack(answer))) return;
   flow.owed.repair_nak = false;
-  if (flow.owed.gap_nak == GapNak::owed) flow.owed.gap_nak = flow.waiting.empty() ? GapNak::none : GapNak::waits;
+  take_back_gap_nak(flow);
 }
 
 // READ and atomic responses always go to the requester; the box only watches for the end of the request.

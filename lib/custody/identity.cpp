@@ -123,7 +123,7 @@ bool NearPart::begin_doubt(NearFlow& flow, Time now) {
     flow.newcomer_answered = 0;
     flow.continued_to = first_unused(flow);
     flow.owed.ack_again = flow.owed.fatal_nak = false;
-    if (flow.owed.gap_nak == GapNak::owed) flow.owed.gap_nak = flow.waiting.empty() ? GapNak::none : GapNak::waits;
+    take_back_gap_nak(flow);
     if (flow.answers_wait_long) drop_early_answers(flow);
     if (observer_ != nullptr) observer_->on_doubted(flow.identity, now);
   }

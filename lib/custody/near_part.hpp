@@ -372,6 +372,7 @@ class NearPart {
   [[gnu::noinline]] Verdict after_gap(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, Verdict verdict,
                                       Time now);
   static void gap_filled(NearFlow& flow, const Span& span);
+  static void take_back_gap_nak(NearFlow& flow);
   void take_in_turn(NearFlow& flow, Time now);
   void handle_again(NearFlow& flow, rte_mbuf* mbuf, Time now);
   [[gnu::cold, gnu::noinline]] void gap_stays(NearFlow& flow, Time now);

@@ -204,6 +204,11 @@ rte_mbuf* NearPart::next_waiting(const NearFlow& flow) const {
   return waiting_.find(flow.connection, WaitingKind::request, takes_custody(flow) ? flow.tail : first_unused(flow));
 }
 
+// The NAK has not left, and must not.
+void NearPart::take_back_gap_nak(NearFlow& flow) {
+  if (flow.owed.gap_nak == GapNak::owed) flow.owed.gap_nak = flow.waiting.empty() ? GapNak::none : GapNak::waits;
+}
+
 void NearPart::take_in_turn(NearFlow& flow, Time now) {
   if (waiting_in(flow.waiting.oldest).since <= rtt_from_) return gap_stays(flow, now);
   while (rte_mbuf* next = next_waiting(flow)) handle_again(flow, next, now);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "custody/answer_kind.hpp"
 #include "wire/psn.hpp"
@@ -66,13 +65,13 @@ void AnswerCopies::forget(PeerNumber peer) {
   peers_.erase(peer);
 }
 
-bool AnswerCopies::is_bound(std::uint32_t number, const Name& name) const {
-  return flows_[number].in_use && same(flows_[number].name, name);
+bool AnswerCopies::is_bound(const Bound& bound) const {
+  return flows_[bound.number].in_use && same(flows_[bound.number].name, bound.name);
 }
 
 std::uint32_t AnswerCopies::number_of(PeerNumber peer, const Name& name) const {
   const auto found = by_handle_.find(handle_key(peer, name.handle));
-  return found != by_handle_.end() && is_bound(found->second, name) ? found->second : kNone;
+  return found != by_handle_.end() && is_bound({found->second, name}) ? found->second : kNone;
 }
 
 // ---- what is kept -------------------------------------------------------------------------------
@@ -101,9 +100,7 @@ void AnswerCopies::keep(Flow& flow, rte_mbuf* mbuf, std::uint32_t psn, Time now)
     ++flow.at->again;
     place = at_or_behind(flow, psn);
     if (place->psn == psn) return replace(flow, *place, mbuf, now);
-    if (std::min(place - kept.begin(), kept.end() - place) > kMostMoved) {
-      return;
-    }
+    if (std::min(place - kept.begin(), kept.end() - place) > kMostMoved) return;
   }
   if (!room_.has_room(flow.hosts, now) || !outlet_.hold(mbuf)) {
     ++counters_[Counter::answers_not_kept];
@@ -160,10 +157,10 @@ void AnswerCopies::drop_all(Flow& flow) {
 
 void AnswerCopies::look_at_age(Time now) {
   for (unsigned i = 0; i < kAtOnce && !aging_.empty() && aging_.begin()->first <= now; ++i) {
-    const Queued queued = aging_.begin()->second;
+    const Bound bound = aging_.begin()->second;
     aging_.erase(aging_.begin());
-    if (!is_bound(queued.number, queued.name)) continue;
-    Flow& flow = flows_[queued.number];
+    if (!is_bound(bound)) continue;
+    Flow& flow = flows_[bound.number];
     flow.aging_queued = false;
     const Duration lifetime = lifetime_for(flow.at->round_trip);
     const auto is_old = [&](Time came_at) { return came_at + lifetime <= now; };
@@ -182,7 +179,7 @@ void AnswerCopies::look_at_age(Time now) {
     }
     if (flow.ack.bytes != 0 && is_old(flow.ack.came_at)) flow.ack.bytes = 0;
     if (flow.ack.bytes != 0) oldest = std::min(oldest, flow.ack.came_at);
-    if (oldest != kNever) age_from(queued.number, oldest);
+    if (oldest != kNever) age_from(bound.number, oldest);
   }
 }
 
@@ -190,8 +187,7 @@ void AnswerCopies::age_from(std::uint32_t number, Time oldest) {
   Flow& flow = flows_[number];
   if (flow.aging_queued) return;
   flow.aging_queued = true;
-  const Time at = oldest + lifetime_for(flow.at->round_trip);
-  aging_.emplace(at, Queued{number, flow.name, at});
+  aging_.emplace(oldest + lifetime_for(flow.at->round_trip), Bound{number, flow.name});
 }
 
 // ---- where flows end ----------------------------------------------------------------------------
@@ -215,39 +211,32 @@ void AnswerCopies::note_answer(std::uint32_t number, std::uint32_t end, bool is_
 
 void AnswerCopies::queue_quiet(std::uint32_t number, Time at) {
   flows_[number].quiet_queued = true;
-  quiet_.push_back({number, flows_[number].name, at});
+  quiet_.push_back({{number, flows_[number].name}, at});
 }
 
 void AnswerCopies::look_at_quiet(Time now) {
   for (unsigned i = 0; i < kAtOnce && !quiet_.empty() && quiet_.front().at <= now; ++i) {
-    const Queued queued = quiet_.front();
+    const Bound bound = quiet_.front().flow;
     quiet_.pop_front();
-    if (!is_bound(queued.number, queued.name)) continue;
-    Flow& flow = flows_[queued.number];
+    if (!is_bound(bound)) continue;
+    Flow& flow = flows_[bound.number];
     flow.quiet_queued = false;
     if (now < flow.top_at + quiet_of(flow)) {
-      queue_quiet(queued.number, now + kQuiet);
+      queue_quiet(bound.number, now + kQuiet);
       continue;
     }
     if (flow.tops_left == 0) continue;
     Peer& peer = *flow.at;
     peer.announced.push_back({flow.name, flow.top});
-    if (--flow.tops_left > 0) queue_quiet(queued.number, now + 2 * clock_interval(peer.round_trip));
+    if (--flow.tops_left > 0) queue_quiet(bound.number, now + 2 * clock_interval(peer.round_trip));
   }
 }
 
 void AnswerCopies::send_clock(PeerNumber number, Peer& peer, Time now) {
-  Body body;
-  body.add(ClockHead{now});
-  for (const AnswerClockEntry& entry : peer.announced) {
-    if (body.room() < sizeof(entry)) {
-      outlet_.send(number, Type::answer_clock, body.bytes());
-      body.clear();
-      body.add(ClockHead{now});
-    }
-    body.add(entry);
-  }
-  outlet_.send(number, Type::answer_clock, body.bytes());
+  const auto send = [this, number](Bytes body) { outlet_.send(number, Type::answer_clock, body); };
+  HeadedBody clock(ClockHead{now});
+  for (const AnswerClockEntry& entry : peer.announced) clock.add(entry, send);
+  clock.finish(send);
   peer.announced.clear();
   peer.clock_at = now + clock_interval(peer.round_trip);
 }
@@ -330,7 +319,7 @@ void AnswerCopies::send_again(std::uint32_t number, const Missing& missing, Time
   auto at = missing.has(first) ? flow.responses.begin() : at_or_behind(flow, missing.psn);
   for (; at != flow.responses.end() && missing.has(at->psn) && looks > 0 && outlet_.wan_takes(); ++at, --looks) {
     if (at->sent_at > before || at->came_at + lifetime <= now) continue;
-    lost_.push_back({number, flow.name, at->psn});
+    lost_.push_back({{number, flow.name}, at->psn});
     send_copy(flow, *at, now);
   }
 }
@@ -354,8 +343,8 @@ void AnswerCopies::send_ack_again(Flow& flow, Time now) {
 
 // Once more, if nobody has told that it came.
 bool AnswerCopies::send_lost(const Lost& lost, Time now) {
-  if (!is_bound(lost.number, lost.name) || !outlet_.wan_takes()) return false;
-  Flow& flow = flows_[lost.number];
+  if (!is_bound(lost.flow) || !outlet_.wan_takes()) return false;
+  Flow& flow = flows_[lost.flow.number];
   const auto at = at_or_behind(flow, lost.psn);
   if (at == flow.responses.end() || at->psn != lost.psn) return false;
   if (at->came_at + lifetime_for(flow.at->round_trip) <= now) return false;

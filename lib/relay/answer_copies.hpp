@@ -2,7 +2,7 @@
 // The far box keeps copies of what the responders of bound flows answer, and sends again what the near box misses
 // (docs/peer-protocol.md, section 10.2).
 //
-//   a response    is kept until the near box says that it and all before it have come
+//   a response    is kept until the near box says that it has come
 //   the last ACK  is kept until the next one
 //   ANSWER_CLOCK  goes to the near box while answers are under way; a flow that has been quiet is named in it, twice
 //   ANSWER_STATE  is its answer. What it calls missing, and what was sent longer than a window before the clock that it
@@ -43,7 +43,7 @@ class CopiesOutlet {
   virtual bool wan_takes() = 0;
   /// Sends a copy (one reference) to the WAN.
   virtual void send_to_wan(rte_mbuf* mbuf) = 0;
-  /// A frame of so many bytes for the WAN; null when there is no buffer.
+  /// An empty frame of this size for the WAN; null when no buffer is left.
   virtual rte_mbuf* made_frame(std::uint16_t bytes) = 0;
   /// As in FarOutlet.
   virtual bool hold(const rte_mbuf* mbuf) = 0;
@@ -84,7 +84,6 @@ class AnswerCopies {
 
   void poll(Time now);
   Time deadline() const;
-  std::uint64_t kept() const { return room_.all(); }
 
  private:
   static constexpr std::int32_t kReach = 1 << 20;
@@ -139,14 +138,17 @@ class AnswerCopies {
     std::deque<Copy> responses;  ///< by PSN
     Ack ack;
   };
-  struct Queued {
+  /// A flow under one of its bindings. When it has another one, whatever is planned for it is void.
+  struct Bound {
     std::uint32_t number;
     Name name;
+  };
+  struct Quiet {
+    Bound flow;
     Time at;
   };
   struct Lost {
-    std::uint32_t number;
-    Name name;
+    Bound flow;
     std::uint32_t psn;
   };
 
@@ -162,7 +164,7 @@ class AnswerCopies {
   void note_answer(std::uint32_t number, std::uint32_t end, bool is_ack, Time now);
   void queue_quiet(std::uint32_t number, Time at);
   void look_at_quiet(Time now);
-  bool is_bound(std::uint32_t number, const Name& name) const;
+  bool is_bound(const Bound& bound) const;
   std::uint32_t number_of(PeerNumber peer, const Name& name) const;
   static std::deque<Copy>::iterator at_or_behind(Flow& flow, std::uint32_t psn);
   unsigned& looks_of(Peer& peer, Time now);
@@ -184,8 +186,8 @@ class AnswerCopies {
   std::unordered_map<std::uint64_t, std::uint32_t> by_handle_;  ///< only control messages ask it
   std::map<PeerNumber, Peer> peers_;
   std::uint32_t bound_ = 0;
-  std::deque<Queued> quiet_;           ///< by time
-  std::multimap<Time, Queued> aging_;  ///< flows that have copies
+  std::deque<Quiet> quiet_;           ///< by time
+  std::multimap<Time, Bound> aging_;  ///< flows that have copies
   MoreCopies<Lost> copies_;
   std::vector<Missing> missing_;  ///< of the entry at hand
   std::vector<Lost> lost_;        ///< and of the report

@@ -25,7 +25,7 @@ void AnswerOrder::list(const NearFlow& flow) {
   Order& order = orders_[flow.connection];
   if (order.listed) return;
   order.listed = true;
-  listed_.push_back(flow.connection);
+  listed_.add(flow.connection);
 }
 
 // Where it is not known whose answers come, nothing is asked for.
@@ -33,23 +33,21 @@ bool AnswerOrder::may_ask(const NearFlow& flow) {
   return flow.pairing.bound && !custody::is_over(flow.phase) && !flow.doubted() && !flow.shared();
 }
 
-void AnswerOrder::waits(const NearFlow& flow, std::uint32_t psn, Time now) {
-  if (!may_ask(flow)) return;
-  Order& order = order_of(flow);
-  const std::uint32_t next = next_of(flow);
-  order.runs.forget_before(next);
-  if (psn_lt(psn, next)) return;
-  order.runs.add(next, psn, wire::psn_add(psn, 1), now);
+// What is missing of the flow, which will be reported.
+Runs& AnswerOrder::list_gap(const NearFlow& flow) {
+  Runs& runs = order_of(flow).runs;
+  runs.forget_before(next_of(flow));
   list(flow);
+  return runs;
+}
+
+void AnswerOrder::waits(const NearFlow& flow, std::uint32_t psn, Time now) {
+  const std::uint32_t next = next_of(flow);
+  if (may_ask(flow) && !psn_lt(psn, next)) list_gap(flow).add(next, psn, wire::psn_add(psn, 1), now);
 }
 
 void AnswerOrder::dropped(const NearFlow& flow, std::uint32_t psn, Time now) {
-  if (!may_ask(flow)) return;
-  Order& order = order_of(flow);
-  const std::uint32_t next = next_of(flow);
-  order.runs.forget_before(next);
-  order.runs.expect(next, wire::psn_add(psn, 1), now);
-  list(flow);
+  if (may_ask(flow)) list_gap(flow).expect(next_of(flow), wire::psn_add(psn, 1), now);
 }
 
 void AnswerOrder::goes_on(const NearFlow& flow) { orders_[flow.connection].runs.clear(); }
@@ -61,10 +59,10 @@ void AnswerOrder::note_progress(NearFlow& flow) {
 }
 
 void AnswerOrder::clock(PeerNumber peer, Bytes body, Time now) {
-  if (body.size() < sizeof(ClockHead)) return;
-  Heard& heard = heard_[peer];
-  heard.clock = std::max<std::uint64_t>(heard.clock, reinterpret_cast<const ClockHead*>(body.data())->clock);
-  for (const AnswerClockEntry& entry : entries_in<AnswerClockEntry>(body.subspan(sizeof(ClockHead)))) {
+  const ClockHead* head = take_head<ClockHead>(body);
+  if (head == nullptr) return;
+  heard_[peer].hear(head->clock);
+  for (const AnswerClockEntry& entry : entries_in<AnswerClockEntry>(body)) {
     const NearFlow* flow = outlet_.flow_of(entry.name.handle);
     if (flow == nullptr || flow->pairing.binding != entry.name.binding || flow->pairing.peer != peer) continue;
     const std::uint32_t next = next_of(*flow);
@@ -73,36 +71,30 @@ void AnswerOrder::clock(PeerNumber peer, Bytes body, Time now) {
     const bool gone_on = flow->queue.first_read() != nullptr && flow->read_gap == flow->read_next;
     if (!may_ask(*flow) || !psn_lt(next, top) || psn_lt(flow->sent_top, top) || psn_diff(top, next) > kReach || gone_on)
       continue;
-    Order& order = order_of(*flow);
-    order.runs.forget_before(next);
-    order.runs.expect(next, top, now);
-    list(*flow);
+    list_gap(*flow).expect(next, top, now);
   }
   report(peer, now);
 }
 
 void AnswerOrder::report(PeerNumber peer, Time now) {
   Heard& heard = heard_[peer];
-  const bool full = now >= heard.full_at;
-  if (full) heard.full_at = now + heard.round_trip / kFullReports;
+  const bool full = heard.begin_report(kFullReports, now);
   StateWriter writer({heard.clock, outlet_.repeated_responses()});
   unsigned sent = 0;
   const auto send = [&](Bytes body) {
     ++sent;
     outlet_.send(peer, Type::answer_state, body);
   };
-  std::size_t kept = 0;
-  std::size_t unserved = 0;  ///< the first in the kept list that found no place
-  for (std::size_t i = 0; i < listed_.size(); ++i) {
-    const std::uint32_t handle = listed_[i];
+  using Served = ReportTurns::Served;
+  listed_.take([&](std::uint32_t handle) {
     Order& order = orders_[handle];
     NearFlow* flow = outlet_.flow_of(handle);
     if (flow == nullptr || flow->pairing.binding != order.binding || !may_ask(*flow)) {
       order.listed = false;
-      continue;
+      return Served::leaves;
     }
-    if (flow->pairing.peer == peer && sent == kStates && unserved == 0) unserved = kept;
-    if (flow->pairing.peer == peer && sent < kStates) {
+    const bool found_place = sent < kMostReports;
+    if (flow->pairing.peer == peer && found_place) {
       const std::uint32_t next = next_of(*flow);
       order.runs.forget_before(next);
       // What the far box does not have either is not asked for without end.
@@ -124,14 +116,10 @@ void AnswerOrder::report(PeerNumber peer, Time now) {
       });
       if (full && !order.runs.empty()) writer.missing({order.runs.last().end, 0}, send);
     }
-    if (order.moved || !order.runs.empty())
-      listed_[kept++] = handle;
-    else
-      order.listed = false;
-  }
-  listed_.resize(kept);
-  // The next report begins with those.
-  std::rotate(listed_.begin(), listed_.begin() + static_cast<std::ptrdiff_t>(std::min(unserved, kept)), listed_.end());
+    order.listed = order.moved || !order.runs.empty();
+    if (!order.listed) return Served::leaves;
+    return flow->pairing.peer == peer && !found_place ? Served::found_no_place : Served::stays;
+  });
   writer.finish(send);
 }
 

@@ -15,6 +15,7 @@
 #include "custody/near_flow.hpp"
 #include "relay/clockwork.hpp"
 #include "relay/messages.hpp"
+#include "relay/reports.hpp"
 #include "relay/runs.hpp"
 
 namespace longhaul::relay {
@@ -56,7 +57,6 @@ class AnswerOrder {
  private:
   static constexpr std::int32_t kReach = 1 << 20;
   static constexpr unsigned kFullReports = 8;  ///< in a round trip: so long are copies kept beyond it
-  static constexpr unsigned kStates = 8;       ///< datagrams that answer one ANSWER_CLOCK
 
   struct Order {
     std::uint32_t binding = 0;  ///< of what follows
@@ -64,13 +64,9 @@ class AnswerOrder {
     bool moved = false;  ///< its responses have come further since the last full report
     Runs runs;
   };
-  struct Heard {
-    std::uint64_t clock = 0;
-    Duration round_trip = 0;
-    Time full_at = 0;
-  };
 
   Order& order_of(const custody::NearFlow& flow);
+  Runs& list_gap(const custody::NearFlow& flow);
   void note_progress(custody::NearFlow& flow);
   void list(const custody::NearFlow& flow);
   void report(PeerNumber peer, Time now);
@@ -82,7 +78,7 @@ class AnswerOrder {
   OrderOutlet& outlet_;
   std::vector<Order> orders_;  ///< by handle
   std::map<PeerNumber, Heard> heard_;
-  std::vector<std::uint32_t> listed_;  ///< handles
+  ReportTurns listed_;  ///< by handle
 };
 
 }  // namespace longhaul::relay

@@ -203,7 +203,7 @@ void FarPart::give_up(std::uint32_t number, const ClockEntry& entry, Time now) {
 void FarPart::list(std::uint32_t number) {
   if (flows_[number].listed) return;
   flows_[number].listed = true;
-  listed_.push_back(number);
+  listed_.add(number);
 }
 
 void FarPart::ready(std::uint32_t number) {
@@ -341,11 +341,10 @@ void FarPart::forget_all(Time now) {
 void FarPart::set_round_trip(PeerNumber peer, Duration round_trip) { heard_[peer].round_trip = round_trip; }
 
 void FarPart::clock(PeerNumber peer, Bytes body, Time now) {
-  if (body.size() < sizeof(ClockHead)) return;
-  Heard& heard = heard_[peer];
-  const std::uint64_t clock = reinterpret_cast<const ClockHead*>(body.data())->clock;
-  heard.clock = std::max(heard.clock, clock);
-  for (const ClockEntry& entry : entries_in<ClockEntry>(body.subspan(sizeof(ClockHead)))) {
+  const ClockHead* head = take_head<ClockHead>(body);
+  if (head == nullptr) return;
+  heard_[peer].hear(head->clock);
+  for (const ClockEntry& entry : entries_in<ClockEntry>(body)) {
     const std::uint32_t number = number_of(peer, entry.name);
     if (number == kNone) {
       say_ended(peer, entry.name, 1);
@@ -368,8 +367,7 @@ void FarPart::clock(PeerNumber peer, Bytes body, Time now) {
 
 void FarPart::report(PeerNumber peer, Time now) {
   Heard& heard = heard_[peer];
-  const bool full = now >= heard.full_at;
-  if (full) heard.full_at = now + heard.round_trip / 4;
+  const bool full = heard.begin_report(kFullReports, now);
   StateWriter writer({heard.clock, repeats_});
   unsigned sent = 0;
   const auto send = [&](Bytes body) {
@@ -379,17 +377,11 @@ void FarPart::report(PeerNumber peer, Time now) {
   for (Ended& ended : ended_)
     if (ended.peer == peer && ended.left > 0) writer.begin(ended.name, kNotBound, 0, send), --ended.left;
   std::erase_if(ended_, [](const Ended& ended) { return ended.left == 0; });
-  std::size_t kept = 0;
-  std::size_t unserved = 0;  ///< the first in the kept list that found no place
-  for (std::size_t i = 0; i < listed_.size(); ++i) {
-    const std::uint32_t number = listed_[i];
+  using Served = ReportTurns::Served;
+  listed_.take([&](std::uint32_t number) {
     FarFlow& flow = flows_[number];
-    if (!flow.in_use) {
-      flow.listed = false;
-      continue;
-    }
-    if (flow.peer == peer && sent == kStates && unserved == 0) unserved = kept;
-    if (flow.peer == peer && sent < kStates) {
+    const bool found_place = sent < kMostReports;
+    if (flow.in_use && flow.peer == peer && found_place) {
       std::uint8_t flags = 0;
       if (flow.bound_left > 0) flags |= kBound, --flow.bound_left;
       if (flow.mended_left > 0 && flow.runs.empty()) flags |= kMended, --flow.mended_left;
@@ -405,15 +397,10 @@ void FarPart::report(PeerNumber peer, Time now) {
         writer.missing(missing, send);
       });
     }
-    const bool more = !flow.runs.empty() || flow.bound_left > 0 || flow.mended_left > 0;
-    if (more)
-      listed_[kept++] = number;
-    else
-      flow.listed = false;
-  }
-  listed_.resize(kept);
-  // The next report begins with those.
-  std::rotate(listed_.begin(), listed_.begin() + static_cast<std::ptrdiff_t>(std::min(unserved, kept)), listed_.end());
+    flow.listed = flow.in_use && (!flow.runs.empty() || flow.bound_left > 0 || flow.mended_left > 0);
+    if (!flow.listed) return Served::leaves;
+    return flow.peer == peer && !found_place ? Served::found_no_place : Served::stays;
+  });
   writer.finish(send);
 }
 
@@ -434,8 +421,7 @@ void FarPart::poll(Time now) {
   if (now < look_at_) return;
   look_at_ = kNever;
   // go_on() may remove flows, but lists none.
-  for (std::size_t i = 0; i < listed_.size(); ++i) {
-    const std::uint32_t number = listed_[i];
+  for (const std::uint32_t number : listed_.flows()) {
     FarFlow& flow = flows_[number];
     while (flow.in_use && flow.has_gap()) {
       const Time due = flow.runs.first().since + patience(flow.peer);

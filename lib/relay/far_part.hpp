@@ -32,6 +32,7 @@
 #include "relay/far_flow.hpp"
 #include "relay/host_shares.hpp"
 #include "relay/messages.hpp"
+#include "relay/reports.hpp"
 #include "wire/frame.hpp"
 
 namespace longhaul::relay {
@@ -112,14 +113,11 @@ class FarPart {
   static constexpr std::uint32_t kReach = 1u << 20;
   static constexpr unsigned kAtOnce = 512;  ///< packets that one call hands on
   static constexpr Duration kLeastWait = patience_for(0);
-  static constexpr unsigned kStates = 8;  ///< datagrams that answer one CLOCK
+  static constexpr unsigned kFullReports = 4;  ///< in a round trip
 
   /// What is the same for the flows of one peer.
-  struct Heard {
-    std::uint64_t clock = 0;
-    Duration round_trip = 0;
+  struct Heard : relay::Heard {
     std::uint32_t newest_binding = 0;  ///< of all BINDs and UNBINDs
-    Time full_at = 0;                  ///< when the next full report is due
   };
 
   Verdict hold(std::uint32_t number, const wire::Frame& frame, std::uint32_t end, rte_mbuf* mbuf, Time now);
@@ -148,7 +146,7 @@ class FarPart {
   std::vector<std::uint32_t> free_;
   std::unordered_map<std::uint64_t, std::uint32_t> by_handle_;  ///< only control messages ask it
   std::unordered_map<PeerNumber, Heard> heard_;
-  std::vector<std::uint32_t> listed_;
+  ReportTurns listed_;
   std::deque<std::uint32_t> ready_;
   struct Ended {
     PeerNumber peer;

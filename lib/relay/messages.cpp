@@ -65,23 +65,16 @@ flow::KeyIndex::Key BindEntry::answers_key() const {
 }
 
 void StateWriter::open(const Name& name, std::uint8_t flags, std::uint32_t psn) {
-  entry_ = body_.bytes_.size();
-  body_.add(StateEntry{name, flags, 0, psn});
+  entry_ = bytes().size();
+  to_.body_.add(StateEntry{name, flags, 0, psn});
   at_ = psn;
 }
 
 void StateWriter::append(const Missing& range) {
-  append_number(body_.bytes_, (range.psn - at_) & wire::kPsnMask);
-  append_number(body_.bytes_, range.count);
+  append_number(bytes(), (range.psn - at_) & wire::kPsnMask);
+  append_number(bytes(), range.count);
   ++entry().ranges;
   at_ = wire::psn_add(range.psn, range.count);
-}
-
-const StateHead* StateReader::head() {
-  if (rest_.size() < sizeof(StateHead)) return nullptr;
-  const auto* head = reinterpret_cast<const StateHead*>(rest_.data());
-  rest_ = rest_.subspan(sizeof(StateHead));
-  return head;
 }
 
 bool StateReader::next(StateEntry& entry, std::vector<Missing>& ranges) {

@@ -113,6 +113,16 @@ std::span<const Entry> entries_in(Bytes body) {
   return {reinterpret_cast<const Entry*>(body.data()), body.size() / sizeof(Entry)};
 }
 
+/// Takes the head off a body; null when it is too short for one.
+template <typename Head>
+const Head* take_head(Bytes& body) {
+  static_assert(alignof(Head) == 1);
+  if (body.size() < sizeof(Head)) return nullptr;
+  const auto* head = reinterpret_cast<const Head*>(body.data());
+  body = body.subspan(sizeof(Head));
+  return head;
+}
+
 /// Appends entries to a body until it is full.
 class Body {
  public:
@@ -132,26 +142,23 @@ class Body {
   std::vector<std::uint8_t> bytes_;
 };
 
-/// Writes the entries of STATE or ANSWER_STATE into as many bodies as they need. `send(Bytes)` gets each body that is
-/// full.
-class StateWriter {
+/// A head with entries behind it, in as many bodies as they need. `send(Bytes)` gets each body that is full.
+template <typename Head>
+class HeadedBody {
  public:
-  explicit StateWriter(const StateHead& head) : head_(head) { body_.add(head_); }
-
+  explicit HeadedBody(const Head& head) : head_(head) { body_.add(head_); }
+  /// From here on there is room for `bytes` more.
   template <typename Send>
-  void begin(const Name& name, std::uint8_t flags, std::uint32_t psn, Send&& send) {
-    if (body_.room() < sizeof(StateEntry) + kMostOfRange) flush(send);
-    open(name, flags, psn);
+  void make_room(std::size_t bytes, Send&& send) {
+    if (body_.room() >= bytes) return;
+    send(body_.bytes());
+    body_.clear();
+    body_.add(head_);
   }
-  /// Of the entry that has begun; beyond all before. Nothing need be missing of it.
-  template <typename Send>
-  void missing(const Missing& range, Send&& send) {
-    const StateEntry current = entry();
-    if (current.ranges == 255 || body_.room() < kMostOfRange) {
-      if (body_.room() < sizeof(StateEntry) + kMostOfRange) flush(send);
-      open(current.name, current.flags & kComplete, at_);
-    }
-    append(range);
+  template <typename Entry, typename Send>
+  void add(const Entry& entry, Send&& send) {
+    make_room(sizeof(entry), send);
+    body_.add(entry);
   }
   /// Sends what is left: at least the head.
   template <typename Send>
@@ -160,21 +167,48 @@ class StateWriter {
   }
 
  private:
+  friend class StateWriter;
+  Head head_;
+  Body body_;
+};
+
+/// Writes the entries of STATE or ANSWER_STATE into as many bodies as they need. `send(Bytes)` gets each body that is
+/// full.
+class StateWriter {
+ public:
+  explicit StateWriter(const StateHead& head) : to_(head) {}
+
+  template <typename Send>
+  void begin(const Name& name, std::uint8_t flags, std::uint32_t psn, Send&& send) {
+    to_.make_room(sizeof(StateEntry) + kMostOfRange, send);
+    open(name, flags, psn);
+  }
+  /// Of the entry that has begun; beyond all before. Nothing need be missing of it.
+  template <typename Send>
+  void missing(const Missing& range, Send&& send) {
+    const StateEntry current = entry();
+    if (current.ranges == 255 || to_.body_.room() < kMostOfRange) {
+      to_.make_room(sizeof(StateEntry) + kMostOfRange, send);
+      open(current.name, current.flags & kComplete, at_);
+    }
+    append(range);
+  }
+  /// Sends what is left: at least the head.
+  template <typename Send>
+  void finish(Send&& send) {
+    to_.finish(send);
+  }
+
+ private:
   /// Two numbers of 24 bits, 7 bits a byte.
   static constexpr std::size_t kMostOfRange = 8;
 
-  template <typename Send>
-  void flush(Send&& send) {
-    send(body_.bytes());
-    body_.clear();
-    body_.add(head_);
-  }
   void open(const Name& name, std::uint8_t flags, std::uint32_t psn);
-  StateEntry& entry() { return *reinterpret_cast<StateEntry*>(body_.bytes_.data() + entry_); }
+  std::vector<std::uint8_t>& bytes() { return to_.body_.bytes_; }
+  StateEntry& entry() { return *reinterpret_cast<StateEntry*>(bytes().data() + entry_); }
   void append(const Missing& range);
 
-  StateHead head_;
-  Body body_;
+  HeadedBody<StateHead> to_;
   std::size_t entry_ = 0;  ///< where it begins
   std::uint32_t at_ = 0;   ///< PSN after the last range
 };
@@ -184,7 +218,7 @@ class StateReader {
  public:
   explicit StateReader(Bytes body) : rest_(body) {}
   /// Null when the body is too short for a head.
-  const StateHead* head();
+  const StateHead* head() { return take_head<StateHead>(rest_); }
   /// The next entry, with its ranges; false at the end, or where one is cut off or makes no sense.
   bool next(StateEntry& entry, std::vector<Missing>& ranges);
 

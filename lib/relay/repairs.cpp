@@ -245,18 +245,11 @@ void Repairs::announce(NearFlow& flow) {
 
 void Repairs::send_clock(Time now) {
   for (const auto& [peer, round_trip] : peers_) {
-    Body body;
-    body.add(ClockHead{now});
-    for (const auto& [to, entry] : announced_) {
-      if (to != peer) continue;
-      if (body.room() < sizeof(entry)) {
-        outlet_.send(peer, Type::clock, body.bytes());
-        body.clear();
-        body.add(ClockHead{now});
-      }
-      body.add(entry);
-    }
-    outlet_.send(peer, Type::clock, body.bytes());
+    const auto send = [this, to = peer](Bytes body) { outlet_.send(to, Type::clock, body); };
+    HeadedBody clock(ClockHead{now});
+    for (const auto& [to, entry] : announced_)
+      if (to == peer) clock.add(entry, send);
+    clock.finish(send);
     Body unbinds;
     for (const Ended& ended : ended_)
       if ((ended.left > 0 || ended.again_at <= now) && unbinds.room() >= sizeof(ended.entry)) unbinds.add(ended.entry);

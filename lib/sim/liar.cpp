@@ -68,15 +68,12 @@ void Liar::carried(std::uint32_t, std::uint8_t type, peer::Bytes body) {
         remember(bound_, Bound{entry.name, entry.psn});
       break;
     case relay::Type::clock:
-      if (body.size() < sizeof(relay::ClockHead)) return;
-      clock_ = reinterpret_cast<const relay::ClockHead*>(body.data())->clock;
-      for (const relay::ClockEntry& entry :
-           relay::entries_in<relay::ClockEntry>(body.subspan(sizeof(relay::ClockHead))))
+      if (const auto* head = relay::take_head<relay::ClockHead>(body)) clock_ = head->clock;
+      for (const relay::ClockEntry& entry : relay::entries_in<relay::ClockEntry>(body))
         remember(bound_, Bound{entry.name, entry.top});
       break;
     case relay::Type::answer_clock:
-      if (body.size() < sizeof(relay::ClockHead)) return;
-      answer_clock_ = reinterpret_cast<const relay::ClockHead*>(body.data())->clock;
+      if (const auto* head = relay::take_head<relay::ClockHead>(body)) answer_clock_ = head->clock;
       break;
     default:
       break;

@@ -145,10 +145,9 @@ class Lies final : engine::Sink, engine::PeerLink {
   void send(relay::PeerNumber, relay::Type type, relay::Bytes body) override {
     if (type == relay::Type::bind)
       for (const relay::BindEntry& entry : relay::entries_in<relay::BindEntry>(body)) bound_ = entry.name;
-    if (type == relay::Type::clock && body.size() >= sizeof(relay::ClockHead))
-      clock_ = reinterpret_cast<const relay::ClockHead*>(body.data())->clock;
-    if (type == relay::Type::answer_clock && body.size() >= sizeof(relay::ClockHead))
-      answer_clock_ = reinterpret_cast<const relay::ClockHead*>(body.data())->clock;
+    if (type != relay::Type::clock && type != relay::Type::answer_clock) return;
+    const auto* head = relay::take_head<relay::ClockHead>(body);
+    if (head != nullptr) (type == relay::Type::clock ? clock_ : answer_clock_) = head->clock;
   }
 
   void requests(Input& in, unsigned n) {
