@@ -118,7 +118,7 @@ bool NearPart::begin_doubt(NearFlow& flow, Time now) {
     ++counters_[Counter::flows_doubted];
     flow.trust.silent |= kDoubted;
     note_asked(flow);
-    flow.contradicted_at = 0;
+    flow.contradicted_at = flow.answered_below = 0;
     flow.newcomer.clear();
     flow.newcomer_answered = 0;
     flow.continued_to = first_unused(flow);
@@ -300,7 +300,7 @@ std::optional<std::uint32_t> NearPart::messages_before(const NearFlow& flow, std
 }
 
 // No other life that the doubt allows can have acknowledged everything before `end`.
-bool NearPart::proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end) const {
+bool NearPart::proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end, Time now) const {
   const std::uint32_t msn = frame.aeth().msn;
   if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;
   // Beyond tail nothing of custody's life is known, only requests of the doubt.
@@ -309,16 +309,27 @@ bool NearPart::proves(const NearFlow& flow, const wire::Frame& frame, std::uint3
   const auto lowest = flow.newcomer.lowest();
   const std::int32_t most = lowest ? psn_diff(end, *lowest) : 0;
   const bool outside = !flow.newcomer.may_end_at(end) && ((lowest && most <= 0) || !flow.newcomer.forgot());
-  return outside ? msn > 0 : most > 0 && static_cast<std::int32_t>(msn) > most + kMsnSlack;
+  if (outside && !newcomer_speaks(flow, now)) return msn > 0;
+  return most > 0 && static_cast<std::int32_t>(msn) > most + kMsnSlack;
 }
 
+// A newcomer's responder speaks just now. It may have kept a packet that custody sent again before anything of the
+// newcomer came here, so an answer to that packet proves nothing.
+bool NearPart::newcomer_speaks(const NearFlow& flow, Time now) {
+  return flow.answered_below != 0 && now - flow.answered_below < apart(flow);
+}
+
+// Late copies of an answer come within this time.
+Duration NearPart::apart(const NearFlow& flow) { return std::max(kKeptBack, 2 * flow.rtt.minimum()); }
+
 // A response to the oldest READ or atomic in custody. Only some responses carry an MSN, and it may run ahead.
-bool NearPart::response_proves(const NearFlow& flow, const wire::Frame& frame) {
+bool NearPart::response_proves(const NearFlow& flow, const wire::Frame& frame, Time now) {
   const rte_mbuf* read = flow.queue.first_read();
   if (read == nullptr || !held_in(read).sent) return false;
   const Held& held = held_in(read);
   if (psn_lt(frame.psn(), held.psn) || psn_lt(held.last_psn, frame.psn())) return false;
-  if (!flow.newcomer.may_have_response(frame.psn()) && !flow.newcomer.forgot()) return true;
+  const bool outside = !flow.newcomer.may_have_response(frame.psn()) && !flow.newcomer.forgot();
+  if (outside && !newcomer_speaks(flow, now)) return true;
   const auto lowest = flow.newcomer.lowest();
   if (!frame.opcode->has(wire::kHasAeth) || !lowest) return false;
   const auto msn = static_cast<std::int32_t>(std::uint32_t{frame.aeth().msn});
@@ -333,7 +344,7 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
     note_unasked(flow, frame, now);
     // With nothing owed, READs in custody would stay there for ever if their responses were not handled.
     if (flow.phase != Phase::failed && !flow.owes()) return true;
-    if (!response_proves(flow, frame) || outlet_.may_have_moved(flow, frame.psn(), flow.asked_at)) {
+    if (!response_proves(flow, frame, now) || outlet_.may_have_moved(flow, frame.psn(), flow.asked_at)) {
       note_newcomer_next(flow, psn_add(frame.psn(), 1), now);
       return false;
     }
@@ -359,16 +370,17 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   const bool of_another =
       flow.phase == Phase::failed && (flow.failure.refused || flow.failure.told_enough() || (ack && end == flow.una) ||
                                       now - flow.newcomer.last_at() > patience_of(flow));
-  const bool proof = !of_another && proves(flow, frame, end);
+  const bool proof = !of_another && proves(flow, frame, end, now);
   if (proof && !outlet_.may_have_moved(flow, frame.psn(), flow.asked_at)) {
     resume(flow, now);
     return flow.phase != Phase::failed;
   }
   if (!proof) note_newcomer_next(flow, end, now);
   if (psn_lt(end, flow.una)) {
+    if (of_newcomer) flow.answered_below = now;
     if (flow.contradicted_at == 0) {
       flow.contradicted_at = now;
-    } else if (of_newcomer && now - flow.contradicted_at >= std::max(kKeptBack, 2 * flow.rtt.minimum())) {
+    } else if (of_newcomer && now - flow.contradicted_at >= apart(flow)) {
       end_unconfirmed(flow, now);
       begin_again(flow, end, msn, now);
     }

@@ -134,6 +134,7 @@ struct alignas(64) NearFlow : FlowState {
   // Of a doubt (identity.cpp).
   Time asked_at = 0;                  ///< when custody last took a request before the doubt, a gap or the failure
   Time contradicted_at = 0;           ///< when an answer first contradicted custody's life; 0: none did
+  Time answered_below = 0;            ///< when one of the newcomer's requests below una was last answered; 0: none was
   std::uint32_t doubt_number = 0;     ///< of the last sign of another life; 0: there was none
   std::uint32_t newcomer_next = 0;    ///< first PSN that a newcomer's responder has not answered,
   Time newcomer_answered = 0;         ///< and when it last said so; 0: never
@@ -141,13 +142,13 @@ struct alignas(64) NearFlow : FlowState {
   std::uint32_t continued_to = 0;     ///< first PSN that nothing without a gap behind custody has come to
   std::uint32_t gap_top = 0;          ///< first PSN after the packets dropped beyond a gap
   std::uint32_t unseen_end = kNoPsn;  ///< first PSN after answered requests that did not pass here
+  std::uint32_t learned_msn = 0;      ///< of Standing::learned: the MSN that the first answer taught
 
   WaitingList waiting{WaitingKind::request};  ///< those that came before their turn (reorder.cpp)
   // Answers that did (reorder_answers.cpp).
   WaitingList early_responses{WaitingKind::response};
   WaitingList early_acknowledges{WaitingKind::acknowledge};
   Time answers_follow_at = kNever;    ///< when more of them go on: a call lets only some; kNever: none can
-  std::uint32_t learned_msn = 0;      ///< of Standing::learned: the MSN that the first answer taught
   RecentLeast answer_time;            ///< from a request's first copy to its answer, where `rtt` has no sample
   std::uint8_t disagreements = 0;     ///< MSNs that disagreed, as far as they count
   std::uint32_t first_psn = 0;        ///< where the flow began: while una is there, the responder has answered nothing

@@ -488,8 +488,10 @@ class NearPart {
   [[gnu::noinline]] void note_unasked(NearFlow& flow, const wire::Frame& frame, Time now);
   bool resolve(NearFlow& flow, const wire::Frame& frame, Time now);
   std::optional<std::uint32_t> messages_before(const NearFlow& flow, std::uint32_t end) const;
-  bool proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end) const;
-  static bool response_proves(const NearFlow& flow, const wire::Frame& frame);
+  bool proves(const NearFlow& flow, const wire::Frame& frame, std::uint32_t end, Time now) const;
+  static bool response_proves(const NearFlow& flow, const wire::Frame& frame, Time now);
+  static bool newcomer_speaks(const NearFlow& flow, Time now);
+  static Duration apart(const NearFlow& flow);
   void resume(NearFlow& flow, Time now);
   /// Clears these bits of `silent`, and tells the outlet when the flow is no longer contested.
   void end_contest(NearFlow& flow, std::uint8_t signs);

@@ -12,6 +12,11 @@ namespace longhaul::sim {
 
 namespace {
 
+// A responder that took a former life's packet in place of an atomic never has an answer for the requester.
+bool is_haunted(const Scene& scene, const Connection& connection) {
+  return scene.judge.haunted(connection.flow[0]) || scene.judge.haunted(connection.flow[1]);
+}
+
 void check_requester(Scene& scene, const Connection& connection, unsigned host, bool must_succeed) {
   const Requester& requester = connection.qp[host]->requester();
   const std::size_t posted = connection.work[host]->messages().size();
@@ -19,7 +24,7 @@ void check_requester(Scene& scene, const Connection& connection, unsigned host, 
   if (requester.failed()) ++scene.totals.failed_requesters;
   scene.judge.check_end(connection.flow[host], requester, connection.qp[1 - host]->responder(), scene.now);
   if (!connection.qp[host]->open()) return;
-  if (!requester.ended())
+  if (!requester.ended() && !is_haunted(scene, connection))
     scene.judge.report(scene.judge.flow_failed(connection.flow[host]) ? Rule::fail_loudly : Rule::live,
                        fmt::format("{} never ended: {} of {} messages", direction_name(host, connection.number),
                                    requester.succeeded(), posted),
@@ -49,13 +54,11 @@ void check_limits(Scene& scene, const Topology& topology, const Applications& ap
 }
 
 void check_end(Scene& scene, const Topology& topology, const Applications& applications, const Operators& operators) {
-  const Judge& judge = scene.judge;
   for (const Connection* connection : applications.all()) {
     // When a requester ends, both directions end.
     const auto either = [&](auto&& of) { return of(connection->flow[0]) || of(connection->flow[1]); };
     const bool unconfirmed = either([&](std::size_t flow) { return ended_unconfirmed(scene, flow); });
-    const bool haunted = either([&](std::size_t flow) { return judge.haunted(flow); });
-    const bool must_succeed = must_complete(scene.plan) && !unconfirmed && !haunted;
+    const bool must_succeed = must_complete(scene.plan) && !unconfirmed && !is_haunted(scene, *connection);
     for (unsigned h = 0; h < 2; ++h) check_requester(scene, *connection, h, must_succeed);
   }
   for (unsigned b = 0; b < 2; ++b) {
@@ -71,7 +74,12 @@ void check_end(Scene& scene, const Topology& topology, const Applications& appli
 void report_no_end(Scene& scene, const Topology& topology, const Applications& applications) {
   std::string who;
   bool told = true;
+  bool haunted = false;
   for (const auto& c : applications.newest()) {
+    if (is_haunted(scene, *c)) {
+      haunted = true;
+      continue;
+    }
     for (unsigned h = 0; h < 2; ++h) {
       const Requester& requester = c->qp[h]->requester();
       if (requester.ended()) continue;
@@ -80,6 +88,7 @@ void report_no_end(Scene& scene, const Topology& topology, const Applications& a
       if (scene.judge.flow_failed(c->flow[h])) told = false;
     }
   }
+  if (haunted && who.empty()) return;
   scene.judge.report(told ? Rule::live : Rule::fail_loudly,
                      fmt::format("no end in sight after {} events:{} custody {} and {} packets", scene.totals.steps,
                                  who, custody_of(topology.box(0)), custody_of(topology.box(1))),

@@ -256,6 +256,27 @@ TEST_CASE("both QPNs come back while custody is owed: nothing of it goes into th
   CHECK(world.rig.count(Counter::fatal_naks) == 0);
 }
 
+TEST_CASE("the new responder kept a packet that custody sent again before: its answer to that proves nothing",
+          "[engine][identity]") {
+  World world;
+  const Pair pair;
+  world.rig.connect_confirmed(pair);
+  world.deliver(pair, 101, 2, 10);  // una is 111
+  world.owe(pair, 111, 12, 2);
+  world.passes(pair.writes(100, 11));
+  world.reaches({pair.ack(105, 6)});
+  world.reaches({pair.ack(111, 12)});
+  CHECK(world.heard.resumed == 0);
+  CHECK(world.heard.packets == 1);
+  // After silence it is one answer that the WAN kept back.
+  const bool quiet = GENERATE(false, true);
+  if (quiet) world.rig.wait(milliseconds(150));
+  world.reaches({pair.ack(112, 13)});
+  CHECK(world.heard.resumed == quiet);
+  CHECK(world.heard.packets == (quiet ? 1 : 2));
+  CHECK(world.rig.engine->custody_packets() == 0);
+}
+
 TEST_CASE("both QPNs come back while a DREQ waits for custody: it does not reach the new life's far end",
           "[engine][identity]") {
   const Pair pair;
