@@ -15,6 +15,9 @@ using wire::psn_lt;
 
 namespace {
 
+// Paths between hosts and boxes bring a packet up to 100 us late.
+constexpr Duration kLate = milliseconds(1);
+
 // What goes to the far box is of one life, and the responder has answered: before that, nothing would be repaired. (A
 // flow that is plain for a while is ordered all the same.)
 bool may_be_ordered(const NearFlow& flow) {
@@ -168,16 +171,38 @@ void Repairs::ended(PeerNumber peer, const Name& name, Time now) {
   if (pairing.binding == name.binding && (!pairing.bound || pairing.peer == peer)) release(pairing);
 }
 
-bool Repairs::withhold(const NearFlow& flow, rte_mbuf* mbuf) {
-  if (withheld_frames_ == kMostWithheld) return false;
+// Not just late on its way from the host.
+bool Repairs::Withheld::goes_back_to(std::uint32_t psn, Time now) const {
+  if (requests.empty() || psn_lt(top, psn)) return false;
+  return now - last_at > kLate || std::ranges::find(requests, psn, &Request::psn) != requests.end();
+}
+
+// Whoever goes back repeats all from there on, or lives another life: what came before must not go into that one.
+bool Repairs::withhold(const NearFlow& flow, std::uint32_t psn, rte_mbuf* mbuf, Time now) {
   Withheld& withheld = withheld_[flow.pairing.ending];
+  if (withheld.goes_back_to(psn, now)) {
+    counters_[Counter::dropped_for_peer] += withheld.requests.size();
+    give_back(withheld);
+  }
   withheld.handle = flow.connection;
   withheld.until = flow.pairing.waits_until;
   withheld_until_ = std::min(withheld_until_, withheld.until);
-  if (withheld.frames.size() == kMostWithheldOfOne || !near_.lend(mbuf->pkt_len)) return false;
-  withheld.frames.push_back(mbuf);
+  if (withheld_frames_ == kMostWithheld || withheld.requests.size() == kMostWithheldOfOne || !near_.lend(mbuf->pkt_len))
+    return false;
+  if (withheld.requests.empty() || psn_lt(withheld.top, psn)) withheld.top = psn;
+  withheld.last_at = now;
+  withheld.requests.push_back({mbuf, psn});
   ++withheld_frames_;
   return true;
+}
+
+void Repairs::give_back(Withheld& withheld) {
+  for (const Withheld::Request& request : withheld.requests) {
+    near_.take_back(request.mbuf->pkt_len);
+    rte_pktmbuf_free(request.mbuf);
+  }
+  withheld_frames_ -= withheld.requests.size();
+  withheld.requests.clear();
 }
 
 template <typename Condition>
@@ -189,11 +214,11 @@ void Repairs::hand_on_where(Condition condition) {
       withheld_until_ = std::min(withheld_until_, withheld.until);
       return false;
     }
-    for (rte_mbuf* mbuf : withheld.frames) {
-      near_.take_back(mbuf->pkt_len);
-      outlet_.hand_on_to_wan(mbuf);
+    for (const Withheld::Request& request : withheld.requests) {
+      near_.take_back(request.mbuf->pkt_len);
+      outlet_.hand_on_to_wan(request.mbuf);
     }
-    withheld_frames_ -= withheld.frames.size();
+    withheld_frames_ -= withheld.requests.size();
     return true;
   });
 }
@@ -203,11 +228,7 @@ void Repairs::hand_on_all() {
 }
 
 Repairs::~Repairs() {
-  for (const auto& [binding, withheld] : withheld_)
-    for (rte_mbuf* mbuf : withheld.frames) {
-      near_.take_back(mbuf->pkt_len);
-      rte_pktmbuf_free(mbuf);
-    }
+  for (auto& [binding, withheld] : withheld_) give_back(withheld);
 }
 
 // ---- where flows end ----------------------------------------------------------------------------

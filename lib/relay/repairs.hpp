@@ -64,7 +64,7 @@ class Repairs {
   /// A request of the flow must not go on now: the far box may hold requests of another life.
   static bool must_wait(const custody::NearFlow& flow, Time now) { return now < flow.pairing.waits_until; }
   /// Keeps a request that must wait, until it need not. False: there is no room.
-  bool withhold(const custody::NearFlow& flow, rte_mbuf* mbuf);
+  bool withhold(const custody::NearFlow& flow, std::uint32_t psn, rte_mbuf* mbuf, Time now);
   /// Nothing waits any more.
   void hand_on_all();
   std::uint64_t withheld() const { return withheld_frames_; }
@@ -111,9 +111,18 @@ class Repairs {
   struct Withheld {
     std::uint32_t handle = 0;
     Time until = 0;
-    std::vector<rte_mbuf*> frames;
+    std::uint32_t top = 0;  ///< the furthest PSN
+    Time last_at = 0;       ///< when the newest came
+    struct Request {
+      rte_mbuf* mbuf;
+      std::uint32_t psn;
+    };
+    std::vector<Request> requests;
+
+    bool goes_back_to(std::uint32_t psn, Time now) const;
   };
 
+  void give_back(Withheld& withheld);
   template <typename Condition>
   void hand_on_where(Condition condition);
   void bind(custody::NearFlow& flow, Time now);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Worlds whose boxes are peers: what happens on the long haul is drawn anew, because repair by both boxes lives by it.
+#include <algorithm>
+
 #include "sim/case.hpp"
 #include "sim/random.hpp"
 
@@ -33,6 +35,46 @@ void draw_control(BoxPlan& box, Random& random) {
   }
   if (random.chance(1, 8)) box.control_late_us = random.pick({100, 2000, 50'000});
   if (random.chance(1, 8)) box.control_replay = random.pick({100, 2000});
+}
+
+// Lives that end while much is under way, or lost, and others that begin on their QPNs at once, unannounced. READs above
+// all: their answers wait in one box, and the other has copies of them.
+void draw_cut_lives(Case& c, Random& random) {
+  c.connected = 1;
+  c.close = number_of(Closing::nobody);
+  c.reconnect = c.reject = c.same_exchange = 0;
+  // The longer the way, the more of one life is under way in the next.
+  const bool far = random.chance(1, 2);
+  if (far) c.wan_delay_us = random.pick({5000, 20'000, 50'000});
+  c.starts_us = 1'100'000 + 10 * c.wan_delay_us;
+  c.come_back = random.between(1, 3);
+  c.come_back_us = random.pick({0, 50, 1000, 1000, 5000, 20000, 100'000});
+  c.come_back_qpns = random.pick({0, 0, 0, 0, 1, 2});
+  c.come_back_psn = random.chance(1, 2) ? random.below(300) : random.pick({0, 0, 0x8000});
+  c.come_back_same = number_of(random.pick({NextWork::other, NextWork::same, NextWork::same_first_message}));
+  const Number trip = 2 * c.wan_delay_us + 2 * c.local_ns / 1000;
+  c.leave_us = random.between(trip, (far ? 8 : 30) * trip + 2000);
+  if (random.chance(2, 3)) {
+    c.outage_segment = random.pick({std::size_t{kLongHaul}, std::size_t{kLongHaul}, std::size_t{0}, kSegments - 1});
+    c.outage_us = random.pick({trip / 2, trip, 4 * trip, 20'000, 100'000}) + 1;
+    c.outage_at_us = c.starts_us + c.leave_us - random.below(std::min(c.leave_us, 2 * trip + c.outage_us));
+  }
+  for (HostPlan* host : {&c.a, &c.b}) {
+    host->mix = number_of(random.pick({Mix::read_only, Mix::everything, Mix::common}));
+    host->initiator_depth = random.pick({1, 4, 16});
+    if (host->messages == 0) continue;
+    host->messages = far ? random.between(100, 400) : random.between(20, 80);
+    host->depth = random.pick({16, 64, 256});
+    host->window = random.pick({64, 256});
+    host->ack_timeout_us = std::max(host->ack_timeout_us, 3 * trip / 2 + 20'000);
+  }
+  for (BoxPlan* box : {&c.box_a, &c.box_b}) {
+    box->confirm_cm = 0;
+    box->start_at_us = box->drain_at_us = box->undrain_at_us = box->bypass_at_us = box->repolicy_at_us = 0;
+    box->pause_at_us = box->pause_us = box->answers_pass_by_at_us = 0;
+    if (box->crash_at_us != 0) box->crash_at_us = c.starts_us + c.leave_us + random.below(c.come_back_us + 100'000);
+  }
+  c.next_hop_dies_at_us = 0;
 }
 
 }  // namespace
@@ -73,6 +115,7 @@ Case with_random_peers(Case c) {
       host->window = random.pick({24, 256});
     }
   }
+  if (random.chance(1, 6) && c.come_back == 0) draw_cut_lives(c, random);
   return c;
 }
 

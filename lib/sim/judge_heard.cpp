@@ -137,9 +137,10 @@ void Judge::Observer::on_found_in_record(const custody::FlowIdentity& identity, 
 }
 
 void Judge::Observer::on_flow_failed(const custody::FlowIdentity& identity, std::string_view, std::uint64_t, Time) {
+  note_said(identity);
+  // Where lives came back crosswise, the box may have begun to follow these QPs while others lived on them.
   Flow* flow = find(identity);
   if (flow == nullptr) return;
-  note_said(identity);
   // The flow may be a later life of the same QPs, which the box took over without noticing the end of the previous one.
   const auto found = judge_.by_requester_.find(identity.requester_qpn);
   if (found != judge_.by_requester_.end() && found->second->plan.responder_qpn == identity.responder_qpn &&

@@ -123,9 +123,11 @@ void Liar::lie_about_missing(relay::Type type, std::uint64_t clock, Names names)
   const auto send = [this, type](relay::Bytes body) { say(type, body); };
   for (std::uint64_t entries = random_.between(1, 3); entries > 0; --entries) {
     const Bound about = names();
-    const auto flags =
-        static_cast<std::uint8_t>(random_.pick({relay::kBound, relay::kBound, relay::kBound, 0, relay::kMended,
-                                                relay::kNotBound, relay::kBound | relay::kNotBound | relay::kMended}));
+    const auto flags = static_cast<std::uint8_t>(
+        type == relay::Type::answer_state
+            ? random_.pick({0, int{relay::kFirst}, int{relay::kComplete}, relay::kFirst | relay::kComplete, 0xff})
+            : random_.pick({relay::kBound, relay::kBound, relay::kBound, 0, relay::kMended, relay::kNotBound,
+                            relay::kBound | relay::kNotBound | relay::kMended}));
     std::uint32_t psn = near(about.psn);
     writer.begin(about.name, flags, psn, send);
     for (std::uint64_t ranges = random_.below(4); ranges > 0; --ranges) {

@@ -740,17 +740,23 @@ DEFECTS = [
            '    answer_again(flow, next, now);', 0,
            unit='what waited for a response goes on as fast*'),
     Defect('answers that waited for a peer pass in a doubt', 'lib/custody/reorder_answers.cpp',
-           '  flow.answers_wait_long |= flow.pairing.bound;\n', '', 1,
-           'connected=1 starts_us=900000 come_back=1 come_back_us=1000 come_back_same=0 leave_us=420000 wan_delay_us=50000 '
-           'outage_at_us=1310000 outage_us=150000 a.messages=400 a.mix=2 a.depth=64 a.window=256 a.ack_timeout_us=400000 '
-           'a.initiator_depth=8 ba1.loss=300 come_back_psn=200 box_a.peer=1 box_b.peer=1'),
+           '  flow.answers_wait_long |= flow.pairing.bound;\n', '', 5,
+           'connected=1 starts_us=900000 come_back=1 come_back_us=1000 come_back_same=0 wan_delay_us=50000 a.messages=400 '
+           'a.mix=2 a.depth=64 a.window=256 a.ack_timeout_us=400000 a.initiator_depth=8 leave_us=600000 '
+           'outage_at_us=1490000 outage_us=150000 ba1.loss=1500 come_back_psn=100 box_a.peer=1 box_b.peer=1'),
     Defect('copies under way pass in a doubt', 'lib/custody/answer.cpp',
-           '    if (now < flow.pairing.waits_until) {', '    if (false) {', 2,
+           '    if (now < flow.pairing.waits_until) {', '    if (false) {', 1,
+           'connected=1 starts_us=900000 come_back=1 come_back_same=0 leave_us=420000 wan_delay_us=50000 '
+           'outage_at_us=1310000 outage_us=150000 a.messages=400 a.mix=2 a.max_bytes=20000 a.depth=64 a.window=256 '
+           'a.burst=1 a.ack_habit=1 a.ack_timeout_us=400000 a.initiator_depth=8 a.credits=0 b.ack_every=1 mtu=5 '
+           'box_a.peer=1 box_b.peer=1 local_ns=300000 come_back_psn=190 ba1.loss=300'),
+    Defect('what a former life sent waits in front of what the next one sends', 'lib/relay/repairs.cpp',
+           '  if (withheld.goes_back_to(psn, now)) {', '  if (false) {', 2,
            'connected=1 starts_us=900000 come_back=1 come_back_us=1000 come_back_same=0 leave_us=420000 wan_delay_us=50000 '
            'outage_at_us=1310000 outage_us=150000 a.messages=400 a.mix=2 a.depth=64 a.window=256 a.ack_timeout_us=400000 '
-           'a.initiator_depth=8 ba1.loss=300 come_back_psn=190 box_a.peer=1 box_b.peer=1 local_ns=300000'),
+           'a.initiator_depth=8 ba1.loss=300 come_back_psn=170 box_a.peer=1 box_b.peer=1'),
     Defect('requests of a doubted flow are dropped until its peer has answered', 'lib/engine/peering.cpp',
-           '  if (peering->repairs.withhold(flow, mbuf)) return Verdict::sent;\n', '', 0, peers=True,
+           '  if (peering->repairs.withhold(flow, arrival.frame.psn(), arrival.mbuf, now)) return Verdict::sent;\n', '', 0, peers=True,
            unit='queue pairs that come back unannounced*'),
     Defect('requests elsewhere hide a newcomer from custody', 'lib/custody/recent_requests.hpp',
            'return recent_.may_come_to(psn, reach) || earlier_.may_come_to(psn, reach);',
