@@ -29,7 +29,7 @@ constexpr std::uint64_t kWorldReserve = 512ull << 20;
 struct SimulateArguments {
   PlanScenario scenario;
   PlanOutput output;
-  std::vector<std::string> ways = {"standard", "deep", "pair"};
+  std::vector<std::string> ways;
   std::uint64_t messages = 0;
   std::string loss = "0";
   std::uint64_t seed = 1;
@@ -72,11 +72,15 @@ const std::vector<std::uint64_t> kUsualSizes = {64, 256, 512, 1024, 4096, 8192, 
 int run(const SimulateArguments& arguments) {
   plan::SimulationQuestion question;
   question.throughput = arguments.scenario.read(kUsualSizes);
-  question.ways = arguments.ways;
   question.messages = arguments.messages;
   question.seed = arguments.seed;
   const double loss = read_option("--loss", arguments.loss, config::parse_fraction);
   question.loss_ppm = static_cast<std::uint32_t>(loss * 1e6 + 0.5);
+  question.ways = arguments.ways;
+  // Without losses boxes alone are as a pair.
+  if (question.ways.empty())
+    question.ways =
+        question.loss_ppm == 0 ? std::vector<std::string>{"standard", "deep", "pair"} : plan::simulated_ways();
   if (loss > 0 && question.loss_ppm == 0)
     throw config::ConfigError("--loss: the testbed cannot simulate less than 1e-6: give 0, or at least 1e-6");
   if (question.throughput.scenario.cap_bps != 0)
@@ -127,12 +131,16 @@ void add_plan_simulate(CLI::App& plan, int& exit_code) {
       "Examples:\n"
       "  longhaul plan simulate --distance 1km 10km 100km 1000km --message 4KiB --bars\n"
       "  longhaul plan simulate --distance 100km --message 512B 4KiB --plot three-ways.svg\n"
-      "  longhaul plan simulate --distance 1000km --message 4KiB --ways standard pair --loss 1e-4\n"
+      "  longhaul plan simulate --distance 1000km --message 4KiB --ways standard alone pair --loss 1e-4\n"
       "  longhaul plan simulate --rtt 3.81ms --operation read --qps 16 --ways standard --json");
   arguments->scenario.add_to(*command);
-  command->add_option("--ways", arguments->ways, "ways to simulate: standard, deep, pair (default: all)")
-      ->type_name("standard|deep|pair")
-      ->check(one_of(std::vector<std::string>{"standard", "deep", "pair"}));
+  command
+      ->add_option(
+          "--ways", arguments->ways,
+          "ways to simulate (default: all; alone only with losses): standard, deep, alone (two boxes that do not "
+          "talk), pair (two that are peers, and send again only what is lost)")
+      ->type_name("standard|deep|alone|pair")
+      ->check(one_of(plan::simulated_ways()));
   command
       ->add_option(
           "--messages", arguments->messages,

@@ -84,8 +84,10 @@ std::string advice(const BufferQuestion& question, const Custody& custody) {
     out = fmt::format("Losses decide: {} in custody instead of {} for the path alone; a cleaner path would help.",
                       bytes(custody.time), path);
   if (custody.connection_bps < static_cast<double>(question.link.rate_bps) / kNoticed)
-    out += fmt::format(" More memory would not make one connection faster than {}: more connections would.",
-                       rate_text(custody.connection_bps));
+    out += fmt::format(
+        " With more memory boxes alone would not make one connection faster than {}: more connections would, or boxes "
+        "that are peers.",
+        rate_text(custody.connection_bps));
   if (question.path_mtu < kLargestPathMtu)
     out += " A path MTU of 4096 would take fewer buffers, and fewer cycles a byte.";
   return out;
@@ -199,7 +201,7 @@ Report report(const BufferQuestion& question, const Custody& custody, const BoxM
   };
   amount("hugepages to reserve", memory.reserve);
   amount("ordinary memory, with all connections in use", memory.ordinary);
-  amount("needed by a far box that reorders (not implemented, nothing is configured)", custody.reorder_bytes);
+  amount("what a far box that is a peer holds, of its own custody's buffers", custody.reorder_bytes);
   out.tables.push_back(std::move(table));
 
   out.notes.push_back(
@@ -228,7 +230,7 @@ Report report(const BufferQuestion& question, const Custody& custody, const BoxM
   facts["promised_bytes"] = memory.promised;
   facts["reserve_bytes"] = memory.reserve;
   facts["ordinary_bytes"] = memory.ordinary;
-  facts["reorder_bytes_if_built"] = custody.reorder_bytes;
+  facts["far_box_held_bytes"] = custody.reorder_bytes;
   facts["connection_bits_per_second"] = custody.connection_bps;
   facts["configuration"] = config;
   warn_of_timers(link.round_trip, out);

@@ -37,7 +37,7 @@ struct Custody {
   Duration time = 0;                ///< to plan with: the longest of these
   std::uint64_t bytes = 0;          ///< rate x time, rounded up: what the configuration promises
   double connection_bps = 0;        ///< on the line, of a single connection with these losses and go-back-N
-  std::uint64_t reorder_bytes = 0;  ///< that a far box would hold if it put packets in order
+  std::uint64_t reorder_bytes = 0;  ///< that a far box which is a peer holds to put packets in order
 };
 Custody custody_for(const BufferQuestion& question);
 

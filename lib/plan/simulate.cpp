@@ -93,12 +93,14 @@ sim::Case case_of(const Run& run) {
   c.b.initiator_depth = a.initiator_depth;
 
   const std::uint64_t under_way = bytes_in_round_trip(s);
+  if (run.peers) c.starts_us = 400'000 + 10 * s.link.round_trip / 1000;  // they have met by then
   for (sim::BoxPlan* box : {&c.box_a, &c.box_b}) {
     box->present = s.pair.present ? 1 : 0;
     box->frame_ns = s.pair.frame_time / std::min(s.pair.workers, s.hosts.qps);
     // As `plan buffer` configures a box.
-    box->box_bytes = box->flow_bytes = 2 * under_way + (64 << 20);
-    box->window_bytes = std::max<std::uint64_t>(1 << 20, under_way);
+    box->box_bytes = box->flow_bytes = (run.peers ? 3 : 2) * under_way + (64 << 20);
+    box->window_bytes = std::max<std::uint64_t>(1 << 20, (run.peers ? 2 : 1) * under_way);
+    box->peer = sim::number_of(run.peers ? sim::BoxPeer::peer : sim::BoxPeer::none);
     box->wan_mbps = c.wan_mbps;
     box->mbufs = 1 << 20;
   }
@@ -148,8 +150,10 @@ engine::PoolPlan pools_for(const Run& run) {
   const auto buffers = [](std::uint64_t count) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(count + kSlack, 1 << 24));
   };
-  plan.frames = buffers(2 * under_way);
-  plan.small_frames = buffers(3 * under_way);
+  // A far box also holds what came behind a gap, and copies of answers.
+  const unsigned far = run.peers && run.loss_ppm != 0 ? 2 : 0;
+  plan.frames = buffers((2 + far) * under_way);
+  plan.small_frames = buffers((3 + far) * under_way);
   return plan;
 }
 
@@ -158,7 +162,8 @@ Simulation simulate(const Run& run, const engine::Pools& pools) {
   sim::World world(c, pools);
   // Each packet causes events at five places, and so does its answer. Timers come on top.
   const std::uint64_t packets = run.messages * packets_per_message(run.scenario) * run.scenario.hosts.qps;
-  const sim::Result result = world.run(1'000'000 + 40 * packets);
+  const std::uint64_t of_peers = run.peers ? 10'000'000 : 0;  // they talk each millisecond at least
+  const sim::Result result = world.run(1'000'000 + of_peers + 40 * packets);
   Simulation simulation;
   simulation.world = sim::to_text(c);
   if (result.violation)
@@ -176,7 +181,8 @@ Simulation simulate(const Run& run, const engine::Pools& pools) {
   simulation.messages_per_second = static_cast<double>(run.messages * run.scenario.hosts.qps) / seconds;
   simulation.bits_per_second = simulation.messages_per_second * static_cast<double>(run.scenario.message) * 8;
   simulation.pseudo_acks = world.count(0, Counter::pseudo_acks);
-  simulation.resends = world.count(0, Counter::resends);
+  simulation.resends = world.count(0, Counter::resends) + world.count(1, Counter::answer_repairs) +
+                       world.count(1, Counter::answer_repair_copies);
   simulation.lost = result.totals.lost;
   simulation.events = result.totals.steps;
   return simulation;

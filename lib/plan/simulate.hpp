@@ -17,6 +17,7 @@ struct Run {
   std::uint64_t messages = 5000;  ///< of each QP
   std::uint32_t loss_ppm = 0;     ///< frames lost in 1,000,000 on the long haul, each way
   std::uint64_t seed = 1;
+  bool peers = false;  ///< the boxes are peers, and send again only what is lost (docs/design.md, section 7)
 };
 
 struct Simulation {
@@ -24,7 +25,7 @@ struct Simulation {
   double bits_per_second = 0;      ///< of payload
   Duration lasted = 0;             ///< from the first post to the last completion
   std::uint64_t pseudo_acks = 0;   ///< of the near box
-  std::uint64_t resends = 0;       ///< packets, of the near box
+  std::uint64_t resends = 0;       ///< packets, of the boxes
   std::uint64_t repeated = 0;      ///< packets, of the NICs: go-back-N
   std::uint64_t lost = 0;          ///< frames, on the long haul
   std::uint64_t events = 0;        ///< in the testbed

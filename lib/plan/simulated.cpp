@@ -17,11 +17,26 @@
 namespace longhaul::plan {
 namespace {
 
-const Way& way_of(const std::string& key) {
-  for (const Way& way : kWays)
+struct SimulatedWay {
+  std::string_view key;   ///< for programs
+  std::string_view name;  ///< for people
+  std::size_t formula;    ///< of kWays
+  bool peers;
+};
+
+constexpr SimulatedWay kSimulatedWays[] = {{"standard", "standard", 0, false},
+                                           {"deep", "deep queues", 1, false},
+                                           {"alone", "boxes alone", 2, false},
+                                           {"pair", "pair", 2, true}};
+
+const SimulatedWay& way_of(const std::string& key) {
+  for (const SimulatedWay& way : kSimulatedWays)
     if (way.key == key) return way;
-  throw std::invalid_argument(fmt::format("unknown way \"{}\": expected standard, deep or pair", key));
+  throw std::invalid_argument(fmt::format("unknown way \"{}\": expected {}", key, fmt::join(simulated_ways(), ", ")));
 }
+
+/// Boxes of several workers do not repair together yet (docs/peer-protocol.md, section 9).
+bool may_repair(const Scenario& scenario) { return scenario.pair.workers == 1; }
 
 /// The relative deviation of a from b.
 double deviation(double a, double b) { return a / b - 1; }
@@ -63,10 +78,16 @@ std::string percent(double fraction) {
 
 }  // namespace
 
+std::vector<std::string> simulated_ways() {
+  std::vector<std::string> keys;
+  for (const SimulatedWay& way : kSimulatedWays) keys.emplace_back(way.key);
+  return keys;
+}
+
 std::vector<SimulatedPoint> points_of(const SimulationQuestion& question) {
   std::vector<SimulatedPoint> points;
   for (const std::string& key : question.ways) {
-    const Way& way = way_of(key);
+    const SimulatedWay& way = way_of(key);
     for (const Duration round_trip : question.throughput.round_trips) {
       for (const std::uint64_t message : question.throughput.messages) {
         Scenario scenario = question.throughput.scenario;
@@ -74,7 +95,8 @@ std::vector<SimulatedPoint> points_of(const SimulationQuestion& question) {
         scenario.message = message;
         SimulatedPoint point;
         point.way = key;
-        point.run.scenario = ways(scenario, question.throughput.deep).*way.scenario;
+        point.run.scenario = ways(scenario, question.throughput.deep).*kWays[way.formula].scenario;
+        point.run.peers = way.peers && may_repair(point.run.scenario);
         point.run.messages = question.messages != 0 ? question.messages : usual_messages(point.run.scenario);
         point.run.loss_ppm = question.loss_ppm;
         point.run.seed = question.seed;
@@ -106,7 +128,9 @@ std::string reason_of(const SimulatedPoint& point) {
   if (point.simulation.lost > 0)
     return fmt::format("{} frames were lost, {} packets sent again by {}: the formula knows no loss",
                        point.simulation.lost, point.simulation.resends + point.simulation.repeated,
-                       scenario.pair.present ? "the box" : "the NIC (go-back-N)");
+                       point.run.peers         ? "the boxes (selective repeat)"
+                       : scenario.pair.present ? "the box (go-back-N)"
+                                               : "the NIC (go-back-N)");
   const RunPrediction run = predict_run(scenario, point.run.messages);
   std::string why;
   const auto add = [&why](const std::string& text) { why += (why.empty() ? "" : "; ") + text; };
@@ -188,6 +212,11 @@ Report report(const SimulationQuestion& question, const std::vector<SimulatedPoi
   out.tables.push_back(std::move(table));
   for (std::size_t i = 0; i < reasons.size(); ++i) out.notes.push_back(fmt::format("[{}] {}.", i + 1, reasons[i]));
   if (reasons.empty()) out.notes.push_back("Formula and simulation agree within 5 % everywhere.");
+  if (std::ranges::any_of(points, [](const SimulatedPoint& point) {
+        return way_of(point.way).peers && !may_repair(point.run.scenario);
+      }))
+    out.notes.push_back(
+        "Boxes of several workers do not repair together yet: the pair's are alone (--workers 1 shows one that does).");
   out.notes.push_back(seen(question, points));
   out.facts = facts_of(scenario, Kind::simulated);
   out.facts["loss"] = question.loss_ppm * 1e-6;
@@ -204,21 +233,26 @@ Plot plot(const SimulationQuestion& question, const std::vector<SimulatedPoint>&
   const bool distances = asked.round_trips.size() > 1;
   // The formula's curves are lines without marks, only for the ways that were simulated; the runs are points.
   std::vector<Series> series;
-  for (std::size_t i = 0; i < std::size(kWays); ++i) {
-    const Way& way = kWays[i];
-    if (std::ranges::find(question.ways, way.key) == question.ways.end()) continue;
-    Series line = out.series[i];
+  const auto is_asked = [&question](std::string_view key) {
+    return std::ranges::find(question.ways, key) != question.ways.end();
+  };
+  for (std::size_t i = 0; i < std::size(kSimulatedWays); ++i) {
+    const SimulatedWay& way = kSimulatedWays[i];
+    if (!is_asked(way.key)) continue;
+    Series line = out.series[way.formula];
     line.name = fmt::format("{}, calculated", way.name);
     line.marked = false;
     Series runs{fmt::format("{}, simulated", way.name), {}, {}, Series::Style::points};
-    line.look = runs.look = static_cast<int>(i);
+    const bool alone = way.key == std::string_view("alone");
+    line.look = runs.look = static_cast<int>(alone ? std::size(kWays) : way.formula);
     for (const SimulatedPoint& point : points) {
       if (point.way != way.key) continue;
       const Scenario& s = point.run.scenario;
       runs.x.push_back(distances ? kilometres(s.link.round_trip) : static_cast<double>(s.message));
       runs.y.push_back(point.simulation.bits_per_second / 1e9);
     }
-    series.push_back(std::move(line));
+    // The formula is the same for boxes alone and a pair.
+    if (!alone || !is_asked("pair")) series.push_back(std::move(line));
     series.push_back(std::move(runs));
   }
   out.series = std::move(series);

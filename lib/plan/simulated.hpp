@@ -16,9 +16,13 @@
 
 namespace longhaul::plan {
 
+/// The keys of what can be simulated: `alone` is a pair of boxes that do not talk, `pair` one that repairs together.
+/// The formulas, which know no loss, have no such difference.
+std::vector<std::string> simulated_ways();
+
 struct SimulationQuestion {
   ThroughputQuestion throughput;
-  std::vector<std::string> ways;  ///< of "standard", "deep", "pair"
+  std::vector<std::string> ways;  ///< of simulated_ways()
   std::uint64_t messages = 0;     ///< of each QP; 0: usual_messages()
   std::uint32_t loss_ppm = 0;
   std::uint64_t seed = 1;

@@ -69,7 +69,7 @@ TABLE = (
     # Values.
     ("plan throughput --distance 100km --operation wriet", 2, ('--operation: expected write, send or read, got "wriet"', '"write"?')),
     ("plan nic - --distance 1km --operation rd", 2, ("--operation: expected write, send or read",)),
-    ("plan simulate --distance 1km --ways pari", 2, ("--ways: expected standard, deep or pair", 'did you mean "pair"?')),
+    ("plan simulate --distance 1km --ways pari", 2, ("--ways: expected standard, deep, alone or pair", 'did you mean "pair"?')),
     ("replay a.pcap --near 10.0.0.0/8 --policy ful", 2, ("--policy: expected off, window or full", 'did you mean "full"?')),
     ("replay a.pcap --near 10.0.0.0/8 --confirm yes", 2, ("--confirm: expected answer or cm",)),
     ("ctl policy set 10.0.0.0/8 ful", 2, ("policy: expected off, window or full", 'did you mean "full"?')),

@@ -65,7 +65,7 @@ def loss_times(plan):
         close(f"{km} km, loss {loss}: held", answer["custody_seconds"], held, 1e-3)
         close("losses", answer["losses_per_round_trip"], loss * packets, 1e-3)
         close("one connection", answer["connection_bits_per_second"], 100e9 / (1 + loss * packets), 1e-3)
-        close("reordering", answer["reorder_bytes_if_built"] + 1, 100e9 * rtt * repairs / 8 + 1, 1e-3)
+        close("reordering", answer["far_box_held_bytes"] + 1, 100e9 * rtt * repairs / 8 + 1, 1e-3)
         expected = next(row for row in answer["custody"] if row["case"] == "expected")["seconds"]
         expect(rtt <= expected <= held * 1.001 or repairs == 0, f"expected {expected} s, held {held} s at most")
 
@@ -83,10 +83,11 @@ def outages(plan):
         before = held
 
 
-def says_not_built(plan):
-    """reorder memory of a far box is named as something that does not exist"""
-    text = plan.text("buffer", "--distance", "100km", "--loss", "1e-4")
-    expect("not implemented" in text, "the far box's reorder memory is not called hypothetical")
+def far_box(plan):
+    """with losses it says what a far box holds, and that boxes which are peers have no limit on one connection"""
+    text = " ".join(plan.text("buffer", "--distance", "1000km", "--loss", "1e-4").split())
+    expect("a far box that is a peer holds" in text, f"nothing of the far box: {text[-900:]}")
+    expect("or boxes that are peers" in text, f"nothing of peers: {text[-900:]}")
 
 
 def refused(plan):
@@ -109,6 +110,6 @@ CASES = {
     "buffer-loads": loads,
     "buffer-loss": loss_times,
     "buffer-outages": outages,
-    "buffer-not-built": says_not_built,
+    "buffer-far-box": far_box,
     "buffer-refused": refused,
 }

@@ -127,7 +127,7 @@ TEST_CASE("what the testbed has no room for is refused, with what would do") {
   CHECK_THROWS_WITH(plan::pools_for(run), Catch::Contains("257 queue pairs") && Catch::Contains("1 to 256"));
   plan::SimulationQuestion question;
   question.ways = {"sideways"};
-  CHECK_THROWS_WITH(plan::points_of(question), Catch::Contains("standard, deep or pair"));
+  CHECK_THROWS_WITH(plan::points_of(question), Catch::Contains("standard, deep, alone, pair"));
 }
 
 TEST_CASE("as many messages as usual: three round trips, perftest's 5,000, or some seconds' worth") {
