@@ -377,7 +377,7 @@ bool NearPart::resolve(NearFlow& flow, const wire::Frame& frame, Time now) {
   }
   if (!proof) note_newcomer_next(flow, end, now);
   if (psn_lt(end, flow.una)) {
-    if (of_newcomer) flow.answered_below = now;
+    if (of_newcomer || (!ack && flow.newcomer.lowest() == end)) flow.answered_below = now;
     if (flow.contradicted_at == 0) {
       flow.contradicted_at = now;
     } else if (of_newcomer && now - flow.contradicted_at >= apart(flow)) {

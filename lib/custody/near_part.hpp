@@ -265,6 +265,10 @@ class NearPart {
   /// Nothing was read for a while, and `now` does not include that time. So the round trips of packets sent before are
   /// not known.
   void paused(Time now) { rtt_from_ = now; }
+  /// The same, and there are peers: answers of the flow that wait for one may be of a former life.
+  void drop_long_waiting(NearFlow& flow) {
+    if (flow.answers_wait_long) drop_early_answers(flow);
+  }
 
   /// Frame bytes acknowledged to the requester and not answered by the responder. Walks custody, to check the sums of
   /// the flow.

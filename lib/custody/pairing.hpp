@@ -22,7 +22,7 @@ struct Pairing {
   Duration patience = 0;           ///< for so long
   std::uint32_t responses_to = 0;  ///< NearFlow::read_next when the peer was last told of it
   // After a sign of another life, until the peer says that the binding has ended: it may hold requests of the former.
-  std::uint32_t ending = 0;  ///< that binding; 0: there is none
+  std::uint32_t ending = 0;  ///< that binding, which `peer` had; 0: there is none
   Time waits_until = 0;      ///< the flow's requests do not pass before; 0: they do
 };
 

@@ -616,6 +616,7 @@ void Engine::Impl::paused(Duration lasted, Time time) {
   ++counters[Counter::pauses];
   counters[Counter::paused_ns] += lasted;
   near.paused(time);
+  if (peering != nullptr) drop_held(time);
 }
 
 void Engine::Impl::run_timers(Time due) {

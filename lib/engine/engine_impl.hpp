@@ -235,6 +235,7 @@ struct Engine::Impl final : custody::Outlet,
   [[gnu::cold, gnu::noinline]] custody::Verdict before_peer(custody::NearFlow& flow, const Arrival& arrival,
                                                             custody::Verdict verdict);
   [[gnu::cold]] void end_pairing(flow::ConnectionIndex index);
+  [[gnu::cold]] void drop_held(Time time);
   void peer_said(relay::PeerNumber peer, relay::Type type, relay::Bytes body, Time time);
   void peer_up(relay::PeerNumber peer, Duration round_trip);
   void peer_gone(relay::PeerNumber peer, Time time);

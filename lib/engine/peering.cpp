@@ -44,7 +44,7 @@ void Engine::Impl::far_answer(const Arrival& arrival) {
 Verdict Engine::Impl::before_peer(custody::NearFlow& flow, const Arrival& arrival, Verdict verdict) {
   peering->repairs.tend(flow, now);
   if (verdict != Verdict::forward || !relay::Repairs::must_wait(flow, now)) return verdict;
-  if (peering->repairs.withhold(flow, arrival.frame.psn(), arrival.mbuf, now)) return Verdict::sent;
+  if (peering->repairs.withhold(flow, arrival.mbuf)) return Verdict::sent;
   ++counters[Counter::dropped_for_peer];
   return Verdict::drop;
 }
@@ -53,6 +53,16 @@ Verdict Engine::Impl::before_peer(custody::NearFlow& flow, const Arrival& arriva
 void Engine::Impl::end_pairing(flow::ConnectionIndex index) {
   peering->repairs.forget(connections[index].near, now);
   peering->far.another_life(flow::key_of(table[index], Side::wan), now);
+}
+
+// The box has stood still. What it holds for, or because of, its peer may be of lives that have ended meanwhile.
+void Engine::Impl::drop_held(Time time) {
+  begin_call(time);
+  peering->far.drop_all(now);
+  peering->repairs.drop_all();
+  for (flow::ConnectionIndex index = 0; index < connections.size(); ++index)
+    if (table.in_use(index)) near.drop_long_waiting(connections[index].near);
+  end_of_burst();
 }
 
 // ---- messages -----------------------------------------------------------------------------------

@@ -22,11 +22,28 @@ constexpr Duration clock_interval(Duration round_trip) {
 /// After a packet clocks go on for so long.
 constexpr Duration active_for(Duration round_trip) { return milliseconds(20) + 4 * round_trip; }
 
+// How long a box may hold a packet, or keep a copy. Queue pairs that end and come back (a process starts again) do so
+// 2 round trips and 20 ms later at the soonest: no network keeps a packet longer, and IBTA's TimeWait is for that (vol.
+// 1, 12.9.8.4). Half a round trip of it is the way to the box that holds, or from the box that keeps.
+
+/// Between two lives of the same queue pairs, at least.
+constexpr Duration between_lives(Duration round_trip) { return milliseconds(20) + 2 * round_trip; }
+
 /// A box holds or keeps no packet of one life for longer.
-constexpr Duration lifetime_for(Duration round_trip) { return std::max(milliseconds(20), 4 * round_trip); }
+constexpr Duration lifetime_for(Duration round_trip) {
+  return std::min(std::max(milliseconds(20), 4 * round_trip), between_lives(round_trip) - round_trip / 2);
+}
 
 /// So long a gap is waited for.
-constexpr Duration patience_for(Duration round_trip) { return std::max(milliseconds(20), 3 * round_trip); }
+constexpr Duration patience_for(Duration round_trip) {
+  return std::min(std::max(milliseconds(20), 3 * round_trip), between_lives(round_trip) - round_trip / 2);
+}
+
+/// So long the requests of a doubted flow wait for the far box's word: nothing that it held when the doubt began is
+/// there any longer.
+constexpr Duration word_for(Duration round_trip) {
+  return std::min(std::max(milliseconds(20), 4 * round_trip), between_lives(round_trip));
+}
 
 /// How many packets had been sent when each of the last clocks was.
 class SentBefore {

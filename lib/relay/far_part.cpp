@@ -324,6 +324,11 @@ void FarPart::another_life(const flow::KeyIndex::KeyView& key, Time now) {
   if (const std::uint32_t number = find(key); number != kNone) end(number, false, now);
 }
 
+void FarPart::drop_all(Time now) {
+  for (std::uint32_t number = 0; number < flows_.size(); ++number)
+    if (flows_[number].in_use) end(number, false, now);
+}
+
 void FarPart::forget(PeerNumber peer, Time now) {
   for (std::uint32_t number = 0; number < flows_.size(); ++number)
     if (flows_[number].in_use && flows_[number].peer == peer) end(number, true, now);

@@ -6,9 +6,9 @@
 //   below `next`   goes on: the responder knows best
 //   above `next`   is held. CLOCKs of the near box ask for reports, and each names what is missing
 //
-// A gap that stays for max(3 round trips, 20 ms), or that the near box cannot fill, is given up: what is held goes on,
-// and the host's own NAK repairs it. What is held belongs to one life of the queue pairs. At any sign of another life
-// it is dropped: the near box has it in custody still, or the requester repeats it.
+// A gap that stays for patience_for() the round trip, or that the near box cannot fill, is given up: what is held goes
+// on, and the host's own NAK repairs it. What is held belongs to one life of the queue pairs. At any sign of another
+// life it is dropped: the near box has it in custody still, or the requester repeats it.
 //
 // The work of one frame does not grow with what is held: a table finds a held packet by its PSN, and a flow has 1024
 // gaps at most. What is held are buffers of custody (custody/budget.hpp), half of them at most, shared among the pairs
@@ -98,6 +98,8 @@ class FarPart {
   void another_life(const flow::KeyIndex::KeyView& key, Time now);
   /// The peer is gone: what is held goes on.
   void forget(PeerNumber peer, Time now);
+  /// All queue pairs may live another life.
+  void drop_all(Time now);
   /// As forget(), of all peers.
   void forget_all(Time now);
 

@@ -15,9 +15,6 @@ using wire::psn_lt;
 
 namespace {
 
-// Paths between hosts and boxes bring a packet up to 100 us late.
-constexpr Duration kLate = milliseconds(1);
-
 // What goes to the far box is of one life, and the responder has answered: before that, nothing would be repaired. (A
 // flow that is plain for a while is ordered all the same.)
 bool may_be_ordered(const NearFlow& flow) {
@@ -69,6 +66,8 @@ NearFlow* Repairs::bound(const Bound& bound) const {
 
 void Repairs::tend(NearFlow& flow, Time now) {
   custody::Pairing& pairing = flow.pairing;
+  if (pairing.ending != 0 && !flow.contested()) [[unlikely]]
+    end_wait(flow, now);  // it was the former life all the time
   if (!may_be_ordered(flow)) {
     if (pairing.binding != 0) unbind(flow, flow.policy == flow::Policy::off && !flow.contested(), now);
     return;
@@ -92,9 +91,11 @@ void Repairs::tend(NearFlow& flow, Time now) {
 // Without its end, which goes on.
 void Repairs::release(custody::Pairing& pairing) {
   const std::uint32_t ending = pairing.ending;
+  const std::uint32_t peer = pairing.ending == 0 ? 0 : pairing.peer;
   const Time waits_until = pairing.waits_until;
   pairing = {};
   pairing.ending = ending;
+  pairing.peer = peer;
   pairing.waits_until = waits_until;
 }
 
@@ -140,7 +141,7 @@ void Repairs::unbind(NearFlow& flow, bool keep, Time now) {
   const bool waits = !keep && pairing.bound && !custody::is_over(flow.phase);
   if (waits) {
     pairing.ending = pairing.binding;
-    pairing.waits_until = now + lifetime();
+    pairing.waits_until = now + word_for(longest_round_trip_);
   }
   release(pairing);
   // Answers that waited for the peer's copies wait no more.
@@ -150,85 +151,100 @@ void Repairs::unbind(NearFlow& flow, bool keep, Time now) {
   for (const auto& [peer, round_trip] : peers_) outlet_.send(peer, Type::unbind, body.bytes());
   be_active(now);
   if (ended_.size() == kMostEnded) ended_.erase(ended_.begin());
-  ended_.push_back({entry, kUnbinds - 1, waits ? now : kNever});
+  ended_.push_back({entry, waits ? pairing.peer : 0, kUnbinds - 1, waits ? now : kNever});
 }
 
 void Repairs::ended(PeerNumber peer, const Name& name, Time now) {
-  std::erase_if(ended_, [&name](const Ended& ended) {
-    return ended.entry.name.handle == name.handle && ended.entry.name.binding <= name.binding;
+  std::erase_if(ended_, [&name, peer](const Ended& ended) {
+    return ended.entry.name.handle == name.handle && ended.entry.name.binding <= name.binding &&
+           (ended.peer == 0 || ended.peer == peer);
   });
-  if (!withheld_.empty())
-    hand_on_where([&name](std::uint32_t binding, const Withheld& withheld) {
-      return withheld.handle == name.handle && binding <= name.binding;
-    });
   NearFlow* flow = outlet_.flow_of(name.handle);
   if (flow == nullptr) return;
   custody::Pairing& pairing = flow->pairing;
-  if (pairing.ending != 0 && pairing.ending <= name.binding) {
-    pairing.ending = 0;
-    pairing.waits_until = std::min(pairing.waits_until, now);
-  }
+  if (pairing.ending != 0 && pairing.ending <= name.binding && pairing.peer == peer) end_wait(*flow, now);
   if (pairing.binding == name.binding && (!pairing.bound || pairing.peer == peer)) release(pairing);
 }
 
-// Not just late on its way from the host.
-bool Repairs::Withheld::goes_back_to(std::uint32_t psn, Time now) const {
-  if (requests.empty() || psn_lt(top, psn)) return false;
-  return now - last_at > kLate || std::ranges::find(requests, psn, &Request::psn) != requests.end();
+void Repairs::end_wait(NearFlow& flow, Time now) {
+  custody::Pairing& pairing = flow.pairing;
+  pairing.ending = 0;
+  pairing.waits_until = std::min(pairing.waits_until, now);
+  const auto found = withheld_.find(flow.connection);
+  if (found == withheld_.end()) return;
+  hand_on(found->second);
+  withheld_.erase(found);
 }
 
-// Whoever goes back repeats all from there on, or lives another life: what came before must not go into that one.
-bool Repairs::withhold(const NearFlow& flow, std::uint32_t psn, rte_mbuf* mbuf, Time now) {
-  Withheld& withheld = withheld_[flow.pairing.ending];
-  if (withheld.goes_back_to(psn, now)) {
-    counters_[Counter::dropped_for_peer] += withheld.requests.size();
-    give_back(withheld);
-  }
-  withheld.handle = flow.connection;
+bool Repairs::withhold(const NearFlow& flow, rte_mbuf* mbuf) {
+  if (withheld_frames_ == kMostWithheld) return false;
+  Withheld& withheld = withheld_[flow.connection];
   withheld.until = flow.pairing.waits_until;
   withheld_until_ = std::min(withheld_until_, withheld.until);
-  if (withheld_frames_ == kMostWithheld || withheld.requests.size() == kMostWithheldOfOne || !near_.lend(mbuf->pkt_len))
-    return false;
-  if (withheld.requests.empty() || psn_lt(withheld.top, psn)) withheld.top = psn;
-  withheld.last_at = now;
-  withheld.requests.push_back({mbuf, psn});
+  if (withheld.requests.size() == kMostWithheldOfOne || !near_.lend(mbuf->pkt_len)) return false;
+  withheld.requests.push_back(mbuf);
   ++withheld_frames_;
   return true;
 }
 
-void Repairs::give_back(Withheld& withheld) {
-  for (const Withheld::Request& request : withheld.requests) {
-    near_.take_back(request.mbuf->pkt_len);
-    rte_pktmbuf_free(request.mbuf);
+void Repairs::hand_on(Withheld& withheld) {
+  for (rte_mbuf* mbuf : withheld.requests) {
+    near_.take_back(mbuf->pkt_len);
+    outlet_.hand_on_to_wan(mbuf);
   }
   withheld_frames_ -= withheld.requests.size();
   withheld.requests.clear();
 }
 
-template <typename Condition>
-void Repairs::hand_on_where(Condition condition) {
+void Repairs::give_back(Withheld& withheld) {
+  for (rte_mbuf* mbuf : withheld.requests) {
+    near_.take_back(mbuf->pkt_len);
+    rte_pktmbuf_free(mbuf);
+  }
+  withheld_frames_ -= withheld.requests.size();
+  withheld.requests.clear();
+}
+
+void Repairs::drop(Withheld& withheld) {
+  counters_[Counter::dropped_for_peer] += withheld.requests.size();
+  give_back(withheld);
+}
+
+void Repairs::hand_on_due(Time now) {
   withheld_until_ = kNever;
-  std::erase_if(withheld_, [&](const auto& one) {
-    const auto& [binding, withheld] = one;
-    if (!condition(binding, withheld)) {
-      withheld_until_ = std::min(withheld_until_, withheld.until);
-      return false;
+  for (auto one = withheld_.begin(); one != withheld_.end();) {
+    if (one->second.until <= now) {
+      hand_on(one->second);
+      one = withheld_.erase(one);
+    } else {
+      withheld_until_ = std::min(withheld_until_, one->second.until);
+      ++one;
     }
-    for (const Withheld::Request& request : withheld.requests) {
-      near_.take_back(request.mbuf->pkt_len);
-      outlet_.hand_on_to_wan(request.mbuf);
-    }
-    withheld_frames_ -= withheld.requests.size();
-    return true;
-  });
+  }
 }
 
 void Repairs::hand_on_all() {
-  hand_on_where([](std::uint32_t, const Withheld&) { return true; });
+  for (auto& [handle, withheld] : withheld_) hand_on(withheld);
+  withheld_.clear();
+  withheld_until_ = kNever;
+}
+
+void Repairs::drop_all() {
+  for (auto& [handle, withheld] : withheld_) drop(withheld);
+  withheld_.clear();
+  withheld_until_ = kNever;
+}
+
+void Repairs::forget(NearFlow& flow, Time now) {
+  unbind(flow, false, now);
+  const auto found = withheld_.find(flow.connection);
+  if (found == withheld_.end()) return;
+  drop(found->second);
+  withheld_.erase(found);
 }
 
 Repairs::~Repairs() {
-  for (auto& [binding, withheld] : withheld_) give_back(withheld);
+  for (auto& [handle, withheld] : withheld_) give_back(withheld);
 }
 
 // ---- where flows end ----------------------------------------------------------------------------
@@ -352,8 +368,7 @@ void Repairs::look_at_losses(std::uint64_t echo, Time now) {
 }
 
 void Repairs::poll(Time now) {
-  if (withheld_until_ <= now)
-    hand_on_where([now](std::uint32_t, const Withheld& withheld) { return withheld.until <= now; });
+  if (withheld_until_ <= now) hand_on_due(now);
   copies_.send_due(now, [this](const Lost& lost) {
     NearFlow* flow = bound(lost.flow);
     if (flow == nullptr || !near_.send_copy(*flow, lost.psn)) return false;

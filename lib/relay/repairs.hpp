@@ -60,13 +60,15 @@ class Repairs {
   /// another life, and once all of its packets have been handed to the port.
   void tend(custody::NearFlow& flow, Time now);
   /// The flow is no more.
-  void forget(custody::NearFlow& flow, Time now) { unbind(flow, false, now); }
+  void forget(custody::NearFlow& flow, Time now);
   /// A request of the flow must not go on now: the far box may hold requests of another life.
   static bool must_wait(const custody::NearFlow& flow, Time now) { return now < flow.pairing.waits_until; }
   /// Keeps a request that must wait, until it need not. False: there is no room.
-  bool withhold(const custody::NearFlow& flow, std::uint32_t psn, rte_mbuf* mbuf, Time now);
+  bool withhold(const custody::NearFlow& flow, rte_mbuf* mbuf);
   /// Nothing waits any more.
   void hand_on_all();
+  /// What waits may be of former lives.
+  void drop_all();
   std::uint64_t withheld() const { return withheld_frames_; }
 
   void state(PeerNumber peer, Bytes body, Time now);
@@ -100,8 +102,9 @@ class Repairs {
   };
   struct Ended {
     UnbindEntry entry;
-    unsigned left;  ///< CLOCKs with which it is said again
-    Time again_at;  ///< later, until it is answered; kNever: it need not be
+    PeerNumber peer;  ///< whose answer counts; 0: anybody's
+    unsigned left;    ///< CLOCKs with which it is said again
+    Time again_at;    ///< later, until it is answered; kNever: it need not be
   };
   struct Lost {
     Bound flow;
@@ -109,22 +112,15 @@ class Repairs {
   };
   /// Of a flow, until its binding has ended.
   struct Withheld {
-    std::uint32_t handle = 0;
     Time until = 0;
-    std::uint32_t top = 0;  ///< the furthest PSN
-    Time last_at = 0;       ///< when the newest came
-    struct Request {
-      rte_mbuf* mbuf;
-      std::uint32_t psn;
-    };
-    std::vector<Request> requests;
-
-    bool goes_back_to(std::uint32_t psn, Time now) const;
+    std::vector<rte_mbuf*> requests;
   };
 
+  void end_wait(custody::NearFlow& flow, Time now);
   void give_back(Withheld& withheld);
-  template <typename Condition>
-  void hand_on_where(Condition condition);
+  void drop(Withheld& withheld);
+  void hand_on(Withheld& withheld);
+  void hand_on_due(Time now);
   void bind(custody::NearFlow& flow, Time now);
   void ask(custody::NearFlow& flow, Duration wait, Time now);
   void unbind(custody::NearFlow& flow, bool keep, Time now);
@@ -143,7 +139,6 @@ class Repairs {
   void be_active(Time now);
   void note_round_trips();
   Duration interval() const { return clock_interval(longest_round_trip_); }
-  Duration lifetime() const { return lifetime_for(longest_round_trip_); }
   static Name name_of(const custody::NearFlow& flow) { return {flow.connection, flow.pairing.binding}; }
 
   custody::NearPart& near_;
@@ -156,7 +151,7 @@ class Repairs {
   std::deque<Quiet> quiet_;  ///< by time
   MoreCopies<Lost> copies_;
   std::vector<Ended> ended_;
-  std::unordered_map<std::uint32_t, Withheld> withheld_;  ///< by the binding that ends
+  std::unordered_map<std::uint32_t, Withheld> withheld_;  ///< by handle
   std::uint64_t withheld_frames_ = 0;
   Time withheld_until_ = kNever;                              ///< the earliest
   std::vector<std::pair<PeerNumber, ClockEntry>> announced_;  ///< in the next CLOCK

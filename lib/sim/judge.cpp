@@ -28,6 +28,7 @@ std::size_t Judge::add_flow(const FlowPlan& plan) {
   auto flow = std::make_unique<Flow>();
   flow->plan = plan;
   flow->watch = std::make_unique<Watch>(*this, *flow);
+  flow->began = now_;
   flow->left.resize(plan.work->positions());
   for (const Message& m : plan.work->messages()) flow->response_next.push_back(m.begin);
   flow->asked_from = flow->response_next;
@@ -115,6 +116,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   if (Flow* flow = flow_of(view)) {
     if (!is_near(*flow, box)) {
       if (ports.traits.paired && is_answer(view) && side == Side::host) ports.answers[print] = flow;
+      if (ports.traits.paired && !is_answer(view) && side == Side::wan) ports.requests_came[print] = now_;
       return;
     }
     if (is_answer(view) && side == Side::wan) note_answer(*flow, view);
@@ -184,7 +186,10 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   }
   if (forwarded) {
     if (answers_near(flow, box, view)) answer_left(*flow, view, now);
-    if (!is_answer(view) && !is_near(*flow, box)) flow->handed_on = true;
+    if (!is_answer(view) && !is_near(*flow, box)) {
+      flow->handed_on = true;
+      if (ports.traits.paired) check_handed_on(box, *flow, view, print);
+    }
     return;
   }
   made(box, view, now);
@@ -205,6 +210,16 @@ void Judge::check_answer_again(unsigned box, const Flow& flow, const View& view,
       return report(Rule::exact, fmt::format("box {} sent an answer of a former life again: {}", box, at(flow, view)),
                     now);
   }
+}
+
+// What a far box holds is for the life in which it came. That life ended 20 ms before this one at least; a forged
+// request may have come since.
+void Judge::check_handed_on(unsigned box, const Flow& flow, const View& view, std::uint64_t print) {
+  const auto came = ports_[box].requests_came.find(print);
+  const bool its_own = flow.plan.work->position_of(view.psn()) < 0 || came == ports_[box].requests_came.end() ||
+                       came->second + milliseconds(20) >= flow.began;
+  if (!its_own)
+    report(Rule::exact, fmt::format("box {} held a request of a former life: {}", box, at(flow, view)), now_);
 }
 
 void Judge::on_dropped(unsigned box, std::uint64_t frames) {

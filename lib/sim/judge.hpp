@@ -147,6 +147,7 @@ class Judge final : public BoxWatch {
     Time failed_at = kNever;
     Time started_at = 0;            ///< when its near box started
     Flow* before = nullptr;         ///< the life before, with the same QPNs
+    Time began = 0;                 ///< when its queue pairs were made
     bool lives_before = false;      ///< its requester's QPN had an earlier user
     std::uint32_t seen_low = ~0u;   ///< lowest position that reached the near box
     Time seen_at = kNever;          ///< when its first request reached the near box
@@ -195,8 +196,9 @@ class Judge final : public BoxWatch {
     Time stands_until = 0;                                   ///< its box does nothing before this
     std::unordered_set<std::uint64_t> requests;              ///< fingerprints as they came
     std::unordered_map<std::uint64_t, const Flow*> answers;  ///< the same, of a box with a peer: its host's answers
-    std::unordered_map<std::uint64_t, Time> left;            ///< when each request last left for the WAN
-    std::unordered_set<std::uint64_t> requests_unmarked;     ///< fingerprints without AckReq and ICRC
+    std::unordered_map<std::uint64_t, Time> requests_came;  ///< of a far box with a peer: by bytes, when they last came
+    std::unordered_map<std::uint64_t, Time> left;           ///< when each request last left for the WAN
+    std::unordered_set<std::uint64_t> requests_unmarked;    ///< fingerprints without AckReq and ICRC
     // Fingerprints without Ethernet addresses, and the addresses that a resent packet may have: those in the host's
     // RoCE frames, and those from ARP and Neighbour Advertisements.
     std::unordered_set<std::uint64_t> requests_unaddressed;
@@ -255,6 +257,7 @@ class Judge final : public BoxWatch {
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
   static bool is_answer(const View& view);
   bool answers_near(const Flow* flow, unsigned box, const View& view) const;
+  void check_handed_on(unsigned box, const Flow& flow, const View& view, std::uint64_t print);
   void check_answer_again(unsigned box, const Flow& flow, const View& view, std::uint64_t print, Time now);
   static bool is_forwarded(Ports& ports, Side in, std::uint64_t print, const Flow* answered, Time now);
   static bool is_cnp(const View& view);

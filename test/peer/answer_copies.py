@@ -42,7 +42,7 @@ class AnswerCopies:
 
     def tick(self, now):
         """Time passes. Each call below begins with this one."""
-        limit = max(KEEP_ROUND_TRIPS * self.round_trip, KEEP)
+        limit = min(max(KEEP_ROUND_TRIPS * self.round_trip, KEEP), KEEP + 3 * self.round_trip // 2)
         self._drop(lambda copy: now - copy.came >= limit)
 
     def respond(self, now, psn, packet):

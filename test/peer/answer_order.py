@@ -63,7 +63,7 @@ class AnswerOrder:
 
     def tick(self, now):
         """Time passes. Each call below begins with this one."""
-        limit = max(WAIT_ROUND_TRIPS * self.round_trip, WAIT)
+        limit = min(max(WAIT_ROUND_TRIPS * self.round_trip, WAIT), WAIT + 3 * self.round_trip // 2)
         return self._go([answer for answer in self._waiting if now - answer.came >= limit])
 
     def read(self, now, psn, span):

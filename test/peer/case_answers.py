@@ -17,7 +17,7 @@ MICROSECOND = 1000
 def story():
     """what the scenarios must tell, whatever the models say: nothing made up, nothing too early, nothing too old"""
     for scenario in map(answer_scenarios.run_answers, answer_scenarios.ANSWERS):
-        oldest = max(4 * scenario["round_trip"], 20 * MILLISECOND)
+        oldest = min(max(4 * scenario["round_trip"], 20 * MILLISECOND), 20 * MILLISECOND + 3 * scenario["round_trip"] // 2)
         came, sent = {}, {}
         for step in scenario["steps"]:
             what = f"{scenario['name']}: {step}"

@@ -61,7 +61,7 @@ class FarOrder:
 
     def tick(self, now):
         """Time passes. Each call below begins with this one."""
-        limit = max(GIVE_UP_ROUND_TRIPS * self.round_trip, GIVE_UP)
+        limit = min(max(GIVE_UP_ROUND_TRIPS * self.round_trip, GIVE_UP), GIVE_UP + 3 * self.round_trip // 2)
         return self._give_up([(gap.first, gap.end) for gap in self._gaps if now - gap.since >= limit])
 
     def arrive(self, now, packet, good=True):

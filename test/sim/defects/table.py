@@ -740,24 +740,25 @@ DEFECTS = [
            '    if (i == kAtOnce || !outlet_.host_takes()) return follow_later(flow, now);\n    answer_again(flow, next, now);',
            '    answer_again(flow, next, now);', 0,
            unit='what waited for a response goes on as fast*'),
-    Defect('answers that waited for a peer pass in a doubt', 'lib/custody/reorder_answers.cpp',
-           '  flow.answers_wait_long |= flow.pairing.bound;\n', '', 5,
-           'connected=1 starts_us=900000 come_back=1 come_back_us=1000 come_back_same=0 wan_delay_us=50000 a.messages=400 '
-           'a.mix=2 a.depth=64 a.window=256 a.ack_timeout_us=400000 a.initiator_depth=8 leave_us=600000 '
-           'outage_at_us=1490000 outage_us=150000 ba1.loss=1500 come_back_psn=100 box_a.peer=1 box_b.peer=1'),
-    Defect('copies under way pass in a doubt', 'lib/custody/answer.cpp',
-           '    if (now < flow.pairing.waits_until) {', '    if (false) {', 1,
-           'connected=1 starts_us=900000 come_back=1 come_back_same=0 leave_us=420000 wan_delay_us=50000 '
-           'outage_at_us=1310000 outage_us=150000 a.messages=400 a.mix=2 a.max_bytes=20000 a.depth=64 a.window=256 '
-           'a.burst=1 a.ack_habit=1 a.ack_timeout_us=400000 a.initiator_depth=8 a.credits=0 b.ack_every=1 mtu=5 '
-           'box_a.peer=1 box_b.peer=1 local_ns=300000 come_back_psn=190 ba1.loss=300'),
     Defect('what a former life sent waits in front of what the next one sends', 'lib/relay/repairs.cpp',
-           '  if (withheld.goes_back_to(psn, now)) {', '  if (false) {', 2,
+           'now + word_for(longest_round_trip_)', 'now + 4 * longest_round_trip_', 2,
            'connected=1 starts_us=900000 come_back=1 come_back_us=1000 come_back_same=0 leave_us=420000 wan_delay_us=50000 '
            'outage_at_us=1310000 outage_us=150000 a.messages=400 a.mix=2 a.depth=64 a.window=256 a.ack_timeout_us=400000 '
            'a.initiator_depth=8 ba1.loss=300 come_back_psn=170 box_a.peer=1 box_b.peer=1'),
+    Defect('a far box holds requests for longer than a life is over', 'lib/relay/far_part.cpp',
+           'return patience_for(heard == heard_.end() ? 0 : heard->second.round_trip);',
+           'return 3 * (heard == heard_.end() ? 0 : heard->second.round_trip);', 2,
+           'connected=1 starts_us=900000 come_back=1 come_back_psn=26 come_back_same=0 leave_us=610000 wan_delay_us=50000 '
+           'a.messages=60 a.mix=6 a.uniform=1 a.max_bytes=500 a.depth=64 a.burst=1 a.pace_us=20000 a.ack_timeout_us=400000 '
+           'event=1:0:0:0:25:0:1:6:0:0 box_a.peer=1 box_b.peer=1'),
+    Defect('a box that stood still hands on what it held for its peer', 'lib/engine/engine.cpp',
+           '  if (peering != nullptr) drop_held(time);\n', '', 2,
+           'connected=1 starts_us=900000 come_back=1 come_back_us=1000000 come_back_psn=20 come_back_same=0 leave_us=610000 '
+           'wan_delay_us=50000 a.messages=60 a.mix=6 a.uniform=1 a.max_bytes=500 a.depth=64 a.burst=1 a.pace_us=20000 '
+           'a.ack_timeout_us=400000 event=1:0:0:0:25:0:1:6:0:0 box_a.peer=1 box_b.peer=1 box_b.pause_at_us=1560000 '
+           'box_b.pause_us=1500000'),
     Defect('requests of a doubted flow are dropped until its peer has answered', 'lib/engine/peering.cpp',
-           '  if (peering->repairs.withhold(flow, arrival.frame.psn(), arrival.mbuf, now)) return Verdict::sent;\n', '', 0, peers=True,
+           '  if (peering->repairs.withhold(flow, arrival.mbuf)) return Verdict::sent;\n', '', 0, peers=True,
            unit='queue pairs that come back unannounced*'),
     Defect('requests elsewhere hide a newcomer from custody', 'lib/custody/recent_requests.hpp',
            'return recent_.may_come_to(psn, reach) || earlier_.may_come_to(psn, reach);',

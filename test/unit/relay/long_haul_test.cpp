@@ -275,3 +275,18 @@ TEST_CASE("queue pairs that come back unannounced wait for the far box, and for 
   CHECK(alone.took_by("A>B 0.1") != kNever);
   CHECK(pair.took_by("A>B 0.1") < alone.took_by("A>B 0.1") + milliseconds(40));
 }
+
+/// Queue pairs that come back unannounced, 100 ms away: their requests wait for the far box.
+const std::string kComeBack =
+    "connected=1 starts_us=900000 close=1 wan_delay_us=50000 wan_mbps=0 come_back=1 come_back_us=250000 "
+    "come_back_same=0 a.mix=6 a.max_bytes=500 a.warm_up=0 a.messages=40 a.depth=16 a.window=64 a.burst=8 a.port_mbps=0 "
+    "b.port_mbps=0 a.ack_timeout_us=400000 box_a.wan_mbps=0 box_a.policy=2 ";
+
+TEST_CASE("a requester that repeats single requests has the others wait no longer", "[relay]") {
+  const char* habit = GENERATE("", "a.first_timeout_us=16000", "a.ack_timeout_us=67000");
+  const std::string one_by_one = kComeBack + "come_back_psn=10 a.selective=1 " + habit;
+  const LongHaul pair(one_by_one);
+  const LongHaul alone(one_by_one + " box_b.peer=0");
+  CHECK(pair.near(Counter::flows_doubted) > 0);
+  CHECK(pair.took_by("A>B 0.1") < alone.took_by("A>B 0.1") + milliseconds(150));
+}
