@@ -436,11 +436,15 @@ bool Judge::ended_unconfirmed(std::size_t number, bool forgers) const {
   return began_unseen(flow) || (forgers && ports_[flow.plan.requester_host].traits.several_workers);
 }
 
-// The flow began at or beyond the position that the older life had reached.
+// The flow began at or beyond the position that the older life had reached: because its first requests were lost, or
+// because its first PSN is the older life's next.
 bool Judge::seems_to_go_on(const Flow& older, const Flow& flow) {
-  if (flow.seen_low == 0 || flow.seen_low == ~0u) return false;
+  if (flow.seen_low == ~0u) return false;
   const std::uint32_t seen = flow.plan.work->psn_at(flow.seen_low);
-  return !wire::psn_lt(seen, older.plan.work->psn_at(std::max(older.told, older.accepted)));
+  const std::uint32_t reached = std::max(older.told, older.accepted);
+  const std::uint32_t next = older.plan.work->psn_at(reached);
+  if (flow.seen_low == 0) return reached != 0 && seen == next;
+  return !wire::psn_lt(seen, next);
 }
 
 // Custody of an older connection waits for answers to the same requester QPN, from the same PSN on. Nobody can tell
