@@ -6,6 +6,7 @@ A scenario gets a Trial: `with trial.under(distance=…, loss=…, policy=…) a
 """
 import math
 import time
+from statistics import median
 
 from lab import ucx
 from lab.path import UNSET
@@ -17,6 +18,7 @@ LONG, LOSSY = {"distance": "1000km"}, {"distance": "1534km", "loss": "1%", "seed
 SHORT = {"distance": "10km", "policy": "full"}
 SIZES = (64, 512, 4096, 65536)
 DEPTH = 4
+TURNS = 3
 # A box looks on for a second before it learns connections from their traffic.
 LOOKS_ON_SECONDS = 1.2
 # A link that a host can fill several times over, and how much of it UDP asks for.
@@ -57,16 +59,30 @@ def faster(trial, operation, conditions, least, sizes=SIZES, seconds=1.5):
     if not trial.has_boxes:
         return session
     accelerated(trial, session)
-    rates = {size: (standard, fast) for size, standard, fast in zip(sizes, rates["off"], rates["full"])}
-    missed = [size for size, (standard, fast) in rates.items() if fast < least * standard]
-    ceilings = dict.fromkeys(sizes, math.inf)
-    if missed:
+    standard, fast = ({size: [rate] for size, rate in zip(sizes, rates[policy])} for policy in ("off", "full"))
+    ceiling = {size: [] for size in sizes}
+
+    def enough(size):
+        return fast_enough(median(standard[size]), median(fast[size]), least, median(ceiling[size] or [math.inf]))
+
+    # One measurement may have met a busy machine: those that miss are taken again, in turns with the ceiling.
+    compared = missed = [size for size in sizes if median(fast[size]) < least * median(standard[size])]
+    for turn in range(TURNS):
+        if not missed:
+            break
+        if turn > 0:
+            with trial.under(policy="full", **conditions) as again:
+                for size in missed:
+                    fast[size].append(measure(again, operation, size, DEPTH, seconds))
         with trial.under(policy="off") as near_by:
-            ceilings.update((size, measure(near_by, operation, size, DEPTH, seconds)) for size in missed)
-    for size, (standard, fast) in rates.items():
-        of_ceiling = f", {fast / ceilings[size]:.2f} of the hosts' ceiling of {ceilings[size]:.0f}" if size in missed else ""
-        trial.check(fast_enough(standard, fast, least, ceilings[size]),
-                    f"{operation} {size} B: {standard:.0f} to {fast:.0f} messages/s, {fast / standard:.1f} times{of_ceiling}")
+            for size in missed:
+                ceiling[size].append(measure(near_by, operation, size, DEPTH, seconds))
+        missed = [size for size in missed if not enough(size)]
+    for size in sizes:
+        slow, quick = median(standard[size]), median(fast[size])
+        of_ceiling = (f", {quick / median(ceiling[size]):.2f} of the hosts' ceiling of {median(ceiling[size]):.0f}"
+                      f" (medians of {len(fast[size])})" if size in compared else "")
+        trial.check(enough(size), f"{operation} {size} B: {slow:.0f} to {quick:.0f} messages/s, {quick / slow:.1f} times{of_ceiling}")
     return session
 
 
