@@ -75,7 +75,7 @@ Verdict NearPart::handle_answer(NearFlow& flow, const wire::Frame& frame, Time n
   if (flow.contested()) [[unlikely]] {
     // Until the peer has heard that another life may have begun, this may be its copy of what was said in the former.
     // Requests of the new one wait meanwhile, so it is not for them.
-    if (now < flow.pairing.waits_until) {
+    if (flow.pairing.waits(now)) {
       ++counters_[Counter::dropped_for_peer];
       return Verdict::drop;
     }

@@ -24,6 +24,9 @@ struct Pairing {
   // After a sign of another life, until the peer says that the binding has ended: it may hold requests of the former.
   std::uint32_t ending = 0;  ///< that binding, which `peer` had; 0: there is none
   Time waits_until = 0;      ///< the flow's requests do not pass before; 0: they do
+
+  /// The far box may hold requests of another life, or send copies of its answers.
+  bool waits(Time now) const { return now < waits_until; }
 };
 
 }  // namespace longhaul::custody

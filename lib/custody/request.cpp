@@ -86,7 +86,7 @@ Verdict NearPart::handle(NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbu
     case Phase::ended:
       return pass_plain(flow, frame, span);
     case Phase::plain:
-      if (now >= flow.pairing.waits_until && may_rejoin(flow, span)) {
+      if (!flow.pairing.waits(now) && may_rejoin(flow, span)) {
         start_rejoining(flow, span, PhaseEvent::room_again);
         break;
       }
@@ -148,7 +148,7 @@ inline Verdict NearPart::in_order(NearFlow& flow, const wire::Frame& frame, cons
   // In a doubt this request may be of another life than custody, so it does not wait behind custody that is held back.
   const bool held_up = flow.doubted() && flow.owes() && (flow.queue.unsent() != nullptr || !sends_at_once(flow, now));
   // And it does not go before those that wait for the far box's word.
-  const bool waits = flow.contested() && now < flow.pairing.waits_until;
+  const bool waits = flow.contested() && flow.pairing.waits(now);
   const bool off =
       flow.policy == flow::Policy::off || held_up || waits || (flow.trust.lost() && flow.phase != Phase::rejoining);
   // While draining, packets behind a resend still go through custody: otherwise they would overtake it.

@@ -439,7 +439,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   if (!custody::NearPart::plausible(connection.near, frame.psn())) {
     implausible(side, frame, index);
     if (peering == nullptr || side == Side::wan) return Verdict::forward;
-    return before_peer(connection.near, arrival, Verdict::forward);
+    return before_peer(connection.near, arrival.mbuf, Verdict::forward);
   }
   Verdict verdict = Verdict::forward;
   if (side == Side::host) {
@@ -452,7 +452,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
     // Another life's packets must not come to the far box before it has heard that there may be one.
     if (peering != nullptr && (connection.near.contested() || connection.near.phase != custody::Phase::confirmed))
         [[unlikely]]
-      verdict = before_peer(connection.near, arrival, verdict);
+      verdict = before_peer(connection.near, arrival.mbuf, verdict);
     // A request that has just made the flow contested passes. So does a request that a failed flow leaves to the next
     // user of its QPN.
     if (passes && !contested && (connection.near.contested() || custody::is_over(connection.near.phase))) [[unlikely]]

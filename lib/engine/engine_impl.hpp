@@ -232,7 +232,7 @@ struct Engine::Impl final : custody::Outlet,
   void join(PeerLink& link);
   [[gnu::noinline]] bool far_request(const Arrival& arrival);
   [[gnu::noinline]] void far_answer(const Arrival& arrival);
-  [[gnu::cold, gnu::noinline]] custody::Verdict before_peer(custody::NearFlow& flow, const Arrival& arrival,
+  [[gnu::cold, gnu::noinline]] custody::Verdict before_peer(custody::NearFlow& flow, rte_mbuf* mbuf,
                                                             custody::Verdict verdict);
   [[gnu::cold]] void end_pairing(flow::ConnectionIndex index);
   [[gnu::cold]] void drop_held(Time time);

@@ -41,10 +41,10 @@ void Engine::Impl::far_answer(const Arrival& arrival) {
 }
 
 // What becomes of a request of a contested flow: the far box must hear before it that another life may have begun.
-Verdict Engine::Impl::before_peer(custody::NearFlow& flow, const Arrival& arrival, Verdict verdict) {
+Verdict Engine::Impl::before_peer(custody::NearFlow& flow, rte_mbuf* mbuf, Verdict verdict) {
   peering->repairs.tend(flow, now);
-  if (verdict != Verdict::forward || !relay::Repairs::must_wait(flow, now)) return verdict;
-  if (peering->repairs.withhold(flow, arrival.mbuf)) return Verdict::sent;
+  if (verdict != Verdict::forward || !flow.pairing.waits(now)) return verdict;
+  if (peering->repairs.withhold(flow, mbuf)) return Verdict::sent;
   ++counters[Counter::dropped_for_peer];
   return Verdict::drop;
 }

@@ -22,12 +22,13 @@ struct SimulatedWay {
   std::string_view name;  ///< for people
   std::size_t formula;    ///< of kWays
   bool peers;
+  int look;  ///< of its curves
 };
 
-constexpr SimulatedWay kSimulatedWays[] = {{"standard", "standard", 0, false},
-                                           {"deep", "deep queues", 1, false},
-                                           {"alone", "boxes alone", 2, false},
-                                           {"pair", "pair", 2, true}};
+constexpr SimulatedWay kSimulatedWays[] = {{kWays[0].key, kWays[0].name, 0, false, 0},
+                                           {kWays[1].key, kWays[1].name, 1, false, 1},
+                                           {"alone", "boxes alone", 2, false, 3},
+                                           {kWays[2].key, kWays[2].name, 2, true, 2}};
 
 const SimulatedWay& way_of(const std::string& key) {
   for (const SimulatedWay& way : kSimulatedWays)
@@ -212,9 +213,8 @@ Report report(const SimulationQuestion& question, const std::vector<SimulatedPoi
   out.tables.push_back(std::move(table));
   for (std::size_t i = 0; i < reasons.size(); ++i) out.notes.push_back(fmt::format("[{}] {}.", i + 1, reasons[i]));
   if (reasons.empty()) out.notes.push_back("Formula and simulation agree within 5 % everywhere.");
-  if (std::ranges::any_of(points, [](const SimulatedPoint& point) {
-        return way_of(point.way).peers && !may_repair(point.run.scenario);
-      }))
+  if (std::ranges::any_of(points,
+                          [](const SimulatedPoint& point) { return way_of(point.way).peers && !point.run.peers; }))
     out.notes.push_back(
         "Boxes of several workers do not repair together yet: the pair's are alone (--workers 1 shows one that does).");
   out.notes.push_back(seen(question, points));
@@ -236,23 +236,24 @@ Plot plot(const SimulationQuestion& question, const std::vector<SimulatedPoint>&
   const auto is_asked = [&question](std::string_view key) {
     return std::ranges::find(question.ways, key) != question.ways.end();
   };
-  for (std::size_t i = 0; i < std::size(kSimulatedWays); ++i) {
-    const SimulatedWay& way = kSimulatedWays[i];
+  for (const SimulatedWay& way : kSimulatedWays) {
     if (!is_asked(way.key)) continue;
     Series line = out.series[way.formula];
     line.name = fmt::format("{}, calculated", way.name);
     line.marked = false;
     Series runs{fmt::format("{}, simulated", way.name), {}, {}, Series::Style::points};
-    const bool alone = way.key == std::string_view("alone");
-    line.look = runs.look = static_cast<int>(alone ? std::size(kWays) : way.formula);
+    line.look = runs.look = way.look;
     for (const SimulatedPoint& point : points) {
       if (point.way != way.key) continue;
       const Scenario& s = point.run.scenario;
       runs.x.push_back(distances ? kilometres(s.link.round_trip) : static_cast<double>(s.message));
       runs.y.push_back(point.simulation.bits_per_second / 1e9);
     }
-    // The formula is the same for boxes alone and a pair.
-    if (!alone || !is_asked("pair")) series.push_back(std::move(line));
+    // Ways that share a formula have one line: the last one's.
+    const bool shared = std::any_of(&way + 1, std::end(kSimulatedWays), [&](const SimulatedWay& later) {
+      return later.formula == way.formula && is_asked(later.key);
+    });
+    if (!shared) series.push_back(std::move(line));
     series.push_back(std::move(runs));
   }
   out.series = std::move(series);

@@ -29,14 +29,17 @@ constexpr Duration active_for(Duration round_trip) { return milliseconds(20) + 4
 /// Between two lives of the same queue pairs, at least.
 constexpr Duration between_lives(Duration round_trip) { return milliseconds(20) + 2 * round_trip; }
 
+/// Of what a box holds or keeps.
+constexpr Duration oldest_for(Duration round_trip) { return between_lives(round_trip) - round_trip / 2; }
+
 /// A box holds or keeps no packet of one life for longer.
 constexpr Duration lifetime_for(Duration round_trip) {
-  return std::min(std::max(milliseconds(20), 4 * round_trip), between_lives(round_trip) - round_trip / 2);
+  return std::min(std::max(milliseconds(20), 4 * round_trip), oldest_for(round_trip));
 }
 
 /// So long a gap is waited for.
 constexpr Duration patience_for(Duration round_trip) {
-  return std::min(std::max(milliseconds(20), 3 * round_trip), between_lives(round_trip) - round_trip / 2);
+  return std::min(std::max(milliseconds(20), 3 * round_trip), oldest_for(round_trip));
 }
 
 /// So long the requests of a doubted flow wait for the far box's word: nothing that it held when the doubt began is

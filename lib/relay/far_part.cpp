@@ -324,11 +324,6 @@ void FarPart::another_life(const flow::KeyIndex::KeyView& key, Time now) {
   if (const std::uint32_t number = find(key); number != kNone) end(number, false, now);
 }
 
-void FarPart::drop_all(Time now) {
-  for (std::uint32_t number = 0; number < flows_.size(); ++number)
-    if (flows_[number].in_use) end(number, false, now);
-}
-
 void FarPart::forget(PeerNumber peer, Time now) {
   for (std::uint32_t number = 0; number < flows_.size(); ++number)
     if (flows_[number].in_use && flows_[number].peer == peer) end(number, true, now);
@@ -336,9 +331,9 @@ void FarPart::forget(PeerNumber peer, Time now) {
   std::erase_if(ended_, [peer](const Ended& ended) { return ended.peer == peer; });
 }
 
-void FarPart::forget_all(Time now) {
+void FarPart::end_all(bool keep, Time now) {
   for (std::uint32_t number = 0; number < flows_.size(); ++number)
-    if (flows_[number].in_use) end(number, true, now);
+    if (flows_[number].in_use) end(number, keep, now);
 }
 
 // ---- reports ------------------------------------------------------------------------------------

@@ -99,9 +99,9 @@ class FarPart {
   /// The peer is gone: what is held goes on.
   void forget(PeerNumber peer, Time now);
   /// All queue pairs may live another life.
-  void drop_all(Time now);
+  void drop_all(Time now) { end_all(false, now); }
   /// As forget(), of all peers.
-  void forget_all(Time now);
+  void forget_all(Time now) { end_all(true, now); }
 
   /// Hands on what waits for the host's port, and gives up gaps.
   void poll(Time now);
@@ -129,6 +129,7 @@ class FarPart {
   void take_out(FarFlow& flow, rte_mbuf* mbuf);
   void drop_held(std::uint32_t number);
   void end(std::uint32_t number, bool keep, Time now);
+  void end_all(bool keep, Time now);
   void remove(std::uint32_t number);
   void say_ended(PeerNumber peer, const Name& name, std::uint8_t times);
   void list(std::uint32_t number);

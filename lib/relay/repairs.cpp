@@ -223,11 +223,7 @@ void Repairs::hand_on_due(Time now) {
   }
 }
 
-void Repairs::hand_on_all() {
-  for (auto& [handle, withheld] : withheld_) hand_on(withheld);
-  withheld_.clear();
-  withheld_until_ = kNever;
-}
+void Repairs::hand_on_all() { hand_on_due(kNever); }
 
 void Repairs::drop_all() {
   for (auto& [handle, withheld] : withheld_) drop(withheld);

@@ -61,8 +61,6 @@ class Repairs {
   void tend(custody::NearFlow& flow, Time now);
   /// The flow is no more.
   void forget(custody::NearFlow& flow, Time now);
-  /// A request of the flow must not go on now: the far box may hold requests of another life.
-  static bool must_wait(const custody::NearFlow& flow, Time now) { return now < flow.pairing.waits_until; }
   /// Keeps a request that must wait, until it need not. False: there is no room.
   bool withhold(const custody::NearFlow& flow, rte_mbuf* mbuf);
   /// Nothing waits any more.

@@ -19,7 +19,7 @@ struct Heard {
   Time full_at = 0;
 
   void hear(std::uint64_t its_clock) { clock = std::max(clock, its_clock); }
-  /// The report that goes now is full: so many are in a round trip.
+  /// Whether the report that goes now is a full one. A round trip has `full_reports` of them.
   bool begin_report(unsigned full_reports, Time now) {
     if (now < full_at) return false;
     full_at = now + round_trip / full_reports;

@@ -56,8 +56,8 @@ void check_limits(Scene& scene, const Topology& topology, const Applications& ap
 void check_end(Scene& scene, const Topology& topology, const Applications& applications, const Operators& operators) {
   for (const Connection* connection : applications.all()) {
     // When a requester ends, both directions end.
-    const auto either = [&](auto&& of) { return of(connection->flow[0]) || of(connection->flow[1]); };
-    const bool unconfirmed = either([&](std::size_t flow) { return ended_unconfirmed(scene, flow); });
+    const bool unconfirmed =
+        ended_unconfirmed(scene, connection->flow[0]) || ended_unconfirmed(scene, connection->flow[1]);
     const bool must_succeed = must_complete(scene.plan) && !unconfirmed && !is_haunted(scene, *connection);
     for (unsigned h = 0; h < 2; ++h) check_requester(scene, *connection, h, must_succeed);
   }

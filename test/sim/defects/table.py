@@ -758,7 +758,7 @@ DEFECTS = [
            'a.ack_timeout_us=400000 event=1:0:0:0:25:0:1:6:0:0 box_a.peer=1 box_b.peer=1 box_b.pause_at_us=1560000 '
            'box_b.pause_us=1500000'),
     Defect('requests of a doubted flow are dropped until its peer has answered', 'lib/engine/peering.cpp',
-           '  if (peering->repairs.withhold(flow, arrival.mbuf)) return Verdict::sent;\n', '', 0, peers=True,
+           '  if (peering->repairs.withhold(flow, mbuf)) return Verdict::sent;\n', '', 0, peers=True,
            unit='queue pairs that come back unannounced*'),
     Defect('requests elsewhere hide a newcomer from custody', 'lib/custody/recent_requests.hpp',
            'return recent_.may_come_to(psn, reach) || earlier_.may_come_to(psn, reach);',

@@ -212,11 +212,8 @@ TEST_CASE("the new life's answers go on below the old h though some are lost", "
 
 TEST_CASE("both QPNs come back while custody is owed: nothing of it goes into the new life, and it ends loudly",
           "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 10);  // una is 111
-  world.owe(pair, 111, 12, 2);      // and 111 and 112 are lost
+  Owing world(pair, 111, 2);  // una is 111, and 111 and 112 are lost
   SECTION("the new responder never answers: at give_up") {
     world.passes(pair.writes(100, 11));  // its responder expects 111 next, or any PSN before it
     world.rig.wait(seconds(59));
@@ -258,11 +255,8 @@ TEST_CASE("both QPNs come back while custody is owed: nothing of it goes into th
 
 TEST_CASE("the new responder kept a packet that custody sent again before: its answer to that proves nothing",
           "[engine][identity]") {
-  World world;
   const Pair pair;
-  world.rig.connect_confirmed(pair);
-  world.deliver(pair, 101, 2, 10);  // una is 111
-  world.owe(pair, 111, 12, 2);
+  Owing world(pair, 111, 2);
   world.passes(pair.writes(100, 11));
   world.reaches({pair.ack(105, 6)});
   world.reaches({pair.ack(111, 12)});
