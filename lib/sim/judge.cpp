@@ -425,9 +425,12 @@ void Judge::note_unheard(Flow& flow, Time now) {
 // Every request below the PSN up to which the previous life was acknowledged was lost before the box. To the box this
 // life is the previous one going on (docs/design.md, section 4: what nobody can tell).
 bool Judge::began_unseen(const Flow& flow) {
-  for (const Flow* older = flow.before; older != nullptr; older = older->before)
-    if (!seems_to_go_on(*older, flow)) return false;
-  return flow.before != nullptr;
+  bool goes_on = false;
+  for (const Flow* older = flow.before; older != nullptr; older = older->before) {
+    if (begins_before_end(*older, flow)) return false;
+    goes_on = goes_on || seems_to_go_on(*older, flow);
+  }
+  return goes_on;
 }
 
 bool Judge::ended_unconfirmed(std::size_t number, bool forgers) const {
@@ -436,15 +439,20 @@ bool Judge::ended_unconfirmed(std::size_t number, bool forgers) const {
   return began_unseen(flow) || (forgers && ports_[flow.plan.requester_host].traits.several_workers);
 }
 
+// The flow began below what the older life had reached.
+bool Judge::begins_before_end(const Flow& older, const Flow& flow) {
+  if (flow.seen_low == ~0u) return true;
+  return wire::psn_lt(flow.plan.work->psn_at(flow.seen_low),
+                      older.plan.work->psn_at(std::max(older.told, older.accepted)));
+}
+
 // The flow began at or beyond the position that the older life had reached: because its first requests were lost, or
 // because its first PSN is the older life's next.
 bool Judge::seems_to_go_on(const Flow& older, const Flow& flow) {
-  if (flow.seen_low == ~0u) return false;
-  const std::uint32_t seen = flow.plan.work->psn_at(flow.seen_low);
+  if (begins_before_end(older, flow)) return false;
+  if (flow.seen_low != 0) return true;
   const std::uint32_t reached = std::max(older.told, older.accepted);
-  const std::uint32_t next = older.plan.work->psn_at(reached);
-  if (flow.seen_low == 0) return reached != 0 && seen == next;
-  return !wire::psn_lt(seen, next);
+  return reached != 0 && flow.plan.work->psn_at(0) == older.plan.work->psn_at(reached);
 }
 
 // Custody of an older connection waits for answers to the same requester QPN, from the same PSN on. Nobody can tell

@@ -243,6 +243,7 @@ class Judge final : public BoxWatch {
   bool repeated_whole(const Flow& flow) const;
   static bool began_unseen(const Flow& flow);
   static bool of_record(const Flow& flow);
+  static bool begins_before_end(const Flow& older, const Flow& flow);
   static bool seems_to_go_on(const Flow& older, const Flow& flow);
   bool is_for_former(const View& view) const;
   bool is_of_record_for_another(const Flow& flow) const;
