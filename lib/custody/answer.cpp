@@ -153,12 +153,6 @@ Verdict NearPart::stale() {
   return Verdict::forward;
 }
 
-// The answer is not of custody's life. It releases nothing, and its requester may be waiting for it.
-Verdict NearPart::disagreed() {
-  ++counters_[Counter::answers_disagreed];
-  return Verdict::forward;
-}
-
 // An answer below una, without a recent repeat of the request and too late for a straggler: it may be another
 // connection's, whose requester has the same QPN. A response, or the last ACK once more, is not `certain`: it may still
 // answer a repeat, so it changes nothing while something is owed.
@@ -219,7 +213,7 @@ Verdict NearPart::ack(NearFlow& flow, const wire::Frame& frame, Time now) {
   }
   if (psn_lt(psn, flow.una)) return ack_below(flow, frame, now);
   if (flow.phase != Phase::confirmed || !answers_head(flow, psn, aeth.msn)) [[unlikely]] {
-    if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();
+    if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed(flow, psn_add(psn, 1), aeth.msn, now);
     if (!flow.owes() && comes_late(flow, psn, now)) send_and_let_go(flow, now);
   }
   if (flow.shared()) [[unlikely]]
@@ -351,7 +345,8 @@ void NearPart::learn_msn(NearFlow& flow, std::uint32_t msn, Time now) {
 
 // A NAK at or above h is for the requester, and acknowledges what precedes it.
 Verdict NearPart::nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time now) {
-  if (flow.owes() && !agrees(flow, frame.psn(), frame.aeth().msn)) return disagreed();
+  if (flow.owes() && !agrees(flow, frame.psn(), frame.aeth().msn))
+    return disagreed(flow, frame.psn(), frame.aeth().msn, now);
   if (flow.shared()) share(flow, frame.psn(), now);
   if (release_before(flow, frame.psn(), now)) flow.msn_h = frame.aeth().msn;
   // The requester still has all that custody has, and repeats it. An ACK that comes without a repeat is another
@@ -363,7 +358,7 @@ Verdict NearPart::nak_forwarded(NearFlow& flow, const wire::Frame& frame, Time n
 Verdict NearPart::psn_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (psn_lt(psn, flow.una)) return stale();
-  if (flow.owes() && !agrees(flow, psn, frame.aeth().msn)) return disagreed();
+  if (flow.owes() && !agrees(flow, psn, frame.aeth().msn)) return disagreed(flow, psn, frame.aeth().msn, now);
   link_.on_loss(now);  // all flows feel it, so not before the NAK is known to be this one's
   if (!psn_lt(psn, flow.h)) return nak_forwarded(flow, frame, now);
   if (flow.shared()) return shared_nak(flow, psn, now);
@@ -394,7 +389,7 @@ Verdict NearPart::rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (psn_lt(psn, flow.una)) return stale();
   if (!psn_lt(psn, flow.h)) return nak_forwarded(flow, frame, now);
-  if (!agrees(flow, psn, frame.aeth().msn)) return disagreed();
+  if (!agrees(flow, psn, frame.aeth().msn)) return disagreed(flow, psn, frame.aeth().msn, now);
   lives(flow, now);
   if (flow.shared()) return shared_nak(flow, psn, now);
   ++counters_[Counter::absorbed_rnr_naks];
@@ -410,7 +405,7 @@ Verdict NearPart::rnr_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
 Verdict NearPart::fatal_nak(NearFlow& flow, const wire::Frame& frame, Time now) {
   const std::uint32_t psn = frame.psn();
   if (psn_lt(psn, flow.una)) return stale();
-  if (flow.owes() && !agrees(flow, psn, frame.aeth().msn)) return disagreed();
+  if (flow.owes() && !agrees(flow, psn, frame.aeth().msn)) return disagreed(flow, psn, frame.aeth().msn, now);
   if (!psn_lt(psn, flow.h)) {
     // The requester was told nothing wrong, so it handles its own error. The responder's QP is in error.
     release_before(flow, psn, now);
@@ -459,6 +454,12 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
     if (!flow.queue.empty()) {
       note_unasked(flow, frame, now);
       if (flow.doubted() && flow.owes()) return Verdict::forward;
+    }
+    // Its MSN may run ahead, but not behind. Where it has none, one that has will follow.
+    if (flow.owes()) {
+      if (!frame.opcode->has(wire::kHasAeth)) return Verdict::forward;
+      if (is_of_another(flow, frame.psn(), frame.aeth().msn))
+        return disagreed(flow, frame.psn(), frame.aeth().msn, now);
     }
     // The READ is not in custody. The response answers what precedes the READ and, once complete, the READ itself, as
     // an ACK would.

@@ -268,21 +268,39 @@ void NearPart::send_and_let_go(NearFlow& flow, Time now) {
 
 // ---- answers ----------------------------------------------------------------------------------
 
-// `msn`, of an answer that acknowledges everything before `end`, matches what was counted up to there. Beyond custody
-// each PSN may have ended a message.
-bool NearPart::agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn) const {
-  std::uint32_t counted = flow.msn_released;
-  std::uint32_t counted_end = flow.queue.empty() ? flow.una : end;
-  if (const std::uint32_t last = psn_add(end, -1); flow.queue.spans(last)) {
-    const auto before_end = messages_before(flow, end);
-    if (!before_end) return false;
-    counted = *before_end;
-  } else if (!flow.queue.empty() && psn_lt(held_in(flow.queue.newest()).last_psn, last)) {
-    counted = held_in(flow.queue.newest()).msn;
-    counted_end = flow.tail;
+// What was counted of the messages before `end`. Beyond custody each PSN may have ended one more.
+std::optional<NearPart::Counted> NearPart::counted_before(const NearFlow& flow, std::uint32_t end) const {
+  if (flow.queue.empty()) return Counted{flow.msn_released, flow.una};
+  const std::uint32_t last = psn_add(end, -1);
+  if (flow.queue.spans(last)) {
+    const auto messages = messages_before(flow, end);
+    return messages ? std::optional(Counted{*messages, end}) : std::nullopt;
   }
-  const std::int32_t more = psn_diff(msn, psn_add(flow.msn_base, counted));
-  return more >= -kMsnSlack && more <= kMsnSlack + std::max(0, psn_diff(end, counted_end));
+  const Held& newest = held_in(flow.queue.newest());
+  return psn_lt(newest.last_psn, last) ? Counted{newest.msn, flow.tail} : Counted{flow.msn_released, end};
+}
+
+// `msn`, of an answer that acknowledges everything before `end`, matches what was counted up to there.
+bool NearPart::agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn) const {
+  const auto counted = counted_before(flow, end);
+  if (!counted) return false;
+  const std::int32_t more = psn_diff(msn, psn_add(flow.msn_base, counted->messages));
+  return more >= -kMsnSlack && more <= kMsnSlack + std::max(0, psn_diff(end, counted->end));
+}
+
+// An answer beyond custody, with fewer messages than custody has: that of one's own life may only run ahead. Another
+// life's requests have passed as repeats of what custody does not have.
+bool NearPart::is_of_another(const NearFlow& flow, std::uint32_t end, std::uint32_t msn) const {
+  if (flow.queue.empty() || psn_le(end, flow.tail)) return false;
+  const auto counted = counted_before(flow, end);
+  return counted && psn_diff(msn, psn_add(flow.msn_base, counted->messages)) < -kMsnSlack;
+}
+
+// Its MSN does not match: it releases nothing, and its requester may be waiting for it.
+Verdict NearPart::disagreed(NearFlow& flow, std::uint32_t end, std::uint32_t msn, Time now) {
+  ++counters_[Counter::answers_disagreed];
+  if (is_of_another(flow, end, msn) && !flow.doubted()) doubt(flow, flow.tail, first_unused(flow), now);
+  return Verdict::forward;
 }
 
 // Messages that end before `end`; the PSN before `end` is in custody's range. Nothing acknowledges a part of a READ, so

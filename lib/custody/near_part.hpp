@@ -435,7 +435,7 @@ class NearPart {
   Verdict ack_below(NearFlow& flow, const wire::Frame& frame, Time now);
   void share(NearFlow& flow, std::uint32_t end, Time now);
   Verdict shared_nak(NearFlow& flow, std::uint32_t end, Time now);
-  Verdict disagreed();
+  Verdict disagreed(NearFlow& flow, std::uint32_t end, std::uint32_t msn, Time now);
   void note_stray(NearFlow& flow, bool certain, Time now);
   static void lives(NearFlow& flow, Time now);
   Verdict unknown_nak(NearFlow& flow, const wire::Frame& frame, Time now);
@@ -471,6 +471,12 @@ class NearPart {
 
   // identity.cpp
   static bool same_request(const rte_mbuf* held, const wire::Frame& frame);
+  struct Counted {
+    std::uint32_t messages;  ///< since msn_base
+    std::uint32_t end;       ///< PSN up to which they are known
+  };
+  std::optional<Counted> counted_before(const NearFlow& flow, std::uint32_t end) const;
+  bool is_of_another(const NearFlow& flow, std::uint32_t end, std::uint32_t msn) const;
   bool agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn) const;
   static bool is_behind(NearFlow& flow);
   static void fall_behind(NearFlow& flow, Time now);

@@ -529,13 +529,15 @@ void Judge::answer_left(Flow& flow, const View& view, Time now) {
   if (view.frame.opcode->operation != wire::Operation::acknowledge) {
     const Message& m = flow.plan.work->at(position);
     // The requester cannot use this response yet if an earlier READ is unanswered, unless the responder has already
-    // said that the earlier READ's answer is lost.
+    // said that the earlier READ's answer is lost. The response itself says so (in IBTA's words an implied NAK).
     for (const Message& before : unanswered_from(flow)) {
       if (before.number >= m.number) break;
       if (requester_has(flow, before)) continue;
       if (before.wants_response() && flow.response_next[before.number] < before.end &&
-          before.begin >= flow.responder_said)
+          before.begin >= flow.responder_said) {
+        flow.responder_said = position + 1;  // nor can it use this one
         return;
+      }
     }
     std::uint32_t& next = flow.response_next[m.number];
     if (m.wants_response() && position == next) ++next;

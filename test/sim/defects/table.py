@@ -198,7 +198,8 @@ DEFECTS = [
            'if (psn_lt(end, flow.una) || !agrees(flow, end, msn)) return false;\n'
            '  if (msn < 0x1000000) return true;', 1),
     Defect('an answer releases custody whatever its MSN', 'lib/custody/answer.cpp',
-           '    if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed();\n', '', 1,
+           '    if (flow.owes() && !agrees(flow, psn_add(psn, 1), aeth.msn)) return disagreed(flow, psn_add(psn, 1), aeth.msn, now);\n',
+           '', 1,
            # Another life, not announced, begins where the one before ended, whose custody waits for the long haul.
            'come_back=1 come_back_qpns=0 come_back_psn=10 leave_us=20000 connected=0 starts_us=0 a.messages=10 a.mix=6 '
            'a.uniform=1 a.max_bytes=64 box_a.confirm_cm=1 wan_delay_us=1000 outage_at_us=1900 outage_us=30000 '
@@ -488,8 +489,9 @@ DEFECTS = [
            'flow.queue.under_way() < flow.loss_window.packets() && outlet_.may_send(flow);', 9,
            unit='what one tenant has just sent does not go before*'),
     Defect('a NAK of another life is a loss of the link', 'lib/custody/answer.cpp',
-           '  if (flow.owes() && !agrees(flow, psn, frame.aeth().msn)) return disagreed();\n  link_.on_loss(now);',
-           '  link_.on_loss(now);\n  if (flow.owes() && !agrees(flow, psn, frame.aeth().msn)) return disagreed();', 9,
+           '  if (flow.owes() && !agrees(flow, psn, frame.aeth().msn)) return disagreed(flow, psn, frame.aeth().msn, now);\n'
+           '  link_.on_loss(now);',
+           '  link_.on_loss(now);\n  if (flow.owes() && !agrees(flow, psn, frame.aeth().msn)) return disagreed(flow, psn, frame.aeth().msn, now);', 9,
            unit='a NAK that no request of the flow fits*'),
     Defect('two hosts may keep all of custody', 'lib/engine/engine.cpp',
            'pair_limit_of(budget.box_bytes_limit, settings.custody_pair_share)', 'budget.box_bytes_limit', 9,
