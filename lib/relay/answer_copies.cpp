@@ -199,6 +199,7 @@ Duration AnswerCopies::quiet_of(const Flow& flow) const {
 
 void AnswerCopies::note_answer(std::uint32_t number, std::uint32_t end, bool is_ack, Time now) {
   Flow& flow = flows_[number];
+  ++flow.at->answers;
   flow.top = end;
   flow.top_at = now;
   flow.last_was_ack = is_ack;
@@ -372,6 +373,10 @@ void AnswerCopies::poll(Time now) {
     if (now < peer.clock_at) continue;
     if (now >= peer.active_until && peer.announced.empty()) {
       peer.clock_at = peer.active_until;  // nobody needs it any more
+      continue;
+    }
+    if (!peer.clocks.take(peer.answers, peer.round_trip, now)) {
+      peer.clock_at = now + clock_interval(peer.round_trip);
       continue;
     }
     peer.sent_before.note(now, peer.sent);

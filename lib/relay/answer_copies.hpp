@@ -113,6 +113,8 @@ class AnswerCopies {
     LossRate::Counts counts;  ///< repairs and their copies, in all
     Time active_until = 0;
     Time clock_at = 0;
+    ClockBudget clocks;
+    std::uint64_t answers = 0;                ///< responses and ACKs of the hosts
     std::vector<AnswerClockEntry> announced;  ///< in the next ANSWER_CLOCK
   };
   struct Copy {

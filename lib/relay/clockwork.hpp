@@ -48,6 +48,31 @@ constexpr Duration word_for(Duration round_trip) {
   return std::min(std::max(milliseconds(20), 4 * round_trip), between_lives(round_trip));
 }
 
+/// How many clocks may go: one for each kPackets packets that they are about, and besides one in an eighth of a round
+/// trip, or in 10 ms over a short way, where timers repair as fast. A slow link, or one with little traffic, must not
+/// be full of them.
+class ClockBudget {
+ public:
+  /// The next may go now. `packets`: that were sent so far.
+  bool take(std::uint64_t packets, Duration round_trip, Time now) {
+    const bool is_short = round_trip < milliseconds(5);
+    const double base = static_cast<double>(is_short ? milliseconds(10) : round_trip / 8);
+    const double earned = static_cast<double>(packets - packets_) / kPackets + static_cast<double>(now - at_) / base;
+    packets_ = packets;
+    at_ = now;
+    clocks_ = std::min(clocks_ + earned, is_short ? 16.0 : 64.0);
+    if (clocks_ < 1) return false;
+    --clocks_;
+    return true;
+  }
+
+ private:
+  static constexpr double kPackets = 21;  // the least have 86 bytes, like a clock
+  double clocks_ = 16;
+  std::uint64_t packets_ = 0;
+  Time at_ = 0;
+};
+
 /// How many packets had been sent when each of the last clocks was.
 class SentBefore {
  public:

@@ -378,6 +378,12 @@ void Repairs::poll(Time now) {
     clock_at_ = active_until_;
     return;
   }
+  // A READ is one packet, and many that answer it. The end of a binding must be said at once.
+  const std::uint64_t packets = outlet_.packets_sent() + counters_[Counter::real_responses];
+  if (!clocks_.take(packets, longest_round_trip_, now) && ended_.empty()) {
+    clock_at_ = now + interval();
+    return;
+  }
   look_at_quiet(now);
   sent_.note(now, outlet_.packets_sent());
   send_clock(now);

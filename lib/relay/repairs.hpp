@@ -155,6 +155,7 @@ class Repairs {
   std::vector<std::pair<PeerNumber, ClockEntry>> announced_;  ///< in the next CLOCK
   Time active_until_ = 0;
   Time clock_at_ = 0;
+  ClockBudget clocks_;
   LossRate loss_;
   std::uint32_t repeats_ = 0;
   SentBefore sent_;

@@ -759,6 +759,9 @@ DEFECTS = [
            'wan_delay_us=50000 a.messages=60 a.mix=6 a.uniform=1 a.max_bytes=500 a.depth=64 a.burst=1 a.pace_us=20000 '
            'a.ack_timeout_us=400000 event=1:0:0:0:25:0:1:6:0:0 box_a.peer=1 box_b.peer=1 box_b.pause_at_us=1560000 '
            'box_b.pause_us=1500000'),
+    Defect('clocks fill a slow link', 'lib/relay/repairs.cpp',
+           '  if (!clocks_.take(packets, longest_round_trip_, now) && ended_.empty()) {', '  if (false) {', 0,
+           unit='peers leave a slow link to its traffic'),
     Defect('requests of a doubted flow are dropped until its peer has answered', 'lib/engine/peering.cpp',
            '  if (peering->repairs.withhold(flow, mbuf)) return Verdict::sent;\n', '', 0, peers=True,
            unit='queue pairs that come back unannounced*'),

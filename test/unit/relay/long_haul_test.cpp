@@ -290,3 +290,12 @@ TEST_CASE("a requester that repeats single requests has the others wait no longe
   CHECK(pair.near(Counter::flows_doubted) > 0);
   CHECK(pair.took_by("A>B 0.1") < alone.took_by("A>B 0.1") + milliseconds(150));
 }
+
+TEST_CASE("peers leave a slow link to its traffic", "[relay]") {
+  const std::string slow =
+      "wan_delay_us=50 wan_mbps=10 wan_queue=80000 a.messages=400 a.max_bytes=700 a.depth=4 box_a.wan_mbps=10 ";
+  const LongHaul alone(slow + "box_a.peer=0 box_b.peer=0");
+  const LongHaul paired(slow);
+  CHECK(paired.near(Counter::flows_bound) >= 1);
+  CHECK(paired.took < alone.took + alone.took / 10);
+}
