@@ -415,7 +415,7 @@ Verdict Engine::Impl::rc(Side side, const Arrival& arrival) {
   if (peering != nullptr && side == Side::wan && !is_answer && !peering->far.empty()) [[unlikely]]
     if (far_request(arrival)) return Verdict::sent;
   if (peering != nullptr && side == Side::host && is_answer && !peering->copies.empty()) [[unlikely]]
-    far_answer(arrival);
+    if (far_answer(arrival)) return Verdict::sent;
   const flow::ConnectionIndex index = connection_of(side, arrival);
   if (index == flow::ConnectionTable::kNone) {
     ++counters[is_answer ? Counter::responses_unlearned : Counter::requests_unlearned];
@@ -603,9 +603,10 @@ void Engine::Impl::set_timer(flow::ConnectionIndex index, Time deadline) {
 
 void Engine::Impl::poll(Time time, Time read_until) {
   begin_call(time);
-  run_timers(std::max(read_until, now - std::min(now, kTimerPatience)));
+  const Time heard = std::max(read_until, now - std::min(now, kTimerPatience));
+  run_timers(heard);
   if (peering != nullptr) {
-    peering->far.poll(now);
+    peering->far.poll(now, heard);
     peering->copies.poll(now);
     peering->repairs.poll(now);
   }

@@ -231,7 +231,7 @@ struct Engine::Impl final : custody::Outlet,
   // peering.cpp
   void join(PeerLink& link);
   [[gnu::noinline]] bool far_request(const Arrival& arrival);
-  [[gnu::noinline]] void far_answer(const Arrival& arrival);
+  [[gnu::noinline]] bool far_answer(const Arrival& arrival);
   [[gnu::cold, gnu::noinline]] custody::Verdict before_peer(custody::NearFlow& flow, rte_mbuf* mbuf,
                                                             custody::Verdict verdict);
   [[gnu::cold]] void end_pairing(flow::ConnectionIndex index);
@@ -243,6 +243,7 @@ struct Engine::Impl final : custody::Outlet,
   // relay::FarOutlet, and what others of the outlets need too
   bool host_takes() override { return !egress[Side::host].has_refused(); }
   void hand_on(rte_mbuf* mbuf) override;
+  void send_to_host(rte_mbuf* mbuf) override;
   void hand_on_to_wan(rte_mbuf* mbuf) override;
   bool hold(const rte_mbuf* mbuf) override;
   void let_go(const rte_mbuf* mbuf) override;

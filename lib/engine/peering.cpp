@@ -33,11 +33,15 @@ bool Engine::Impl::far_request(const Arrival& arrival) {
   return false;
 }
 
-// An answer of our host's, on its way to the WAN.
-void Engine::Impl::far_answer(const Arrival& arrival) {
+// An answer of our host's, on its way to the WAN. False: it passes.
+bool Engine::Impl::far_answer(const Arrival& arrival) {
   const wire::Frame& frame = arrival.frame;
   const std::uint32_t flow = peering->copies.find(flow::key_of(frame));
-  if (flow != relay::AnswerCopies::kNone && intact(frame)) peering->copies.answer(flow, frame, arrival.mbuf, now);
+  if (flow == relay::AnswerCopies::kNone || !intact(frame)) return false;
+  peering->copies.answer(flow, frame, arrival.mbuf, now);
+  if (!peering->far.answer(flow, frame, now)) return false;
+  near.absorbed(arrival.mbuf);
+  return true;
 }
 
 // What becomes of a request of a contested flow: the far box must hear before it that another life may have begun.
@@ -120,6 +124,8 @@ Time Engine::Impl::peering_deadline() const {
 // ---- what the two parts need ----------------------------------------------------------------------
 
 void Engine::Impl::hand_on(rte_mbuf* mbuf) { forward(Side::host, mbuf); }
+
+void Engine::Impl::send_to_host(rte_mbuf* mbuf) { out(Side::host).send_own(mbuf); }
 
 void Engine::Impl::hand_on_to_wan(rte_mbuf* mbuf) { forward(Side::wan, mbuf); }
 

@@ -36,6 +36,7 @@ namespace longhaul::metrics {
   X(dropped_port_full, "frames dropped: a port refused them for too long")                                             \
   X(own_frames, "frames from the WAN that were for the box itself, and went no further")                               \
   X(absorbed_held_repeats, "requests from the WAN not forwarded: the same one is held already behind a gap")           \
+  X(absorbed_host_naks, "PSN NAKs of the host not forwarded: copies of what it had lost went again")                   \
   X(dropped_far_full, "requests from the WAN dropped behind a gap: there was no room to hold them")                    \
   X(absorbed_early_repeats, "answers not forwarded: they came twice while they waited for what they had overtaken")    \
   X(dropped_early_full, "answers dropped that had overtaken a READ response: no room to let them wait for a peer")     \
@@ -131,6 +132,8 @@ namespace longhaul::metrics {
   X(far_held, "requests from the WAN held behind a gap")                                                               \
   X(far_gaps, "gaps in the requests from the WAN")                                                                     \
   X(far_gaps_given_up, "gaps in the requests from the WAN that were not mended in time: what was held went on")        \
+  X(request_copies_sent, "requests sent to the host once more, from copies")                                           \
+  X(silent_hosts, "times that a host was silent, and a copy of what asks it for an answer went again")                 \
   X(answer_repairs, "responses sent to the WAN once more because a peer missed them")                                  \
   X(answer_repair_copies, "more copies of those, where the loss rate demands them")                                    \
   X(acks_sent_again, "ACKs of responders sent to the WAN once more because a peer missed them")                        \
@@ -216,6 +219,7 @@ inline constexpr std::array kNotForwarded = {
     Counter::dropped_far_full,       Counter::absorbed_held_repeats,
     Counter::dropped_other_life,     Counter::dropped_for_peer,
     Counter::absorbed_early_repeats, Counter::dropped_early_full,
+    Counter::absorbed_host_naks,
 };
 
 }  // namespace longhaul::metrics

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
-#include "custody/held.hpp"
+#include "relay/far_held.hpp"
 #include "wire/path_mtu.hpp"
 #include "wire/psn.hpp"
 
@@ -17,25 +16,11 @@ using wire::psn_lt;
 
 namespace {
 
-/// A held packet's bookkeeping, where custody's Held will not be: it goes on before anybody else has it.
-struct FarHeld {
-  std::uint32_t end = 0;         ///< first PSN after it
-  std::uint16_t bth_offset = 0;  ///< bytes
-  std::uint16_t bytes = 0;       ///< from BTH to ICRC: what is before changes on the way
-};
-static_assert(sizeof(FarHeld) <= custody::kMbufPrivateSize);
-
-FarHeld& far_held_in(rte_mbuf* mbuf) { return *static_cast<FarHeld*>(rte_mbuf_to_priv(mbuf)); }
-const FarHeld& far_held_in(const rte_mbuf* mbuf) { return far_held_in(const_cast<rte_mbuf*>(mbuf)); }
-
-std::uint16_t bytes_of(const wire::Frame& frame) {
-  return static_cast<std::uint16_t>(frame.icrc_offset + sizeof(wire::Be32) - frame.bth_offset);
-}
-
 bool same_packet(const rte_mbuf* held, const wire::Frame& frame) {
   const FarHeld& its = far_held_in(held);
-  return its.bytes == bytes_of(frame) && std::memcmp(rte_pktmbuf_mtod_offset(held, const char*, its.bth_offset),
-                                                     frame.data + frame.bth_offset, its.bytes) == 0;
+  const std::size_t bytes = frame.icrc_offset + sizeof(wire::Be32) - frame.bth_offset;
+  return its.bytes == bytes && std::memcmp(rte_pktmbuf_mtod_offset(held, const char*, its.bth_offset),
+                                           frame.data + frame.bth_offset, its.bytes) == 0;
 }
 
 }  // namespace
@@ -45,6 +30,7 @@ FarPart::FarPart(std::uint32_t flows, std::uint64_t packets, AnswerCopies& copie
     : counters_(counters),
       outlet_(outlet),
       copies_(copies),
+      requests_(flows, packets / 2, counters, outlet),
       room_(packets),
       table_(packets),
       index_(flows, "the flows of peers"),
@@ -80,7 +66,10 @@ FarPart::Verdict FarPart::request(std::uint32_t number, const wire::Frame& frame
       this->end(number, false, now);
       return Verdict::forward;
     }
+    if (!requests_.takes(number)) return hold(number, frame, end, mbuf, now);
     flow.next = end;
+    begin_far_held(mbuf, frame, end, now);
+    requests_.handed_on(number, mbuf, now);
     return Verdict::forward;
   }
   if (ahead < 0) {
@@ -112,9 +101,15 @@ FarPart::Verdict FarPart::hold(std::uint32_t number, const wire::Frame& frame, s
   const bool has_gap = flow.has_gap();
   const std::size_t gaps = flow.runs.all().size();
   if (!room_.has_room(flow.hosts, now) || !outlet_.hold(mbuf)) {
+    if (hands_on_now(number, psn, now)) {
+      flow.next = end;
+      begin_far_held(mbuf, frame, end, now);
+      requests_.handed_on(number, mbuf, now);
+      return Verdict::forward;
+    }
     ++counters_[Counter::dropped_far_full];
     // What is missing before it is asked for all the same, and given up in time.
-    flow.runs.expect(flow.next, psn, now);
+    flow.runs.expect(flow.next, psn == flow.next ? end : psn, now);
     list(number);
     look_at_ = std::min(look_at_, now + kLeastWait);
     return Verdict::drop;
@@ -133,8 +128,8 @@ FarPart::Verdict FarPart::hold(std::uint32_t number, const wire::Frame& frame, s
       this->end(number, false, now);
       return Verdict::forward;
   }
-  if (!has_gap || flow.runs.all().size() > gaps) ++counters_[Counter::far_gaps];
-  new (&far_held_in(mbuf)) FarHeld{end, static_cast<std::uint16_t>(frame.bth_offset), bytes_of(frame)};
+  if (flow.has_gap() && (!has_gap || flow.runs.all().size() > gaps)) ++counters_[Counter::far_gaps];
+  begin_far_held(mbuf, frame, end, now);
   rte_mbuf_refcnt_update(mbuf, 1);
   table_.add(number, psn, mbuf);
   room_.add(flow.hosts);
@@ -158,6 +153,7 @@ void FarPart::go_on(std::uint32_t number, Time now) {
   FarFlow& flow = flows_[number];
   for (unsigned i = 0; flow.can_go(); ++i) {
     if (i == kAtOnce || !outlet_.host_takes()) return ready(number);
+    if (!requests_.takes(number) && !waits_too_long(number, now)) return;  // until it says that it takes more
     if (flow.has_gap()) {
       ++counters_[Counter::far_gaps_given_up];
       const std::uint32_t begin = flow.runs.first().begin;
@@ -170,6 +166,7 @@ void FarPart::go_on(std::uint32_t number, Time now) {
       table_.remove(number, flow.next);
       take_out(flow, mbuf);
       flow.next = far_held_in(mbuf).end;
+      requests_.handed_on(number, mbuf, now);
       outlet_.hand_on(mbuf);
     }
     flow.runs.begin_at(flow.next);
@@ -180,6 +177,24 @@ void FarPart::go_on(std::uint32_t number, Time now) {
   }
   flow.mended_left = Runs::kTold;
   if (flow.ending) remove(number);
+}
+
+// Without room nothing waits for its host, as without a window. Whether the request at `psn` is next now.
+bool FarPart::hands_on_now(std::uint32_t number, std::uint32_t psn, Time now) {
+  FarFlow& flow = flows_[number];
+  if (flow.has_gap()) return false;
+  requests_.end_window(number, now);
+  if (flow.can_go()) go_on(number, now);
+  return flow.in_use && flow.next == psn && flow.runs.empty() && requests_.takes(number);
+}
+
+// What waits for its host goes on after the time in which a gap is given up.
+bool FarPart::waits_too_long(std::uint32_t number, Time now) {
+  const FarFlow& flow = flows_[number];
+  const rte_mbuf* first = flow.has_gap() ? nullptr : table_.find(number, flow.next);
+  if (first == nullptr || now < far_held_in(first).came_at + patience(flow.peer)) return false;
+  requests_.end_window(number, now);
+  return requests_.takes(number);
 }
 
 // What is missing before `psn` is not waited for any more.
@@ -251,6 +266,7 @@ void FarPart::bind(PeerNumber peer, Bytes body, Time now) {
     flow.bound_left = Runs::kTold;
     flow.in_use = true;
     copies_.begin(number, peer, entry);
+    requests_.begin(number, flow.next, heard_[peer], flow.hosts);
     by_handle_[handle_key(peer, entry.name.handle)] = number;
     ++bound_;
     list(number);
@@ -285,6 +301,7 @@ void FarPart::end(std::uint32_t number, bool keep, Time now) {
   FarFlow& flow = flows_[number];
   say_ended(flow.peer, flow.name, Runs::kTold);
   copies_.end(number);
+  requests_.end(number);
   if (!keep) return remove(number);
   flow.ending = true;
   if (flow.runs.empty())
@@ -312,6 +329,7 @@ void FarPart::remove(std::uint32_t number) {
   if (!flow.in_use) return;
   drop_held(number);
   copies_.end(number);
+  requests_.end(number);
   index_.erase(flow.key);
   by_handle_.erase(handle_key(flow.peer, flow.name.handle));
   flow.in_use = false;
@@ -411,7 +429,10 @@ Duration FarPart::patience(PeerNumber peer) const {
   return patience_for(heard == heard_.end() ? 0 : heard->second.round_trip);
 }
 
-void FarPart::poll(Time now) {
+void FarPart::poll(Time now, Time read_until) {
+  requests_.poll(now, read_until, [&](std::uint32_t number) {
+    if (flows_[number].in_use && flows_[number].can_go()) go_on(number, now);
+  });
   for (std::size_t left = ready_.size(); left > 0 && outlet_.host_takes(); --left) {
     const std::uint32_t number = ready_.front();
     ready_.pop_front();
@@ -434,6 +455,6 @@ void FarPart::poll(Time now) {
   }
 }
 
-Time FarPart::deadline() const { return ready_.empty() ? look_at_ : 0; }
+Time FarPart::deadline() const { return ready_.empty() ? std::min(look_at_, requests_.deadline()) : 0; }
 
 }  // namespace longhaul::relay

@@ -6,6 +6,9 @@
 //   below `next`   goes on: the responder knows best
 //   above `next`   is held. CLOCKs of the near box ask for reports, and each names what is missing
 //
+// What goes on is kept until the host answers it (request_copies.hpp). What a host that has lost some is not ready for
+// is held like what came behind a gap.
+//
 // A gap that stays for patience_for() the round trip, or that the near box cannot fill, is given up: what is held goes
 // on, and the host's own NAK repairs it. What is held belongs to one life of the queue pairs. At any sign of another
 // life it is dropped: the near box has it in custody still, or the requester repeats it.
@@ -30,26 +33,14 @@
 #include "relay/answer_copies.hpp"
 #include "relay/clockwork.hpp"
 #include "relay/far_flow.hpp"
+#include "relay/far_outlet.hpp"
 #include "relay/host_shares.hpp"
 #include "relay/messages.hpp"
 #include "relay/reports.hpp"
+#include "relay/request_copies.hpp"
 #include "wire/frame.hpp"
 
 namespace longhaul::relay {
-
-class FarOutlet {
- public:
-  virtual ~FarOutlet() = default;
-  /// The host's port takes another frame now.
-  virtual bool host_takes() = 0;
-  /// Hands on a request that was held (one reference).
-  virtual void hand_on(rte_mbuf* mbuf) = 0;
-  /// A request is held, and is one of custody's from here on; or it is no more. False: there is no room.
-  virtual bool hold(const rte_mbuf* mbuf) = 0;
-  virtual void let_go(const rte_mbuf* mbuf) = 0;
-  /// To the near box.
-  virtual void send(PeerNumber to, Type type, Bytes body) = 0;
-};
 
 class FarPart {
  public:
@@ -59,12 +50,15 @@ class FarPart {
   }
   /// DPDK's memory for the table of so many flows, and ordinary memory for them and for what is held.
   static std::uint64_t table_bytes(std::uint32_t flows) { return flow::KeyIndex::bytes_needed(flows); }
-  static std::uint64_t flow_bytes(std::uint32_t flows) { return flows * (sizeof(FarFlow) + sizeof(std::uint32_t)); }
+  static std::uint64_t flow_bytes(std::uint32_t flows) {
+    return flows * (sizeof(FarFlow) + sizeof(std::uint32_t)) + RequestCopies::flow_bytes(flows);
+  }
   static std::uint64_t held_bytes(std::uint64_t large_mbufs) {
     return custody::PacketTable::bytes_needed(most_held(large_mbufs));
   }
 
-  /// For `flows` bindings, and `packets` that are held. `copies` hears of bindings, and must outlive this.
+  /// For `flows` bindings, and `packets` that are held; half as many are kept for the host. `copies` hears of bindings,
+  /// and must outlive this.
   FarPart(std::uint32_t flows, std::uint64_t packets, AnswerCopies& copies, Counters& counters, FarOutlet& outlet);
   ~FarPart();
   FarPart(const FarPart&) = delete;
@@ -87,6 +81,13 @@ class FarPart {
     if (flows_[flow].can_go()) go_on(flow, now);
   }
 
+  /// An answer of the host of the flow with this number, ICRC verified. True: it must not pass; free it.
+  bool answer(std::uint32_t flow, const wire::Frame& frame, Time now) {
+    const bool absorbed = requests_.answer(flow, frame, now);
+    if (flows_[flow].can_go()) go_on(flow, now);
+    return absorbed;
+  }
+
   void bind(PeerNumber peer, Bytes body, Time now);
   void unbind(PeerNumber peer, Bytes body, Time now);
   /// Answers it by a report.
@@ -103,8 +104,9 @@ class FarPart {
   /// As forget(), of all peers.
   void forget_all(Time now) { end_all(true, now); }
 
-  /// Hands on what waits for the host's port, and gives up gaps.
-  void poll(Time now);
+  /// Hands on what waits for the host, and gives up gaps.
+  /// `read_until`: what had come by then has been handed in.
+  void poll(Time now, Time read_until);
   Time deadline() const;
 
   std::uint64_t held() const { return room_.all(); }
@@ -124,6 +126,8 @@ class FarPart {
 
   Verdict hold(std::uint32_t number, const wire::Frame& frame, std::uint32_t end, rte_mbuf* mbuf, Time now);
   void go_on(std::uint32_t number, Time now);
+  bool hands_on_now(std::uint32_t number, std::uint32_t psn, Time now);
+  bool waits_too_long(std::uint32_t number, Time now);
   void skip_to(std::uint32_t number, std::uint32_t psn, Time now);
   void give_up(std::uint32_t number, const ClockEntry& entry, Time now);
   void take_out(FarFlow& flow, rte_mbuf* mbuf);
@@ -142,6 +146,7 @@ class FarPart {
   Counters& counters_;
   FarOutlet& outlet_;
   AnswerCopies& copies_;
+  RequestCopies requests_;
   HostShares room_;
   custody::PacketTable table_;
   flow::KeyIndex index_;

@@ -10,6 +10,7 @@ namespace longhaul::sim {
 namespace {
 
 constexpr std::uint64_t kPeersPurpose = 41;
+constexpr std::uint64_t kLastMilePurpose = 47;
 constexpr Number kLongestForPeers = 10'000'000;  // us: peers talk each 100 ms, and a world of days would have no end
 
 void draw_long_haul(Harm& harm, Random& random) {
@@ -27,6 +28,18 @@ void draw_long_haul(Harm& harm, Random& random) {
   if (random.chance(1, 6)) harm.duplicate = random.pick({20, 300});
 }
 
+// Between the boxes and their hosts: what a far box mends from its copies. A slow host loses bursts.
+void draw_last_mile(Case& c, Random& random) {
+  for (const Number segment : {Number{0}, kSegments - 1})
+    for (Harm& harm : c.harm[static_cast<std::size_t>(segment)]) {
+      if (!random.chance(2, 3)) continue;
+      harm.loss = random.pick({0, 20, 100, 300});
+      if (!random.chance(1, 2)) continue;
+      harm.burst = random.pick({10, 50});
+      harm.burst_frames = random.pick({4, 16, 64});
+    }
+}
+
 // The peers' own datagrams, beyond what happens to all frames.
 void draw_control(BoxPlan& box, Random& random) {
   if (random.chance(1, 8)) {
@@ -37,8 +50,8 @@ void draw_control(BoxPlan& box, Random& random) {
   if (random.chance(1, 8)) box.control_replay = random.pick({100, 2000});
 }
 
-// Lives that end while much is under way, or lost, and others that begin on their QPNs at once, unannounced. READs above
-// all: their answers wait in one box, and the other has copies of them.
+// Lives that end while much is under way, or lost, and others that begin on their QPNs at once, unannounced. READs
+// above all: their answers wait in one box, and the other has copies of them.
 void draw_cut_lives(Case& c, Random& random) {
   c.connected = 1;
   c.close = number_of(Closing::nobody);
@@ -115,7 +128,10 @@ Case with_random_peers(Case c) {
       host->window = random.pick({24, 256});
     }
   }
-  if (random.chance(1, 6) && c.come_back == 0) draw_cut_lives(c, random);
+  const bool cut_lives = random.chance(1, 6) && c.come_back == 0;
+  if (cut_lives) draw_cut_lives(c, random);
+  Random last_mile(c.seed, 0, kLastMilePurpose);
+  if (last_mile.chance(1, cut_lives ? 2 : 4)) draw_last_mile(c, last_mile);
   return c;
 }
 

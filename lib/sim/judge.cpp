@@ -142,7 +142,10 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     return;
   }
   if (ports.traits.absorbs_cnps && side == Side::wan && is_cnp(view)) return;
-  if (may_be_bound(ports, side, view)) return;
+  if (may_be_bound(ports, side, view)) {
+    if (!is_answer(view) && side == Side::wan) ports.requests_came[print] = now_;
+    return;
+  }
   ports.foreign[side][order_class(ports, print, view)].push_back(print);
 }
 
@@ -159,7 +162,9 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
       if (!forwarded) made_cnp(box, view, now);
       return;
     }
-    if (!forwarded)
+    // A liar may have bound a flow that nobody knows.
+    const bool copy = side == Side::host && may_be_bound(ports, in, view) && ports.requests_came.contains(print);
+    if (!forwarded && !copy)
       report(!view.roce           ? Rule::transparent
              : side == Side::host ? Rule::indistinguishable
                                   : Rule::exact,
@@ -184,15 +189,14 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     flow->unheard = 0;  // the responder will answer the request
     return;
   }
-  if (forwarded) {
-    if (answers_near(flow, box, view)) answer_left(*flow, view, now);
-    if (!is_answer(view) && !is_near(*flow, box)) {
-      flow->handed_on = true;
-      if (ports.traits.paired) check_handed_on(box, *flow, view, print);
-    }
+  const bool far_request = !is_answer(view) && !is_near(*flow, box);
+  if (far_request && (forwarded || ports.traits.paired)) {
+    flow->handed_on = true;
+    if (ports.traits.paired) check_handed_on(box, *flow, view, print);
     return;
   }
-  made(box, view, now);
+  if (!forwarded) return made(box, view, now);
+  if (answers_near(flow, box, view)) answer_left(*flow, view, now);
 }
 
 // A box with a peer may send again what its host has answered in this life: until the responder has a request of the
@@ -212,12 +216,13 @@ void Judge::check_answer_again(unsigned box, const Flow& flow, const View& view,
   }
 }
 
-// What a far box holds is for the life in which it came. That life ended 20 ms before this one at least; a forged
-// request may have come since.
+// A far box hands on what has come, perhaps more than once. What it holds or has a copy of is for the life in which it
+// came. That life ended 20 ms before this one at least; a forged request may have come since.
 void Judge::check_handed_on(unsigned box, const Flow& flow, const View& view, std::uint64_t print) {
   const auto came = ports_[box].requests_came.find(print);
-  const bool its_own = flow.plan.work->position_of(view.psn()) < 0 || came == ports_[box].requests_came.end() ||
-                       came->second + milliseconds(20) >= flow.began;
+  if (came == ports_[box].requests_came.end())
+    return report(Rule::exact, fmt::format("box {} made a request for its host: {}", box, at(flow, view)), now_);
+  const bool its_own = flow.plan.work->position_of(view.psn()) < 0 || came->second + milliseconds(20) >= flow.began;
   if (!its_own)
     report(Rule::exact, fmt::format("box {} held a request of a former life: {}", box, at(flow, view)), now_);
 }

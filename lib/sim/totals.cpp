@@ -34,6 +34,8 @@ constexpr Row kRows[] = {
     {"packets sent again from custody", &Totals::resends},
     {"of them, because a peer missed them", &Totals::repairs},
     {"gaps found by far boxes", &Totals::far_gaps},
+    {"requests sent to hosts again from copies", &Totals::copies_sent},
+    {"PSN NAKs of hosts answered from copies", &Totals::host_naks},
     {"answers sent again, because a peer missed them", &Totals::answers_again},
     {"answers that waited for one that was missing", &Totals::answers_waited},
     {"packets sent again to a new next hop", &Totals::readdressed},
@@ -69,6 +71,8 @@ void Totals::add(const Counters& counters) {
   bound += counters[Counter::flows_bound];
   repairs += counters[Counter::repairs];
   far_gaps += counters[Counter::far_gaps];
+  copies_sent += counters[Counter::request_copies_sent];
+  host_naks += counters[Counter::absorbed_host_naks];
   answers_again += counters[Counter::answer_repairs] + counters[Counter::acks_sent_again];
   answers_waited += counters[Counter::answers_waited];
   readdressed += counters[Counter::resends_to_new_next_hop];

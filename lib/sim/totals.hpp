@@ -21,7 +21,8 @@ struct Totals {
   std::uint64_t doubted = 0, resumed = 0, began_again = 0, unconfirmed_in_doubt = 0;
   std::uint64_t pauses = 0, ring_lost = 0;
   std::uint64_t handed_over = 0, handed_home = 0, readdressed = 0;
-  std::uint64_t bound = 0, repairs = 0, far_gaps = 0, answers_again = 0, answers_waited = 0;
+  std::uint64_t bound = 0, repairs = 0, far_gaps = 0, copies_sent = 0, host_naks = 0, answers_again = 0,
+                answers_waited = 0;
   std::uint64_t steps = 0;
 
   void add(const Totals& other);

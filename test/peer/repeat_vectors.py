@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the vectors of selective repeat (docs/peer-protocol.md, sections 9 and 10), the same at each run.
+"""Writes the vectors of selective repeat (docs/peer-protocol.md, sections 9 to 11), the same at each run.
 
 repeat-bodies.json: bodies of the types 32 to 37 and what they mean.
 repeat-scenarios.json: what a far box holds, hands on and reports; what a near box takes for lost; which answers a far
-box keeps and sends again; how a near box puts them in order, and what it misses.
+box keeps and sends again; how a near box puts them in order, and what it misses; which requests a far box keeps for its
+host, and which go again or wait.
 Where the page leaves something open, "chosen" says what was assumed.
 
   repeat_vectors.py           writes the files
@@ -21,6 +22,7 @@ sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 
 import answer_scenarios  # noqa: E402
+import host_scenarios  # noqa: E402
 import keys  # noqa: E402
 import messages  # noqa: E402
 import psn as psns  # noqa: E402
@@ -282,18 +284,22 @@ def bodies_text():
 
 
 def scenarios_text():
-    about = ("Written by repeat_vectors.py from docs/peer-protocol.md, 9.2 to 9.4, 10.2, 10.3. Times are nanoseconds. "
-             "missing: first PSN, count. after: what follows the step. Packets with one name have the same bytes. "
-             "report: what the next STATE says of the flow, null if nothing. tell: the next CLOCK has an entry. "
-             "answers: a far box's copies of the answers of one flow; sent_again: in their order; kept: responses by "
-             "PSN. answer_order: a near box; passed: what goes on to the requester, in its order; waits: by PSN; full: "
-             "ranges of a full report.")
+    about = ("Written by repeat_vectors.py from docs/peer-protocol.md, 9.2 to 9.4, 10.2, 10.3, 11. Times are "
+             "nanoseconds. missing: first PSN, count. after: what follows the step. Packets with one name have the "
+             "same bytes. report: what the next STATE says of the flow, null if nothing. tell: the next CLOCK has an "
+             "entry. answers: a far box's copies of the answers of one flow; sent_again: in their order; kept: "
+             "responses by PSN. answer_order: a near box; passed: what goes on to the requester, in its order; "
+             "waits: by PSN; full: ranges of a full report. host: a far box's copies of the requests of one flow; "
+             "handed: all that goes to the host, what goes again, too; passed: whether an answer does; kept: copies, "
+             "the oldest first; waiting: for the window. A tick that looks for silence or age comes a millisecond "
+             "later than it is due, or more.")
     return _file(about, order=_scenarios(map(scenarios.run_order, scenarios.ORDER)),
                  loss=_scenarios(map(scenarios.run_loss, scenarios.LOSS)),
                  copies=_listed(scenarios.run_copies(*one) for one in scenarios.COPIES),
                  window=_listed(map(scenarios.run_window, scenarios.WINDOW)),
                  answers=_scenarios(map(answer_scenarios.run_answers, answer_scenarios.ANSWERS)),
-                 answer_order=_scenarios(map(answer_scenarios.run_answer_order, answer_scenarios.ANSWER_ORDER)))
+                 answer_order=_scenarios(map(answer_scenarios.run_answer_order, answer_scenarios.ANSWER_ORDER)),
+                 host=_scenarios(map(host_scenarios.run_host, host_scenarios.HOST)))
 
 
 def main(arguments=None):

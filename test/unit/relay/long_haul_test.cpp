@@ -291,6 +291,31 @@ TEST_CASE("a requester that repeats single requests has the others wait no longe
   CHECK(pair.took_by("A>B 0.1") < alone.took_by("A>B 0.1") + milliseconds(150));
 }
 
+// ---- the far host's side ------------------------------------------------------------------------
+
+namespace {
+
+/// Of WRITEs: the far host had to ask, and the near box did not hear of it.
+void check_mended_beyond(const LongHaul& run) {
+  run.check_unnoticed();
+  CHECK(run.near(Counter::resends) == 0);
+  CHECK(run.far(Counter::absorbed_host_naks) + run.far(Counter::silent_hosts) > 0);
+}
+
+}  // namespace
+
+TEST_CASE("what is lost between the far box and its host goes again from there", "[relay]") {
+  // A host that takes no more than the long haul brings would keep what goes again as a queue.
+  const LongHaul run("ab2.loss=100 b.port_mbps=25000");
+  check_mended_beyond(run);
+  CHECK(run.lost() >= 20);
+  CHECK(run.took < LongHaul("").took * 11 / 10);
+}
+
+TEST_CASE("losses in bursts beyond the far box do not reach the long haul", "[relay]") {
+  check_mended_beyond(LongHaul("ab2.burst=30 ab2.burst_frames=32"));
+}
+
 TEST_CASE("peers leave a slow link to its traffic", "[relay]") {
   const std::string slow =
       "wan_delay_us=50 wan_mbps=10 wan_queue=80000 a.messages=400 a.max_bytes=700 a.depth=4 box_a.wan_mbps=10 ";

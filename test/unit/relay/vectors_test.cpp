@@ -15,6 +15,7 @@
 
 #include "../support/mbufs.hpp"
 #include "flow/connection_key.hpp"
+#include "one_flow.hpp"
 #include "relay/answer_copies.hpp"
 #include "relay/far_part.hpp"
 #include "relay/loss_rate.hpp"
@@ -23,6 +24,7 @@
 
 using namespace longhaul;
 using namespace longhaul::relay;
+using namespace longhaul::test;
 using Json = nlohmann::json;
 
 namespace {
@@ -116,20 +118,6 @@ Json entries_of(const std::vector<std::uint8_t>& body, int type) {
   return out;
 }
 
-constexpr PeerNumber kPeer = 3;
-constexpr std::uint32_t kQpn = 0x77;
-constexpr std::uint32_t kRequesterQpn = 0x99;
-constexpr std::uint32_t kMtu = 1024;
-constexpr Time kStart = seconds(5);
-
-flow::KeyIndex::Key request_key() {
-  flow::KeyIndex::Key key;
-  key.first = wire::IpAddress::parse("10.0.0.1");
-  key.second = wire::IpAddress::parse("10.0.0.2");
-  key.qpn = kQpn;
-  return key;
-}
-
 std::string frame_key(const rte_mbuf* mbuf) { return {rte_pktmbuf_mtod(mbuf, const char*), mbuf->pkt_len}; }
 
 /// One far box and one flow.
@@ -162,7 +150,7 @@ class Scenario final : public FarOutlet, public CopiesOutlet {
       clocked_ = true, clock(ClockEntry{name_, step.at("lowest").get<std::uint32_t>(),
                                         step.at("end").get<std::uint32_t>(), step.at("top").get<std::uint32_t>()});
     else if (what == "tick")
-      far_.poll(now_);
+      far_.poll(now_, now_);
     else if (what == "unbind")
       clocked_ = true,
       far_.unbind(kPeer, bytes_of_entry(UnbindEntry{name_, step.at("keep").get<std::uint8_t>()}), now_);
@@ -175,7 +163,7 @@ class Scenario final : public FarOutlet, public CopiesOutlet {
     else
       FAIL("unknown step " + what);
     // Whether time has passed or not, what is due is done.
-    far_.poll(now_);
+    far_.poll(now_, now_);
   }
 
   const std::vector<std::string>& handed() const { return handed_; }
@@ -233,6 +221,7 @@ class Scenario final : public FarOutlet, public CopiesOutlet {
     handed_.push_back(packets_.at(frame_key(mbuf)));
     rte_pktmbuf_free(mbuf);
   }
+  void send_to_host(rte_mbuf* mbuf) override { hand_on(mbuf); }
   bool hold(const rte_mbuf* mbuf) override { return true; }
   void let_go(const rte_mbuf* mbuf) override {}
   bool wan_takes() override { return true; }
