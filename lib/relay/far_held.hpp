@@ -32,18 +32,22 @@ static_assert(sizeof(FarHeld) <= custody::kMbufPrivateSize);
 inline FarHeld& far_held_in(rte_mbuf* mbuf) { return *static_cast<FarHeld*>(rte_mbuf_to_priv(mbuf)); }
 inline const FarHeld& far_held_in(const rte_mbuf* mbuf) { return far_held_in(const_cast<rte_mbuf*>(mbuf)); }
 
+/// From BTH to ICRC.
+inline std::uint16_t bytes_of(const wire::Frame& frame) {
+  return static_cast<std::uint16_t>(frame.icrc_offset + sizeof(wire::Be32) - frame.bth_offset);
+}
+
 /// Of a request with a known opcode, which takes the PSNs up to before `end`.
 inline void begin_far_held(rte_mbuf* mbuf, const wire::Frame& frame, std::uint32_t end, Time now) {
   const bool wants_response = frame.opcode->wants_response();
-  new (&far_held_in(mbuf))
-      FarHeld{.came_at = now,
-              .psn = frame.psn(),
-              .end = end,
-              .bth_offset = static_cast<std::uint16_t>(frame.bth_offset),
-              .bytes = static_cast<std::uint16_t>(frame.icrc_offset + sizeof(wire::Be32) - frame.bth_offset),
-              .ends_message = frame.opcode->ends_message(),
-              .asks = wants_response || frame.ack_req(),
-              .wants_response = wants_response};
+  new (&far_held_in(mbuf)) FarHeld{.came_at = now,
+                                   .psn = frame.psn(),
+                                   .end = end,
+                                   .bth_offset = static_cast<std::uint16_t>(frame.bth_offset),
+                                   .bytes = bytes_of(frame),
+                                   .ends_message = frame.opcode->ends_message(),
+                                   .asks = wants_response || frame.ack_req(),
+                                   .wants_response = wants_response};
 }
 
 }  // namespace longhaul::relay

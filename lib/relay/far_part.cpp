@@ -18,9 +18,8 @@ namespace {
 
 bool same_packet(const rte_mbuf* held, const wire::Frame& frame) {
   const FarHeld& its = far_held_in(held);
-  const std::size_t bytes = frame.icrc_offset + sizeof(wire::Be32) - frame.bth_offset;
-  return its.bytes == bytes && std::memcmp(rte_pktmbuf_mtod_offset(held, const char*, its.bth_offset),
-                                           frame.data + frame.bth_offset, its.bytes) == 0;
+  return its.bytes == bytes_of(frame) && std::memcmp(rte_pktmbuf_mtod_offset(held, const char*, its.bth_offset),
+                                                     frame.data + frame.bth_offset, its.bytes) == 0;
 }
 
 }  // namespace
@@ -67,10 +66,7 @@ FarPart::Verdict FarPart::request(std::uint32_t number, const wire::Frame& frame
       return Verdict::forward;
     }
     if (!requests_.takes(number)) return hold(number, frame, end, mbuf, now);
-    flow.next = end;
-    begin_far_held(mbuf, frame, end, now);
-    requests_.handed_on(number, mbuf, now);
-    return Verdict::forward;
+    return pass_on(number, frame, end, mbuf, now);
   }
   if (ahead < 0) {
     ++repeats_;
@@ -83,6 +79,15 @@ FarPart::Verdict FarPart::request(std::uint32_t number, const wire::Frame& frame
     return Verdict::forward;
   }
   return hold(number, frame, end, mbuf, now);
+}
+
+// The request is next, and goes to the host without having been held.
+FarPart::Verdict FarPart::pass_on(std::uint32_t number, const wire::Frame& frame, std::uint32_t end, rte_mbuf* mbuf,
+                                  Time now) {
+  flows_[number].next = end;
+  begin_far_held(mbuf, frame, end, now);
+  requests_.handed_on(number, mbuf, now);
+  return Verdict::forward;
 }
 
 FarPart::Verdict FarPart::hold(std::uint32_t number, const wire::Frame& frame, std::uint32_t end, rte_mbuf* mbuf,
@@ -101,12 +106,7 @@ FarPart::Verdict FarPart::hold(std::uint32_t number, const wire::Frame& frame, s
   const bool has_gap = flow.has_gap();
   const std::size_t gaps = flow.runs.all().size();
   if (!room_.has_room(flow.hosts, now) || !outlet_.hold(mbuf)) {
-    if (hands_on_now(number, psn, now)) {
-      flow.next = end;
-      begin_far_held(mbuf, frame, end, now);
-      requests_.handed_on(number, mbuf, now);
-      return Verdict::forward;
-    }
+    if (hands_on_now(number, psn, now)) return pass_on(number, frame, end, mbuf, now);
     ++counters_[Counter::dropped_far_full];
     // What is missing before it is asked for all the same, and given up in time.
     flow.runs.expect(flow.next, psn == flow.next ? end : psn, now);

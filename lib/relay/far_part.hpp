@@ -124,6 +124,7 @@ class FarPart {
     std::uint32_t newest_binding = 0;  ///< of all BINDs and UNBINDs
   };
 
+  Verdict pass_on(std::uint32_t number, const wire::Frame& frame, std::uint32_t end, rte_mbuf* mbuf, Time now);
   Verdict hold(std::uint32_t number, const wire::Frame& frame, std::uint32_t end, rte_mbuf* mbuf, Time now);
   void go_on(std::uint32_t number, Time now);
   bool hands_on_now(std::uint32_t number, std::uint32_t psn, Time now);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The far host's side of a far box: what another implementation (test/peer/far_host.py) made from
 // docs/peer-protocol.md, section 11, alone; and what that page leaves to this one.
-#include <fmt/format.h>
 #include <rte_mbuf.h>
 
 #include <catch2/catch.hpp>
 
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -77,15 +75,8 @@ class FarHost final : public FarOutlet, public CopiesOutlet {
       builder.opcode(ends ? wire::kRcSendOnly : wire::kRcWriteMiddle).payload(payload);
     }
     rte_mbuf* mbuf = pool_.make(builder.build());
-    wire::Frame frame;
-    REQUIRE(wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->pkt_len}, frame) ==
-            wire::ParseStatus::roce);
-    names_[bytes_of(mbuf)] = packet;
-    const std::uint32_t flow = far_.find(key_);
-    if (flow == FarPart::kNone) return hand_on(mbuf);
-    if (far_.request(flow, frame, mbuf, now_) != FarPart::Verdict::forward) return rte_pktmbuf_free(mbuf);
-    hand_on(mbuf);
-    far_.forwarded(flow, now_);
+    names_[frame_key(mbuf)] = packet;
+    give(far_, far_.find(key_), *this, mbuf, now_);
   }
 
   void answer(const std::string& kind, std::uint32_t psn, std::uint32_t msn) {
@@ -98,9 +89,7 @@ class FarHost final : public FarOutlet, public CopiesOutlet {
     else
       builder.opcode(wire::kRcAcknowledge).aeth(kSyndromes.at(kind), msn);
     rte_mbuf* mbuf = pool_.make(builder.build());
-    wire::Frame frame;
-    REQUIRE(wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->pkt_len}, frame) ==
-            wire::ParseStatus::roce);
+    const wire::Frame frame = frame_in(mbuf);
     const std::uint32_t flow = copies_.find(flow::key_of(frame));
     passed_ = flow != AnswerCopies::kNone && far_.answer(flow, frame, now_) ? 0 : 1;
     rte_pktmbuf_free(mbuf);
@@ -111,12 +100,11 @@ class FarHost final : public FarOutlet, public CopiesOutlet {
   std::uint64_t waiting() const { return far_.held(); }
   /// Custody's buffers that it has.
   std::uint64_t kept() const { return lent_ - far_.held(); }
-  std::uint64_t count(Counter counter) const { return counters_[counter]; }
   void fill_port(bool full) { port_full_ = full; }
 
   bool host_takes() override { return !port_full_; }
   void hand_on(rte_mbuf* mbuf) override {
-    handed_.push_back(names_.at(bytes_of(mbuf)));
+    handed_.push_back(names_.at(frame_key(mbuf)));
     rte_pktmbuf_free(mbuf);
   }
   void send_to_host(rte_mbuf* mbuf) override { hand_on(mbuf); }
@@ -128,8 +116,6 @@ class FarHost final : public FarOutlet, public CopiesOutlet {
   void send(PeerNumber, Type, Bytes) override {}
 
  private:
-  static std::string bytes_of(const rte_mbuf* mbuf) { return {rte_pktmbuf_mtod(mbuf, const char*), mbuf->pkt_len}; }
-
   test::MbufPool pool_{8191, 1536};
   Counters counters_;
   int room_;
@@ -148,9 +134,7 @@ class FarHost final : public FarOutlet, public CopiesOutlet {
 }  // namespace
 
 TEST_CASE("a far box mends what its host lost as another implementation does", "[relay]") {
-  std::ifstream file(TEST_ROOT "/peer/repeat-scenarios.json");
-  REQUIRE(file);
-  const Json all = Json::parse(file).at("host");
+  const Json all = read("repeat-scenarios.json").at("host");
   REQUIRE(all.size() > 100);
   for (const Json& given : all) {
     CAPTURE(given.at("name").get<std::string>());

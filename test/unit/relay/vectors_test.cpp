@@ -6,7 +6,6 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -28,12 +27,6 @@ using namespace longhaul::test;
 using Json = nlohmann::json;
 
 namespace {
-
-Json read(const std::string& name) {
-  std::ifstream file(TEST_ROOT "/peer/" + name);
-  REQUIRE(file);
-  return Json::parse(file);
-}
 
 std::vector<std::uint8_t> bytes_in(const std::string& hex) {
   std::vector<std::uint8_t> bytes;
@@ -117,8 +110,6 @@ Json entries_of(const std::vector<std::uint8_t>& body, int type) {
   }
   return out;
 }
-
-std::string frame_key(const rte_mbuf* mbuf) { return {rte_pktmbuf_mtod(mbuf, const char*), mbuf->pkt_len}; }
 
 /// One far box and one flow.
 class Scenario final : public FarOutlet, public CopiesOutlet {
@@ -205,15 +196,9 @@ class Scenario final : public FarOutlet, public CopiesOutlet {
     else
       builder.opcode(wire::kRcSendOnly).payload(std::vector<std::uint8_t>(packet.begin(), packet.end()));
     rte_mbuf* mbuf = pool_.make(builder.build());
-    wire::Frame frame;
-    REQUIRE(wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->pkt_len}, frame) ==
-            wire::ParseStatus::roce);
     packets_[frame_key(mbuf)] = packet;
-    const std::uint32_t flow = good ? far_.find(key_) : FarPart::kNone;  // the engine looks at the ICRC
-    if (flow == FarPart::kNone) return hand_on(mbuf);
-    if (far_.request(flow, frame, mbuf, now_) != FarPart::Verdict::forward) return rte_pktmbuf_free(mbuf);
-    hand_on(mbuf);
-    far_.forwarded(flow, now_);
+    // The engine looks at the ICRC.
+    give(far_, good ? far_.find(key_) : FarPart::kNone, *this, mbuf, now_);
   }
 
   bool host_takes() override { return true; }
@@ -301,9 +286,7 @@ class Copies final : public CopiesOutlet {
     else
       builder.opcode(wire::kRcReadResponseMiddle).payload(std::vector<std::uint8_t>(packet.begin(), packet.end()));
     rte_mbuf* mbuf = pool_.make(builder.build());
-    wire::Frame frame;
-    REQUIRE(wire::parse({rte_pktmbuf_mtod(mbuf, const std::uint8_t*), mbuf->pkt_len}, frame) ==
-            wire::ParseStatus::roce);
+    const wire::Frame frame = frame_in(mbuf);
     packets_[frame_key(mbuf)] = packet;
     if (const std::uint32_t number = copies_.find(flow::key_of(frame)); number != AnswerCopies::kNone)
       copies_.answer(number, frame, mbuf, now_);
