@@ -476,7 +476,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   if (!held.sent || psn_lt(psn, held.psn) || psn_lt(held.last_psn, psn)) {
     note_beyond_custody(flow, frame);
     note_unasked(flow, frame, now);
-    if (held.sent && psn_lt(held.last_psn, psn)) note_later_read(flow, psn, now);
+    if (held.sent && psn_lt(held.last_psn, psn)) note_later_read(flow, frame, now);
     return Verdict::forward;
   }
   if (!fits(*frame.opcode, psn, held)) {
@@ -485,9 +485,16 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
     return Verdict::forward;
   }
 
-  // The responder answers in order, so this answers all before the READ.
-  if (flow.shared()) share(flow, held.psn, now);
-  release_before(flow, held.psn, now);
+  if (flow.owes() && is_of_another(flow, held, frame)) {
+    ++counters_[Counter::answers_disagreed];
+    return Verdict::forward;
+  }
+  // The responder answers in order, so this answers all before the READ. A response without an MSN is its own if one
+  // with an MSN went before.
+  if (!flow.owes() || frame.opcode->has(wire::kHasAeth) || flow.read_next != held.psn) {
+    if (flow.shared()) share(flow, held.psn, now);
+    release_before(flow, held.psn, now);
+  }
   if (psn != flow.read_next) {
     if (psn_lt(flow.read_next, psn))
       flow.ahead.add(psn);

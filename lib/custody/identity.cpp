@@ -296,6 +296,13 @@ bool NearPart::is_of_another(const NearFlow& flow, std::uint32_t end, std::uint3
   return counted && psn_diff(msn, psn_add(flow.msn_base, counted->messages)) < -kMsnSlack;
 }
 
+// A response to a READ or atomic that custody has. Its MSN, where it has one, may run ahead of its request, but not
+// behind.
+bool NearPart::is_of_another(const NearFlow& flow, const Held& read, const wire::Frame& response) {
+  return response.opcode->has(wire::kHasAeth) &&
+         psn_diff(response.aeth().msn, psn_add(flow.msn_base, read.msn)) < -kMsnSlack;
+}
+
 // Its MSN does not match: it releases nothing, and its requester may be waiting for it.
 Verdict NearPart::disagreed(NearFlow& flow, std::uint32_t end, std::uint32_t msn, Time now) {
   ++counters_[Counter::answers_disagreed];
@@ -346,6 +353,7 @@ bool NearPart::response_proves(const NearFlow& flow, const wire::Frame& frame, T
   if (read == nullptr || !held_in(read).sent) return false;
   const Held& held = held_in(read);
   if (psn_lt(frame.psn(), held.psn) || psn_lt(held.last_psn, frame.psn())) return false;
+  if (is_of_another(flow, held, frame)) return false;
   const bool outside = !flow.newcomer.may_have_response(frame.psn()) && !flow.newcomer.forgot();
   if (outside && !newcomer_speaks(flow, now)) return true;
   const auto lowest = flow.newcomer.lowest();

@@ -62,6 +62,8 @@ class Outlet {
   virtual void pass(const NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, bool contested) = 0;
   /// Forwards an answer that had waited (a reference of its own), unaltered.
   virtual void pass_answer(rte_mbuf* mbuf) = 0;
+  /// What the flow sends from now on has been sent before.
+  virtual void goes_back(NearFlow& /*flow*/) {}
   /// The requester's port takes another frame now.
   virtual bool host_takes() { return true; }
   /// The response with this PSN waits for one that is missing before it.
@@ -362,7 +364,6 @@ class NearPart {
   bool may_wait(const NearFlow& flow) const;
   bool should_wait(const NearFlow& flow, const Span& span, Time now) const;
   bool has_room_to_wait(const NearFlow& flow, const WaitingList& list, std::uint64_t bytes, Time now) const;
-  Duration wait_of(const NearFlow& flow, const WaitingList& list) const;
   /// Frame bytes that the flow holds: in custody, and waiting for their turn.
   [[gnu::always_inline]] std::uint64_t bytes_of(const NearFlow& flow) const {
     if (budget_.held.waiting == 0) [[likely]]
@@ -407,7 +408,7 @@ class NearPart {
   [[gnu::cold, gnu::noinline]] void pass_early_answers(NearFlow& flow);
   [[gnu::cold, gnu::noinline]] void drop_early_answers(NearFlow& flow);
   [[gnu::cold]] void note_caught_up(NearFlow& flow, Time now);
-  [[gnu::cold]] void note_later_read(NearFlow& flow, std::uint32_t psn, Time now);
+  [[gnu::cold]] void note_later_read(NearFlow& flow, const wire::Frame& frame, Time now);
 
   // answer.cpp
   Verdict handle_answer(NearFlow& flow, const wire::Frame& frame, Time now);
@@ -477,6 +478,7 @@ class NearPart {
   };
   std::optional<Counted> counted_before(const NearFlow& flow, std::uint32_t end) const;
   bool is_of_another(const NearFlow& flow, std::uint32_t end, std::uint32_t msn) const;
+  static bool is_of_another(const NearFlow& flow, const Held& read, const wire::Frame& response);
   bool agrees(const NearFlow& flow, std::uint32_t end, std::uint32_t msn) const;
   static bool is_behind(NearFlow& flow);
   static void fall_behind(NearFlow& flow, Time now);

@@ -227,11 +227,13 @@ void NearPart::note_caught_up(NearFlow& flow, Time now) {
 }
 
 // A response to a READ behind the oldest one: the requester sees that responses to that one are missing, or has them.
-void NearPart::note_later_read(NearFlow& flow, std::uint32_t psn, Time now) {
+void NearPart::note_later_read(NearFlow& flow, const wire::Frame& frame, Time now) {
+  const std::uint32_t psn = frame.psn();
   const rte_mbuf* oldest = flow.queue.first_read();
   const rte_mbuf* later = find(flow, psn);
   if (later == nullptr || later == oldest || !held_in(later).wants_response || !held_in(later).sent) return;
   if (flow.contested() || flow.shared() || held_in(oldest).resent) return;
+  if (flow.owes() && (!frame.opcode->has(wire::kHasAeth) || is_of_another(flow, held_in(later), frame))) return;
   flow.ahead.add(psn);
   release_before(flow, held_in(oldest).psn, now);
   note_passed(flow, held_in(later).psn, now);

@@ -518,6 +518,24 @@ TEST_CASE("a READ where custody has another request: the box falls silent", "[en
   world.passes({pair.write(107)});
 }
 
+TEST_CASE("another life's response to a READ at the place of one's own is no answer to what went before",
+          "[engine][identity]") {
+  const Pair pair;
+  Owing world(pair, 106, 3);
+  world.passes({pair.read(109, 3000)});
+  world.passes({pair.read(112, 100)});
+  const std::uint32_t read = GENERATE(109u, 112u);
+  SECTION("its MSN says so") {
+    world.reaches({read == 109 ? pair.answer("read_first", 109, 2, 1024) : pair.answer("read_only", 112, 2, 100)});
+    CHECK(world.rig.count(Counter::answers_disagreed) == (read == 109 ? 1 : 0));
+  }
+  SECTION("a middle one has no MSN") { world.reaches({pair.answer("read_middle", 110, 0, 1024)}); }
+  CHECK(world.rig.engine->custody_packets() == 5);
+  // One's own.
+  world.reaches({pair.answer("read_first", 109, 9, 1024)});
+  CHECK(world.rig.engine->custody_packets() == 2);
+}
+
 TEST_CASE("one forged request does not end a flow: custody that was lost is delivered", "[engine][identity]") {
   const Pair pair;
   Owing world(pair, 106, 3);
