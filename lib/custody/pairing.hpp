@@ -11,11 +11,13 @@ namespace longhaul::custody {
 struct Pairing {
   std::uint32_t binding = 0;   ///< a number that is not used again; 0: the flow is not bound, and its peer is not asked
   std::uint32_t peer = 0;      ///< once it is bound: which one
-  bool bound = false;          ///< the peer has said so
+  bool bound = false;          ///< the peer has said so, of this binding or of the one before it
+  bool asking = false;         ///< it has not said so of this one yet
   bool top_queued = false;     ///< the flow's end is to be announced once it is quiet
   std::uint8_t tops_left = 0;  ///< how often it is still to be announced
   std::uint32_t from = 0;      ///< PSN from which on the peer puts the flow in order
   std::uint32_t top = 0;       ///< PSN: first that had not been sent when the flow was last looked at
+  std::uint32_t asked_us = 0;  ///< when it was last asked, us modulo 2^32
   Time top_at = 0;             ///< when that last changed
   Time gap_at = 0;             ///< when either box last said that packets are missing, or have just been
   // Answers that come before their turn wait for what the peer can send again.

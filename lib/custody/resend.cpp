@@ -114,6 +114,7 @@ void NearPart::rewind(NearFlow& flow, Counter why, Time now) {
   flow.resend_marks.rewound_at = now;
   flow.queue.rewind();
   flow.resend.take_probe_back();
+  if (!flow.resend.probing()) outlet_.goes_back(flow);
   try_send(flow, now);
 }
 
@@ -151,6 +152,7 @@ void NearPart::settle_probe(NearFlow& flow, Time now) {
     if (none_followed) flow.rtt.sample(took, now);
     if (took >= flow.rtt.minimum()) {
       note_loss(flow);
+      outlet_.goes_back(flow);
       return;
     }
     flow.probe_settled = true;

@@ -283,6 +283,9 @@ struct Engine::Impl final : custody::Outlet,
   void response_dropped(const custody::NearFlow& flow, std::uint32_t psn) override {
     if (peering != nullptr) peering->order.dropped(flow, psn, now);
   }
+  void goes_back(custody::NearFlow& flow) override {
+    if (peering != nullptr) peering->repairs.goes_back(flow, now);
+  }
   void answers_go_on(const custody::NearFlow& flow) override {
     if (peering != nullptr) peering->order.goes_on(flow);
   }

@@ -32,10 +32,11 @@ AnswerCopies::~AnswerCopies() {
 
 // ---- bindings -----------------------------------------------------------------------------------
 
-void AnswerCopies::begin(std::uint32_t number, PeerNumber peer, const BindEntry& entry) {
+std::uint32_t AnswerCopies::begin(std::uint32_t number, PeerNumber peer, const BindEntry& entry) {
   const flow::KeyIndex::Key key = entry.answers_key();
-  if (const std::uint32_t other = find(key); other != kNone) end(other);  // a QPN has one responder
-  if (!index_.put(key, number)) return;
+  const std::uint32_t other = find(key);
+  if (other != kNone) end(other);
+  if (!index_.put(key, number)) return other;
   Flow& flow = flows_[number];
   flow.in_use = true;
   flow.peer = peer;
@@ -47,6 +48,7 @@ void AnswerCopies::begin(std::uint32_t number, PeerNumber peer, const BindEntry&
   flow.quiet_queued = flow.aging_queued = false;  // what is queued has another name
   by_handle_[handle_key(peer, entry.name.handle)] = number;
   ++bound_;
+  return other;
 }
 
 void AnswerCopies::end(std::uint32_t number) {

@@ -62,8 +62,9 @@ class AnswerCopies {
   AnswerCopies(const AnswerCopies&) = delete;
   AnswerCopies& operator=(const AnswerCopies&) = delete;
 
-  /// A binding begins, and ends.
-  void begin(std::uint32_t number, PeerNumber peer, const BindEntry& entry);
+  /// A binding begins. Returns the one that had the same QPN for its answers, which ends here; kNone: there was none.
+  std::uint32_t begin(std::uint32_t number, PeerNumber peer, const BindEntry& entry);
+  /// It ends.
   void end(std::uint32_t number);
 
   /// Nothing is bound: there is nothing to find.

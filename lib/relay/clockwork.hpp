@@ -73,6 +73,25 @@ class ClockBudget {
   Time at_ = 0;
 };
 
+/// How often bindings may begin anew because custody goes back: each NAK of a far host makes it, and a peer reads only
+/// so many datagrams.
+class RebindBudget {
+ public:
+  bool take(Time now) {
+    constexpr double kASecond = 5000;
+    left_ = std::min(left_ + static_cast<double>(now - at_) * kASecond / static_cast<double>(seconds(1)), kMost);
+    at_ = now;
+    if (left_ < 1) return false;
+    --left_;
+    return true;
+  }
+
+ private:
+  static constexpr double kMost = 64;
+  double left_ = kMost;
+  Time at_ = 0;
+};
+
 /// How many packets had been sent when each of the last clocks was.
 class SentBefore {
  public:

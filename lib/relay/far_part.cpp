@@ -265,8 +265,11 @@ void FarPart::bind(PeerNumber peer, Bytes body, Time now) {
     flow.hosts = HostShares::number_of(key);
     flow.bound_left = Runs::kTold;
     flow.in_use = true;
-    copies_.begin(number, peer, entry);
-    requests_.begin(number, flow.next, heard_[peer], flow.hosts);
+    // A QPN has one responder. Where two bindings say otherwise, nobody knows whose an answer is.
+    if (const std::uint32_t other = copies_.begin(number, peer, entry); other != AnswerCopies::kNone)
+      requests_.end(other);
+    else
+      requests_.begin(number, flow.next, heard_[peer], flow.hosts);
     by_handle_[handle_key(peer, entry.name.handle)] = number;
     ++bound_;
     list(number);

@@ -18,15 +18,18 @@ namespace {
 // What goes to the far box is of one life, and the responder has answered: before that, nothing would be repaired. (A
 // flow that is plain for a while is ordered all the same.)
 bool may_be_ordered(const NearFlow& flow) {
-  return flow.una != flow.first_psn && !custody::is_over(flow.phase) && !flow.contested() &&
+  return flow.una != flow.first_psn && !custody::is_over(flow.phase) && !flow.contested() && !flow.shared() &&
          flow.policy != flow::Policy::off;
 }
 
-// PSN of the next packet that goes to the WAN.
+// PSN of the next packet that goes to the WAN. A probe does not count: perhaps what follows it need not go again.
 std::uint32_t next_to_send(const NearFlow& flow) {
+  if (flow.resend.probing()) return flow.resend_marks.resume_psn;
   const rte_mbuf* unsent = flow.queue.unsent();
   return unsent == nullptr ? flow.sent_top : custody::held_in(unsent).psn;
 }
+
+std::uint32_t whole_us(Time at) { return static_cast<std::uint32_t>(at / microseconds(1)); }
 
 }  // namespace
 
@@ -42,9 +45,12 @@ void Repairs::peer_gone(PeerNumber peer) {
   note_round_trips();
   for (std::uint32_t handle = 0; handle < outlet_.flows(); ++handle) {
     NearFlow* flow = outlet_.flow_of(handle);
-    if (flow != nullptr && flow->pairing.bound && flow->pairing.peer == peer) release(flow->pairing);
+    if (flow == nullptr || flow->pairing.binding == 0) continue;
+    if (peers_.empty() || (flow->pairing.bound && flow->pairing.peer == peer)) release(flow->pairing);
   }
-  if (peers_.empty()) ended_.clear();
+  if (!peers_.empty()) return;
+  ended_.clear();
+  note_ends();
 }
 
 void Repairs::note_round_trips() {
@@ -77,7 +83,7 @@ void Repairs::tend(NearFlow& flow, Time now) {
     if (!flow.queue.empty()) bind(flow, now);
     return;
   }
-  // Custody goes back, because its responder asked or is silent: what goes again is put in order, too.
+  // The port has refused what the binding was to begin with.
   if (psn_lt(next_to_send(flow), pairing.from)) return bind(flow, now);
   if (pairing.top == flow.sent_top) return;
   pairing.patience = patience_for(longest_round_trip_);
@@ -99,10 +105,30 @@ void Repairs::release(custody::Pairing& pairing) {
   pairing.waits_until = waits_until;
 }
 
+// Its responder asked, or is silent. The far box has handed on most of what goes again, and would take it for repeats:
+// bound anew, it puts that in order, too, and keeps copies of it.
+void Repairs::goes_back(NearFlow& flow, Time now) {
+  const custody::Pairing& pairing = flow.pairing;
+  if (pairing.binding == 0 || !may_be_ordered(flow)) return;
+  // A BIND that has just left for the same place, or for one before it, will do.
+  const bool covered = pairing.asking && !psn_lt(next_to_send(flow), pairing.from);
+  const Duration since = microseconds(whole_us(now) - pairing.asked_us);
+  if (covered && since < std::max(kLeastRebind, longest_round_trip_ / 4)) return;
+  if (rebinds_.take(now)) bind(flow, now);
+}
+
+// A peer that has the flow already is still the one that may hold its requests.
 void Repairs::bind(NearFlow& flow, Time now) {
+  const custody::Pairing former = flow.pairing;
   release(flow.pairing);
+  if (former.bound) {
+    flow.pairing.bound = true;
+    flow.pairing.peer = former.peer;
+    flow.pairing.patience = former.patience;
+    flow.pairing.gap_at = former.gap_at;
+  }
   flow.pairing.top = flow.sent_top;
-  ask(flow, kFirstRetry, now);
+  ask(flow, former.bound ? kBoundRetry : kFirstRetry, now);
 }
 
 // What was sent before it need not be put in order: the far box may have handed it on. Each has a greater number: one
@@ -110,6 +136,8 @@ void Repairs::bind(NearFlow& flow, Time now) {
 void Repairs::ask(NearFlow& flow, Duration wait, Time now) {
   flow.pairing.binding = ++last_binding_;
   flow.pairing.from = next_to_send(flow);
+  flow.pairing.asking = true;
+  flow.pairing.asked_us = whole_us(now);
   flow.pairing.top_queued = false;
   Body body;
   body.add(BindEntry::of(name_of(flow), outlet_.key_of(flow), flow.identity.requester_qpn, flow.pairing.from,
@@ -117,16 +145,15 @@ void Repairs::ask(NearFlow& flow, Duration wait, Time now) {
   for (const auto& [peer, round_trip] : peers_) outlet_.send(peer, Type::bind, body.bytes());
   be_active(now);  // the answer comes with the next CLOCK's
   wait = std::max(wait, 2 * longest_round_trip_);
-  asked_.push_back({binding_of(flow), wait, now + wait});
+  asked_.emplace(now + wait, Asked{binding_of(flow), wait});
 }
 
 void Repairs::ask_again(Time now) {
-  for (unsigned i = 0; i < kAtOnce && !asked_.empty(); ++i) {
-    const Asked asked = asked_.front();
-    if (asked.at > now) return;
-    asked_.pop_front();
+  for (unsigned i = 0; i < kAtOnce && !asked_.empty() && asked_.begin()->first <= now; ++i) {
+    const Asked asked = asked_.begin()->second;
+    asked_.erase(asked_.begin());
     NearFlow* flow = bound(asked.flow);
-    if (flow == nullptr || flow->pairing.bound || peers_.empty()) continue;
+    if (flow == nullptr || !flow->pairing.asking || peers_.empty()) continue;
     ask(*flow, std::min(2 * asked.wait, kLastRetry), now);
   }
 }
@@ -138,8 +165,11 @@ void Repairs::unbind(NearFlow& flow, bool keep, Time now) {
   custody::Pairing& pairing = flow.pairing;
   if (pairing.binding == 0) return;
   const UnbindEntry entry{name_of(flow), static_cast<std::uint8_t>(keep ? 1 : 0)};
-  const bool waits = !keep && pairing.bound && !custody::is_over(flow.phase);
+  const bool waits = !keep && !custody::is_over(flow.phase) && !peers_.empty();
   if (waits) {
+    // A BIND that is not answered yet may have come, too. Each peer that was asked may hold requests: where there are
+    // several, no one's word is enough.
+    pairing.peer = peers_.size() == 1 ? peers_.begin()->first : 0;
     pairing.ending = pairing.binding;
     pairing.waits_until = now + word_for(longest_round_trip_);
   }
@@ -151,14 +181,18 @@ void Repairs::unbind(NearFlow& flow, bool keep, Time now) {
   for (const auto& [peer, round_trip] : peers_) outlet_.send(peer, Type::unbind, body.bytes());
   be_active(now);
   if (ended_.size() == kMostEnded) ended_.erase(ended_.begin());
-  ended_.push_back({entry, waits ? pairing.peer : 0, kUnbinds - 1, waits ? now : kNever});
+  const Duration wait = std::max(kFirstRetry, longest_round_trip_);
+  ended_.push_back({entry, waits ? pairing.peer : 0, kUnbinds - 1, waits ? now : kNever, wait,
+                    waits && pairing.peer == 0 ? pairing.waits_until : kNever});
+  note_ends();
 }
 
 void Repairs::ended(PeerNumber peer, const Name& name, Time now) {
   std::erase_if(ended_, [&name, peer](const Ended& ended) {
     return ended.entry.name.handle == name.handle && ended.entry.name.binding <= name.binding &&
-           (ended.peer == 0 || ended.peer == peer);
+           (ended.peer == peer || (ended.peer == 0 && ended.until == kNever));
   });
+  note_ends();
   NearFlow* flow = outlet_.flow_of(name.handle);
   if (flow == nullptr) return;
   custody::Pairing& pairing = flow->pairing;
@@ -285,17 +319,25 @@ void Repairs::send_clock(Time now) {
     clock.finish(send);
     Body unbinds;
     for (const Ended& ended : ended_)
-      if ((ended.left > 0 || ended.again_at <= now) && unbinds.room() >= sizeof(ended.entry)) unbinds.add(ended.entry);
+      if (ended.due() <= now && unbinds.room() >= sizeof(ended.entry)) unbinds.add(ended.entry);
     if (!unbinds.bytes().empty()) outlet_.send(peer, Type::unbind, unbinds.bytes());
   }
   announced_.clear();
   for (Ended& ended : ended_) {
-    if (ended.left > 0)
+    if (ended.left > 0) {
       --ended.left;
-    else if (ended.again_at <= now)
-      ended.again_at = now + std::max(kFirstRetry, longest_round_trip_);
+    } else if (ended.again_at <= now) {
+      ended.again_at = now + ended.wait < ended.until ? now + ended.wait : kNever;
+      ended.wait = std::min(2 * ended.wait, kLastRetry);
+    }
   }
   std::erase_if(ended_, [](const Ended& ended) { return ended.left == 0 && ended.again_at == kNever; });
+  note_ends();
+}
+
+void Repairs::note_ends() {
+  ends_at_ = kNever;
+  for (const Ended& ended : ended_) ends_at_ = std::min(ends_at_, ended.due());
 }
 
 // ---- repairs ------------------------------------------------------------------------------------
@@ -324,6 +366,7 @@ void Repairs::state(PeerNumber peer, Bytes body, Time now) {
         flow->loss_window = {};  // from here on a loss makes the responder discard nothing
       }
       pairing.bound = true;
+      pairing.asking = false;
       pairing.peer = peer;
       pairing.patience = patience_for(peers_[peer]);
     }
@@ -373,14 +416,15 @@ void Repairs::poll(Time now) {
   });
   ask_again(now);
   if (peers_.empty() || now < clock_at_) return;
-  if (now >= active_until_ && ended_.empty()) {
+  const bool says_end = ends_at_ <= now;
+  if (now >= active_until_ && !says_end) {
     // After a while without peers a clock may be left that nobody needs.
     clock_at_ = active_until_;
     return;
   }
   // A READ is one packet, and many that answer it. The end of a binding must be said at once.
   const std::uint64_t packets = outlet_.packets_sent() + counters_[Counter::real_responses];
-  if (!clocks_.take(packets, longest_round_trip_, now) && ended_.empty()) {
+  if (!clocks_.take(packets, longest_round_trip_, now) && !says_end) {
     clock_at_ = now + interval();
     return;
   }
@@ -392,8 +436,8 @@ void Repairs::poll(Time now) {
 
 Time Repairs::deadline() const {
   Time due = std::min(withheld_until_, copies_.due());
-  if (!asked_.empty()) due = std::min(due, asked_.front().at);
-  if (!peers_.empty() && (clock_at_ < active_until_ || !ended_.empty())) due = std::min(due, clock_at_);
+  if (!asked_.empty()) due = std::min(due, asked_.begin()->first);
+  if (!peers_.empty()) due = std::min(due, std::max(clock_at_, clock_at_ < active_until_ ? 0 : ends_at_));
   return due;
 }
 

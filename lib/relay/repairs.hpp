@@ -3,7 +3,7 @@
 // flows end, and sends again what it reports as missing (docs/peer-protocol.md, section 9).
 //
 //   BIND     when custody has requests of a flow that was answered; again, ever later, until the peer says that it is
-//            bound
+//            bound; anew when custody goes back
 //   CLOCK    each clamp(round trip / 64, 100 us, 1 ms) while packets are under way. A flow that has sent nothing for 50
 //            us is named in it, twice
 //   STATE    the answer. What it calls missing, and what was sent longer than a window before the CLOCK that it echoes,
@@ -59,6 +59,8 @@ class Repairs {
   /// Call for each flow that something has happened to, before anything of the flow goes to the WAN that may be of
   /// another life, and once all of its packets have been handed to the port.
   void tend(custody::NearFlow& flow, Time now);
+  /// Custody goes back: call before it sends anything again.
+  void goes_back(custody::NearFlow& flow, Time now);
   /// The flow is no more.
   void forget(custody::NearFlow& flow, Time now);
   /// Keeps a request that must wait, until it need not. False: there is no room.
@@ -76,6 +78,8 @@ class Repairs {
  private:
   static constexpr Duration kQuiet = microseconds(50);
   static constexpr Duration kFirstRetry = milliseconds(10);
+  static constexpr Duration kBoundRetry = milliseconds(100);  ///< whoever has the flow drops what it holds each time
+  static constexpr Duration kLeastRebind = milliseconds(1);
   static constexpr Duration kLastRetry = seconds(1);
   static constexpr std::uint8_t kTops = 2;
   static constexpr unsigned kUnbinds = 3;
@@ -92,7 +96,6 @@ class Repairs {
   struct Asked {
     Bound flow;
     Duration wait;
-    Time at;
   };
   struct Quiet {
     Bound flow;
@@ -100,9 +103,13 @@ class Repairs {
   };
   struct Ended {
     UnbindEntry entry;
-    PeerNumber peer;  ///< whose answer counts; 0: anybody's
+    PeerNumber peer;  ///< whose answer counts; 0: anybody's, or before `until` nobody's
     unsigned left;    ///< CLOCKs with which it is said again
     Time again_at;    ///< later, until it is answered; kNever: it need not be
+    Duration wait;    ///< and then after so long
+    Time until;       ///< several peers may hold requests until then; kNever: one at most
+
+    Time due() const { return left > 0 ? 0 : again_at; }
   };
   struct Lost {
     Bound flow;
@@ -131,6 +138,7 @@ class Repairs {
   void announce(custody::NearFlow& flow);
   void repair(custody::NearFlow& flow, const std::vector<Missing>& missing, std::uint64_t echo, Time now);
   void send_clock(Time now);
+  void note_ends();
   void ask_again(Time now);
   void look_at_quiet(Time now);
   void look_at_losses(std::uint64_t echo, Time now);
@@ -145,10 +153,11 @@ class Repairs {
   std::map<PeerNumber, Duration> peers_;  ///< round trips
   Duration longest_round_trip_ = 0;       ///< of those
   std::uint32_t last_binding_ = 0;
-  std::deque<Asked> asked_;
+  std::multimap<Time, Asked> asked_;
   std::deque<Quiet> quiet_;  ///< by time
   MoreCopies<Lost> copies_;
   std::vector<Ended> ended_;
+  Time ends_at_ = kNever;                                 ///< when the next of them must be said
   std::unordered_map<std::uint32_t, Withheld> withheld_;  ///< by handle
   std::uint64_t withheld_frames_ = 0;
   Time withheld_until_ = kNever;                              ///< the earliest
@@ -156,6 +165,7 @@ class Repairs {
   Time active_until_ = 0;
   Time clock_at_ = 0;
   ClockBudget clocks_;
+  RebindBudget rebinds_;
   LossRate loss_;
   std::uint32_t repeats_ = 0;
   SentBefore sent_;

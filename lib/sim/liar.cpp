@@ -15,6 +15,7 @@ namespace longhaul::sim {
 namespace {
 
 constexpr std::size_t kMostKnown = 64;
+constexpr Duration kNothingToSay = milliseconds(5);  // until it tries again: a world without its peer must end, too
 
 template <typename Known>
 void remember(std::vector<Known>& all, Known what) {
@@ -92,28 +93,33 @@ void Liar::poll(Time now) {
   next_lie_ = now + 1 + random_.below(2 * static_cast<std::uint64_t>(interval_));
   peer_ = 0;
   peers_.for_repairing([this](std::uint32_t number, std::uint64_t, Duration) { peer_ = number; });
-  if (peer_ != 0) lie();
+  if (peer_ == 0 || !lie()) next_lie_ = std::max(next_lie_, now + kNothingToSay);
 }
 
 Time Liar::next_deadline() const { return lies_ == kMost ? peers_.deadline() : std::min(peers_.deadline(), next_lie_); }
 
 // ---- lies ---------------------------------------------------------------------------------------
 
-void Liar::lie() {
-  if (bound_.empty() && seen_.empty()) return;
+// False: it knows of nothing yet.
+bool Liar::lie() {
+  if (bound_.empty() && seen_.empty()) return false;
   ++lies_;
   switch (random_.below(6)) {
     case 0:
     case 1:
-      return lie_about_order();
+      lie_about_order();
+      break;
     case 2:
     case 3:
-      return lie_about_answers();
+      lie_about_answers();
+      break;
     case 4:
-      return lie_about_bindings();
+      lie_about_bindings();
+      break;
     default:
-      return lie_about_ends();
+      lie_about_ends();
   }
+  return true;
 }
 
 // STATE and ANSWER_STATE. `names` gives a binding and a PSN of its flow.

@@ -128,6 +128,16 @@ TEST_CASE("a repair that is lost goes again", "[relay]") {
   CHECK(run.near(Counter::repairs) == 2);
 }
 
+TEST_CASE("what custody sends again after an outage is repaired, too", "[relay]") {
+  // Longer than gaps are waited for. Were it not put in order, each loss of the resend would cost a round trip.
+  const LongHaul run("ab1.loss=100 a.messages=20000 outage_at_us=730000 outage_us=60000 outage_segment=1");
+  CHECK(run.accepted);
+  CHECK(run.far(Counter::far_gaps_given_up) > 0);
+  CHECK(run.near(Counter::resends_psn_nak) + run.near(Counter::resends_timer) > 0);
+  CHECK(run.near(Counter::real_naks) <= 2);
+  CHECK(run.near(Counter::flows_bound) == 1);
+}
+
 TEST_CASE("nothing is repaired before the responder has answered", "[relay]") {
   // Its queue pair may have begun another life. The requester repeats it.
   const LongHaul run("a.messages=3 event=1:0:0:0:0:0:1:1:0:0 a.warm_up=0");

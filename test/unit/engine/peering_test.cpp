@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What one engine says to its peers about flows that are bound, go back, and end (docs/peer-protocol.md, section 9.2):
+// how often, to whom, and how long requests wait for an answer.
+#include <catch2/catch.hpp>
+
+#include <vector>
+
+#include "engine/peer_link.hpp"
+#include "relay/messages.hpp"
+#include "support/hosts.hpp"
+#include "support/rig.hpp"
+
+using namespace longhaul;
+using namespace longhaul::test;
+
+namespace {
+
+/// Hears what the engine says, and answers.
+class Peers final : public engine::PeerLink {
+ public:
+  explicit Peers(Rig& rig) : rig_(rig) { rig.engine->join(*this); }
+  void send(relay::PeerNumber, relay::Type type, relay::Bytes body) override {
+    if (type == relay::Type::bind) ++binds, last = relay::entries_in<relay::BindEntry>(body)[0];
+    if (type == relay::Type::unbind) ++unbinds;
+  }
+  void up(relay::PeerNumber peer, Duration round_trip) { rig_.engine->peer_up(peer, round_trip); }
+  /// The peer says this of the newest binding.
+  void says(relay::PeerNumber peer, std::uint8_t flags) {
+    relay::Body body;
+    body.add(relay::StateHead{});
+    relay::StateEntry entry{};
+    entry.name = last.name;
+    entry.flags = flags;
+    entry.psn = last.psn;
+    body.add(entry);
+    rig_.engine->peer_said(peer, relay::Type::state, body.bytes(), rig_.now);
+  }
+
+  unsigned binds = 0;
+  unsigned unbinds = 0;
+  relay::BindEntry last{};
+
+ private:
+  Rig& rig_;
+};
+
+}  // namespace
+
+TEST_CASE("a far host that asks at the rate of its line makes the box say little to its peers", "[engine][peering]") {
+  Rig rig;
+  Peers peers(rig);
+  const Pair pair;
+  for (const relay::PeerNumber peer : {1, 2, 3}) peers.up(peer, milliseconds(100));
+  rig.connect_confirmed(pair);
+  for (unsigned i = 0; i < 40; ++i) {
+    rig.host_sends(pair.writes(101 + 8 * i, 8));
+    rig.wait(microseconds(100));
+  }
+  peers.says(1, relay::kBound);
+  const unsigned before = peers.binds;
+  const auto nak = [&](unsigned i) {
+    rig.wan_sends(i % 2 == 0 ? pair.rnr(101 + i / 400, 1 + i / 400, 1) : pair.nak(101 + i / 400, 1 + i / 400));
+    rig.host_out.clear();
+    rig.wan_out.clear();
+    rig.now += 100;
+  };
+  for (unsigned i = 0; i < 100'000; ++i) nak(i);
+  // One on its way is enough, each to three peers.
+  CHECK(peers.binds - before == 3);
+  CHECK(rig.count(Counter::resends_rnr_nak) > 0);
+}
+
+TEST_CASE("a BIND that was not answered when its peer went does not keep its flow alone", "[engine][peering]") {
+  Rig rig;
+  Peers peers(rig);
+  const Pair pair;
+  peers.up(1, milliseconds(10));
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.writes(101, 2));
+  rig.wait(milliseconds(1));
+  CHECK(peers.binds == 1);
+  rig.engine->peer_gone(1, rig.now);
+  SECTION("it is bound when the peer is back") {
+    rig.wait(milliseconds(100));
+    rig.wan_sends(pair.ack(102, 3));
+    peers.up(1, milliseconds(10));
+    rig.host_sends(pair.write(103));
+    rig.wait(milliseconds(1));
+    CHECK(peers.binds == 2);
+  }
+  SECTION("a sign of another life makes nothing wait for a peer that is not there") {
+    rig.wan_out.clear();
+    rig.host_sends(pair.write(50));
+    CHECK(rig.wan_out.size() == 1);
+  }
+}
+
+TEST_CASE("one flow that nobody binds does not delay the BIND of another", "[engine][peering]") {
+  Rig rig;
+  Peers peers(rig);
+  peers.up(1, milliseconds(1));
+  const Pair one = pair_number(1);
+  const Pair two = pair_number(2);
+  rig.connect_confirmed(one);
+  rig.connect_confirmed(two);
+  rig.host_sends(one.writes(one.a_psn + 1, 2));
+  rig.wait(milliseconds(2600));  // asked for each second by now
+  const unsigned before = peers.binds;
+  while (peers.binds == before) rig.wait(milliseconds(1));
+  rig.host_sends(two.writes(two.a_psn + 1, 2));
+  rig.wait(milliseconds(12));
+  CHECK(peers.binds == before + 3);
+}
+
+TEST_CASE("a BIND that is repeated while a probe is out begins where sending stood", "[engine][peering]") {
+  Rig rig;
+  Peers peers(rig);
+  const Pair pair;
+  peers.up(1, milliseconds(10));
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.writes(101, 20));
+  rig.wait(milliseconds(600));
+  CHECK(rig.count(Counter::resends_timer) > 0);
+  CHECK(peers.binds > 2);
+  CHECK(std::uint32_t{peers.last.psn} == 121);
+}
+
+TEST_CASE("where several peers may hold requests of a former life, none of them ends the wait", "[engine][peering]") {
+  Rig rig;
+  Peers peers(rig);
+  const Pair pair;
+  const bool several = GENERATE(false, true);
+  peers.up(1, milliseconds(100));
+  if (several) peers.up(2, milliseconds(10));
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.writes(101, 3));
+  rig.wait(milliseconds(1));
+  peers.says(1, relay::kBound);
+  if (several) peers.says(2, relay::kBound);
+  rig.wait(milliseconds(10));
+  rig.wan_out.clear();
+  rig.host_sends(pair.write(50));
+  CHECK(rig.wan_out.empty());
+  const unsigned before = peers.unbinds;
+  peers.says(several ? 2 : 1, relay::kNotBound);
+  CHECK(rig.wan_out.size() == (several ? 0 : 1));
+  rig.wait(milliseconds(200));
+  if (several) {
+    CHECK(peers.unbinds >= before + 4);  // either may have lost the first
+    rig.wait(milliseconds(100));
+    CHECK(rig.wan_out.size() == 1);
+  }
+}
