@@ -115,8 +115,8 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   note_addresses(ports, side, view);
   if (Flow* flow = flow_of(view)) {
     if (!is_near(*flow, box)) {
-      if (ports.traits.paired && is_answer(view) && side == Side::host) ports.answers[print] = flow;
-      if (ports.traits.paired && !is_answer(view) && side == Side::wan) ports.requests_came[print] = now_;
+      if (ports.traits.paired && is_answer(view) && side == Side::host) host_answers(ports, *flow, view, print);
+      if (ports.traits.paired && !is_answer(view) && side == Side::wan) request_comes(ports, print);
       return;
     }
     if (is_answer(view) && side == Side::wan) note_answer(*flow, view);
@@ -143,7 +143,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   }
   if (ports.traits.absorbs_cnps && side == Side::wan && is_cnp(view)) return;
   if (may_be_bound(ports, side, view)) {
-    if (!is_answer(view) && side == Side::wan) ports.requests_came[print] = now_;
+    if (!is_answer(view) && side == Side::wan) request_comes(ports, print);
     return;
   }
   ports.foreign[side][order_class(ports, print, view)].push_back(print);
@@ -197,34 +197,6 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
   }
   if (!forwarded) return made(box, view, now);
   if (answers_near(flow, box, view)) answer_left(*flow, view, now);
-}
-
-// A box with a peer may send again what its host has answered in this life: until the responder has a request of the
-// next one.
-void Judge::check_answer_again(unsigned box, const Flow& flow, const View& view, std::uint64_t print, Time now) {
-  const auto& answers = ports_[box].answers;
-  const auto its = answers.find(print);
-  if (its == answers.end())
-    return report(Rule::exact, fmt::format("box {} made an answer for the WAN: {}", box, at(flow, view)), now);
-  const Flow& life = *its->second;
-  for (const auto& later : flows_ | std::views::reverse) {
-    if (later.get() == &life) return;
-    if (later->handed_on && later->plan.requester_qpn == life.plan.requester_qpn &&
-        later->plan.responder_qpn == life.plan.responder_qpn)
-      return report(Rule::exact, fmt::format("box {} sent an answer of a former life again: {}", box, at(flow, view)),
-                    now);
-  }
-}
-
-// A far box hands on what has come, perhaps more than once. What it holds or has a copy of is for the life in which it
-// came. That life ended 20 ms before this one at least; a forged request may have come since.
-void Judge::check_handed_on(unsigned box, const Flow& flow, const View& view, std::uint64_t print) {
-  const auto came = ports_[box].requests_came.find(print);
-  if (came == ports_[box].requests_came.end())
-    return report(Rule::exact, fmt::format("box {} made a request for its host: {}", box, at(flow, view)), now_);
-  const bool its_own = flow.plan.work->position_of(view.psn()) < 0 || came->second + milliseconds(20) >= flow.began;
-  if (!its_own)
-    report(Rule::exact, fmt::format("box {} held a request of a former life: {}", box, at(flow, view)), now_);
 }
 
 void Judge::on_dropped(unsigned box, std::uint64_t frames) {

@@ -170,10 +170,15 @@ class Judge final : public BoxWatch {
     unsigned unheard = 0;    ///< after its failure: bursts of requests since one was sent on or answered
     Time unheard_since = 0;  ///< when the first of these came
     Time unheard_last = 0;
-    bool handed_on = false;        ///< a request has left its far box for the responder
-    bool remembered = false;       ///< its near box still knows after a crash what it had acknowledged
-    bool waits_in_record = false;  ///< its near box has not started again
-    bool box_lost_memory = false;  ///< its near box lost data of some flow that it had acknowledged
+    bool handed_on = false;  ///< a request has left its far box for the responder
+    // At its far box, with a peer, in positions:
+    std::uint32_t host_given = 0;            ///< after the last that was handed on
+    std::uint32_t host_answered = 0;         ///< its host has answered everything before it
+    std::uint32_t host_answered_before = 0;  ///< the same, a moment before `host_answered_at`
+    Time host_answered_at = 0;               ///< when that came
+    bool remembered = false;                 ///< its near box still knows after a crash what it had acknowledged
+    bool waits_in_record = false;            ///< its near box has not started again
+    bool box_lost_memory = false;            ///< its near box lost data of some flow that it had acknowledged
   };
   /// Of a box, for the whole world.
   struct Traits {
@@ -196,9 +201,17 @@ class Judge final : public BoxWatch {
     Time stands_until = 0;                                   ///< its box does nothing before this
     std::unordered_set<std::uint64_t> requests;              ///< fingerprints as they came
     std::unordered_map<std::uint64_t, const Flow*> answers;  ///< the same, of a box with a peer: its host's answers
-    std::unordered_map<std::uint64_t, Time> requests_came;  ///< of a far box with a peer: by bytes, when they last came
-    std::unordered_map<std::uint64_t, Time> left;           ///< when each request last left for the WAN
-    std::unordered_set<std::uint64_t> requests_unmarked;    ///< fingerprints without AckReq and ICRC
+    /// Of a far box with a peer: a request, by its bytes.
+    struct FarRequest {
+      Time last_at = 0;            ///< when it last came
+      unsigned waiting = 0;        ///< so often, and has not left yet for the host
+      unsigned again = 0;          ///< so often it has left besides, since it came or an answer did
+      std::uint32_t answered = 0;  ///< Flow::host_answered then
+      bool came_answered = false;  ///< its host had answered it when it last came: a repeat
+    };
+    std::unordered_map<std::uint64_t, FarRequest> requests_came;
+    std::unordered_map<std::uint64_t, Time> left;         ///< when each request last left for the WAN
+    std::unordered_set<std::uint64_t> requests_unmarked;  ///< fingerprints without AckReq and ICRC
     // Fingerprints without Ethernet addresses, and the addresses that a resent packet may have: those in the host's
     // RoCE frames, and those from ARP and Neighbour Advertisements.
     std::unordered_set<std::uint64_t> requests_unaddressed;
@@ -258,7 +271,9 @@ class Judge final : public BoxWatch {
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
   static bool is_answer(const View& view);
   bool answers_near(const Flow* flow, unsigned box, const View& view) const;
-  void check_handed_on(unsigned box, const Flow& flow, const View& view, std::uint64_t print);
+  void request_comes(Ports& ports, std::uint64_t print);
+  void host_answers(Ports& ports, Flow& flow, const View& view, std::uint64_t print);
+  void check_handed_on(unsigned box, Flow& flow, const View& view, std::uint64_t print);
   void check_answer_again(unsigned box, const Flow& flow, const View& view, std::uint64_t print, Time now);
   static bool is_forwarded(Ports& ports, Side in, std::uint64_t print, const Flow* answered, Time now);
   static bool is_cnp(const View& view);
