@@ -48,6 +48,22 @@ constexpr Duration word_for(Duration round_trip) {
   return std::min(std::max(milliseconds(20), 4 * round_trip), between_lives(round_trip));
 }
 
+/// One token for each thing that may be done; the owner says how many are earned.
+class TokenBucket {
+ public:
+  explicit TokenBucket(double tokens) : tokens_(tokens) {}
+  /// `earned` since the last call; `most` may be saved.
+  bool take(double earned, double most) {
+    tokens_ = std::min(tokens_ + earned, most);
+    if (tokens_ < 1) return false;
+    --tokens_;
+    return true;
+  }
+
+ private:
+  double tokens_;
+};
+
 /// How many clocks may go: one for each kPackets packets that they are about, and besides one in an eighth of a round
 /// trip, or in 10 ms over a short way, where timers repair as fast. A slow link, or one with little traffic, must not
 /// be full of them.
@@ -60,35 +76,30 @@ class ClockBudget {
     const double earned = static_cast<double>(packets - packets_) / kPackets + static_cast<double>(now - at_) / base;
     packets_ = packets;
     at_ = now;
-    clocks_ = std::min(clocks_ + earned, is_short ? 16.0 : 64.0);
-    if (clocks_ < 1) return false;
-    --clocks_;
-    return true;
+    return clocks_.take(earned, is_short ? 16.0 : 64.0);
   }
 
  private:
   static constexpr double kPackets = 21;  // the least have 86 bytes, like a clock
-  double clocks_ = 16;
+  TokenBucket clocks_{16};
   std::uint64_t packets_ = 0;
   Time at_ = 0;
 };
 
-/// How often bindings may begin anew because custody goes back: each NAK of a far host makes it, and a peer reads only
-/// so many datagrams.
+/// How often bindings may begin anew because custody goes back. Each NAK of a far host makes it go back, and a peer
+/// limits how many datagrams it reads.
 class RebindBudget {
  public:
   bool take(Time now) {
     constexpr double kASecond = 5000;
-    left_ = std::min(left_ + static_cast<double>(now - at_) * kASecond / static_cast<double>(seconds(1)), kMost);
+    const double earned = static_cast<double>(now - at_) * kASecond / static_cast<double>(seconds(1));
     at_ = now;
-    if (left_ < 1) return false;
-    --left_;
-    return true;
+    return bindings_.take(earned, kMost);
   }
 
  private:
   static constexpr double kMost = 64;
-  double left_ = kMost;
+  TokenBucket bindings_{kMost};
   Time at_ = 0;
 };
 

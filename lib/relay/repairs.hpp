@@ -78,7 +78,7 @@ class Repairs {
  private:
   static constexpr Duration kQuiet = microseconds(50);
   static constexpr Duration kFirstRetry = milliseconds(10);
-  static constexpr Duration kBoundRetry = milliseconds(100);  ///< whoever has the flow drops what it holds each time
+  static constexpr Duration kBoundRetry = milliseconds(100);  ///< each new binding makes the far box drop what it holds
   static constexpr Duration kLeastRebind = milliseconds(1);
   static constexpr Duration kLastRetry = seconds(1);
   static constexpr std::uint8_t kTops = 2;

@@ -142,10 +142,7 @@ void Judge::on_in(unsigned box, Side side, const rte_mbuf* frame, Time now) {
     return;
   }
   if (ports.traits.absorbs_cnps && side == Side::wan && is_cnp(view)) return;
-  if (may_be_bound(ports, side, view)) {
-    if (!is_answer(view) && side == Side::wan) request_comes(ports, print);
-    return;
-  }
+  if (may_be_bound(ports, side, view)) return request_comes(ports, print);
   ports.foreign[side][order_class(ports, print, view)].push_back(print);
 }
 
@@ -163,7 +160,7 @@ void Judge::on_out(unsigned box, Side side, const rte_mbuf* frame, Time now) {
       return;
     }
     // A liar may have bound a flow that nobody knows.
-    const bool copy = side == Side::host && may_be_bound(ports, in, view) && ports.requests_came.contains(print);
+    const bool copy = may_be_bound(ports, in, view) && ports.requests_came.contains(print);
     if (!forwarded && !copy)
       report(!view.roce           ? Rule::transparent
              : side == Side::host ? Rule::indistinguishable

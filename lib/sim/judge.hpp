@@ -271,6 +271,8 @@ class Judge final : public BoxWatch {
   bool is_near(const Flow& flow, unsigned box) const { return flow.plan.requester_host == box; }
   static bool is_answer(const View& view);
   bool answers_near(const Flow* flow, unsigned box, const View& view) const;
+  std::uint32_t dealt_with(const Flow& flow) const;
+  bool hears_answers(unsigned box, const Flow& flow) const;
   void request_comes(Ports& ports, std::uint64_t print);
   void host_answers(Ports& ports, Flow& flow, const View& view, std::uint64_t print);
   void check_handed_on(unsigned box, Flow& flow, const View& view, std::uint64_t print);

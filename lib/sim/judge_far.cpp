@@ -7,7 +7,6 @@
 #include <ranges>
 
 #include "sim/judge.hpp"
-#include "wire/psn.hpp"
 
 namespace longhaul::sim {
 
@@ -43,6 +42,11 @@ void Judge::request_comes(Ports& ports, std::uint64_t print) {
   ++its.waiting;
 }
 
+// Its host has answered everything before this position, and its far box has had the time to see it.
+std::uint32_t Judge::dealt_with(const Flow& flow) const {
+  return now_ > flow.host_answered_at + kDealtWith ? flow.host_answered : flow.host_answered_before;
+}
+
 void Judge::host_answers(Ports& ports, Flow& flow, const View& view, std::uint64_t print) {
   ports.answers[print] = &flow;
   if (!view.intact) return;
@@ -52,10 +56,16 @@ void Judge::host_answers(Ports& ports, Flow& flow, const View& view, std::uint64
   const std::int32_t end = flow.plan.work->position_of(view.psn()) + (is_nak ? 0 : 1);
   // Nobody believes a forged answer to what the host was not given.
   if (end <= static_cast<std::int32_t>(flow.host_answered) || end > static_cast<std::int32_t>(flow.host_given)) return;
-  flow.host_answered_before =
-      now_ > flow.host_answered_at + kDealtWith ? flow.host_answered : flow.host_answered_before;
+  flow.host_answered_before = dealt_with(flow);
   flow.host_answered = static_cast<std::uint32_t>(end);
   flow.host_answered_at = now_;
+}
+
+// A liar may have named another QPN to which the answers go. So may a near box that died before this life began.
+bool Judge::hears_answers(unsigned box, const Flow& flow) const {
+  return !ports_[box].traits.lied_to && std::ranges::none_of(flows_, [&plan = flow.plan](const auto& other) {
+    return other->plan.responder_qpn == plan.responder_qpn && other->plan.requester_qpn != plan.requester_qpn;
+  });
 }
 
 // A far box hands on what has come, perhaps more than once. What it holds or has a copy of is for the life in which it
@@ -80,13 +90,7 @@ void Judge::check_handed_on(unsigned box, Flow& flow, const View& view, std::uin
     its.came_answered = end <= flow.host_answered;
     return;
   }
-  const bool dealt_with = now_ > flow.host_answered_at + kDealtWith;
-  const std::uint32_t answered = dealt_with ? flow.host_answered : flow.host_answered_before;
-  // A liar may have named another QPN to which the answers go. So may a near box that died before this life began.
-  const bool has_other_requester = std::ranges::any_of(flows_, [&flow](const auto& other) {
-    return other->plan.responder_qpn == flow.plan.responder_qpn && other->plan.requester_qpn != flow.plan.requester_qpn;
-  });
-  if (end <= answered && !its.came_answered && !ports_[box].traits.lied_to && !has_other_requester)
+  if (end <= dealt_with(flow) && !its.came_answered && hears_answers(box, flow))
     return report(Rule::exact,
                   fmt::format("box {} sent a request again that its host had answered: {}", box, at(flow, view)), now_);
   if (its.answered != flow.host_answered) its.again = 0, its.answered = flow.host_answered;

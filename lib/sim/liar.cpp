@@ -93,33 +93,30 @@ void Liar::poll(Time now) {
   next_lie_ = now + 1 + random_.below(2 * static_cast<std::uint64_t>(interval_));
   peer_ = 0;
   peers_.for_repairing([this](std::uint32_t number, std::uint64_t, Duration) { peer_ = number; });
-  if (peer_ == 0 || !lie()) next_lie_ = std::max(next_lie_, now + kNothingToSay);
+  if (peer_ != 0 && !(bound_.empty() && seen_.empty()))
+    lie();
+  else
+    next_lie_ = std::max(next_lie_, now + kNothingToSay);
 }
 
 Time Liar::next_deadline() const { return lies_ == kMost ? peers_.deadline() : std::min(peers_.deadline(), next_lie_); }
 
 // ---- lies ---------------------------------------------------------------------------------------
 
-// False: it knows of nothing yet.
-bool Liar::lie() {
-  if (bound_.empty() && seen_.empty()) return false;
+void Liar::lie() {
   ++lies_;
   switch (random_.below(6)) {
     case 0:
     case 1:
-      lie_about_order();
-      break;
+      return lie_about_order();
     case 2:
     case 3:
-      lie_about_answers();
-      break;
+      return lie_about_answers();
     case 4:
-      lie_about_bindings();
-      break;
+      return lie_about_bindings();
     default:
-      lie_about_ends();
+      return lie_about_ends();
   }
-  return true;
 }
 
 // STATE and ANSWER_STATE. `names` gives a binding and a PSN of its flow.

@@ -50,7 +50,7 @@ class Liar final : private peer::Outlet {
 
   bool transmit(peer::Bytes frame) override { return send_(frame); }
   void carried(std::uint32_t peer, std::uint8_t type, peer::Bytes body) override;
-  bool lie();
+  void lie();
   void see_request(const View& view);
   void see_answer(const View& view);
   template <typename Names>
