@@ -31,7 +31,8 @@ struct IpAddress {
   std::string to_string() const;
 };
 
-inline IpAddress IpAddress::from_ipv4(const std::array<std::uint8_t, 4>& octets) noexcept {
+// Each frame makes two. Left to itself, the compiler calls it in some programs.
+[[gnu::always_inline]] inline IpAddress IpAddress::from_ipv4(const std::array<std::uint8_t, 4>& octets) noexcept {
   // One store of 16 bytes: code that copies or hashes the address right away would stall on smaller stores.
   typedef std::uint64_t Halves __attribute__((vector_size(16)));
   std::uint64_t low_half = 0;  // in memory order: 00 00 ff ff a b c d
