@@ -276,10 +276,9 @@ std::string peers_text(const Json& reply) {
       out += fmt::format("    {}\n", peer.value("down_because", ""));
       if (const std::string advice = peer_advice(reply, peer); !advice.empty()) out += fmt::format("    {}\n", advice);
     } else {
-      out +=
-          peer.value("repairs_flows", false)
-              ? "    losses are repaired together with it\n"
-              : "    losses are repaired alone: only two boxes of one worker each, of this version, repair together\n";
+      out += peer.value("repairs_flows", false) ? "    losses are repaired together with it\n"
+                                                : "    losses are repaired alone: the other box has `peers.repair: "
+                                                  "false`, or a version that has not what is needed\n";
     }
     if (const std::string dropped = dropped_text(peer.at("dropped")); !dropped.empty())
       out += fmt::format("    dropped: {}\n", dropped);

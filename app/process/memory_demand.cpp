@@ -47,7 +47,7 @@ box::MemoryPlan plan_box(const config::BoxConfig& config, const engine::PoolPlan
   const unsigned workers = config.process.workers();
   return box::plan_memory(box::share_of(config.engine, workers), pools, config.promise,
                           {workers, sockets_of(config.process, root), config.engine.max_connections,
-                           workers == 1 && config.peers && config.peers->settings.repair});
+                           config.peers && config.peers->settings.repair});
 }
 
 }  // namespace longhaul::app

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "box/peer_messages.hpp"
 #include "custody/budget.hpp"
 #include "custody/packet_index.hpp"
 #include "custody/restart_record.hpp"
@@ -127,14 +128,19 @@ MemoryPlan plan_memory(const engine::Settings& settings, const engine::PoolPlan&
   if (division.repairs) {
     const std::uint64_t held = relay::FarPart::most_held(settings.custody_mbufs);
     plan.dpdk.push_back({"flows of peers, by frame", connections,
-                         relay::FarPart::table_bytes(settings.max_connections) +
-                             relay::AnswerCopies::table_bytes(settings.max_connections)});
+                         workers * (relay::FarPart::table_bytes(settings.max_connections) +
+                                    relay::AnswerCopies::table_bytes(settings.max_connections))});
     plan.ordinary.push_back({"flows of peers", connections,
-                             relay::FarPart::flow_bytes(settings.max_connections) +
-                                 relay::AnswerCopies::flow_bytes(settings.max_connections) +
-                                 relay::AnswerOrder::flow_bytes(settings.max_connections)});
-    plan.ordinary.push_back(
-        {"requests held for peers, by PSN", held, relay::FarPart::held_bytes(settings.custody_mbufs)});
+                             workers * (relay::FarPart::flow_bytes(settings.max_connections) +
+                                        relay::AnswerCopies::flow_bytes(settings.max_connections) +
+                                        relay::AnswerOrder::flow_bytes(settings.max_connections))});
+    // Full rings to and from the desk. Those between homes and owners have little.
+    const std::uint64_t messages = 2 * workers * PeerMessages::kMost;
+    plan.ordinary.push_back({"messages of peers between workers, at most", messages,
+                             messages * (sizeof(PeerMessage) + relay::kMostBytes + 64) +
+                                 workers * (workers + 1) * (PeerMessages::kMost + 1) * sizeof(void*)});
+    plan.ordinary.push_back({"requests held for peers, by PSN", workers * held,
+                             workers * relay::FarPart::held_bytes(settings.custody_mbufs)});
   }
   plan.file.push_back({"restart record", connections, connections * sizeof(custody::RecordSlot)});
 

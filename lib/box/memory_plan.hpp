@@ -67,7 +67,7 @@ struct Division {
   unsigned workers = 1;
   unsigned sockets = 1;           ///< NUMA sockets of the workers: each has pools as planned
   std::uint32_t connections = 0;  ///< of the whole box; with several workers each home has room for all owners
-  bool repairs = false;           ///< the only worker repairs flows with peers
+  bool repairs = false;           ///< the workers repair flows with peers
 };
 
 /// `settings` are each worker's, `promise` is the whole box's. The plan has sums over all workers, except `buffers` and

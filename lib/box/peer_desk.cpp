@@ -4,120 +4,72 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "steer/pair_hash.hpp"
+
 namespace longhaul::box {
+
 namespace {
 
-peer::Bytes bytes_of(const rte_mbuf* frame) {
-  return {rte_pktmbuf_mtod(frame, const std::uint8_t*), rte_pktmbuf_data_len(frame)};
+std::uint32_t features_of(const PeerSettings& settings, unsigned workers) {
+  if (!settings.peers.repair) return 0;
+  return workers == 1 ? peer::kRepairs | peer::kWorkersRepair : peer::kWorkersRepair;
 }
 
 }  // namespace
-
-/// One worker's.
-struct PeerDesk::Window final : engine::OwnFrames {
-  Window(PeerDesk& its, bool has_peers) : desk(its), here(has_peers) {}
-
-  bool take(rte_mbuf* frame, Time now) override {
-    if (!desk.peers_.is_for_us(bytes_of(frame))) return false;
-    if (here) {
-      desk.take(frame, now);
-      return true;
-    }
-    const steer::HandedFrame handed(frame, Side::wan, 0);
-    void* entry = nullptr;
-    std::memcpy(&entry, &handed, sizeof(entry));
-    // A full ring loses it, as a wire would.
-    if (rte_ring_mp_enqueue(desk.handed_over_.get(), entry) != 0) rte_pktmbuf_free(frame);
-    return true;
-  }
-
-  PeerDesk& desk;
-  bool here;
-};
 
 PeerDesk::PeerDesk(const PeerSettings& settings, unsigned workers, engine::Sink& ports, const engine::Pools& pools,
                    Time now)
     : ports_(ports),
       pools_(pools),
-      peers_(settings.peers, static_cast<std::uint16_t>(workers),
-             workers == 1 && settings.peers.repair ? peer::kRepairs : 0, settings.mac, *this,
+      repairs_(settings.peers.repair),
+      peers_(settings.peers, static_cast<std::uint16_t>(workers), features_of(settings, workers), settings.mac, *this,
              settings.random ? settings.random : peer::system_random(), now),
       attended_at_(now),
-      handed_over_(steer::make_ring(kHandedOver, steer::Producers::several)) {
+      common_(workers) {
   for (unsigned worker = 0; worker < workers; ++worker)
-    windows_.push_back(std::make_unique<Window>(*this, worker == 0));
+    windows_.push_back(std::make_unique<PeerWindow>(*this, common_, worker));
 }
 
-PeerDesk::~PeerDesk() = default;
+// ---- frames -------------------------------------------------------------------------------------
 
 void PeerDesk::take(rte_mbuf* frame, Time now) {
   if (reads_.take(now))
-    peers_.take(bytes_of(frame), now);
+    peers_.take({rte_pktmbuf_mtod(frame, const std::uint8_t*), rte_pktmbuf_data_len(frame)}, now);
   else
     ++unread_;
   rte_pktmbuf_free(frame);
 }
 
-void PeerDesk::join(engine::Engine& engine) {
-  engine_ = &engine;
-  engine.join(*this);
-}
-
 void PeerDesk::attend(Time now) {
   attended_at_ = now;
-  steer::HandedFrame handed;
-  for (unsigned i = 0; i < kATurn; ++i) {
-    if (rte_ring_sc_dequeue(handed_over_.get(), reinterpret_cast<void**>(&handed)) != 0) break;
-    take(handed.mbuf(), now);
-  }
+  more_frames_ = false;
+  for (const steer::FrameRing& frames : common_.frames) take_from(*frames, now);
   if (now >= peers_.deadline()) peers_.poll(now);
-  if (engine_ != nullptr) tell_engine(now);
-}
-
-// ---- the engine and its peers ---------------------------------------------------------------------
-
-void PeerDesk::tell_engine(Time now) {
   constexpr Duration kOften = milliseconds(1);
-  if (said_.empty() && now < looked_at_ + kOften) return;
-  looked_at_ = now;
-  look_at_peers(now);
-  for (const Said& said : said_)
-    if (repairing_.contains(said.peer)) engine_->peer_said(said.peer, said.type, said.body, now);
-  said_.clear();
+  if (now >= looked_at_ + kOften) {
+    looked_at_ = now;
+    look_at_peers();
+  }
+  for (unsigned i = 0; i < kMessagesATurn; ++i) {
+    const std::unique_ptr<PeerMessage> message = common_.to_peers.take();
+    if (message == nullptr) break;
+    send(message->from, message->peer, message->epoch, message->type, *message->body);
+  }
 }
 
-// Another epoch remembers nothing.
-void PeerDesk::look_at_peers(Time now) {
-  std::map<std::uint32_t, std::uint64_t> present;
-  peers_.for_repairing([&](std::uint32_t number, std::uint64_t epoch, Duration round_trip) {
-    const auto known = repairing_.find(number);
-    if (known != repairing_.end() && known->second != epoch) engine_->peer_gone(number, now);
-    engine_->peer_up(number, round_trip);
-    present.emplace(number, epoch);
-  });
-  for (const auto& [number, epoch] : repairing_)
-    if (!present.contains(number)) engine_->peer_gone(number, now);
-  repairing_ = std::move(present);
+void PeerDesk::take_from(rte_ring& frames, Time now) {
+  steer::HandedFrame handed;
+  unsigned taken = 0;
+  for (; taken < kATurn && rte_ring_sc_dequeue(&frames, reinterpret_cast<void**>(&handed)) == 0; ++taken)
+    take(handed.mbuf(), now);
+  more_frames_ |= taken == kATurn;
 }
 
-void PeerDesk::carried(std::uint32_t peer, std::uint8_t type, peer::Bytes body) {
-  if (engine_ == nullptr || said_.size() == kMostSaid) return;
-  if (const auto of = static_cast<relay::Type>(type); relay::is_known(of))
-    said_.push_back({peer, of, {body.begin(), body.end()}});
-}
-
-void PeerDesk::send(relay::PeerNumber to, relay::Type type, relay::Bytes body) {
-  peers_.carry(to, static_cast<std::uint8_t>(type), body, attended_at_);
-}
-
-peer::PeersReport PeerDesk::report() const {
-  peer::PeersReport report = peers_.report(attended_at_);
-  report.unread = unread_;
-  return report;
-}
+Time PeerDesk::deadline() const { return more_frames_ || !common_.to_peers.empty() ? attended_at_ : peers_.deadline(); }
 
 bool PeerDesk::transmit(peer::Bytes frame) {
   // Only answers to long pings are large.
@@ -131,6 +83,76 @@ bool PeerDesk::transmit(peer::Bytes frame) {
   }
   rte_pktmbuf_free(mbuf);
   return false;
+}
+
+// ---- messages -----------------------------------------------------------------------------------
+
+void PeerDesk::send(unsigned worker, Speaker to, std::uint64_t epoch, relay::Type type, relay::Bytes body) {
+  const auto peer = std::ranges::find(common_.peers.own(), peer_of(to), &RepairingPeer::number);
+  if (peer == common_.peers.own().end() || peer->epoch != epoch) return;
+  const unsigned its_worker = worker_of(to);
+  peers_.carry(peer_of(to),
+               {static_cast<std::uint16_t>(worker),
+                its_worker == kAllWorkers ? peer::kToAll : static_cast<std::uint16_t>(its_worker),
+                static_cast<std::uint8_t>(type), body},
+               attended_at_);
+}
+
+void PeerDesk::look_at_peers() {
+  RepairingPeers::List there;
+  if (repairs_)
+    peers_.for_repairing([&](const peer::Peer& peer) {
+      there.push_back({peer.number(), peer.epoch(), peer.least_round_trip(), peer.repairing_workers()});
+    });
+  std::erase_if(to_all_, [&](const auto& its) {
+    return std::ranges::find(there, its.first, &RepairingPeer::number) == there.end();
+  });
+  common_.peers.set(std::move(there));
+}
+
+void PeerDesk::carried(std::uint32_t number, const peer::Carried& carried) {
+  const auto type = static_cast<relay::Type>(carried.type);
+  if (!repairs_ || !relay::is_known(type)) return;
+  look_at_peers();
+  const auto peer = std::ranges::find(common_.peers.own(), number, &RepairingPeer::number);
+  if (peer == common_.peers.own().end()) return;
+  PeerMessage message;
+  message.peer = speaker_of(number, carried.from);
+  message.epoch = peer->epoch;
+  message.to = carried.to == peer::kToAll ? relay::To::all : relay::To::one;
+  message.type = type;
+  message.body = std::make_shared<const std::vector<std::uint8_t>>(carried.body.begin(), carried.body.end());
+  if (type == relay::Type::bind && common_.workers > 1) return bring_to_homes(message);
+  if (message.to == relay::To::one) return bring(carried.to, message);
+  if (type == relay::Type::bind || type == relay::Type::unbind || type == relay::Type::clock) bring_to_all(message);
+}
+
+void PeerDesk::bring_to_all(const PeerMessage& message) {
+  const auto its = to_all_.try_emplace(peer_of(message.peer), kBroughtASecond / common_.workers);
+  if (!its.first->second.take(attended_at_)) return;
+  for (unsigned worker = 0; worker < common_.workers; ++worker) bring(worker, message);
+}
+
+void PeerDesk::bring(unsigned worker, const PeerMessage& message) {
+  common_.to_worker[worker]->put(0, std::make_unique<PeerMessage>(message));
+}
+
+// Each flow's to the home of its two hosts.
+void PeerDesk::bring_to_homes(const PeerMessage& message) {
+  for (const relay::BindEntry& entry : relay::entries_in<relay::BindEntry>(*message.body)) {
+    PeerMessage one = message;
+    one.body = std::make_shared<const std::vector<std::uint8_t>>(reinterpret_cast<const std::uint8_t*>(&entry),
+                                                                 reinterpret_cast<const std::uint8_t*>(&entry + 1));
+    one.owner_known = false;
+    const flow::KeyIndex::Key key = entry.key();
+    bring(steer::home_of(key.first, key.second, common_.workers), one);
+  }
+}
+
+peer::PeersReport PeerDesk::report() const {
+  peer::PeersReport report = peers_.report(attended_at_);
+  report.unread = unread_;
+  return report;
 }
 
 }  // namespace longhaul::box

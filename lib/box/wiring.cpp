@@ -18,7 +18,7 @@ Wiring::Wiring(const Settings& settings, std::vector<WorkerPlace> places, Time c
   if (count() > 1) shown_ = steer::make_shown_pool(places_.front().socket);
   try {
     for (unsigned i = 0; i < count(); ++i) run_on(i, [this, i, clock] { workers_[i] = make(i, clock); });
-    if (settings_.peers) open_desk(clock);
+    if (settings_.peers) open_desk(clock, run_on);
   } catch (...) {
     workers_.clear();
     rte_mempool_free(shown_);
@@ -26,10 +26,10 @@ Wiring::Wiring(const Settings& settings, std::vector<WorkerPlace> places, Time c
   }
 }
 
-void Wiring::open_desk(Time clock) {
+void Wiring::open_desk(Time clock, const RunOn& run_on) {
   const WorkerPlace& place = places_.front();
   desk_ = std::make_unique<PeerDesk>(*settings_.peers, count(), place.ports, place.pools, clock);
-  for (unsigned i = 0; i < count(); ++i) workers_[i]->use(*desk_, i);
+  for (unsigned i = 0; i < count(); ++i) run_on(i, [this, i] { workers_[i]->use(*desk_, i); });
 }
 
 Wiring::~Wiring() {

@@ -54,7 +54,7 @@ class Wiring {
  private:
   static void here(unsigned worker, const std::function<void()>& work) { work(); }
   std::unique_ptr<Worker> make(unsigned number, Time clock);
-  void open_desk(Time clock);
+  void open_desk(Time clock, const RunOn& run_on);
 
   Settings settings_;
   engine::Settings share_;

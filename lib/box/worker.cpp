@@ -22,16 +22,22 @@ Worker::Worker(const engine::Settings& settings, const WorkerPlace& place, Time 
 }
 
 void Worker::use(PeerDesk& desk, unsigned number) {
-  engine_.set_own_frames(desk.window_of(number));
+  window_ = &desk.window_of(number);
+  engine_.set_own_frames(*window_);
   if (number == 0) desk_ = &desk;
-  if (!spreader_) desk.join(engine_);
+  if (desk.repairs()) window_->join(engine_, spreader());
 }
 
-void Worker::attend_desk(Time now) { desk_->attend(now); }
+void Worker::attend_window(Time now) {
+  if (desk_ != nullptr) desk_->attend(now);
+  window_->attend(now);
+}
 
 Time Worker::next_deadline() const {
-  const Time engines = engine_.next_deadline();
-  return desk_ == nullptr ? engines : std::min(engines, desk_->deadline());
+  Time due = engine_.next_deadline();
+  if (desk_ != nullptr) due = std::min(due, desk_->deadline());
+  if (window_ != nullptr) due = std::min(due, window_->deadline());
+  return due;
 }
 
 // Called when frames come; the engine is there by then.

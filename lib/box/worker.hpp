@@ -23,6 +23,7 @@
 namespace longhaul::box {
 
 class PeerDesk;
+class PeerWindow;
 
 /// What a worker runs with. All must outlive it.
 struct WorkerPlace {
@@ -73,13 +74,13 @@ class Worker {
     return count;
   }
 
-  /// Its frames for the box itself go to `desk`, which must outlive it. `number`: the worker's; 0 attends to the desk.
-  /// Call at most once, before the first frame.
+  /// Its frames for the box itself go to `desk`, which must outlive it, and its engine repairs flows with the desk's
+  /// peers. `number`: the worker's; 0 attends to the desk. Call at most once, before the first frame.
   void use(PeerDesk& desk, unsigned number);
-  /// Attends to the box's peers, if this worker has them. Call once a round.
+  /// Hears and answers the box's peers, if there are any. Call once a round.
   void attend_peers(Time now) {
-    if (desk_ != nullptr) [[unlikely]]
-      attend_desk(now);
+    if (window_ != nullptr) [[unlikely]]
+      attend_window(now);
   }
   /// When Engine::poll() or attend_peers() next has something to do.
   Time next_deadline() const;
@@ -106,14 +107,15 @@ class Worker {
 
  private:
   steer::SteeringSettings asking(steer::SteeringSettings steering) const;
-  void attend_desk(Time now);
+  void attend_window(Time now);
 
   // With several workers only, both.
   std::optional<steer::Spreader> spreader_;
   std::optional<steer::ShownSink> sink_;
   engine::Engine engine_;
   engine::LoopTime time_;
-  PeerDesk* desk_ = nullptr;
+  PeerDesk* desk_ = nullptr;  ///< worker 0's
+  PeerWindow* window_ = nullptr;
 };
 
 }  // namespace longhaul::box

@@ -247,7 +247,7 @@ constexpr BoxKey kKeys[] = {
      [](const BoxConfig& c) {
        return c.peers ? std::string(yes_or_no(c.peers->settings.repair)) : std::string("none");
      },
-     Form::boolean(), "Repair losses together with peers, where both boxes have one worker (default true)."},
+     Form::boolean(), "Repair losses together with peers, where both boxes can (default true)."},
     {"peers.boxes", kLive, peers, Form::list(kBoxKeys, 3),
      "The boxes at the other ends of the long hauls, 1 to 64. A reload also reads the files of keys again.", true},
     {"link_loss", kFixed,

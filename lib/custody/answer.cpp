@@ -444,7 +444,7 @@ void NearPart::note_beyond_custody(NearFlow& flow, const wire::Frame& answer) {
 Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
   ++counters_[Counter::real_responses];
   if (psn_lt(frame.psn(), flow.una)) {
-    ++counters_[Counter::responses_repeated];
+    note_repeated(flow, Counter::responses_repeated);
     note_stray(flow, false, now);
     return Verdict::forward;
   }
@@ -499,7 +499,7 @@ Verdict NearPart::response(NearFlow& flow, const wire::Frame& frame, Time now) {
     if (psn_lt(flow.read_next, psn))
       flow.ahead.add(psn);
     else
-      ++counters_[Counter::responses_repeated];
+      note_repeated(flow, Counter::responses_repeated);
     note_caught_up(flow, now);
     return Verdict::forward;
   }

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "base/speaker.hpp"
 #include "custody/budget.hpp"
 #include "custody/buffers.hpp"
 #include "custody/congestion.hpp"
@@ -289,6 +291,9 @@ class NearPart {
   void set_draining(bool draining) { draining_ = draining; }
   bool draining() const { return draining_; }
   const Budget& budget() const { return budget_; }
+  /// READ and atomic responses of the flows that this speaker has that had come already, modulo 2^32. (Those of several
+  /// peers' workers with one number are counted together.)
+  std::uint32_t repeated_responses(Speaker peer) const { return repeated_responses_[worker_of(peer)]; }
   /// Packets that custody can hold at most: in receive buffers, and in all small buffers of the pools.
   static std::uint64_t most_packets(const Budget& limits, const SmallPools& pools);
   const metrics::Histogram& wan_rtt() const { return wan_rtt_; }
@@ -408,6 +413,11 @@ class NearPart {
   [[gnu::cold, gnu::noinline]] void pass_early_answers(NearFlow& flow);
   [[gnu::cold, gnu::noinline]] void drop_early_answers(NearFlow& flow);
   [[gnu::cold]] void note_caught_up(NearFlow& flow, Time now);
+  /// The far box judges by it whether its repairs were needless.
+  void note_repeated(const NearFlow& flow, Counter counter) {
+    ++counters_[counter];
+    if (flow.pairing.bound) ++repeated_responses_[worker_of(flow.pairing.peer)];
+  }
   [[gnu::cold]] void note_later_read(NearFlow& flow, const wire::Frame& frame, Time now);
 
   // answer.cpp
@@ -604,7 +614,8 @@ class NearPart {
   Duration first_timeout_;  ///< of a flow whose own round trip is not known: by those of all flows
   Time rtt_from_ = 0;       ///< packets sent until then give no sample of the round trip
   bool draining_ = false;
-  Time cnps_free_at_ = 0;  ///< no CNP is made before
+  Time cnps_free_at_ = 0;                                      ///< no CNP is made before
+  std::array<std::uint32_t, kSpeakers> repeated_responses_{};  ///< by the worker that has the flow
 };
 
 // Parts of more than one path, in which they are inlined.

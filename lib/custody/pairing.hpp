@@ -4,13 +4,14 @@
 
 #include <cstdint>
 
+#include "base/speaker.hpp"
 #include "base/time.hpp"
 
 namespace longhaul::custody {
 
 struct Pairing {
   std::uint32_t binding = 0;   ///< a number that is not used again; 0: the flow is not bound, and its peer is not asked
-  std::uint32_t peer = 0;      ///< once it is bound: which one
+  Speaker peer = 0;            ///< once it is bound: who has it
   bool bound = false;          ///< the peer has said so, of this binding or of the one before it
   bool asking = false;         ///< it has not said so of this one yet
   bool top_queued = false;     ///< the flow's end is to be announced once it is quiet
@@ -24,7 +25,7 @@ struct Pairing {
   Duration patience = 0;           ///< for so long
   std::uint32_t responses_to = 0;  ///< NearFlow::read_next when the peer was last told of it
   // After a sign of another life, until the peer says that the binding has ended: it may hold requests of the former.
-  std::uint32_t ending = 0;  ///< that binding, which `peer` had; 0: there is none
+  std::uint32_t ending = 0;  ///< that binding; 0: there is none
   Time waits_until = 0;      ///< the flow's requests do not pass before; 0: they do
 
   /// The far box may hold requests of another life, or send copies of its answers.

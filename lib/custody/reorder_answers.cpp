@@ -101,7 +101,7 @@ bool NearPart::overtakes(const NearFlow& flow, const wire::Frame& frame) const {
 bool NearPart::came_twice(NearFlow& flow, rte_mbuf* there, const wire::Frame& frame, Time& since) {
   const bool same = same_request(there, frame);
   if (!same && is_acknowledge(frame) && !(is_ack(frame) && answers_by_ack(there))) return false;
-  ++counters_[Counter::absorbed_early_repeats];
+  note_repeated(flow, Counter::absorbed_early_repeats);
   if (same) return true;
   since = waiting_in(there).since;
   take_out(flow, list_for(flow, frame), there);

@@ -778,11 +778,13 @@ void Engine::share(Shared& shared) {
 void Engine::receive(Side side, std::span<rte_mbuf* const> frames, Time now) { impl_->receive(side, frames, now); }
 void Engine::poll(Time now, Time read_until) { impl_->poll(now, read_until); }
 void Engine::set_own_frames(OwnFrames& own) { impl_->own_taker = &own; }
-void Engine::join(PeerLink& link) { impl_->join(link); }
-void Engine::peer_up(relay::PeerNumber peer, Duration round_trip) { impl_->peer_up(peer, round_trip); }
-void Engine::peer_gone(relay::PeerNumber peer, Time now) { impl_->peer_gone(peer, now); }
-void Engine::peer_said(relay::PeerNumber peer, relay::Type type, relay::Bytes body, Time now) {
-  impl_->peer_said(peer, type, body, now);
+void Engine::join(PeerLink& link, unsigned workers) { impl_->join(link, workers); }
+void Engine::peer_up(PeerNumber peer, Duration round_trip, unsigned workers) {
+  impl_->peer_up(peer, round_trip, workers);
+}
+void Engine::peer_gone(PeerNumber peer, Time now) { impl_->peer_gone(peer, now); }
+void Engine::peer_said(Speaker peer, relay::To to, relay::Type type, relay::Bytes body, Time now) {
+  impl_->peer_said(peer, to, type, body, now);
 }
 void Engine::paused(Duration lasted, Time now) { impl_->paused(lasted, now); }
 Time Engine::next_deadline() const { return impl_->next_deadline(); }

@@ -63,15 +63,16 @@ class Engine {
   /// receive().
   void set_own_frames(OwnFrames& own);
 
-  /// Flows are repaired together with peers (docs/peer-protocol.md, section 9). `link` must outlive the engine. For the
-  /// only engine of a box. Call at most once, before the first receive().
-  void join(PeerLink& link);
-  /// The peer is there. Call again when its `round_trip` (0: not known) is another one.
-  void peer_up(relay::PeerNumber peer, Duration round_trip);
+  /// Flows are repaired together with peers (docs/peer-protocol.md, section 9). `link` must outlive the engine.
+  /// `workers`: of this box, each of which has an engine. Call at most once, before the first receive().
+  void join(PeerLink& link, unsigned workers = 1);
+  /// The peer is there, with so many workers. Call again when its `round_trip` (0: not known) is another one.
+  void peer_up(PeerNumber peer, Duration round_trip, unsigned workers = 1);
   /// It is not there, or remembers nothing of what was said before.
-  void peer_gone(relay::PeerNumber peer, Time now);
-  /// A peer that is there has said this. Not within receive() or poll().
-  void peer_said(relay::PeerNumber peer, relay::Type type, relay::Bytes body, Time now);
+  void peer_gone(PeerNumber peer, Time now);
+  /// A worker of a peer that is there has said this. BIND: this engine gets the flow's packets. Not within receive() or
+  /// poll().
+  void peer_said(Speaker peer, relay::To to, relay::Type type, relay::Bytes body, Time now);
 
   /// Frames that came in on `side`, in order; the engine owns them from here on. Everything they cause
   /// (forwarding, pseudo-ACKs) has been handed to the sink when this returns, or waits for poll().

@@ -229,16 +229,16 @@ struct Engine::Impl final : custody::Outlet,
   ConnectionState describe(flow::ConnectionIndex index, Time time) const;
 
   // peering.cpp
-  void join(PeerLink& link);
+  void join(PeerLink& link, unsigned workers);
   [[gnu::noinline]] bool far_request(const Arrival& arrival);
   [[gnu::noinline]] bool far_answer(const Arrival& arrival);
   [[gnu::cold, gnu::noinline]] custody::Verdict before_peer(custody::NearFlow& flow, rte_mbuf* mbuf,
                                                             custody::Verdict verdict);
   [[gnu::cold]] void end_pairing(flow::ConnectionIndex index);
   [[gnu::cold]] void drop_held(Time time);
-  void peer_said(relay::PeerNumber peer, relay::Type type, relay::Bytes body, Time time);
-  void peer_up(relay::PeerNumber peer, Duration round_trip);
-  void peer_gone(relay::PeerNumber peer, Time time);
+  void peer_said(Speaker peer, relay::To to, relay::Type type, relay::Bytes body, Time time);
+  void peer_up(PeerNumber peer, Duration round_trip, unsigned workers);
+  void peer_gone(PeerNumber peer, Time time);
   [[gnu::noinline]] Time peering_deadline() const;
   // relay::FarOutlet, and what others of the outlets need too
   bool host_takes() override { return !egress[Side::host].has_refused(); }
@@ -251,10 +251,10 @@ struct Engine::Impl final : custody::Outlet,
   custody::NearFlow* flow_of(std::uint32_t handle) override;
   std::uint32_t flows() const override { return static_cast<std::uint32_t>(connections.size()); }
   flow::KeyIndex::Key key_of(const custody::NearFlow& flow) const override;
-  void send(relay::PeerNumber to, relay::Type type, relay::Bytes body) override;
+  void send(Speaker to, relay::Type type, relay::Bytes body) override;
   std::uint64_t packets_sent() const override { return held_frames; }
   // relay::OrderOutlet
-  std::uint32_t repeated_responses() const override;
+  std::uint32_t repeated_responses(Speaker peer) const override;
   // relay::CopiesOutlet
   bool wan_takes() override { return !wan_full && !egress[Side::wan].has_refused(); }
   void send_to_wan(rte_mbuf* mbuf) override;

@@ -9,8 +9,8 @@ namespace longhaul::engine {
 class PeerLink {
  public:
   virtual ~PeerLink() = default;
-  /// To a peer that is there. It may be lost.
-  virtual void send(relay::PeerNumber to, relay::Type type, relay::Bytes body) = 0;
+  /// To a worker of a peer that is there, or to all of them. It may be lost.
+  virtual void send(Speaker to, relay::Type type, relay::Bytes body) = 0;
 };
 
 }  // namespace longhaul::engine

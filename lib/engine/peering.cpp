@@ -9,8 +9,8 @@ namespace longhaul::engine {
 
 using custody::Verdict;
 
-void Engine::Impl::join(PeerLink& link) {
-  peering.reset(new Peering(near, counters, settings.max_connections, *this, link));
+void Engine::Impl::join(PeerLink& link, unsigned workers) {
+  peering.reset(new Peering(near, counters, settings.max_connections, *this, link, workers));
 }
 
 // ---- frames -------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ void Engine::Impl::drop_held(Time time) {
 
 // ---- messages -----------------------------------------------------------------------------------
 
-void Engine::Impl::peer_said(relay::PeerNumber peer, relay::Type type, relay::Bytes body, Time time) {
+void Engine::Impl::peer_said(Speaker peer, relay::To to, relay::Type type, relay::Bytes body, Time time) {
   if (peering == nullptr || bypass) return;
   begin_call(time);
   switch (type) {
@@ -82,7 +82,7 @@ void Engine::Impl::peer_said(relay::PeerNumber peer, relay::Type type, relay::By
       peering->far.unbind(peer, body, now);
       break;
     case relay::Type::clock:
-      peering->far.clock(peer, body, now);
+      peering->far.clock(peer, to, body, now);
       break;
     case relay::Type::state:
       peering->repairs.state(peer, body, now);
@@ -97,15 +97,19 @@ void Engine::Impl::peer_said(relay::PeerNumber peer, relay::Type type, relay::By
   end_of_burst();
 }
 
-void Engine::Impl::peer_up(relay::PeerNumber peer, Duration round_trip) {
+void Engine::Impl::peer_up(PeerNumber peer, Duration round_trip, unsigned workers) {
   if (peering == nullptr) return;
-  peering->repairs.peer_up(peer, round_trip);
-  peering->far.set_round_trip(peer, round_trip);
-  peering->order.set_round_trip(peer, round_trip);
-  peering->copies.set_round_trip(peer, round_trip);
+  peering->repairs.peer_up(peer, round_trip, workers);
+  const Duration spacing = relay::spacing_of(peering->workers * workers);
+  for (unsigned worker = 0; worker < workers; ++worker) {
+    const Speaker speaker = speaker_of(peer, worker);
+    peering->far.set_round_trip(speaker, round_trip, spacing);
+    peering->order.set_round_trip(speaker, round_trip, spacing);
+    peering->copies.set_round_trip(speaker, round_trip, spacing);
+  }
 }
 
-void Engine::Impl::peer_gone(relay::PeerNumber peer, Time time) {
+void Engine::Impl::peer_gone(PeerNumber peer, Time time) {
   if (peering == nullptr) return;
   begin_call(time);
   peering->repairs.peer_gone(peer);
@@ -137,9 +141,7 @@ void Engine::Impl::send_to_wan(rte_mbuf* mbuf) {
 
 rte_mbuf* Engine::Impl::made_frame(std::uint16_t bytes) { return near.made_frame(bytes); }
 
-std::uint32_t Engine::Impl::repeated_responses() const {
-  return static_cast<std::uint32_t>(counters[Counter::responses_repeated] + counters[Counter::absorbed_early_repeats]);
-}
+std::uint32_t Engine::Impl::repeated_responses(Speaker peer) const { return near.repeated_responses(peer); }
 
 bool Engine::Impl::hold(const rte_mbuf* mbuf) { return near.lend(mbuf->pkt_len); }
 
@@ -153,8 +155,6 @@ flow::KeyIndex::Key Engine::Impl::key_of(const custody::NearFlow& flow) const {
   return flow::key_of(table[flow.connection], Side::host).copy();
 }
 
-void Engine::Impl::send(relay::PeerNumber to, relay::Type type, relay::Bytes body) {
-  peering->link.send(to, type, body);
-}
+void Engine::Impl::send(Speaker to, relay::Type type, relay::Bytes body) { peering->link.send(to, type, body); }
 
 }  // namespace longhaul::engine

@@ -14,14 +14,17 @@ namespace longhaul::engine {
 struct Peering {
   /// `Outlets`: all that the four parts need.
   template <typename Outlets>
-  Peering(custody::NearPart& near, Counters& counters, std::uint32_t connections, Outlets& outlets, PeerLink& its_link)
+  Peering(custody::NearPart& near, Counters& counters, std::uint32_t connections, Outlets& outlets, PeerLink& its_link,
+          unsigned its_workers)
       : link(its_link),
-        repairs(near, counters, outlets),
+        workers(its_workers),
+        repairs(near, counters, outlets, its_workers),
         order(connections, outlets),
         copies(connections, relay::FarPart::most_held(near.budget().large_mbufs_limit), counters, outlets),
         far(connections, relay::FarPart::most_held(near.budget().large_mbufs_limit), copies, counters, outlets) {}
 
   PeerLink& link;
+  unsigned workers;  ///< of the box
   relay::Repairs repairs;
   relay::AnswerOrder order;
   relay::AnswerCopies copies;

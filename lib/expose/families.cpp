@@ -272,8 +272,7 @@ void add_peers(Families& out, const peer::PeersReport& its) {
   static constexpr Family<PeerReport> kEach[] = {
       {MetricType::Gauge, "longhaul_peer_up", "1: the peer is there, and shares a key with the box",
        [](const PeerReport& p) { return flag(p.state == peer::State::up); }},
-      {MetricType::Gauge, "longhaul_peer_repairs",
-       "1: the peer is there, and the two boxes repair flows together (both have one worker)",
+      {MetricType::Gauge, "longhaul_peer_repairs", "1: the peer is there, and the two boxes repair flows together",
        [](const PeerReport& p) { return flag(p.repairs); }},
       {MetricType::Gauge, "longhaul_peer_resolved", "1: the MAC address of the next hop towards the peer is known",
        [](const PeerReport& p) { return flag(p.resolved); }},

@@ -36,7 +36,23 @@ inline constexpr std::uint8_t kFirstSessionType = 16;
 /// Types from here on are what the session is for: it only carries them.
 inline constexpr std::uint8_t kFirstCarriedType = 32;
 /// Bits of `features`.
-inline constexpr std::uint32_t kRepairs = 1;  ///< selective repeat
+inline constexpr std::uint32_t kRepairs = 1;        ///< selective repeat, by one worker
+inline constexpr std::uint32_t kWorkersRepair = 2;  ///< selective repeat, by several
+
+/// In such a session, before the body of a carried type.
+struct Addressed {
+  wire::Be16 to;  ///< a worker of the receiver
+};
+static_assert(sizeof(Addressed) == 2);
+inline constexpr std::uint16_t kToAll = 0xffff;  ///< all of them
+
+/// A message of a carried type: from a worker of one box to one of the other, or to all.
+struct Carried {
+  std::uint16_t from = 0;
+  std::uint16_t to = 0;
+  std::uint8_t type = 0;
+  Bytes body;
+};
 
 struct Header {
   std::uint8_t version;

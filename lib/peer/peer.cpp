@@ -130,7 +130,7 @@ void Peer::take_response(const Datagram& datagram, Time now) {
   const Agreed agreed{response->version, response->epoch, response->workers, response->features & self_.features,
                       opening_->key.id()};
   unconfirmed_ = {};
-  unconfirmed_.session = std::make_unique<Session>(keys, Role::initiator, agreed, outgoing, now);
+  unconfirmed_.session = std::make_unique<Session>(keys, Role::initiator, self_.workers, agreed, outgoing, now);
   const Confirm head{opening_->key.id(), static_cast<std::uint16_t>(init.size())};
   for (const Bytes part : {bytes_of(head), init, datagram.body()})
     unconfirmed_.confirm.insert(unconfirmed_.confirm.end(), part.begin(), part.end());
@@ -169,7 +169,7 @@ void Peer::take_confirm(const Datagram& datagram, Time now) {
   // Before all its keys are made: somebody may have kept it back and spoilt its tag.
   if (datagram.header().worker != 0 || !datagram.is_authentic(keys.sending(Role::initiator, 0), incoming))
     return drop(Drop::forged);
-  auto session = std::make_unique<Session>(keys, Role::responder, agreed, incoming.reversed(), now);
+  auto session = std::make_unique<Session>(keys, Role::responder, self_.workers, agreed, incoming.reversed(), now);
   if (session->open(datagram, now) != Opened::accepted) return drop(Drop::replayed);
   ++report_.received;
   establish(std::move(session), now);
@@ -282,12 +282,39 @@ void Peer::take_of_session(const Datagram& datagram, Session& session, Time now)
     if (reason == ByeReason::peer_removed) cause = DownCause::removed_us;
     if (reason == ByeReason::key_removed) cause = DownCause::key_removed;
     go_down(cause, now);
-  } else if (datagram.header().type >= kFirstCarriedType && up_ && (session.agreed().features & kRepairs) != 0) {
-    host_.carried(number_, datagram.header().type, datagram.body());
+  } else if (datagram.header().type >= kFirstCarriedType && up_ && session.agreed().repairs()) {
+    take_carried(datagram, session.agreed());
   }
 }
 
-void Peer::carry(std::uint8_t type, Bytes body, Time now) { send(current().seal(static_cast<Type>(type), body), now); }
+void Peer::take_carried(const Datagram& datagram, const Agreed& agreed) {
+  Carried message{datagram.header().worker, 0, datagram.header().type, datagram.body()};
+  if (agreed.workers_repair()) {
+    const Addressed* addressed = datagram.body_as<Addressed>();
+    if (addressed == nullptr) return drop(Drop::malformed);
+    message.to = addressed->to;
+    message.body = message.body.subspan(sizeof(Addressed));
+    if (message.to != kToAll && message.to >= self_.workers) return drop(Drop::malformed);
+  } else if (message.from != 0) {
+    return drop(Drop::malformed);
+  }
+  host_.carried(number_, message);
+}
+
+void Peer::carry(const Carried& message, Time now) {
+  Session& session = current();
+  std::vector<std::uint8_t> addressed;
+  Bytes body = message.body;
+  if (session.agreed().workers_repair()) {
+    const Addressed whom{message.to};
+    const Bytes to = bytes_of(whom);
+    addressed.reserve(to.size() + body.size());
+    addressed.insert(addressed.end(), to.begin(), to.end());
+    addressed.insert(addressed.end(), body.begin(), body.end());
+    body = addressed;
+  }
+  send(session.seal(static_cast<Type>(message.type), body, message.from), now);
+}
 
 // ---- up and down ----------------------------------------------------------------------------------
 

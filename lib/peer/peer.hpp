@@ -50,8 +50,8 @@ class PeerHost {
  public:
   virtual ~PeerHost() = default;
   virtual void send(const wire::IpAddress& to, Bytes datagram, Way way, Time now) = 0;
-  /// A message of a carried type has come from the peer with this number.
-  virtual void carried(std::uint32_t peer, std::uint8_t type, Bytes body) = 0;
+  /// A message has come from the peer with this number.
+  virtual void carried(std::uint32_t peer, const Carried& message) = 0;
 };
 
 class Peer {
@@ -83,13 +83,18 @@ class Peer {
   std::uint32_t number() const { return number_; }
   const PeerSettings& settings() const { return settings_; }
   /// It is `up`, and both boxes have selective repeat.
-  bool repairs() const { return up_ && (current().agreed().features & kRepairs) != 0; }
+  bool repairs() const { return up_ && current().agreed().repairs(); }
+  /// Of its workers, those that repair. Only while repairs().
+  std::uint16_t repairing_workers() const {
+    const Agreed& agreed = current().agreed();
+    return agreed.workers_repair() ? agreed.peer_workers : std::uint16_t{1};
+  }
   /// Its epoch, 0 if it is not known.
   std::uint64_t epoch() const { return report_.epoch; }
   /// Without queues, 0 if it is not known.
   Duration least_round_trip() const { return report_.least_round_trip; }
-  /// Sends a message of a carried type. Only while it is up.
-  void carry(std::uint8_t type, Bytes body, Time now);
+  /// Only while repairs().
+  void carry(const Carried& message, Time now);
   /// Ends sessions whose key is no longer there; with another first key, makes a new one.
   void set_keys(std::vector<PreSharedKey> keys, Time now);
 
@@ -137,6 +142,7 @@ class Peer {
   void send_confirm(Time now);
 
   void take_of_session(const Datagram& datagram, Session& session, Time now);
+  void take_carried(const Datagram& datagram, const Agreed& agreed);
   void establish(std::unique_ptr<Session> session, Time now);
   void lives(Time now);
   void go_down(DownCause cause, Time now);

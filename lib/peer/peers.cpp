@@ -94,9 +94,9 @@ void Peers::send(const wire::IpAddress& to, Bytes datagram, Way way, Time now) {
   if (way == Way::doubtful) station_.ask_again(to, now);
 }
 
-void Peers::carry(std::uint32_t number, std::uint8_t type, Bytes body, Time now) {
+void Peers::carry(std::uint32_t number, const Carried& message, Time now) {
   const auto peer = std::ranges::find(peers_, number, [](const auto& p) { return p->number(); });
-  if (peer != peers_.end() && (*peer)->repairs()) (*peer)->carry(type, body, now);
+  if (peer != peers_.end() && (*peer)->repairs()) (*peer)->carry(message, now);
 }
 
 PeersReport Peers::report(Time now) const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/time.hpp"
@@ -27,7 +28,7 @@ class Outlet {
   /// False when it could not be sent.
   virtual bool transmit(Bytes frame) = 0;
   /// A peer that is up has sent this. Valid during the call.
-  virtual void carried(std::uint32_t peer, std::uint8_t type, Bytes body) = 0;
+  virtual void carried(std::uint32_t peer, const Carried& message) = 0;
 };
 
 class Peers final : private StationHost, private PeerHost {
@@ -51,20 +52,20 @@ class Peers final : private StationHost, private PeerHost {
 
   PeersReport report(Time now) const;
 
-  /// Calls f(number, epoch, least round trip) for each peer that is up and has selective repeat.
+  /// Calls f(peer) for each peer that is up and has selective repeat.
   template <typename F>
   void for_repairing(F&& f) const {
     for (const auto& peer : peers_)
-      if (peer->repairs()) f(peer->number(), peer->epoch(), peer->least_round_trip());
+      if (peer->repairs()) f(std::as_const(*peer));
   }
-  /// Sends a message of a carried type to a peer, if it is up.
-  void carry(std::uint32_t peer, std::uint8_t type, Bytes body, Time now);
+  /// Sends a message to a peer, if it is up.
+  void carry(std::uint32_t peer, const Carried& message, Time now);
 
  private:
   void transmit(Bytes frame) override;
   void datagram(const wire::IpAddress& source, Bytes payload, Time now) override;
   void send(const wire::IpAddress& to, Bytes datagram, Way way, Time now) override;
-  void carried(std::uint32_t peer, std::uint8_t type, Bytes body) override { outlet_.carried(peer, type, body); }
+  void carried(std::uint32_t peer, const Carried& message) override { outlet_.carried(peer, message); }
   std::unique_ptr<Peer> made(const PeerSettings& settings, Time now);
   std::unique_ptr<Peer>* find(const PeerSettings& settings);
   void update_deadline();

@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "peer/session.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace longhaul::peer {
 
-Session::Session(const SessionKeys& keys, Role own, const Agreed& agreed, const Path& outgoing, Time now)
+Session::Session(const SessionKeys& keys, Role own, std::uint16_t workers, const Agreed& agreed, const Path& outgoing,
+                 Time now)
     : agreed_(agreed),
       outgoing_(outgoing),
       made_at_(now),
       heard_at_(now),
       cookie_(keys.cookie_to(own)),
-      peer_cookie_(keys.cookie_to(other(own))),
-      sending_key_(keys.sending(own, 0)) {
+      peer_cookie_(keys.cookie_to(other(own))) {
+  for (std::uint16_t worker = 0; worker < workers; ++worker) own_.push_back({keys.sending(own, worker)});
   for (std::uint16_t worker = 0; worker < agreed.peer_workers; ++worker)
     senders_.push_back({keys.sending(other(own), worker), {}});
 }
 
-std::vector<std::uint8_t> Session::seal(Type type, Bytes body) {
+std::vector<std::uint8_t> Session::seal(Type type, Bytes body, std::uint16_t worker) {
+  Own& its = own_[worker];
   const auto number = static_cast<std::uint8_t>(type);
   const std::uint8_t version = number < kFirstSessionType ? kHandshakeVersion : agreed_.version;
   // A number is never used for two: at their end the receiver drops what comes, and Peer ends the session before.
-  if (sequence_ != std::numeric_limits<std::uint32_t>::max()) ++sequence_;
-  std::vector<std::uint8_t> datagram = datagram_of({version, number, 0, sequence_, peer_cookie_}, body);
-  peer::seal(datagram, sending_key_, outgoing_);
+  if (its.sequence != std::numeric_limits<std::uint32_t>::max()) ++its.sequence;
+  most_sent_ = std::max(most_sent_, its.sequence);
+  std::vector<std::uint8_t> datagram = datagram_of({version, number, worker, its.sequence, peer_cookie_}, body);
+  peer::seal(datagram, its.key, outgoing_);
   return datagram;
 }
 

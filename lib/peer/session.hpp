@@ -19,6 +19,10 @@ struct Agreed {
   std::uint16_t peer_workers = 1;
   std::uint32_t features = 0;  ///< that both have
   Cookie key_id = 0;           ///< of the pre-shared key
+
+  bool repairs() const { return (features & (kRepairs | kWorkersRepair)) != 0; }
+  /// Each message of a carried type says which worker it is for.
+  bool workers_repair() const { return (features & (kRepairs | kWorkersRepair)) == kWorkersRepair; }
 };
 
 /// Why a datagram of a session was not accepted.
@@ -26,8 +30,9 @@ enum class Opened : std::uint8_t { accepted, unknown_worker, replayed, forged };
 
 class Session {
  public:
-  /// `outgoing`: the path of this box's datagrams.
-  Session(const SessionKeys& keys, Role own, const Agreed& agreed, const Path& outgoing, Time now);
+  /// `outgoing`: the path of this box's datagrams; it has so many `workers`.
+  Session(const SessionKeys& keys, Role own, std::uint16_t workers, const Agreed& agreed, const Path& outgoing,
+          Time now);
 
   const Agreed& agreed() const { return agreed_; }
   Time made_at() const { return made_at_; }
@@ -35,11 +40,11 @@ class Session {
   Time heard_at() const { return heard_at_; }
   /// In datagrams to this box.
   Cookie cookie() const { return cookie_; }
-  /// Sequence numbers that worker 0 has used.
-  std::uint32_t sent() const { return sequence_; }
+  /// Sequence numbers that have been used, by the worker that has used most.
+  std::uint32_t sent() const { return most_sent_; }
 
-  /// A datagram of this box's worker 0, with its tag.
-  std::vector<std::uint8_t> seal(Type type, Bytes body);
+  /// A datagram of one of this box's workers, with its tag.
+  std::vector<std::uint8_t> seal(Type type, Bytes body, std::uint16_t worker = 0);
 
   /// Checks worker, sequence and tag. After `accepted` the same datagram is not accepted again.
   Opened open(const Datagram& datagram, Time now);
@@ -49,6 +54,11 @@ class Session {
     Key key;
     ReplayWindow window;
   };
+  /// A worker of this box.
+  struct Own {
+    Key key;
+    std::uint32_t sequence = 0;
+  };
 
   Agreed agreed_;
   Path outgoing_;
@@ -56,8 +66,8 @@ class Session {
   Time heard_at_;
   Cookie cookie_;
   Cookie peer_cookie_;
-  Key sending_key_;
-  std::uint32_t sequence_ = 0;
+  std::vector<Own> own_;  ///< by worker
+  std::uint32_t most_sent_ = 0;
   std::vector<Sender> senders_;  ///< the peer's workers
 };
 

@@ -36,9 +36,6 @@ const SimulatedWay& way_of(const std::string& key) {
   throw std::invalid_argument(fmt::format("unknown way \"{}\": expected {}", key, fmt::join(simulated_ways(), ", ")));
 }
 
-/// Boxes of several workers do not repair together yet (docs/peer-protocol.md, section 9).
-bool may_repair(const Scenario& scenario) { return scenario.pair.workers == 1; }
-
 /// The relative deviation of a from b.
 double deviation(double a, double b) { return a / b - 1; }
 
@@ -97,7 +94,7 @@ std::vector<SimulatedPoint> points_of(const SimulationQuestion& question) {
         SimulatedPoint point;
         point.way = key;
         point.run.scenario = ways(scenario, question.throughput.deep).*kWays[way.formula].scenario;
-        point.run.peers = way.peers && may_repair(point.run.scenario);
+        point.run.peers = way.peers;
         point.run.messages = question.messages != 0 ? question.messages : usual_messages(point.run.scenario);
         point.run.loss_ppm = question.loss_ppm;
         point.run.seed = question.seed;
@@ -213,10 +210,6 @@ Report report(const SimulationQuestion& question, const std::vector<SimulatedPoi
   out.tables.push_back(std::move(table));
   for (std::size_t i = 0; i < reasons.size(); ++i) out.notes.push_back(fmt::format("[{}] {}.", i + 1, reasons[i]));
   if (reasons.empty()) out.notes.push_back("Formula and simulation agree within 5 % everywhere.");
-  if (std::ranges::any_of(points,
-                          [](const SimulatedPoint& point) { return way_of(point.way).peers && !point.run.peers; }))
-    out.notes.push_back(
-        "Boxes of several workers do not repair together yet: the pair's are alone (--workers 1 shows one that does).");
   out.notes.push_back(seen(question, points));
   out.facts = facts_of(scenario, Kind::simulated);
   out.facts["loss"] = question.loss_ppm * 1e-6;

@@ -32,7 +32,7 @@ AnswerCopies::~AnswerCopies() {
 
 // ---- bindings -----------------------------------------------------------------------------------
 
-std::uint32_t AnswerCopies::begin(std::uint32_t number, PeerNumber peer, const BindEntry& entry) {
+std::uint32_t AnswerCopies::begin(std::uint32_t number, Speaker peer, const BindEntry& entry) {
   const flow::KeyIndex::Key key = entry.answers_key();
   const std::uint32_t other = find(key);
   if (other != kNone) end(other);
@@ -63,15 +63,15 @@ void AnswerCopies::end(std::uint32_t number) {
 
 void AnswerCopies::forget(PeerNumber peer) {
   for (std::uint32_t number = 0; number < flows_.size(); ++number)
-    if (flows_[number].in_use && flows_[number].peer == peer) end(number);
-  peers_.erase(peer);
+    if (flows_[number].in_use && peer_of(flows_[number].peer) == peer) end(number);
+  std::erase_if(peers_, [peer](const auto& known) { return peer_of(known.first) == peer; });
 }
 
 bool AnswerCopies::is_bound(const Bound& bound) const {
   return flows_[bound.number].in_use && same(flows_[bound.number].name, bound.name);
 }
 
-std::uint32_t AnswerCopies::number_of(PeerNumber peer, const Name& name) const {
+std::uint32_t AnswerCopies::number_of(Speaker peer, const Name& name) const {
   const auto found = by_handle_.find(handle_key(peer, name.handle));
   return found != by_handle_.end() && is_bound({found->second, name}) ? found->second : kNone;
 }
@@ -231,17 +231,20 @@ void AnswerCopies::look_at_quiet(Time now) {
     if (flow.tops_left == 0) continue;
     Peer& peer = *flow.at;
     peer.announced.push_back({flow.name, flow.top});
-    if (--flow.tops_left > 0) queue_quiet(bound.number, now + 2 * clock_interval(peer.round_trip));
+    // With several workers the next one is due later than this is worth.
+    if (peer.spacing != 0) peer.clock_at = std::min(peer.clock_at, std::max(now, peer.clocked_at + peer.shortest()));
+    if (--flow.tops_left > 0) queue_quiet(bound.number, now + 2 * peer.interval());
   }
 }
 
-void AnswerCopies::send_clock(PeerNumber number, Peer& peer, Time now) {
+void AnswerCopies::send_clock(Speaker number, Peer& peer, Time now) {
   const auto send = [this, number](Bytes body) { outlet_.send(number, Type::answer_clock, body); };
   HeadedBody clock(ClockHead{now});
   for (const AnswerClockEntry& entry : peer.announced) clock.add(entry, send);
   clock.finish(send);
   peer.announced.clear();
-  peer.clock_at = now + clock_interval(peer.round_trip);
+  peer.clocked_at = now;
+  peer.clock_at = now + peer.interval();
 }
 
 // ---- what the near box misses -------------------------------------------------------------------
@@ -249,12 +252,13 @@ void AnswerCopies::send_clock(PeerNumber number, Peer& peer, Time now) {
 unsigned& AnswerCopies::looks_of(Peer& peer, Time now) {
   if (now >= peer.looks_from + clock_interval(0)) {
     peer.looks_from = now;
-    peer.looks = static_cast<unsigned>(kMostLooks * clock_interval(peer.round_trip) / clock_interval(0));
+    const Duration rows = std::max<Duration>(peer.spacing / spacing_of(2) * 2, 1);  // they share what a peer may cost
+    peer.looks = static_cast<unsigned>(kMostLooks * peer.interval() / clock_interval(0) / rows);
   }
   return peer.looks;
 }
 
-void AnswerCopies::state(PeerNumber number_of_peer, Bytes body, Time now) {
+void AnswerCopies::state(Speaker number_of_peer, Bytes body, Time now) {
   StateReader reader(body);
   const StateHead* head = reader.head();
   const auto known = peers_.find(number_of_peer);
@@ -378,7 +382,7 @@ void AnswerCopies::poll(Time now) {
       continue;
     }
     if (!peer.clocks.take(peer.answers, peer.round_trip, now)) {
-      peer.clock_at = now + clock_interval(peer.round_trip);
+      peer.clock_at = now + peer.shortest();
       continue;
     }
     peer.sent_before.note(now, peer.sent);

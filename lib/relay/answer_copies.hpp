@@ -48,7 +48,7 @@ class CopiesOutlet {
   /// As in FarOutlet.
   virtual bool hold(const rte_mbuf* mbuf) = 0;
   virtual void let_go(const rte_mbuf* mbuf) = 0;
-  virtual void send(PeerNumber to, Type type, Bytes body) = 0;
+  virtual void send(Speaker to, Type type, Bytes body) = 0;
 };
 
 class AnswerCopies {
@@ -63,7 +63,7 @@ class AnswerCopies {
   AnswerCopies& operator=(const AnswerCopies&) = delete;
 
   /// A binding begins. Returns the one that had the same QPN for its answers, which ends here; kNone: there was none.
-  std::uint32_t begin(std::uint32_t number, PeerNumber peer, const BindEntry& entry);
+  std::uint32_t begin(std::uint32_t number, Speaker peer, const BindEntry& entry);
   /// It ends.
   void end(std::uint32_t number);
 
@@ -77,9 +77,12 @@ class AnswerCopies {
   void answer(std::uint32_t number, const wire::Frame& frame, rte_mbuf* mbuf, Time now);
 
   /// ANSWER_STATE.
-  void state(PeerNumber peer, Bytes body, Time now);
+  void state(Speaker peer, Bytes body, Time now);
   /// To this peer; 0 if it is not known.
-  void set_round_trip(PeerNumber peer, Duration round_trip) { peers_[peer].round_trip = round_trip; }
+  void set_round_trip(Speaker peer, Duration round_trip, Duration spacing = 0) {
+    peers_[peer].round_trip = round_trip;
+    peers_[peer].spacing = spacing;
+  }
   /// With its bindings.
   void forget(PeerNumber peer);
 
@@ -105,18 +108,24 @@ class AnswerCopies {
   };
   struct Peer {
     Duration round_trip = 0;
-    Time looks_from = 0;  ///< when they were counted anew
-    unsigned looks = 0;   ///< left
+    Duration spacing = 0;  ///< spacing_of() the pairs of workers
+    Time looks_from = 0;   ///< when they were counted anew
+    unsigned looks = 0;    ///< left
     LossRate loss;
     SentBefore sent_before;
     std::uint64_t sent = 0;   ///< responses, repairs too
     std::uint64_t again = 0;  ///< of those, by the host once more
     LossRate::Counts counts;  ///< repairs and their copies, in all
     Time active_until = 0;
-    Time clock_at = 0;
+    Time clock_at = 0;    ///< the next may go
+    Time clocked_at = 0;  ///< the last went
     ClockBudget clocks;
     std::uint64_t answers = 0;                ///< responses and ACKs of the hosts
     std::vector<AnswerClockEntry> announced;  ///< in the next ANSWER_CLOCK
+
+    Duration interval() const { return std::max(clock_interval(round_trip), std::min(spacing, kWidestSpacing)); }
+    /// After the last, where there is something to say.
+    Duration shortest() const { return std::min(interval(), std::max(clock_interval(round_trip), kNarrowSpacing)); }
   };
   struct Copy {
     rte_mbuf* mbuf;
@@ -132,7 +141,7 @@ class AnswerCopies {
     bool mixed = false;  ///< responses are not in the order of time
     std::uint8_t tops_left = 0;
     std::uint32_t hosts = 0;
-    PeerNumber peer = 0;
+    Speaker peer = 0;
     Peer* at = nullptr;  ///< what is known of that peer; as long as it has bindings
     Name name{};
     std::uint32_t top = 0;  ///< PSN: first one after the newest answer
@@ -168,7 +177,7 @@ class AnswerCopies {
   void queue_quiet(std::uint32_t number, Time at);
   void look_at_quiet(Time now);
   bool is_bound(const Bound& bound) const;
-  std::uint32_t number_of(PeerNumber peer, const Name& name) const;
+  std::uint32_t number_of(Speaker peer, const Name& name) const;
   static std::deque<Copy>::iterator at_or_behind(Flow& flow, std::uint32_t psn);
   unsigned& looks_of(Peer& peer, Time now);
   void drop_come(Flow& flow, std::uint32_t next, unsigned& looks);
@@ -177,9 +186,9 @@ class AnswerCopies {
   void send_ack_again(Flow& flow, Time now);
   bool send_lost(const Lost& lost, Time now);
   void look_at_losses(Peer& peer, std::uint64_t echo, std::uint32_t repeats, Time now);
-  void send_clock(PeerNumber number, Peer& peer, Time now);
+  void send_clock(Speaker number, Peer& peer, Time now);
   Duration quiet_of(const Flow& flow) const;
-  static std::uint64_t handle_key(PeerNumber peer, std::uint32_t handle) { return std::uint64_t{peer} << 32 | handle; }
+  static std::uint64_t handle_key(Speaker peer, std::uint32_t handle) { return std::uint64_t{peer} << 32 | handle; }
 
   Counters& counters_;
   CopiesOutlet& outlet_;
@@ -187,7 +196,7 @@ class AnswerCopies {
   flow::KeyIndex index_;
   std::vector<Flow> flows_;
   std::unordered_map<std::uint64_t, std::uint32_t> by_handle_;  ///< only control messages ask it
-  std::map<PeerNumber, Peer> peers_;
+  std::map<Speaker, Peer> peers_;
   std::uint32_t bound_ = 0;
   std::deque<Quiet> quiet_;           ///< by time
   std::multimap<Time, Bound> aging_;  ///< flows that have copies

@@ -58,7 +58,7 @@ void AnswerOrder::note_progress(NearFlow& flow) {
   list(flow);
 }
 
-void AnswerOrder::clock(PeerNumber peer, Bytes body, Time now) {
+void AnswerOrder::clock(Speaker peer, Bytes body, Time now) {
   const ClockHead* head = take_head<ClockHead>(body);
   if (head == nullptr) return;
   heard_[peer].hear(head->clock);
@@ -76,10 +76,10 @@ void AnswerOrder::clock(PeerNumber peer, Bytes body, Time now) {
   report(peer, now);
 }
 
-void AnswerOrder::report(PeerNumber peer, Time now) {
+void AnswerOrder::report(Speaker peer, Time now) {
   Heard& heard = heard_[peer];
   const bool full = heard.begin_report(kFullReports, now);
-  StateWriter writer({heard.clock, outlet_.repeated_responses()});
+  StateWriter writer({heard.clock, outlet_.repeated_responses(peer)});
   unsigned sent = 0;
   const auto send = [&](Bytes body) {
     ++sent;
@@ -120,6 +120,8 @@ void AnswerOrder::report(PeerNumber peer, Time now) {
     if (!order.listed) return Served::leaves;
     return flow->pairing.peer == peer && !found_place ? Served::found_no_place : Served::stays;
   });
+  if (writer.empty() && !heard.may_say_nothing(now)) return;
+  heard.said_at = now;
   writer.finish(send);
 }
 

@@ -25,9 +25,9 @@ class OrderOutlet {
   virtual ~OrderOutlet() = default;
   /// As in RepairsOutlet.
   virtual custody::NearFlow* flow_of(std::uint32_t handle) = 0;
-  virtual void send(PeerNumber to, Type type, Bytes body) = 0;
-  /// Responses of bound flows that had come already.
-  virtual std::uint32_t repeated_responses() const = 0;
+  virtual void send(Speaker to, Type type, Bytes body) = 0;
+  /// Responses of the flows that this speaker has that had come already.
+  virtual std::uint32_t repeated_responses(Speaker peer) const = 0;
 };
 
 class AnswerOrder {
@@ -50,9 +50,14 @@ class AnswerOrder {
   }
 
   /// ANSWER_CLOCK. It is answered by ANSWER_STATE.
-  void clock(PeerNumber peer, Bytes body, Time now);
-  void set_round_trip(PeerNumber peer, Duration round_trip) { heard_[peer].round_trip = round_trip; }
-  void forget(PeerNumber peer) { heard_.erase(peer); }
+  void clock(Speaker peer, Bytes body, Time now);
+  void set_round_trip(Speaker peer, Duration round_trip, Duration spacing = 0) {
+    heard_[peer].round_trip = round_trip;
+    heard_[peer].spacing = spacing;
+  }
+  void forget(PeerNumber peer) {
+    std::erase_if(heard_, [peer](const auto& heard) { return peer_of(heard.first) == peer; });
+  }
 
  private:
   static constexpr std::int32_t kReach = 1 << 20;
@@ -69,7 +74,7 @@ class AnswerOrder {
   Runs& list_gap(const custody::NearFlow& flow);
   void note_progress(custody::NearFlow& flow);
   void list(const custody::NearFlow& flow);
-  void report(PeerNumber peer, Time now);
+  void report(Speaker peer, Time now);
   static bool may_ask(const custody::NearFlow& flow);
   static std::uint32_t next_of(const custody::NearFlow& flow) {
     return flow.queue.first_read() == nullptr ? flow.una : flow.read_next;
@@ -77,7 +82,7 @@ class AnswerOrder {
 
   OrderOutlet& outlet_;
   std::vector<Order> orders_;  ///< by handle
-  std::map<PeerNumber, Heard> heard_;
+  std::map<Speaker, Heard> heard_;
   ReportTurns listed_;  ///< by handle
 };
 

@@ -19,6 +19,12 @@ constexpr Duration clock_interval(Duration round_trip) {
   return std::clamp(round_trip / kIntervals, microseconds(100), milliseconds(1));
 }
 
+/// Boxes of several workers say no more than others: between two messages that each worker of a box sends, or each
+/// sends to each worker of a peer. `rows`: how many do so.
+constexpr Duration spacing_of(unsigned rows) { return rows <= 1 ? 0 : microseconds(50) * rows; }
+inline constexpr Duration kWidestSpacing = milliseconds(10);
+inline constexpr Duration kNarrowSpacing = milliseconds(1);
+
 /// After a packet clocks go on for so long.
 constexpr Duration active_for(Duration round_trip) { return milliseconds(20) + 4 * round_trip; }
 
@@ -59,6 +65,8 @@ class TokenBucket {
     --tokens_;
     return true;
   }
+  /// What came with the last one: it has to be earned, too.
+  void owe(unsigned tokens) { tokens_ -= tokens; }
 
  private:
   double tokens_;
@@ -78,6 +86,8 @@ class ClockBudget {
     at_ = now;
     return clocks_.take(earned, is_short ? 16.0 : 64.0);
   }
+  /// So many more have gone with the one that was taken.
+  void owe(unsigned clocks) { clocks_.owe(clocks); }
 
  private:
   static constexpr double kPackets = 21;  // the least have 86 bytes, like a clock

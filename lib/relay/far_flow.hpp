@@ -14,7 +14,7 @@ namespace longhaul::relay {
 
 struct FarFlow {
   flow::KeyIndex::Key key;
-  PeerNumber peer = 0;
+  Speaker peer = 0;
   Name name{};
   std::uint32_t path_mtu = 0;
   std::uint32_t next = 0;  ///< first PSN not handed on

@@ -21,7 +21,7 @@ class FarOutlet {
   virtual bool hold(const rte_mbuf* mbuf) = 0;
   virtual void let_go(const rte_mbuf* mbuf) = 0;
   /// To the near box.
-  virtual void send(PeerNumber to, Type type, Bytes body) = 0;
+  virtual void send(Speaker to, Type type, Bytes body) = 0;
 };
 
 }  // namespace longhaul::relay

@@ -69,7 +69,7 @@ FarPart::Verdict FarPart::request(std::uint32_t number, const wire::Frame& frame
     return pass_on(number, frame, end, mbuf, now);
   }
   if (ahead < 0) {
-    ++repeats_;
+    ++heard_[flow.peer].repeats;
     // A READ may reach beyond, where the near box has another path MTU.
     if (!psn_lt(flow.next, end)) return Verdict::forward;
     if (flow.runs.empty() || !psn_lt(flow.runs.first().begin, end))
@@ -96,7 +96,7 @@ FarPart::Verdict FarPart::hold(std::uint32_t number, const wire::Frame& frame, s
   const std::uint32_t psn = frame.psn();
   if (const rte_mbuf* there = table_.find(number, psn)) {
     if (same_packet(there, frame)) {
-      ++repeats_;
+      ++heard_[flow.peer].repeats;
       ++counters_[Counter::absorbed_held_repeats];
       return Verdict::drop;
     }
@@ -229,7 +229,7 @@ void FarPart::ready(std::uint32_t number) {
 
 // ---- bindings -----------------------------------------------------------------------------------
 
-void FarPart::bind(PeerNumber peer, Bytes body, Time now) {
+void FarPart::bind(Speaker peer, Bytes body, Time now) {
   for (const BindEntry& entry : entries_in<BindEntry>(body)) {
     const flow::KeyIndex::Key key = entry.key();
     const std::uint32_t known = find(key);
@@ -276,13 +276,13 @@ void FarPart::bind(PeerNumber peer, Bytes body, Time now) {
   }
 }
 
-std::uint32_t FarPart::number_of(PeerNumber peer, const Name& name) const {
+std::uint32_t FarPart::number_of(Speaker peer, const Name& name) const {
   const auto found = by_handle_.find(handle_key(peer, name.handle));
   return found != by_handle_.end() && flows_[found->second].name.binding == name.binding ? found->second : kNone;
 }
 
 // It ends all bindings of the handle up to this one, and is answered at once.
-void FarPart::unbind(PeerNumber peer, Bytes body, Time now) {
+void FarPart::unbind(Speaker peer, Bytes body, Time now) {
   for (const UnbindEntry& entry : entries_in<UnbindEntry>(body)) {
     std::uint32_t& newest = heard_[peer].newest_binding;
     newest = std::max<std::uint32_t>(newest, entry.name.binding);
@@ -295,7 +295,7 @@ void FarPart::unbind(PeerNumber peer, Bytes body, Time now) {
 }
 
 // A flow that ends may still have something to hand on, and its name may be said more often than needed.
-void FarPart::say_ended(PeerNumber peer, const Name& name, std::uint8_t times) {
+void FarPart::say_ended(Speaker peer, const Name& name, std::uint8_t times) {
   constexpr std::size_t kMostEnded = 256;
   if (ended_.size() < kMostEnded) ended_.push_back({peer, name, times});
 }
@@ -347,9 +347,9 @@ void FarPart::another_life(const flow::KeyIndex::KeyView& key, Time now) {
 
 void FarPart::forget(PeerNumber peer, Time now) {
   for (std::uint32_t number = 0; number < flows_.size(); ++number)
-    if (flows_[number].in_use && flows_[number].peer == peer) end(number, true, now);
-  heard_.erase(peer);
-  std::erase_if(ended_, [peer](const Ended& ended) { return ended.peer == peer; });
+    if (flows_[number].in_use && peer_of(flows_[number].peer) == peer) end(number, true, now);
+  std::erase_if(heard_, [peer](const auto& heard) { return peer_of(heard.first) == peer; });
+  std::erase_if(ended_, [peer](const Ended& ended) { return peer_of(ended.peer) == peer; });
 }
 
 void FarPart::end_all(bool keep, Time now) {
@@ -359,16 +359,20 @@ void FarPart::end_all(bool keep, Time now) {
 
 // ---- reports ------------------------------------------------------------------------------------
 
-void FarPart::set_round_trip(PeerNumber peer, Duration round_trip) { heard_[peer].round_trip = round_trip; }
+void FarPart::set_round_trip(Speaker peer, Duration round_trip, Duration spacing) {
+  heard_[peer].round_trip = round_trip;
+  heard_[peer].spacing = spacing;
+}
 
-void FarPart::clock(PeerNumber peer, Bytes body, Time now) {
+void FarPart::clock(Speaker peer, To to, Bytes body, Time now) {
   const ClockHead* head = take_head<ClockHead>(body);
   if (head == nullptr) return;
   heard_[peer].hear(head->clock);
   for (const ClockEntry& entry : entries_in<ClockEntry>(body)) {
     const std::uint32_t number = number_of(peer, entry.name);
     if (number == kNone) {
-      say_ended(peer, entry.name, 1);
+      // What all workers hear may be another one's.
+      if (to == To::one) say_ended(peer, entry.name, 1);
       continue;
     }
     FarFlow& flow = flows_[number];
@@ -386,10 +390,10 @@ void FarPart::clock(PeerNumber peer, Bytes body, Time now) {
   report(peer, now);
 }
 
-void FarPart::report(PeerNumber peer, Time now) {
+void FarPart::report(Speaker peer, Time now) {
   Heard& heard = heard_[peer];
   const bool full = heard.begin_report(kFullReports, now);
-  StateWriter writer({heard.clock, repeats_});
+  StateWriter writer({heard.clock, heard.repeats});
   unsigned sent = 0;
   const auto send = [&](Bytes body) {
     ++sent;
@@ -422,12 +426,14 @@ void FarPart::report(PeerNumber peer, Time now) {
     if (!flow.listed) return Served::leaves;
     return flow.peer == peer && !found_place ? Served::found_no_place : Served::stays;
   });
+  if (writer.empty() && !heard.may_say_nothing(now)) return;
+  heard.said_at = now;
   writer.finish(send);
 }
 
 // ---- time ---------------------------------------------------------------------------------------
 
-Duration FarPart::patience(PeerNumber peer) const {
+Duration FarPart::patience(Speaker peer) const {
   const auto heard = heard_.find(peer);
   return patience_for(heard == heard_.end() ? 0 : heard->second.round_trip);
 }

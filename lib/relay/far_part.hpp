@@ -88,12 +88,12 @@ class FarPart {
     return absorbed;
   }
 
-  void bind(PeerNumber peer, Bytes body, Time now);
-  void unbind(PeerNumber peer, Bytes body, Time now);
+  void bind(Speaker peer, Bytes body, Time now);
+  void unbind(Speaker peer, Bytes body, Time now);
   /// Answers it by a report.
-  void clock(PeerNumber peer, Bytes body, Time now);
-  /// To this peer; 0 if it is not known.
-  void set_round_trip(PeerNumber peer, Duration round_trip);
+  void clock(Speaker peer, To to, Bytes body, Time now);
+  /// To this peer; 0 if it is not known. `spacing`: as in Heard.
+  void set_round_trip(Speaker peer, Duration round_trip, Duration spacing = 0);
 
   /// The queue pairs live another life, or the connection has ended.
   void another_life(const flow::KeyIndex::KeyView& key, Time now);
@@ -136,13 +136,13 @@ class FarPart {
   void end(std::uint32_t number, bool keep, Time now);
   void end_all(bool keep, Time now);
   void remove(std::uint32_t number);
-  void say_ended(PeerNumber peer, const Name& name, std::uint8_t times);
+  void say_ended(Speaker peer, const Name& name, std::uint8_t times);
   void list(std::uint32_t number);
   void ready(std::uint32_t number);
-  void report(PeerNumber peer, Time now);
-  std::uint32_t number_of(PeerNumber peer, const Name& name) const;
-  Duration patience(PeerNumber peer) const;
-  static std::uint64_t handle_key(PeerNumber peer, std::uint32_t handle) { return std::uint64_t{peer} << 32 | handle; }
+  void report(Speaker peer, Time now);
+  std::uint32_t number_of(Speaker peer, const Name& name) const;
+  Duration patience(Speaker peer) const;
+  static std::uint64_t handle_key(Speaker peer, std::uint32_t handle) { return std::uint64_t{peer} << 32 | handle; }
 
   Counters& counters_;
   FarOutlet& outlet_;
@@ -154,17 +154,16 @@ class FarPart {
   std::vector<FarFlow> flows_;
   std::vector<std::uint32_t> free_;
   std::unordered_map<std::uint64_t, std::uint32_t> by_handle_;  ///< only control messages ask it
-  std::unordered_map<PeerNumber, Heard> heard_;
+  std::unordered_map<Speaker, Heard> heard_;                    ///< stays until the peer is gone
   ReportTurns listed_;
   std::deque<std::uint32_t> ready_;
   struct Ended {
-    PeerNumber peer;
+    Speaker peer;
     Name name;
     std::uint8_t left;
   };
   std::vector<Ended> ended_;  ///< to be said in the next reports
   std::uint32_t bound_ = 0;
-  std::uint32_t repeats_ = 0;
   Time look_at_ = kNever;  ///< when gaps are looked at next
 };
 

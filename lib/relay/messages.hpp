@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/speaker.hpp"
 #include "flow/key_index.hpp"
 #include "wire/big_endian.hpp"
 #include "wire/psn.hpp"
@@ -17,13 +18,13 @@
 namespace longhaul::relay {
 
 using Bytes = std::span<const std::uint8_t>;
-/// Tells peers apart: a number is not used again.
-using PeerNumber = std::uint32_t;
 
 enum class Type : std::uint8_t { bind = 32, unbind, clock, state, answer_clock, answer_state };
 constexpr bool is_known(Type type) { return type >= Type::bind && type <= Type::answer_state; }
-/// Bytes of a body: a datagram's 1200 without header and tag.
-inline constexpr std::size_t kMostBytes = 1200 - 32;
+/// Whom a message is for: this worker alone, or all workers of the box.
+enum class To : std::uint8_t { one, all };
+/// Bytes of a body: a datagram's 1200 without header, tag and whom it is for.
+inline constexpr std::size_t kMostBytes = 1200 - 32 - 2;
 
 /// A flow as both boxes name it.
 struct Name {
@@ -193,6 +194,8 @@ class StateWriter {
     }
     append(range);
   }
+  /// No entry has begun.
+  bool empty() const { return entry_ == 0; }
   /// Sends what is left: at least the head.
   template <typename Send>
   void finish(Send&& send) {
@@ -209,7 +212,7 @@ class StateWriter {
   void append(const Missing& range);
 
   HeadedBody<StateHead> to_;
-  std::size_t entry_ = 0;  ///< where it begins
+  std::size_t entry_ = 0;  ///< where it begins; 0: there is none
   std::uint32_t at_ = 0;   ///< PSN after the last range
 };
 

@@ -35,8 +35,9 @@ std::uint32_t whole_us(Time at) { return static_cast<std::uint32_t>(at / microse
 
 // ---- peers --------------------------------------------------------------------------------------
 
-void Repairs::peer_up(PeerNumber peer, Duration round_trip) {
-  peers_[peer] = round_trip;
+void Repairs::peer_up(PeerNumber peer, Duration round_trip, unsigned workers) {
+  peers_[peer].round_trip = round_trip;
+  peers_[peer].workers = workers;
   note_round_trips();
 }
 
@@ -46,16 +47,15 @@ void Repairs::peer_gone(PeerNumber peer) {
   for (std::uint32_t handle = 0; handle < outlet_.flows(); ++handle) {
     NearFlow* flow = outlet_.flow_of(handle);
     if (flow == nullptr || flow->pairing.binding == 0) continue;
-    if (peers_.empty() || (flow->pairing.bound && flow->pairing.peer == peer)) release(flow->pairing);
+    if (peers_.empty() || (flow->pairing.bound && peer_of(flow->pairing.peer) == peer)) release(flow->pairing);
   }
-  if (!peers_.empty()) return;
-  ended_.clear();
+  std::erase_if(ended_, [&](const Ended& ended) { return peers_.empty() || ended.peer == peer; });
   note_ends();
 }
 
 void Repairs::note_round_trips() {
   longest_round_trip_ = 0;
-  for (const auto& [peer, round_trip] : peers_) longest_round_trip_ = std::max(longest_round_trip_, round_trip);
+  for (const auto& [number, peer] : peers_) longest_round_trip_ = std::max(longest_round_trip_, peer.round_trip);
 }
 
 void Repairs::be_active(Time now) {
@@ -97,11 +97,9 @@ void Repairs::tend(NearFlow& flow, Time now) {
 // Without its end, which goes on.
 void Repairs::release(custody::Pairing& pairing) {
   const std::uint32_t ending = pairing.ending;
-  const std::uint32_t peer = pairing.ending == 0 ? 0 : pairing.peer;
   const Time waits_until = pairing.waits_until;
   pairing = {};
   pairing.ending = ending;
-  pairing.peer = peer;
   pairing.waits_until = waits_until;
 }
 
@@ -142,7 +140,7 @@ void Repairs::ask(NearFlow& flow, Duration wait, Time now) {
   Body body;
   body.add(BindEntry::of(name_of(flow), outlet_.key_of(flow), flow.identity.requester_qpn, flow.pairing.from,
                          flow.path_mtu));
-  for (const auto& [peer, round_trip] : peers_) outlet_.send(peer, Type::bind, body.bytes());
+  for (const auto& [number, peer] : peers_) outlet_.send(speaker_of(number, peer.all()), Type::bind, body.bytes());
   be_active(now);  // the answer comes with the next CLOCK's
   wait = std::max(wait, 2 * longest_round_trip_);
   asked_.emplace(now + wait, Asked{binding_of(flow), wait});
@@ -166,10 +164,10 @@ void Repairs::unbind(NearFlow& flow, bool keep, Time now) {
   if (pairing.binding == 0) return;
   const UnbindEntry entry{name_of(flow), static_cast<std::uint8_t>(keep ? 1 : 0)};
   const bool waits = !keep && !custody::is_over(flow.phase) && !peers_.empty();
+  // A BIND that is not answered yet may have come, too. Each peer that was asked may hold requests: where there are
+  // several, no one's word is enough.
+  const PeerNumber only = peers_.size() == 1 ? peers_.begin()->first : 0;
   if (waits) {
-    // A BIND that is not answered yet may have come, too. Each peer that was asked may hold requests: where there are
-    // several, no one's word is enough.
-    pairing.peer = peers_.size() == 1 ? peers_.begin()->first : 0;
     pairing.ending = pairing.binding;
     pairing.waits_until = now + word_for(longest_round_trip_);
   }
@@ -178,25 +176,31 @@ void Repairs::unbind(NearFlow& flow, bool keep, Time now) {
   if (!flow.early_responses.empty() || !flow.early_acknowledges.empty()) flow.deadline = std::min(flow.deadline, now);
   Body body;
   body.add(entry);
-  for (const auto& [peer, round_trip] : peers_) outlet_.send(peer, Type::unbind, body.bytes());
+  for (const auto& [number, peer] : peers_) outlet_.send(speaker_of(number, peer.all()), Type::unbind, body.bytes());
   be_active(now);
   if (ended_.size() == kMostEnded) ended_.erase(ended_.begin());
   const Duration wait = std::max(kFirstRetry, longest_round_trip_);
-  ended_.push_back({entry, waits ? pairing.peer : 0, kUnbinds - 1, waits ? now : kNever, wait,
-                    waits && pairing.peer == 0 ? pairing.waits_until : kNever});
+  const std::uint64_t workers = only == 0 ? 0 : ~std::uint64_t{0} >> (64 - peers_[only].workers);
+  ended_.push_back({entry, only, workers, kUnbinds - 1, waits ? now : kNever, wait,
+                    waits && only == 0 ? pairing.waits_until : kNever});
   note_ends();
 }
 
-void Repairs::ended(PeerNumber peer, const Name& name, Time now) {
-  std::erase_if(ended_, [&name, peer](const Ended& ended) {
-    return ended.entry.name.handle == name.handle && ended.entry.name.binding <= name.binding &&
-           (ended.peer == peer || (ended.peer == 0 && ended.until == kNever));
+// A connection may have moved from one of the peer's workers to another: what the former holds is of a former binding.
+void Repairs::ended(Speaker peer, const Name& name, Time now) {
+  std::uint32_t all_said = 0;  // of all bindings up to this one
+  std::erase_if(ended_, [&](Ended& ended) {
+    if (ended.entry.name.handle != name.handle || ended.entry.name.binding > name.binding) return false;
+    if (ended.peer == 0) return ended.until == kNever;
+    if (ended.peer == peer_of(peer)) ended.silent &= ~(std::uint64_t{1} << worker_of(peer));
+    if (ended.silent == 0) all_said = std::max<std::uint32_t>(all_said, ended.entry.name.binding);
+    return ended.silent == 0;
   });
   note_ends();
   NearFlow* flow = outlet_.flow_of(name.handle);
   if (flow == nullptr) return;
   custody::Pairing& pairing = flow->pairing;
-  if (pairing.ending != 0 && pairing.ending <= name.binding && pairing.peer == peer) end_wait(*flow, now);
+  if (pairing.ending != 0 && pairing.ending <= all_said) end_wait(*flow, now);
   if (pairing.binding == name.binding && (!pairing.bound || pairing.peer == peer)) release(pairing);
 }
 
@@ -306,22 +310,35 @@ void Repairs::announce(NearFlow& flow) {
   const rte_mbuf* head = flow.queue.head();
   const std::uint32_t lowest = head == nullptr ? flow.tail : custody::held_in(head).psn;
   const ClockEntry entry{name_of(flow), lowest, flow.tail, flow.sent_top};
-  for (const auto& [peer, round_trip] : peers_)
-    if (!flow.pairing.bound || flow.pairing.peer == peer) announced_.push_back({peer, entry});
+  if (flow.pairing.bound) {
+    announced_.push_back({flow.pairing.peer, entry});
+    return;
+  }
+  for (const auto& [number, peer] : peers_) announced_.push_back({speaker_of(number, peer.all()), entry});
 }
 
 void Repairs::send_clock(Time now) {
-  for (const auto& [peer, round_trip] : peers_) {
-    const auto send = [this, to = peer](Bytes body) { outlet_.send(to, Type::clock, body); };
+  Body unbinds;
+  for (const Ended& ended : ended_)
+    if (ended.due() <= now && unbinds.room() >= sizeof(ended.entry)) unbinds.add(ended.entry);
+  std::ranges::stable_sort(announced_, {}, &std::pair<Speaker, ClockEntry>::first);
+  auto entry = announced_.cbegin();
+  const auto send_to = [&](Speaker to) {
+    const auto send = [this, to](Bytes body) { outlet_.send(to, Type::clock, body); };
     HeadedBody clock(ClockHead{now});
-    for (const auto& [to, entry] : announced_)
-      if (to == peer) clock.add(entry, send);
+    for (; entry != announced_.cend() && entry->first == to; ++entry) clock.add(entry->second, send);
     clock.finish(send);
-    Body unbinds;
-    for (const Ended& ended : ended_)
-      if (ended.due() <= now && unbinds.room() >= sizeof(ended.entry)) unbinds.add(ended.entry);
-    if (!unbinds.bytes().empty()) outlet_.send(peer, Type::unbind, unbinds.bytes());
+  };
+  unsigned more = 0;
+  for (const auto& [number, peer] : peers_) {
+    const Speaker all = speaker_of(number, peer.all());
+    // What is left of a peer that is gone is for nobody.
+    while (entry != announced_.cend() && peer_of(entry->first) < number) ++entry;
+    for (; entry != announced_.cend() && entry->first < all; ++more) send_to(entry->first);
+    send_to(all);
+    if (!unbinds.bytes().empty()) outlet_.send(all, Type::unbind, unbinds.bytes());
   }
+  clocks_.owe(more);
   announced_.clear();
   for (Ended& ended : ended_) {
     if (ended.left > 0) {
@@ -342,14 +359,19 @@ void Repairs::note_ends() {
 
 // ---- repairs ------------------------------------------------------------------------------------
 
-void Repairs::state(PeerNumber peer, Bytes body, Time now) {
-  if (!peers_.contains(peer)) return;
+void Repairs::state(Speaker peer, Bytes body, Time now) {
+  const auto known = peers_.find(peer_of(peer));
+  if (known == peers_.end() || worker_of(peer) >= known->second.workers) return;
   StateReader reader(body);
   const StateHead* head = reader.head();
   if (head == nullptr) return;
   const std::uint64_t echo = head->echo;
   if (echo > now) return;
-  repeats_ = head->repeats;
+  const auto [told, is_first] = known->second.repeats.try_emplace(peer, head->repeats);
+  // Where it has begun to count anew, only it saw this box gone.
+  const std::uint32_t more = head->repeats - told->second;
+  if (more < 1U << 31) repeats_ += more;
+  told->second = head->repeats;
   lost_.clear();
   StateEntry entry{};
   while (reader.next(entry, missing_)) {
@@ -368,7 +390,7 @@ void Repairs::state(PeerNumber peer, Bytes body, Time now) {
       pairing.bound = true;
       pairing.asking = false;
       pairing.peer = peer;
-      pairing.patience = patience_for(peers_[peer]);
+      pairing.patience = patience_for(known->second.round_trip);
     }
     if (!pairing.bound || pairing.peer != peer) continue;
     if ((entry.flags & kMended) != 0 || !missing_.empty()) {
@@ -395,7 +417,7 @@ void Repairs::repair(NearFlow& flow, const std::vector<Missing>& missing, std::u
 
 void Repairs::look_at_losses(std::uint64_t echo, Time now) {
   Duration shortest = kNever;
-  for (const auto& [peer, round_trip] : peers_) shortest = std::min(shortest, round_trip);
+  for (const auto& [number, peer] : peers_) shortest = std::min(shortest, peer.round_trip);
   const std::uint64_t covered = sent_.covered_by(echo);
   const std::uint64_t repairs = counters_[Counter::repairs];
   const std::uint64_t copies = counters_[Counter::repair_copies];

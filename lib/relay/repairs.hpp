@@ -36,7 +36,7 @@ class RepairsOutlet {
   virtual std::uint32_t flows() const = 0;
   /// Of the flow's requests, as its far box receives them.
   virtual flow::KeyIndex::Key key_of(const custody::NearFlow& flow) const = 0;
-  virtual void send(PeerNumber to, Type type, Bytes body) = 0;
+  virtual void send(Speaker to, Type type, Bytes body) = 0;
   /// Packets of custody that were handed to the WAN port.
   virtual std::uint64_t packets_sent() const = 0;
   /// Hands on to the WAN a request that had been withheld (one reference).
@@ -45,14 +45,15 @@ class RepairsOutlet {
 
 class Repairs {
  public:
-  Repairs(custody::NearPart& near, Counters& counters, RepairsOutlet& outlet)
-      : near_(near), counters_(counters), outlet_(outlet) {}
+  /// `workers`: of this box. Each has its own.
+  Repairs(custody::NearPart& near, Counters& counters, RepairsOutlet& outlet, unsigned workers)
+      : near_(near), counters_(counters), outlet_(outlet), spacing_(spacing_of(workers)) {}
   ~Repairs();
   Repairs(const Repairs&) = delete;
   Repairs& operator=(const Repairs&) = delete;
 
-  /// The peer is there, at this distance (0: not known).
-  void peer_up(PeerNumber peer, Duration round_trip);
+  /// The peer is there, at this distance (0: not known), with so many workers.
+  void peer_up(PeerNumber peer, Duration round_trip, unsigned workers);
   /// It is not, or remembers nothing: its flows go on alone.
   void peer_gone(PeerNumber peer);
 
@@ -71,7 +72,7 @@ class Repairs {
   void drop_all();
   std::uint64_t withheld() const { return withheld_frames_; }
 
-  void state(PeerNumber peer, Bytes body, Time now);
+  void state(Speaker peer, Bytes body, Time now);
   void poll(Time now);
   Time deadline() const;
 
@@ -103,11 +104,12 @@ class Repairs {
   };
   struct Ended {
     UnbindEntry entry;
-    PeerNumber peer;  ///< whose answer counts; 0: anybody's, or before `until` nobody's
-    unsigned left;    ///< CLOCKs with which it is said again
-    Time again_at;    ///< later, until it is answered; kNever: it need not be
-    Duration wait;    ///< and then after so long
-    Time until;       ///< several peers may hold requests until then; kNever: one at most
+    PeerNumber peer;       ///< whose answer counts; 0: anybody's, or before `until` nobody's
+    std::uint64_t silent;  ///< workers of `peer` that have not answered, a bit each
+    unsigned left;         ///< CLOCKs with which it is said again
+    Time again_at;         ///< later, until it is answered; kNever: it need not be
+    Duration wait;         ///< and then after so long
+    Time until;            ///< several peers may hold requests until then; kNever: one at most
 
     Time due() const { return left > 0 ? 0 : again_at; }
   };
@@ -129,7 +131,7 @@ class Repairs {
   void bind(custody::NearFlow& flow, Time now);
   void ask(custody::NearFlow& flow, Duration wait, Time now);
   void unbind(custody::NearFlow& flow, bool keep, Time now);
-  void ended(PeerNumber peer, const Name& name, Time now);
+  void ended(Speaker peer, const Name& name, Time now);
   static void release(custody::Pairing& pairing);
   /// Null when the flow has another binding now, or is no more.
   custody::NearFlow* bound(const Bound& bound) const;
@@ -144,14 +146,23 @@ class Repairs {
   void look_at_losses(std::uint64_t echo, Time now);
   void be_active(Time now);
   void note_round_trips();
-  Duration interval() const { return clock_interval(longest_round_trip_); }
+  Duration interval() const { return std::max(clock_interval(longest_round_trip_), spacing_); }
   static Name name_of(const custody::NearFlow& flow) { return {flow.connection, flow.pairing.binding}; }
 
   custody::NearPart& near_;
   Counters& counters_;
   RepairsOutlet& outlet_;
-  std::map<PeerNumber, Duration> peers_;  ///< round trips
-  Duration longest_round_trip_ = 0;       ///< of those
+  struct Peer {
+    Duration round_trip = 0;
+    unsigned workers = 1;
+    std::map<Speaker, std::uint32_t> repeats;  ///< that each of them has told
+
+    /// Whom a message for all of its workers is for.
+    unsigned all() const { return workers == 1 ? 0 : kAllWorkers; }
+  };
+  Duration spacing_;  ///< between this box's clocks, if it has several workers
+  std::map<PeerNumber, Peer> peers_;
+  Duration longest_round_trip_ = 0;  ///< of those
   std::uint32_t last_binding_ = 0;
   std::multimap<Time, Asked> asked_;
   std::deque<Quiet> quiet_;  ///< by time
@@ -160,14 +171,14 @@ class Repairs {
   Time ends_at_ = kNever;                                 ///< when the next of them must be said
   std::unordered_map<std::uint32_t, Withheld> withheld_;  ///< by handle
   std::uint64_t withheld_frames_ = 0;
-  Time withheld_until_ = kNever;                              ///< the earliest
-  std::vector<std::pair<PeerNumber, ClockEntry>> announced_;  ///< in the next CLOCK
+  Time withheld_until_ = kNever;                           ///< the earliest
+  std::vector<std::pair<Speaker, ClockEntry>> announced_;  ///< in the next CLOCKs to them
   Time active_until_ = 0;
   Time clock_at_ = 0;
   ClockBudget clocks_;
   RebindBudget rebinds_;
   LossRate loss_;
-  std::uint32_t repeats_ = 0;
+  std::uint32_t repeats_ = 0;  ///< that the speakers have told, in all
   SentBefore sent_;
   std::vector<Missing> missing_;         ///< of the entry at hand
   std::vector<std::uint32_t> repaired_;  ///< PSNs, of one entry

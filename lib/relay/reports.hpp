@@ -16,7 +16,10 @@ namespace longhaul::relay {
 struct Heard {
   std::uint64_t clock = 0;  ///< the newest
   Duration round_trip = 0;
+  Duration spacing = 0;       ///< spacing_of() the pairs of workers; 0: there is one
+  std::uint32_t repeats = 0;  ///< what it sent that had come already
   Time full_at = 0;
+  Time said_at = 0;  ///< when the last report went
 
   void hear(std::uint64_t its_clock) { clock = std::max(clock, its_clock); }
   /// Whether the report that goes now is a full one. A round trip has `full_reports` of them.
@@ -24,6 +27,10 @@ struct Heard {
     if (now < full_at) return false;
     full_at = now + round_trip / full_reports;
     return true;
+  }
+  /// A report without entries is worth sending.
+  bool may_say_nothing(Time now) const {
+    return spacing == 0 || now >= said_at + std::max({round_trip / 4, milliseconds(1), spacing});
   }
 };
 

@@ -52,8 +52,8 @@ void Box::start(Time now) {
       send_(Side::wan, to_mbuf(pools_.frames, frame));
       return true;
     };
-    liar_ = std::make_unique<Liar>(its.peers, its.mac, its.random, microseconds(plan_.lie_us),
-                                   Random(seed_, number_, 10 + lives_), send, now);
+    liar_ = std::make_unique<Liar>(its.peers, static_cast<unsigned>(plan_.workers), its.mac, its.random,
+                                   microseconds(plan_.lie_us), Random(seed_, number_, 10 + lives_), send, now);
   }
   wiring_ = std::make_unique<box::Wiring>(settings, places, now);
   if (!record_.empty()) wiring_->use_record(record_, now);
@@ -172,8 +172,7 @@ void Box::take_in(Side side, std::span<rte_mbuf* const> frames, Time now) {
     box::Worker& only = *workers().front();
     only.engine().receive(side, frames, only.time().at(now));
     only.attend_peers(only.time().at(now));
-    peak_custody_ = std::max(peak_custody_, only.engine().custody_bytes());
-    peak_far_ = std::max(peak_far_, only.engine().far_bytes());
+    note_peaks();
     return;
   }
   while (!frames.empty()) {
@@ -186,6 +185,23 @@ void Box::take_in(Side side, std::span<rte_mbuf* const> frames, Time now) {
   if (handing_over_ >= steer::HandOverRings::kFrames / 2) hand_over_all(now);
   hand_over_ = std::min(hand_over_, now + microseconds(plan_.hand_over_us));
   if (hand_over_ <= now) hand_over(now);
+  attend_peers(now);
+  note_peaks();
+}
+
+void Box::note_peaks() {
+  std::uint64_t custody = 0;
+  std::uint64_t far = 0;
+  for (const auto& worker : workers()) {
+    custody += worker->engine().custody_bytes();
+    far += worker->engine().far_bytes();
+  }
+  peak_custody_ = std::max(peak_custody_, custody);
+  peak_far_ = std::max(peak_far_, far);
+}
+
+void Box::attend_peers(Time now) {
+  for (const auto& worker : workers()) worker->attend_peers(worker->time().at(now));
 }
 
 // What the peer has sent goes its own way.
@@ -209,7 +225,7 @@ void Box::take_control(Time now) {
     }
     box::Worker& first = *workers().front();
     first.engine().receive(Side::wan, {&frame, 1}, first.time().at(now));
-    first.attend_peers(first.time().at(now));
+    attend_peers(now);
   }
 }
 
@@ -260,7 +276,7 @@ void Box::poll(Time now) {
     go_round(now);
     if (hand_over_ <= now) hand_over(now);
     for (const auto& worker : workers()) worker->time().poll(now, false);
-    workers().front()->attend_peers(workers().front()->time().at(now));
+    attend_peers(now);
     if (liar_ && liar_->next_deadline() <= now) liar_->poll(now);
     take_control(now);
   }

@@ -81,6 +81,8 @@ class Box final : public engine::Sink {
   bool is_from_peer(const rte_mbuf* frame) const;
   std::span<rte_mbuf* const> without_control(std::span<rte_mbuf* const> frames, Time now);
   void take_control(Time now);
+  void attend_peers(Time now);
+  void note_peaks();
   bool is_made_here(const rte_mbuf* frame) const;
   void tell_dropped();
   std::uint16_t transmit(Side out, rte_mbuf** frames, std::uint16_t count) override;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t kPeersPurpose = 41;
 constexpr std::uint64_t kLastMilePurpose = 47;
+constexpr std::uint64_t kWorkersPurpose = 53;
 constexpr Number kLongestForPeers = 10'000'000;  // us: peers talk each 100 ms, and a world of days would have no end
 
 void draw_long_haul(Harm& harm, Random& random) {
@@ -90,6 +91,16 @@ void draw_cut_lives(Case& c, Random& random) {
   c.next_hop_dies_at_us = 0;
 }
 
+// Each box spreads flows in its own way.
+void draw_workers(Case& c, Random random) {
+  if (!random.chance(1, 3)) return;
+  for (BoxPlan* box : {&c.box_a, &c.box_b}) {
+    box->workers = random.between(1, 4);
+    box->receiver = random.below(box->workers);
+    box->hand_over_us = random.pick({0, 0, 1, 20});
+  }
+}
+
 }  // namespace
 
 Case with_random_peers(Case c) {
@@ -132,6 +143,7 @@ Case with_random_peers(Case c) {
   if (cut_lives) draw_cut_lives(c, random);
   Random last_mile(c.seed, 0, kLastMilePurpose);
   if (last_mile.chance(1, cut_lives ? 2 : 4)) draw_last_mile(c, last_mile);
+  if (together) draw_workers(c, Random(c.seed, 0, kWorkersPurpose));
   return c;
 }
 

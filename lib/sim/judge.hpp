@@ -66,12 +66,20 @@ class Judge final : public BoxWatch {
 
   /// Call this before the box's engines are made.
   void box_starts(unsigned box, Time now);
-  /// Frames of different QPs may then overtake each other in the box.
-  void set_several_workers(unsigned box) { ports_[box].traits.several_workers = true; }
+  /// Frames of different QPs may then overtake each other in the box. With `forgers`, answers may be led past the
+  /// worker that has what its flow's host was given.
+  void set_several_workers(unsigned box, bool forgers) {
+    ports_[box].traits.several_workers = true;
+    ports_[box].traits.answers_led_away = forgers;
+  }
   /// A liar may bind any flow, so that the box waits with its requests.
   void set_lied_to(unsigned box) { ports_[box].traits.lied_to = true; }
-  /// The box has a peer, for which it may send answers again.
-  void set_paired(unsigned box) { ports_[box].traits.paired = true; }
+  /// The box has a peer, for which it may send answers again. To both, the peer is farther away than it is by
+  /// `control_late`: only their own datagrams take so long.
+  void set_paired(unsigned box, Duration control_late) {
+    ports_[box].traits.paired = true;
+    ports_[box].traits.control_late = control_late;
+  }
   /// The box keeps CNPs from the WAN that are about custody.
   void set_absorbs_cnps(unsigned box) { ports_[box].traits.absorbs_cnps = true; }
   /// The box has lost its memory. `owed`: bytes that were acknowledged but not delivered. `remembered`: the box's next
@@ -183,8 +191,10 @@ class Judge final : public BoxWatch {
   /// Of a box, for the whole world.
   struct Traits {
     bool several_workers = false;
+    bool answers_led_away = false;
     bool lied_to = false;
     bool paired = false;
+    Duration control_late = 0;
     bool absorbs_cnps = false;
   };
   struct Ports {

@@ -61,10 +61,14 @@ void Judge::host_answers(Ports& ports, Flow& flow, const View& view, std::uint64
   flow.host_answered_at = now_;
 }
 
-// A liar may have named another QPN to which the answers go. So may a near box that died before this life began.
+// A liar may have named another QPN to which the answers go. So may a near box that died before this life began. Where
+// the requester's QPN had another responder, its answers may go to that one's worker.
 bool Judge::hears_answers(unsigned box, const Flow& flow) const {
-  return !ports_[box].traits.lied_to && std::ranges::none_of(flows_, [&plan = flow.plan](const auto& other) {
-    return other->plan.responder_qpn == plan.responder_qpn && other->plan.requester_qpn != plan.requester_qpn;
+  const auto& traits = ports_[box].traits;
+  return !traits.lied_to && !traits.answers_led_away && std::ranges::none_of(flows_, [&](const auto& other) {
+    const bool same_responder = other->plan.responder_qpn == flow.plan.responder_qpn;
+    const bool same_requester = other->plan.requester_qpn == flow.plan.requester_qpn;
+    return same_responder ? !same_requester : same_requester && traits.several_workers;
   });
 }
 
@@ -76,7 +80,9 @@ void Judge::check_handed_on(unsigned box, Flow& flow, const View& view, std::uin
     return report(Rule::exact, fmt::format("box {} made a request for its host: {}", box, at(flow, view)), now_);
   Ports::FarRequest& its = came->second;
   const std::int32_t position = flow.plan.work->position_of(view.psn());
-  const bool its_own = position < 0 || its.last_at + milliseconds(20) >= flow.began;
+  // Who keeps back control makes boxes hold for longer (docs/peer-protocol.md, section 8).
+  const Duration held_longer = 3 * ports_[box].traits.control_late / 2;
+  const bool its_own = position < 0 || its.last_at + milliseconds(20) + held_longer >= flow.began;
   if (!its_own)
     return report(Rule::exact, fmt::format("box {} held a request of a former life: {}", box, at(flow, view)), now_);
   const auto& messages = flow.plan.work->messages();

@@ -25,9 +25,12 @@ void remember(std::vector<Known>& all, Known what) {
 
 }  // namespace
 
-Liar::Liar(const peer::Settings& settings, const wire::MacAddress& mac, peer::Random its_random, Duration interval,
-           Random random, Send send, Time now)
-    : peers_(settings, 1, peer::kRepairs, mac, *this, std::move(its_random), now),
+Liar::Liar(const peer::Settings& settings, unsigned workers, const wire::MacAddress& mac, peer::Random its_random,
+           Duration interval, Random random, Send send, Time now)
+    : peers_(settings, static_cast<std::uint16_t>(workers),
+             workers == 1 ? peer::kRepairs | peer::kWorkersRepair : peer::kWorkersRepair, mac, *this,
+             std::move(its_random), now),
+      workers_(workers),
       interval_(interval),
       random_(random),
       send_(std::move(send)),
@@ -62,8 +65,9 @@ void Liar::see_answer(const View& view) {
       seen.requester_qpn = key.qpn;
 }
 
-void Liar::carried(std::uint32_t, std::uint8_t type, peer::Bytes body) {
-  switch (static_cast<relay::Type>(type)) {
+void Liar::carried(std::uint32_t, const peer::Carried& message) {
+  peer::Bytes body = message.body;
+  switch (static_cast<relay::Type>(message.type)) {
     case relay::Type::bind:
       for (const relay::BindEntry& entry : relay::entries_in<relay::BindEntry>(body))
         remember(bound_, Bound{entry.name, entry.psn});
@@ -92,7 +96,10 @@ void Liar::poll(Time now) {
   if (now < next_lie_ || lies_ == kMost) return;
   next_lie_ = now + 1 + random_.below(2 * static_cast<std::uint64_t>(interval_));
   peer_ = 0;
-  peers_.for_repairing([this](std::uint32_t number, std::uint64_t, Duration) { peer_ = number; });
+  peers_.for_repairing([this](const peer::Peer& peer) {
+    peer_ = peer.number();
+    its_workers_ = peer.repairing_workers();
+  });
   if (peer_ != 0 && !(bound_.empty() && seen_.empty()))
     lie();
   else
@@ -225,7 +232,11 @@ std::uint64_t Liar::any_clock(std::uint64_t newest) {
 
 void Liar::say(relay::Type type, relay::Bytes body) {
   if (random_.chance(1, 20)) body = body.first(random_.below(body.size() + 1));
-  peers_.carry(peer_, static_cast<std::uint8_t>(type), body, now_);
+  peer::Carried message{0, 0, static_cast<std::uint8_t>(type), body};
+  if (workers_ > 1) message.from = static_cast<std::uint16_t>(random_.below(workers_));
+  if (its_workers_ > 1)
+    message.to = random_.chance(1, 2) ? peer::kToAll : static_cast<std::uint16_t>(random_.below(its_workers_));
+  peers_.carry(peer_, message, now_);
 }
 
 }  // namespace longhaul::sim

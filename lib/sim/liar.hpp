@@ -23,8 +23,8 @@ class Liar final : private peer::Outlet {
  public:
   using Send = std::function<bool(peer::Bytes frame)>;
   /// Lies each `interval`, on average.
-  Liar(const peer::Settings& settings, const wire::MacAddress& mac, peer::Random its_random, Duration interval,
-       Random random, Send send, Time now);
+  Liar(const peer::Settings& settings, unsigned workers, const wire::MacAddress& mac, peer::Random its_random,
+       Duration interval, Random random, Send send, Time now);
 
   bool is_for_us(peer::Bytes frame) const { return peers_.is_for_us(frame); }
   void take(peer::Bytes frame, Time now);
@@ -49,7 +49,7 @@ class Liar final : private peer::Outlet {
   static constexpr unsigned kMost = 2000;  ///< lies: a world must end
 
   bool transmit(peer::Bytes frame) override { return send_(frame); }
-  void carried(std::uint32_t peer, std::uint8_t type, peer::Bytes body) override;
+  void carried(std::uint32_t peer, const peer::Carried& message) override;
   void lie();
   void see_request(const View& view);
   void see_answer(const View& view);
@@ -65,6 +65,8 @@ class Liar final : private peer::Outlet {
   void say(relay::Type type, relay::Bytes body);
 
   peer::Peers peers_;
+  unsigned workers_;
+  unsigned its_workers_ = 1;  ///< of the box that is lied to
   Duration interval_;
   Random random_;
   Send send_;

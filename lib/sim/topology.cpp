@@ -65,9 +65,10 @@ Topology::Topology(Scene& scene) : scene_(scene) {
   for (unsigned s = 0; s < segments_.size(); ++s) segments_[s] = make_segment(scene, s);
   const std::uint32_t pair_hash = steer::pair_hash(address_of(c, 0).ip, address_of(c, 1).ip);
   for (unsigned h = 0; h < 2; ++h) {
-    if (box_plan(c, h).workers > 1) scene.judge.set_several_workers(h);
+    if (box_plan(c, h).workers > 1) scene.judge.set_several_workers(h, has_forgers(c));
     if (box_plan(c, 1 - h).peer == number_of(BoxPeer::liar)) scene.judge.set_lied_to(h);
-    if (box_plan(c, h).peer != number_of(BoxPeer::none)) scene.judge.set_paired(h);
+    if (box_plan(c, h).peer != number_of(BoxPeer::none))
+      scene.judge.set_paired(h, microseconds(c.box_a.control_late_us + c.box_b.control_late_us));
     if (box_plan(c, h).cnp_absorb != 0) scene.judge.set_absorbs_cnps(h);
     ports_[h] = std::make_unique<Port>(*this, h);
     hosts_[h] = std::make_unique<Host>(address_of(c, h).ip, vlan_of(c), *ports_[h],

@@ -29,24 +29,25 @@ void FreeRing::operator()(rte_ring* ring) const {
   std::free(ring);
 }
 
-FrameRing make_ring(std::uint32_t frames, Producers producers) {
-  const std::uint32_t size = std::bit_ceil(frames + 1);
+rte_ring* allocate_ring(std::uint32_t entries) {
+  const std::uint32_t size = std::bit_ceil(entries + 1);
   const ssize_t bytes = rte_ring_get_memsize(size);
-  if (bytes < 0) throw std::runtime_error("a ring for " + std::to_string(frames) + " frames is impossible");
+  if (bytes < 0) throw std::runtime_error("a ring for " + std::to_string(entries) + " entries is impossible");
   // Own memory instead of rte_ring_create(): no name can collide. The producer touches the entries first, so they are
   // in its NUMA node's memory.
   void* memory = std::aligned_alloc(RTE_CACHE_LINE_SIZE,
                                     RTE_ALIGN_CEIL(static_cast<std::size_t>(bytes), std::size_t{RTE_CACHE_LINE_SIZE}));
   if (memory == nullptr) throw std::bad_alloc();
   auto* ring = static_cast<rte_ring*>(memory);
-  rte_ring_init(ring, "hand over", size, RING_F_SC_DEQ | (producers == Producers::one ? RING_F_SP_ENQ : 0u));
-  return FrameRing(ring);
+  rte_ring_init(ring, "hand over", size, RING_F_SC_DEQ | RING_F_SP_ENQ);
+  return ring;
 }
+
+FrameRing make_ring(std::uint32_t frames) { return FrameRing(allocate_ring(frames)); }
 
 HandOverRings::HandOverRings(unsigned workers, std::uint32_t frames) : workers_(workers) {
   for (unsigned from = 0; from < workers; ++from)
-    for (unsigned to = 0; to < workers; ++to)
-      rings_.push_back(from == to ? nullptr : make_ring(frames, Producers::one));
+    for (unsigned to = 0; to < workers; ++to) rings_.push_back(from == to ? nullptr : make_ring(frames));
 }
 
 std::uint32_t HandOverRings::put(Worker from, Worker to, std::span<const HandedFrame> frames) {

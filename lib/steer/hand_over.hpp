@@ -44,10 +44,11 @@ struct FreeRing {
   void operator()(rte_ring* ring) const;
 };
 using FrameRing = std::unique_ptr<rte_ring, FreeRing>;
-enum class Producers : bool { one, several };
-/// A ring of HandedFrames for one consumer, with room for `frames` at least. Does not need the EAL; mbufs do. Throws
-/// std::bad_alloc, std::runtime_error.
-FrameRing make_ring(std::uint32_t frames, Producers producers);
+/// A ring of pointers for one producer and one consumer, with room for `entries` at least. Does not need the EAL.
+/// std::free() frees it. Throws std::bad_alloc, std::runtime_error.
+rte_ring* allocate_ring(std::uint32_t entries);
+/// The same, of HandedFrames; mbufs need the EAL.
+FrameRing make_ring(std::uint32_t frames);
 
 /// Each ring may be used by two threads: `from` puts, `to` takes.
 class HandOverRings {

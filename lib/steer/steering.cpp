@@ -56,17 +56,21 @@ Target Steering::owner_of(Side from, const wire::Frame& frame, Time now) {
 
 std::optional<Worker> Steering::find(Side from, const wire::Frame& frame, std::uint32_t destination_qpn, Time now) {
   if (connections() == 0) return std::nullopt;
-  const KeyIndex::KeyView key = flow::key_of(frame, destination_qpn);
-  while (const auto found = by_side_[from].find(key)) {
-    Life& life = lives_[*found >> kOwnerBits];
-    if (now >= life.closes) [[unlikely]] {
-      forget(*found >> kOwnerBits);  // an older entry may have the key
-      continue;
-    }
-    life.last_seen = now;
-    if (life.unproven && from == Side::host) [[unlikely]]
-      led_away_[led_away_slot(frame.source, frame.destination)] = now;
-    return static_cast<Worker>(*found & ((1u << kOwnerBits) - 1));
+  const auto entry = found(from, flow::key_of(frame, destination_qpn), now);
+  if (!entry) return std::nullopt;
+  Life& life = lives_[entry->index];
+  life.last_seen = now;
+  if (life.unproven && from == Side::host) [[unlikely]]
+    led_away_[led_away_slot(frame.source, frame.destination)] = now;
+  return entry->owner;
+}
+
+std::optional<Steering::Found> Steering::found(Side from, const KeyIndex::KeyView& key, Time now) {
+  while (const auto value = by_side_[from].find(key)) {
+    const Index index = *value >> kOwnerBits;
+    if (now < lives_[index].closes) [[likely]]
+      return Found{index, static_cast<Worker>(*value & ((1u << kOwnerBits) - 1))};
+    forget(index);  // an older entry may have the key
   }
   return std::nullopt;
 }

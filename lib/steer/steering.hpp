@@ -53,6 +53,11 @@ class Steering {
   /// `unknown_opcode`.
   Target owner_of(Side from, const wire::Frame& frame, Time now);
 
+  /// The owner of frames with this key that come in on `from`, between two hosts whose home is here.
+  Worker owner_of(Side from, const flow::KeyIndex::KeyView& key, Time now) {
+    return found(from, key, now).value_or(Found{kNone, settings_.self}).owner;
+  }
+
   /// `owner` has had this connection since before this process began.
   void restore(const flow::ConnectionInfo& info, const std::optional<flow::CmExchange>& exchange, Worker owner,
                Time now);
@@ -97,6 +102,12 @@ class Steering {
   static_assert(kMaxWorkers <= 1u << kOwnerBits);
 
   Target cm(Side from, const wire::Frame& frame, Time now);
+  /// An entry that has not ended.
+  struct Found {
+    Index index;
+    Worker owner;
+  };
+  std::optional<Found> found(Side from, const flow::KeyIndex::KeyView& key, Time now);
   std::optional<Worker> find(Side from, const wire::Frame& frame, std::uint32_t destination_qpn, Time now);
   std::optional<Index> holder(const flow::KeyIndex::KeyView& key, Side from) const;
   std::optional<Worker> former_owner(const flow::ConnectionInfo& info) const;

@@ -32,7 +32,7 @@ using namespace longhaul::fuzz;
 namespace {
 
 constexpr unsigned kMostOperations = 400;
-constexpr relay::PeerNumber kPeer = 1;
+constexpr PeerNumber kPeer = 1;
 
 const engine::Pools& pools(bool scarce) {
   static const auto made = [] {
@@ -146,7 +146,7 @@ class Lies final : engine::Sink, engine::PeerLink {
     }
   }
 
-  void send(relay::PeerNumber, relay::Type type, relay::Bytes body) override {
+  void send(Speaker, relay::Type type, relay::Bytes body) override {
     if (type == relay::Type::bind)
       for (const relay::BindEntry& entry : relay::entries_in<relay::BindEntry>(body)) bound_ = entry.name;
     if (type != relay::Type::clock && type != relay::Type::answer_clock) return;
@@ -194,7 +194,7 @@ class Lies final : engine::Sink, engine::PeerLink {
   void say(relay::Type type, relay::Bytes body) {
     const std::uint64_t custody = engine_->custody_packets();
     on_message_ = true;
-    engine_->peer_said(kPeer, type, body, now_);
+    engine_->peer_said(speaker_of(kPeer, 0), relay::To::one, type, body, now_);
     on_message_ = false;
     expect(engine_->custody_packets() >= custody && !defect("released"), "a message has released custody");
   }

@@ -248,7 +248,7 @@ def _box(bench, namespace, name, wan, host, own, peer, cores, log):
 
 
 def two_boxes(bench):
-    """two boxes, one with two workers, are up; one is killed and comes back; the log of the other says so"""
+    """two boxes, one with two workers, repair together; one is killed and comes back; the log of the other says so"""
     cores = "cores: [0, 1]\n" if len(os.sched_getaffinity(0)) > 1 else ""
     _keys(bench, "box.keys", 1)
     running = []
@@ -265,6 +265,8 @@ def two_boxes(bench):
             for ctl in (near, far):
                 _becomes(ctl, "up")
             expect(_peer(far)["workers"] == (2 if cores else 1), f"peer: {_peer(far)}")
+            for ctl in (near, far):
+                expect(_peer(ctl)["repairs_flows"], f"peer: {_peer(ctl)}")
             bench.expect_log("peer near (192.0.2.2) is up", log="near.log")
             far_box.kill()
             far_box.wait()

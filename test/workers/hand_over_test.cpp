@@ -20,6 +20,7 @@
 #include "support/catch_session.hpp"
 #include "support/seen.hpp"
 #include "thread_sanitizer.hpp"
+#include "threaded_box.hpp"
 #include "wires.hpp"
 
 using namespace longhaul;
@@ -27,7 +28,6 @@ using namespace longhaul::test;
 
 namespace {
 
-constexpr unsigned kWorkers = 2;
 constexpr unsigned kLcores = 3;
 constexpr std::uint32_t kMessages = kThreadSanitizer ? 150 : 3000;
 
@@ -47,42 +47,6 @@ std::vector<Pair> connections(const std::string& b_ip, std::uint32_t first, std:
   }
   return all;
 }
-
-engine::Settings box_settings() {
-  engine::Settings settings;
-  settings.max_connections = 64;
-  settings.give_up = seconds(3600);    // the machine may stop this process for long
-  settings.estimate_wan_rate = false;  // otherwise packets that wait for the estimate are not acknowledged early
-  return settings;
-}
-
-struct Box {
-  explicit Box(bool spread, unsigned count = kWorkers) : wires(std::make_unique<Wires>(count)) {
-    engine::PoolPlan plan;
-    plan.name = "workers";
-    plan.frame_bytes = 2048;
-    plan.frames = 16384;
-    plan.small_frames = 16384;
-    pools = engine::Pools::create(plan);
-    app::WorkersOptions options;
-    options.box = {box_settings(), spread};
-    options.sleep_when_idle = true;  // the machine may have fewer cores than there are threads
-    std::vector<app::WorkerPorts> ports;
-    for (unsigned i = 0; i < count; ++i)
-      ports.push_back({wires->port(Side::host, i), wires->port(Side::wan, i), pools, -1});
-    workers = std::make_unique<app::Workers>(options, ports, clock);
-  }
-  ~Box() {
-    workers.reset();
-    wires.reset();
-    pools.destroy();
-  }
-
-  engine::Pools pools;
-  const drivers::Clock clock;
-  std::unique_ptr<Wires> wires;
-  std::unique_ptr<app::Workers> workers;
-};
 
 std::uint64_t not_forwarded(const Counters& counters) {
   std::uint64_t sum = 0;

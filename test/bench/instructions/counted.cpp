@@ -46,7 +46,9 @@ class Peer final : public engine::PeerLink {
     engine::Engine& engine = box.worker().engine();
     if (stream.requester_side() == Side::host) {
       relay::StateWriter writer({0, 0});
-      const auto send = [&](relay::Bytes body) { engine.peer_said(kNumber, relay::Type::state, body, box.now()); };
+      const auto send = [&](relay::Bytes body) {
+        engine.peer_said(speaker_of(kNumber, 0), relay::To::one, relay::Type::state, body, box.now());
+      };
       for (const relay::Name& name : asked_) writer.begin(name, relay::kBound, 0, send);
       writer.finish(send);
       if (engine.counters()[Counter::flows_bound] != stream.flows())
@@ -62,13 +64,13 @@ class Peer final : public engine::PeerLink {
       relay::Body body;
       body.add(relay::BindEntry::of({flow, flow + 1}, key, exchange.requester_qpn, stream.next_psn(flow),
                                     exchange.path_mtu));
-      engine.peer_said(kNumber, relay::Type::bind, body.bytes(), box.now());
+      engine.peer_said(speaker_of(kNumber, 0), relay::To::one, relay::Type::bind, body.bytes(), box.now());
     }
   }
 
  private:
-  static constexpr relay::PeerNumber kNumber = 1;
-  void send(relay::PeerNumber, relay::Type type, relay::Bytes body) override {
+  static constexpr PeerNumber kNumber = 1;
+  void send(Speaker, relay::Type type, relay::Bytes body) override {
     if (type == relay::Type::bind)
       for (const relay::BindEntry& entry : relay::entries_in<relay::BindEntry>(body)) asked_.push_back(entry.name);
   }

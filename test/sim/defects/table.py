@@ -14,8 +14,8 @@ class Defect(NamedTuple):
     new: str
     rule: int
     given: str = ''  # what the worlds have that it needs (soak --given), where few have that by chance
-    unit: str = ''   # a test of unit_engine (lib/peer: unit_peer; lib/relay, or with `peers`: unit_relay) that must catch
-                     # it instead: worlds do not judge how fast anything is
+    unit: str = ''   # a test of unit_engine (lib/peer: unit_peer; lib/relay, or with `peers`: unit_relay, if it is there)
+                     # that must catch it instead: worlds do not judge how fast anything is
     peers: bool = False  # the boxes are peers
     tenants: str = ''  # an attack (test/sim/tenants) that becomes unfair by it: it takes from others
     lane: bool = False  # worlds with it must differ from worlds without the lane, or break a rule
@@ -777,6 +777,25 @@ DEFECTS = [
            'wan_delay_us=50000 a.messages=60 a.mix=6 a.uniform=1 a.max_bytes=500 a.depth=64 a.burst=1 a.pace_us=20000 '
            'a.ack_timeout_us=400000 event=1:0:0:0:25:0:1:6:0:0 box_a.peer=1 box_b.peer=1 box_b.pause_at_us=1560000 '
            'box_b.pause_us=1500000'),
+    # Several workers: docs/peer-protocol.md, section 9.6.
+    Defect('the first worker that has nothing ends a binding for all', 'lib/relay/repairs.cpp',
+           'ended.silent &= ~(std::uint64_t{1} << worker_of(peer));', 'ended.silent = 0;', 0,
+           unit='a binding has ended when all workers*'),
+    Defect('each worker answers for a name that another has', 'lib/relay/far_part.cpp',
+           '      if (to == To::one) say_ended(peer, entry.name, 1);', '      say_ended(peer, entry.name, 1);', 0,
+           unit='a worker says nothing of a name*'),
+    Defect('reports that say nothing go for each clock', 'lib/relay/far_part.cpp',
+           '  if (writer.empty() && !heard.may_say_nothing(now)) return;\n', '', 0,
+           unit='boxes of several workers tell the time*'),
+    Defect('the home of two hosts binds what another worker has', 'lib/box/peer_window.cpp',
+           '    if (owner != worker_) {', '    if (false) {', 0, peers=True,
+           unit='boxes that spread flows over several workers*'),
+    Defect('what is for the worker that has a flow goes to the first', 'lib/box/peer_desk.cpp',
+           'return bring(carried.to, message);', 'return bring(0, message);', 0, peers=True,
+           unit='boxes that spread flows over several workers*'),
+    Defect('all workers count their datagrams together', 'lib/peer/session.cpp',
+           '  Own& its = own_[worker];', '  Own& its = own_[0];', 0,
+           unit='a message names the worker*'),
     # The far host's side: docs/peer-protocol.md, section 11.
     Defect('a NAK of another life is mended from copies', 'lib/relay/request_copies.cpp',
            '  if (flow.msn == msn) return true;\n', '  return true;\n', 0,

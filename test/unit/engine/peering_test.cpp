@@ -3,6 +3,7 @@
 // how often, to whom, and how long requests wait for an answer.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <vector>
 
 #include "engine/peer_link.hpp"
@@ -19,13 +20,16 @@ namespace {
 class Peers final : public engine::PeerLink {
  public:
   explicit Peers(Rig& rig) : rig_(rig) { rig.engine->join(*this); }
-  void send(relay::PeerNumber, relay::Type type, relay::Bytes body) override {
+  void send(Speaker to, relay::Type type, relay::Bytes body) override {
     if (type == relay::Type::bind) ++binds, last = relay::entries_in<relay::BindEntry>(body)[0];
     if (type == relay::Type::unbind) ++unbinds;
+    said.push_back({type, to, body.size()});
   }
-  void up(relay::PeerNumber peer, Duration round_trip) { rig_.engine->peer_up(peer, round_trip); }
-  /// The peer says this of the newest binding.
-  void says(relay::PeerNumber peer, std::uint8_t flags) {
+  void up(PeerNumber peer, Duration round_trip, unsigned workers = 1) {
+    rig_.engine->peer_up(peer, round_trip, workers);
+  }
+  /// A worker of the peer says this of the newest binding.
+  void says(PeerNumber peer, std::uint8_t flags, unsigned worker = 0) {
     relay::Body body;
     body.add(relay::StateHead{});
     relay::StateEntry entry{};
@@ -33,12 +37,18 @@ class Peers final : public engine::PeerLink {
     entry.flags = flags;
     entry.psn = last.psn;
     body.add(entry);
-    rig_.engine->peer_said(peer, relay::Type::state, body.bytes(), rig_.now);
+    rig_.engine->peer_said(speaker_of(peer, worker), relay::To::one, relay::Type::state, body.bytes(), rig_.now);
   }
 
   unsigned binds = 0;
   unsigned unbinds = 0;
   relay::BindEntry last{};
+  struct Said {
+    relay::Type type;
+    Speaker to;
+    std::size_t bytes;
+  };
+  std::vector<Said> said;
 
  private:
   Rig& rig_;
@@ -50,7 +60,7 @@ TEST_CASE("a far host that asks at the rate of its line makes the box say little
   Rig rig;
   Peers peers(rig);
   const Pair pair;
-  for (const relay::PeerNumber peer : {1, 2, 3}) peers.up(peer, milliseconds(100));
+  for (const PeerNumber peer : {1, 2, 3}) peers.up(peer, milliseconds(100));
   rig.connect_confirmed(pair);
   for (unsigned i = 0; i < 40; ++i) {
     rig.host_sends(pair.writes(101 + 8 * i, 8));
@@ -150,4 +160,92 @@ TEST_CASE("where several peers may hold requests of a former life, none of them 
     rig.wait(milliseconds(100));
     CHECK(rig.wan_out.size() == 1);
   }
+}
+
+// ---- several workers ----------------------------------------------------------------------------
+
+TEST_CASE("what is for a flow goes to the worker that has it, and the rest to all of them", "[engine][peering]") {
+  Rig rig;
+  Peers peers(rig);
+  const Pair pair;
+  const unsigned workers = GENERATE(1u, 4u);
+  const Speaker all = speaker_of(1, workers == 1 ? 0 : kAllWorkers);
+  peers.up(1, milliseconds(10), workers);
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.writes(101, 3));
+  rig.wait(milliseconds(1));
+  peers.says(1, relay::kBound, workers - 1);
+  rig.host_sends(pair.writes(104, 3));
+  rig.wait(milliseconds(5));
+  unsigned named = 0;
+  for (const Peers::Said& said : peers.said) {
+    if (said.to == all) continue;
+    CHECK(said.type == relay::Type::clock);
+    CHECK(said.to == speaker_of(1, 3));
+    CHECK(said.bytes == sizeof(relay::ClockHead) + sizeof(relay::ClockEntry));
+    ++named;
+  }
+  CHECK(named == (workers == 1 ? 0 : 2));
+}
+
+TEST_CASE("a binding has ended when all workers of the far box have said so", "[engine][peering]") {
+  Rig rig;
+  Peers peers(rig);
+  const Pair pair;
+  const unsigned workers = GENERATE(3u, 64u);
+  peers.up(1, milliseconds(100), workers);
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.writes(101, 3));
+  rig.wait(milliseconds(1));
+  peers.says(1, relay::kBound, 1);
+  rig.wan_out.clear();
+  rig.host_sends(pair.write(50));  // another life
+  for (unsigned worker = 1; worker < workers; ++worker) {
+    peers.says(1, relay::kNotBound, worker);
+    peers.says(1, relay::kNotBound, worker);  // again: it stands for nobody else
+  }
+  peers.says(1, relay::kNotBound, workers);  // there is no such worker
+  CHECK(rig.wan_out.empty());
+  SECTION("then the next life's requests go on") {
+    peers.says(1, relay::kNotBound, 0);
+    CHECK(rig.wan_out.size() == 1);
+  }
+  SECTION("or when no box holds anything of it any more") {
+    rig.wait(milliseconds(220));
+    CHECK(rig.wan_out.size() == 1);
+  }
+}
+
+TEST_CASE("boxes of several workers tell the time as often as one of one worker", "[engine][peering]") {
+  Rig rig;
+  Peers peers(rig);
+  peers.up(1, milliseconds(1), 8);
+  for (unsigned worker = 0; worker < 8; ++worker) {
+    const auto clock_at = [&](Time at) {
+      relay::Body body;
+      body.add(relay::ClockHead{at});
+      rig.engine->peer_said(speaker_of(1, worker), relay::To::all, relay::Type::clock, body.bytes(), rig.now);
+    };
+    for (unsigned i = 0; i < 1000; ++i) clock_at(rig.now += microseconds(100));
+  }
+  // 8 workers of the peer, each for 100 ms: a report that says nothing in a millisecond.
+  const auto states = std::ranges::count(peers.said, relay::Type::state, &Peers::Said::type);
+  CHECK(states >= 8 * 90);
+  CHECK(states <= 8 * 101);
+}
+
+TEST_CASE("a worker says nothing of a name that another may have", "[engine][peering]") {
+  Rig rig;
+  Peers peers(rig);
+  const relay::To to = GENERATE(relay::To::one, relay::To::all);
+  peers.up(1, milliseconds(10), 4);
+  relay::Body body;
+  body.add(relay::ClockHead{rig.now});
+  body.add(relay::ClockEntry{{7, 1}, 100, 110, 110});
+  rig.engine->peer_said(speaker_of(1, 2), to, relay::Type::clock, body.bytes(), rig.now);
+  REQUIRE(peers.said.size() == 1);
+  CHECK(peers.said[0].type == relay::Type::state);
+  CHECK(peers.said[0].to == speaker_of(1, 2));
+  const std::size_t entries = to == relay::To::one ? sizeof(relay::StateEntry) : 0;
+  CHECK(peers.said[0].bytes == sizeof(relay::StateHead) + entries);
 }

@@ -88,10 +88,12 @@ TEST_CASE("a session takes what another implementation has sent, once", "[peer]"
     const SessionKeys keys(shared, bytes_in(pair.at("init_body")), bytes_in(pair.at("response_body")), path);
     Agreed agreed;
     agreed.version = pair.at("session_version").get<std::uint8_t>();
-    agreed.peer_workers = given.at("responder_workers").get<std::uint16_t>();
-    Session initiator(keys, Role::initiator, agreed, path, 1);
-    agreed.peer_workers = given.at("initiator_workers").get<std::uint16_t>();
-    Session responder(keys, Role::responder, agreed, path.reversed(), 1);
+    const auto initiators = given.at("initiator_workers").get<std::uint16_t>();
+    const auto responders = given.at("responder_workers").get<std::uint16_t>();
+    agreed.peer_workers = responders;
+    Session initiator(keys, Role::initiator, initiators, agreed, path, 1);
+    agreed.peer_workers = initiators;
+    Session responder(keys, Role::responder, responders, agreed, path.reversed(), 1);
     unsigned taken = 0;
     for (const auto& [name, message] : pair.at("messages").items()) {
       CAPTURE(name);

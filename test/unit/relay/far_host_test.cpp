@@ -113,7 +113,7 @@ class FarHost final : public FarOutlet, public CopiesOutlet {
   bool wan_takes() override { return true; }
   void send_to_wan(rte_mbuf* mbuf) override { rte_pktmbuf_free(mbuf); }
   rte_mbuf* made_frame(std::uint16_t) override { return nullptr; }
-  void send(PeerNumber, Type, Bytes) override {}
+  void send(Speaker, Type, Bytes) override {}
 
  private:
   test::MbufPool pool_{8191, 1536};

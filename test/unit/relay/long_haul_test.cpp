@@ -267,6 +267,27 @@ TEST_CASE("without a peer lost responses cost round trips", "[relay]") {
   CHECK(4 * paired.read_took() < 3 * alone.read_took());
 }
 
+// ---- several workers ----------------------------------------------------------------------------
+
+TEST_CASE("boxes that spread flows over several workers repair them as one does", "[relay]") {
+  const auto* workers = GENERATE("box_a.workers=4 box_b.workers=3", "box_a.workers=1 box_b.workers=4",
+                                 "box_a.workers=2 box_b.workers=1 box_a.hand_over_us=10");
+  // With this seed no BIND is lost.
+  const LongHaul run(std::string("seed=3 connections=6 a.messages=800 ab1.loss=100 ") + workers);
+  run.check_unnoticed();
+  CHECK(run.near(Counter::flows_bound) >= 6);
+  CHECK(run.near(Counter::repairs) >= 20);
+  CHECK(run.far(Counter::handed_over) + run.near(Counter::handed_over) > 0);
+  CHECK(static_cast<double>(run.near(Counter::resends)) <= 3.2 * static_cast<double>(run.lost()));
+}
+
+TEST_CASE("boxes of several workers put answers in order, too", "[relay]") {
+  const LongHaul run(kReads + "connections=3 ba1.loss=30 box_a.workers=3 box_b.workers=4");
+  run.check_read_once();
+  CHECK(run.accepted);
+  CHECK(run.far(Counter::answer_repairs) > 0);
+}
+
 // ---- with a peer and without --------------------------------------------------------------------
 
 TEST_CASE("without a peer the same losses cost round trips", "[relay]") {

@@ -19,7 +19,7 @@
 
 namespace longhaul::test {
 
-constexpr relay::PeerNumber kPeer = 3;
+constexpr Speaker kPeer = speaker_of(3, 0);
 constexpr std::uint32_t kQpn = 0x77;
 constexpr std::uint32_t kRequesterQpn = 0x99;
 constexpr std::uint32_t kMtu = 1024;

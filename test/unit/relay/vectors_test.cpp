@@ -148,7 +148,7 @@ class Scenario final : public FarOutlet, public CopiesOutlet {
     else if (what == "bind")
       bind(step.at("psn"), step.at("newer"));
     else if (what == "peer_gone")
-      far_.forget(kPeer, now_);
+      far_.forget(peer_of(kPeer), now_);
     else if (what == "rdma_cm")
       far_.another_life(key_, now_);
     else
@@ -185,7 +185,7 @@ class Scenario final : public FarOutlet, public CopiesOutlet {
     Body body;
     body.add(ClockHead{now_});
     if (entry) body.add(*entry);
-    far_.clock(kPeer, body.bytes(), now_);
+    far_.clock(kPeer, To::one, body.bytes(), now_);
   }
 
   void arrive(std::uint32_t psn, std::uint32_t span, const std::string& packet, bool good) {
@@ -212,7 +212,7 @@ class Scenario final : public FarOutlet, public CopiesOutlet {
   bool wan_takes() override { return true; }
   void send_to_wan(rte_mbuf* mbuf) override { rte_pktmbuf_free(mbuf); }
   rte_mbuf* made_frame(std::uint16_t) override { return nullptr; }
-  void send(PeerNumber to, Type type, Bytes body) override {
+  void send(Speaker to, Type type, Bytes body) override {
     CHECK(to == kPeer);
     CHECK(type == Type::state);
     const std::vector<std::uint8_t> copy(body.begin(), body.end());
@@ -314,7 +314,7 @@ class Copies final : public CopiesOutlet {
     return true;
   }
   void let_go(const rte_mbuf* mbuf) override { kept_.erase(kept_.find(packets_.at(frame_key(mbuf)))); }
-  void send(PeerNumber to, Type type, Bytes) override {
+  void send(Speaker to, Type type, Bytes) override {
     CHECK(to == kPeer);
     CHECK(type == Type::answer_clock);
   }

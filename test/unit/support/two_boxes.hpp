@@ -54,10 +54,12 @@ class End final : public peer::Outlet {
     settings.peers.push_back({"other", wire::IpAddress::parse(other), {key_number(1)}});
   }
   bool transmit(peer::Bytes frame) override;
-  void carried(std::uint32_t peer, std::uint8_t type, peer::Bytes body) override {}
+  void carried(std::uint32_t peer, const peer::Carried& message) override {
+    heard.push_back({message.from, message.to, message.type, {message.body.begin(), message.body.end()}});
+  }
   void begin(Time now) {
-    peers =
-        std::make_unique<peer::Peers>(settings, workers, 0, mac_, *this, random_from(++lives_ * 1000 + number_), now);
+    peers = std::make_unique<peer::Peers>(settings, workers, features, mac_, *this,
+                                          random_from(++lives_ * 1000 + number_), now);
   }
   peer::PeerReport report() const;
   bool up() const { return report().state == peer::State::up; }
@@ -66,6 +68,14 @@ class End final : public peer::Outlet {
 
   peer::Settings settings;
   std::uint16_t workers = 1;
+  std::uint32_t features = 0;
+  struct Heard {
+    unsigned from;
+    unsigned to;
+    unsigned type;
+    Frame body;
+  };
+  std::vector<Heard> heard;            ///< messages of carried types
   std::unique_ptr<peer::Peers> peers;  ///< null while it does not run
 
  private:
