@@ -284,14 +284,19 @@ std::uint32_t FarPart::number_of(Speaker peer, const Name& name) const {
 // It ends all bindings of the handle up to this one, and is answered at once.
 void FarPart::unbind(Speaker peer, Bytes body, Time now) {
   for (const UnbindEntry& entry : entries_in<UnbindEntry>(body)) {
-    std::uint32_t& newest = heard_[peer].newest_binding;
-    newest = std::max<std::uint32_t>(newest, entry.name.binding);
+    note_binding(peer, entry.name);
     const auto found = by_handle_.find(handle_key(peer, entry.name.handle));
     if (found != by_handle_.end() && flows_[found->second].name.binding <= entry.name.binding)
       end(found->second, entry.keep != 0, now);
     say_ended(peer, entry.name, 1);
   }
   report(peer, now);
+}
+
+// Who says that it has ended, or does not have it, takes it no more.
+void FarPart::note_binding(Speaker peer, const Name& name) {
+  std::uint32_t& newest = heard_[peer].newest_binding;
+  newest = std::max<std::uint32_t>(newest, name.binding);
 }
 
 // A flow that ends may still have something to hand on, and its name may be said more often than needed.
@@ -371,8 +376,11 @@ void FarPart::clock(Speaker peer, To to, Bytes body, Time now) {
   for (const ClockEntry& entry : entries_in<ClockEntry>(body)) {
     const std::uint32_t number = number_of(peer, entry.name);
     if (number == kNone) {
-      // What all workers hear may be another one's.
-      if (to == To::one) say_ended(peer, entry.name, 1);
+      // What all workers hear may be another one's. And a former binding has not ended because a newer one is lost.
+      if (to == To::one && !by_handle_.contains(handle_key(peer, entry.name.handle))) {
+        note_binding(peer, entry.name);
+        say_ended(peer, entry.name, 1);
+      }
       continue;
     }
     FarFlow& flow = flows_[number];

@@ -121,7 +121,7 @@ class FarPart {
 
   /// What is the same for the flows of one peer.
   struct Heard : relay::Heard {
-    std::uint32_t newest_binding = 0;  ///< of all BINDs and UNBINDs
+    std::uint32_t newest_binding = 0;  ///< of all BINDs and UNBINDs, and of what it does not have
   };
 
   Verdict pass_on(std::uint32_t number, const wire::Frame& frame, std::uint32_t end, rte_mbuf* mbuf, Time now);
@@ -136,6 +136,7 @@ class FarPart {
   void end(std::uint32_t number, bool keep, Time now);
   void end_all(bool keep, Time now);
   void remove(std::uint32_t number);
+  void note_binding(Speaker peer, const Name& name);
   void say_ended(Speaker peer, const Name& name, std::uint8_t times);
   void list(std::uint32_t number);
   void ready(std::uint32_t number);

@@ -201,7 +201,12 @@ void Repairs::ended(Speaker peer, const Name& name, Time now) {
   if (flow == nullptr) return;
   custody::Pairing& pairing = flow->pairing;
   if (pairing.ending != 0 && pairing.ending <= all_said) end_wait(*flow, now);
-  if (pairing.binding == name.binding && (!pairing.bound || pairing.peer == peer)) release(pairing);
+  if (pairing.binding != name.binding || (pairing.bound && pairing.peer != peer)) return;
+  if (!pairing.asking) return release(pairing);
+  // Its BIND was lost. A former binding, and what is held for it, may be there still.
+  const Duration since = microseconds(whole_us(now) - pairing.asked_us);
+  if (may_be_ordered(*flow) && since >= std::max(kLeastRebind, longest_round_trip_) && rebinds_.take(now))
+    ask(*flow, kFirstRetry, now);
 }
 
 void Repairs::end_wait(NearFlow& flow, Time now) {

@@ -249,3 +249,87 @@ TEST_CASE("a worker says nothing of a name that another may have", "[engine][pee
   const std::size_t entries = to == relay::To::one ? sizeof(relay::StateEntry) : 0;
   CHECK(peers.said[0].bytes == sizeof(relay::StateHead) + entries);
 }
+
+// ---- what a far box does not have ---------------------------------------------------------------
+
+TEST_CASE("the loss of a newer BIND does not end a binding", "[engine][peering]") {
+  Rig rig;
+  Peers peers(rig);
+  const Pair pair;
+  peers.up(1, milliseconds(10));
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.writes(101, 6));
+  rig.wait(milliseconds(1));
+  peers.says(1, relay::kBound);
+  const unsigned before = peers.binds;
+  rig.wan_sends(pair.nak(102, 2));  // custody goes back, and the flow is bound anew
+  rig.wait(milliseconds(1));
+  REQUIRE(peers.binds == before + 1);
+  rig.wait(milliseconds(10));
+  peers.says(1, relay::kNotBound);
+  rig.wait(milliseconds(1));
+  CHECK(peers.binds == before + 2);
+  rig.wan_out.clear();
+  rig.host_sends(pair.write(50));  // another life: what is held of the former must not follow it
+  CHECK(rig.wan_out.empty());
+  CHECK(peers.unbinds >= 1);
+}
+
+namespace {
+
+/// A far part, and what it says of names.
+class FarBox {
+ public:
+  explicit FarBox(Rig& rig) : peers_(rig), rig_(rig) { peers_.up(1, milliseconds(10)); }
+  void bind(std::uint32_t handle, std::uint32_t binding) {
+    flow::KeyIndex::Key key;
+    key.first = wire::IpAddress::parse("10.0.0.1");
+    key.second = wire::IpAddress::parse("10.0.0.2");
+    key.qpn = 0x100 + handle;
+    relay::Body body;
+    body.add(relay::BindEntry::of({handle, binding}, key, 0x200 + handle, 100, 1024));
+    say(relay::Type::bind, body);
+  }
+  /// Bytes of the entries of the report that a CLOCK with this name gets.
+  std::size_t clock(std::uint32_t handle, std::uint32_t binding) {
+    relay::Body body;
+    body.add(relay::ClockHead{rig_.now});
+    body.add(relay::ClockEntry{{handle, binding}, 100, 100, 100});
+    peers_.said.clear();
+    say(relay::Type::clock, body);
+    REQUIRE(peers_.said.size() == 1);
+    return peers_.said[0].bytes - sizeof(relay::StateHead);
+  }
+
+ private:
+  void say(relay::Type type, const relay::Body& body) {
+    rig_.engine->peer_said(speaker_of(1, 0), relay::To::one, type, body.bytes(), rig_.now);
+  }
+
+  Peers peers_;
+  Rig& rig_;
+};
+
+}  // namespace
+
+TEST_CASE("a far box says of a binding that it has ended only when nothing of its flow is left", "[engine][peering]") {
+  Rig rig;
+  FarBox far(rig);
+  far.bind(7, 3);
+  for (unsigned i = 0; i < 3; ++i) CHECK(far.clock(7, 3) == sizeof(relay::StateEntry));  // it is bound
+  CHECK(far.clock(7, 3) == 0);
+  CHECK(far.clock(7, 4) == 0);  // the BIND was lost, or is late
+  far.bind(7, 4);
+  CHECK(far.clock(7, 4) == sizeof(relay::StateEntry));
+}
+
+TEST_CASE("a far box that has said that it does not have a binding does not take it", "[engine][peering]") {
+  Rig rig;
+  FarBox far(rig);
+  CHECK(far.clock(7, 4) == sizeof(relay::StateEntry));
+  far.bind(7, 4);
+  for (unsigned i = 0; i < 4; ++i) CHECK(far.clock(7, 4) == sizeof(relay::StateEntry));  // bound is said three times
+  far.bind(7, 5);
+  for (unsigned i = 0; i < 3; ++i) CHECK(far.clock(7, 5) == sizeof(relay::StateEntry));
+  CHECK(far.clock(7, 5) == 0);
+}
