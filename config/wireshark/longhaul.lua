@@ -11,17 +11,28 @@
 --
 -- Filters: longhaul.type == 1, longhaul.init.epoch == 0x0123456789abcdef, longhaul.cookie == 0x...,
 -- longhaul.keepalive.held > 200000000, longhaul.bind.qpn == 0x11, longhaul.state.range, longhaul.answer_state.range,
--- _ws.expert && longhaul. The bodies inside a CONFIRM have the names that they have in INIT and RESPONSE. Nothing is
--- encrypted, so all is shown; without the key no tag can be checked.
+-- longhaul.to == 65535, _ws.expert && longhaul. The bodies inside a CONFIRM have the names that they have in INIT and
+-- RESPONSE. Nothing is encrypted, so all is shown; without the key no tag can be checked.
+--
+-- Of boxes with several workers, selective repeat's bodies begin with `to`. The handshake says whether they do. Where
+-- the capture does not have it, a preference does: tshark -o longhaul.to:always (or never; usually handshake).
 
 local longhaul = Proto("longhaul", "longhaul peer protocol")
 
 longhaul.prefs.port = Pref.uint("UDP port", 47910, "The port of peers: in the boxes' configuration")
 
+local ALWAYS, NEVER = 1, 2
+longhaul.prefs.to = Pref.enum("Bodies begin with `to`", 0,
+                              "Whether bodies of selective repeat have the number of the worker that they are for",
+                              {{"handshake", "As the handshake says, otherwise no", 0}, {"always", "Always", ALWAYS},
+                               {"never", "Never", NEVER}}, false)
+
 local LAST_HANDSHAKE_TYPE = 15
 local HANDSHAKE_VERSION = 1
 local HEADER, TAG, LARGEST = 16, 16, 1200
 local MOST_WORKERS = 64
+local TO, ALL_WORKERS = 2, 65535
+local ONE_WORKER, SEVERAL_WORKERS = 1, 2  -- features
 local PSNS = 16777216
 local MOST_NUMBER_BYTES = 4  -- a count of PSNs, 7 bits a byte
 local MOST_VLAN = 4095
@@ -32,6 +43,7 @@ local types = {[1] = "INIT", [2] = "RESPONSE", [3] = "CONFIRM", [4] = "REFUSE", 
                [37] = "ANSWER_STATE"}
 local reasons = {[0] = "the process ends", [1] = "the peer was taken out of the configuration",
                  [2] = "the session's key was taken out of the key file"}
+local FOR_ALL = {[32] = true, [33] = true, [34] = true}  -- types that may be for all workers
 local keeps = {[0] = "what is held is dropped", [1] = "what is held may go to the host"}
 
 -- What the cookie is, where it is not that of a session.
@@ -54,7 +66,10 @@ local f = {
   init_highest = ProtoField.uint8("longhaul.init.highest", "Highest version"),
   init_workers = ProtoField.uint16("longhaul.init.workers", "Workers"),
   init_features = ProtoField.uint32("longhaul.init.features", "Features", base.HEX),
-  init_repeat = ProtoField.bool("longhaul.init.features.repeat", "Selective repeat", 32, nil, 1),
+  init_repeat = ProtoField.bool("longhaul.init.features.repeat", "Selective repeat by one worker", 32, nil,
+                               ONE_WORKER),
+  init_several = ProtoField.bool("longhaul.init.features.several", "Selective repeat by several workers", 32, nil,
+                                SEVERAL_WORKERS),
 
   response_nonce = ProtoField.bytes("longhaul.response.nonce", "Nonce"),
   response_counter = ProtoField.uint64("longhaul.response.counter", "Counter"),
@@ -63,7 +78,10 @@ local f = {
   response_zero = ProtoField.uint8("longhaul.response.zero", "Zero"),
   response_workers = ProtoField.uint16("longhaul.response.workers", "Workers"),
   response_features = ProtoField.uint32("longhaul.response.features", "Features", base.HEX),
-  response_repeat = ProtoField.bool("longhaul.response.features.repeat", "Selective repeat", 32, nil, 1),
+  response_repeat = ProtoField.bool("longhaul.response.features.repeat", "Selective repeat by one worker", 32, nil,
+                                   ONE_WORKER),
+  response_several = ProtoField.bool("longhaul.response.features.several", "Selective repeat by several workers", 32,
+                                    nil, SEVERAL_WORKERS),
 
   confirm_key_id = ProtoField.uint64("longhaul.confirm.key_id", "Key ID", base.HEX),
   confirm_init_length = ProtoField.uint16("longhaul.confirm.init_length", "Length of the INIT's body"),
@@ -78,6 +96,8 @@ local f = {
   keepalive_held = ProtoField.uint32("longhaul.keepalive.held", "Held (ns)"),
 
   bye_reason = ProtoField.uint8("longhaul.bye.reason", "Reason", base.DEC, reasons),
+
+  to = ProtoField.uint16("longhaul.to", "To worker"),
 
   bind_entry = ProtoField.bytes("longhaul.bind.entry", "Entry"),
   bind_handle = ProtoField.uint32("longhaul.bind.handle", "Handle"),
@@ -207,7 +227,7 @@ local DECIMAL = {counter = true, ticks = true}
 
 -- Fields inside a field.
 local BITS = {
-  [f.init_features] = {f.init_repeat}, [f.response_features] = {f.response_repeat},
+  [f.init_features] = {f.init_repeat, f.init_several}, [f.response_features] = {f.response_repeat, f.response_several},
   [f.state_flags] = {f.state_bound, f.state_unknown, f.state_mended},
   [f.answer_state_flags] = {f.answer_state_all_named, f.answer_state_is_next},
 }
@@ -225,10 +245,6 @@ end
 
 local function rest(p, layout)
   return part(p.tvb, p.first + size_of(layout), p.last)
-end
-
-local function wants(p, layout)
-  return p.last - p.first >= size_of(layout)
 end
 
 -- Adds the fields of a layout that the capture has. Numbers up to 4 bytes go into `values`, longer ones as hexadecimal.
@@ -268,20 +284,23 @@ local function check_versions(tree, values)
 end
 
 -- Each kind shows its body, which is as long as its layout at least, and returns the text of the info column. A value that
--- the capture does not have is nil; then there is no such text.
+-- the capture does not have is nil; then there is no such text. A handshake's features go into `header`, and so does
+-- INIT's token.
 local kinds = {}
 
-kinds[1] = {layout = INIT_LAYOUT, show = function(tree, p)
+kinds[1] = {layout = INIT_LAYOUT, show = function(tree, p, header)
   local v = {}
   local all = add_fields(tree, p, INIT_LAYOUT, v)
+  header.init, header.token = v.features, v.token
   check_workers(tree, v)
   check_versions(tree, v)
   return all and string.format("versions %d-%d, epoch %s, %s", v.lowest, v.highest, v.epoch, workers_text(v.workers))
 end}
 
-kinds[2] = {layout = RESPONSE_LAYOUT, show = function(tree, p)
+kinds[2] = {layout = RESPONSE_LAYOUT, show = function(tree, p, header)
   local v = {}
   local all = add_fields(tree, p, RESPONSE_LAYOUT, v)
+  header.response = v.features
   check_workers(tree, v)
   return all and string.format("version %d, epoch %s, %s, counter %s", v.chosen, v.epoch, workers_text(v.workers), v.counter)
 end}
@@ -307,6 +326,7 @@ kinds[3] = {layout = CONFIRM_LAYOUT, show = function(tree, p, header)
     check_workers(subtree, one[4])
     check_versions(subtree, one[4])
   end
+  header.init, header.response = init.features, response.features
   return string.format("sequence %d, version %d, epochs %s to %s, counter %s", header.sequence, response.chosen, init.epoch,
                        response.epoch, response.counter)
 end, has_all = true}
@@ -520,20 +540,47 @@ local function add_entries(tree, p, show)
   return #texts > 0 and some_of(texts, MOST_NAMED, "; ") or "no entries"
 end
 
+-- `has_to` is nil if no handshake was seen: then it may be the reader of the capture who knows better.
 local function check_worker(tree, header)
-  if header.worker ~= 0 then
-    tree:add_proto_expert_info(e.value, string.format("Worker 0 says this, not %d", header.worker))
+  if header.has_to or header.worker == 0 then return end
+  local hint = header.has_to == nil and ", unless bodies begin with `to`: there is a preference for that" or ""
+  tree:add_proto_expert_info(e.value, string.format("Worker 0 says this, not %d%s", header.worker, hint))
+end
+
+local function check_to(tree, to, header)
+  if to == ALL_WORKERS then
+    if not FOR_ALL[header.type] then
+      tree:add_proto_expert_info(e.value, types[header.type] .. " is for one worker, not for all")
+    end
+  elseif to >= MOST_WORKERS then
+    tree:add_proto_expert_info(e.value, string.format("A box has %d workers at most, this is for number %d",
+                                                      MOST_WORKERS, to))
   end
+end
+
+-- Shows what a body begins with where boxes have several workers: the text of it.
+local function add_to(tree, p, header)
+  if p.first + TO > p.there then return nil end
+  local range = p.tvb:range(p.first, TO)
+  local to, item = range:uint(), tree:add(f.to, range)
+  if to == ALL_WORKERS then item:set_text(string.format("To all workers (%d)", to)) end
+  check_to(item, to, header)
+  return string.format("worker %d to %s, ", header.worker, to == ALL_WORKERS and "all" or to)
 end
 
 -- A kind with a list of entries; `head` has the text before them.
 local function list_of(layout, show, head)
-  return {layout = layout, has_all = true, show = function(tree, p, header)
-    local v = {}
+  return {layout = layout, has_all = true, may_have_to = true, show = function(tree, p, header)
+    local v, to = {}, ""
     check_worker(tree, header)
+    if header.has_to then
+      to = add_to(tree, p, header)
+      if not to then return nil end
+      p = part(p.tvb, p.first + TO, p.last)
+    end
     if not add_fields(tree, p, layout, v) then return nil end
     local text = add_entries(tree, rest(p, layout), show)
-    return text and string.format("%s%s", head and head(tree, v) .. ", " or "", text)
+    return text and string.format("%s%s%s", to, head and head(tree, v) .. ", " or "", text)
   end}
 end
 
@@ -554,6 +601,73 @@ kinds[34] = list_of(CLOCK_LAYOUT, clock_entry, clock_text)
 kinds[35] = list_of(STATE_LAYOUT, state_entry, echo_text)
 kinds[36] = list_of(ANSWER_CLOCK_LAYOUT, answer_clock_entry, clock_text)
 kinds[37] = list_of(ANSWER_STATE_LAYOUT, answer_state_entry, echo_text)
+
+-- What handshakes say of bodies: whether they begin with `to`. Datagrams are read in their order once, when they are
+-- new; later in any order, and then what was known when they were new still counts.
+--
+-- A CONFIRM says it of its own cookie. No handshake has the session's other cookie, that of datagrams to the initiator:
+-- it is taken for one of the newest handshake when it is first seen. So a session keeps what it has when a newer one
+-- begins, perhaps after a restart with another number of workers.
+local addresses  -- {address, number}, sorted: the names that they have as text may change when hosts are looked up
+local inits      -- the features of an INIT, by the boxes and its token
+local newest     -- whether bodies begin with `to`: by the boxes,
+local sessions   -- by the boxes and a cookie,
+local frames     -- and by the number of a frame, as far as it was known then
+
+local function forget_all()
+  addresses, inits, newest, sessions, frames = {}, {}, {}, {}, {}
+end
+
+longhaul.init = forget_all
+forget_all()
+
+local function number_of(address)
+  local low, high = 1, #addresses + 1
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if addresses[middle].address < address then low = middle + 1 else high = middle end
+  end
+  local found = addresses[low]
+  if not found or found.address ~= address then
+    found = {address = address, number = #addresses + 1}
+    table.insert(addresses, low, found)
+  end
+  return found.number
+end
+
+-- A name for two boxes, in either direction.
+local function boxes_of(pinfo)
+  local source, destination = number_of(pinfo.net_src), number_of(pinfo.net_dst)
+  return string.format("%d %d ", math.min(source, destination), math.max(source, destination))
+end
+
+local function both_have(one, other, feature)
+  return one % (2 * feature) >= feature and other % (2 * feature) >= feature
+end
+
+-- Notes what a handshake's datagram says, as far as the capture has it.
+local function note_handshake(pinfo, header)
+  local boxes = boxes_of(pinfo)
+  if header.token then inits[boxes .. header.token] = header.init end
+  local init, response = header.init or inits[boxes .. header.cookie], header.response
+  if not init or not response then return end
+  newest[boxes] = both_have(init, response, SEVERAL_WORKERS) and not both_have(init, response, ONE_WORKER)
+  if header.type == 3 then sessions[boxes .. header.cookie] = newest[boxes] end
+end
+
+local function note_session(pinfo, header)
+  local boxes = boxes_of(pinfo)
+  local session = boxes .. header.cookie
+  if sessions[session] == nil then sessions[session] = newest[boxes] end
+  frames[pinfo.number] = sessions[session]
+end
+
+-- Whether a datagram's body begins with `to`, if it may; nil if there is nothing that says so.
+local function begins_with_to(pinfo, header)
+  if longhaul.prefs.to == ALWAYS then return true end
+  if longhaul.prefs.to == NEVER then return false end
+  return frames[pinfo.number]
+end
 
 local function name_of(type)
   return types[type] or string.format("unknown type %d", type)
@@ -582,10 +696,11 @@ local function show_body(tree, body, header)
     return string.format("%s, worker %d, sequence %d, body of %d bytes", name_of(header.type), header.worker,
                          header.sequence, body.last - body.first)
   end
-  if not wants(body, kind.layout) then
+  local least = size_of(kind.layout) + (kind.may_have_to and header.has_to and TO or 0)
+  if body.last - body.first < least then
     add_bytes(tree, body, f.body)
     tree:add_proto_expert_info(e.short, string.format("%s has a body of %d bytes at least, not %d", name_of(header.type),
-                                                      size_of(kind.layout), body.last - body.first))
+                                                      least, body.last - body.first))
     return name_of(header.type) .. ", too short"
   end
   local text = kind.show(tree, body, header)
@@ -612,7 +727,11 @@ function longhaul.dissector(tvb, pinfo, tree)
     return length
   end
   check_header(subtree, header)
+  local handshake = header.type <= LAST_HANDSHAKE_TYPE
+  if not handshake and not pinfo.visited then note_session(pinfo, header) end
+  header.has_to = begins_with_to(pinfo, header)
   local text = show_body(subtree, part(tvb, HEADER, length - TAG), header)
+  if handshake and not pinfo.visited then note_handshake(pinfo, header) end
   subtree:append_text(", " .. text)
   if cookies[header.type] then subtree:append_text(" (cookie: " .. cookies[header.type] .. ")") end
   add_bytes(subtree, part(tvb, length - TAG, length), f.tag)

@@ -104,6 +104,32 @@ def sizes():
     expect_equal(r.bodies(r.Clock(5, ())), [bytes(7) + b"\5"], "a CLOCK without entries")
 
 
+def for_workers():
+    """whether bodies begin with `to`, who reads them then, and how much fits behind it, told by hand from the page"""
+    one, both, several = 1, 3, 2  # features; the pairs are INIT's and RESPONSE's
+    with_to = {(several, several), (both, several), (several, both), (0x80000006, 0xa)}
+    without = {(one, one), (both, both), (one, both), (both, one), (0, 0), (one, several), (several, one), (several, 0),
+               (0, both), (0xfffffffc, several), (7, 0xb)}
+    for pairs, wanted in ((with_to, True), (without, False)):
+        for pair in pairs:
+            expect_equal(r.begins_with_to(*pair), wanted, f"features {pair}")
+    expect_equal(r.encode_to(0x0102, b"abc"), b"\1\2abc", "before a body")
+    expect_equal(r.decode_to(b"\xff\xffabc"), (r.ALL_WORKERS, b"abc"), "for all")
+    for number in r.KINDS:
+        everyone = [0, 1, 2] if r.NAMES[number] in ("BIND", "UNBIND", "CLOCK") else []
+        found = [r.readers(number, to, 3) for to in (0, 2, 3, 63, 64, 0xfffe, 0xffff)]
+        expect_equal(found, [[0], [2], [], [], [], [], everyone], f"who reads {r.NAMES[number]}")
+    clock = r.Clock(1, (r.ClockEntry(1, 2, 3, 4, 5),) * 58)
+    expect_equal([len(body) for body in r.bodies(clock)], [1168], "58 entries fit into a datagram")
+    expect_equal([len(body) for body in r.bodies_to(3, clock)], [2 + 8 + 57 * 20, 2 + 8 + 20], "57 behind `to`")
+    for size in (0, 1):
+        try:
+            r.decode_to(bytes(size))
+            expect(False, f"{size} bytes were accepted")
+        except messages.Malformed as malformed:
+            expect_equal(str(malformed), "length", f"{size} bytes")
+
+
 def long_lists():
     """any list of ranges, cut into entries and datagrams, names the same PSNs, and each body is read whole"""
     draw = random.Random(5)
@@ -283,6 +309,6 @@ def spans():
 
 
 CASES = {"repeat-current": current, "repeat-numbers": numbers, "repeat-by-hand": by_hand, "repeat-cut-off": cut_off,
-         "repeat-sizes": sizes, "repeat-long-lists": long_lists, "repeat-garbage": garbage, "repeat-scenarios": story,
-         "repeat-told-by-hand": told, "repeat-lost": lost, "repeat-any-order": any_order,
-         "repeat-never-stuck": never_stuck, "repeat-spans": spans}
+         "repeat-sizes": sizes, "repeat-for-workers": for_workers, "repeat-long-lists": long_lists,
+         "repeat-garbage": garbage, "repeat-scenarios": story, "repeat-told-by-hand": told, "repeat-lost": lost,
+         "repeat-any-order": any_order, "repeat-never-stuck": never_stuck, "repeat-spans": spans}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Bodies of selective repeat (docs/peer-protocol.md, 9.1 and 10.1): types 32 to 37, from fields to bytes and back.
 
-Addresses are 16 bytes, everything else numbers. messages.encode makes a datagram of a body.
+Addresses are 16 bytes, everything else numbers. messages.encode makes a datagram of a body. Where a box has several
+workers (9.6), the same bodies stand behind `to`.
 """
 import struct
 from typing import NamedTuple
@@ -14,6 +15,11 @@ NAMES = {BIND: "BIND", UNBIND: "UNBIND", CLOCK: "CLOCK", STATE: "STATE", ANSWER_
          ANSWER_STATE: "ANSWER_STATE"}
 MOST_BODY = messages.LARGEST - messages.SMALLEST
 MOST_RANGES = 255
+
+ONE_WORKER, SEVERAL_WORKERS = 1, 2  # features
+FOR_ALL = (BIND, UNBIND, CLOCK)  # types that may be for all workers
+ALL_WORKERS = 0xffff
+TO_BYTES = 2
 
 BOUND, UNKNOWN, MENDED = 1, 2, 4  # flags of a STATE's entry
 ALL_NAMED, IS_NEXT = 8, 16  # flags of an ANSWER_STATE's entry
@@ -247,3 +253,33 @@ def bodies(message, most=MOST_BODY):
         body = head
         waiting.insert(0, others)
     return found + [body] if body != head or not found else found
+
+
+# Several workers
+
+def begins_with_to(init_features, response_features):
+    """Whether the bodies of a session begin with `to`."""
+    both = init_features & response_features
+    return both & (ONE_WORKER | SEVERAL_WORKERS) == SEVERAL_WORKERS
+
+
+def encode_to(to, body):
+    return to.to_bytes(TO_BYTES, "big") + body
+
+
+def decode_to(whole):
+    """(to, the body behind it). messages.Malformed if it is cut off."""
+    if len(whole) < TO_BYTES:
+        raise messages.Malformed("length")
+    return int.from_bytes(whole[:TO_BYTES], "big"), whole[TO_BYTES:]
+
+
+def readers(number, to, workers):
+    """Which of a box's workers a message of this type is for: none if it is dropped."""
+    if to == ALL_WORKERS:
+        return list(range(workers)) if number in FOR_ALL else []
+    return [to] if to < workers else []
+
+
+def bodies_to(to, message, most=MOST_BODY):
+    return [encode_to(to, body) for body in bodies(message, most - TO_BYTES)]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes the vectors of selective repeat (docs/peer-protocol.md, sections 9 to 11), the same at each run.
 
-repeat-bodies.json: bodies of the types 32 to 37 and what they mean.
+repeat-bodies.json: bodies of the types 32 to 37 and what they mean, also with `to` before them.
 repeat-scenarios.json: what a far box holds, hands on and reports; what a near box takes for lost; which answers a far
 box keeps and sends again; how a near box puts them in order, and what it misses; which requests a far box keeps for its
 host, and which go again or wait.
@@ -257,6 +257,44 @@ def body_vectors():
         yield body_vector(f"{name}: {len(body)} bytes" if chosen is None else name, number, body, chosen)
 
 
+WORKERS = 4  # of the box that reads what begins with `to`
+
+# What is for workers that are there
+FOR_WORKERS = {"BIND over IPv4": (r.ALL_WORKERS, 0), "BIND without entries": (r.ALL_WORKERS,),
+               "UNBIND, keep and not": (r.ALL_WORKERS, 3), "CLOCK without entries": (r.ALL_WORKERS, 2),
+               "CLOCK of two flows, one around the end of the numbers": (r.ALL_WORKERS, 1),
+               "STATE without entries, before any CLOCK": (2,), "STATE of four flows": (0,), "STATE: 255 ranges": (3,),
+               "ANSWER_CLOCK of three flows": (2,), "ANSWER_STATE: three ranges, the first at `next`": (3,)}
+
+
+def bodies_with_to():
+    """(name, type, whole body)"""
+    for name, message in MESSAGES:
+        for to in FOR_WORKERS.get(name, ()):
+            yield name, r.TYPES[type(message)], r.encode_to(to, r.encode_body(message))
+    one_entry = {type(message): message for _, message in reversed(MESSAGES) if len(message.entries) == 1}
+    for number, kind in r.KINDS.items():
+        name, whole = r.NAMES[number], r.encode_to(1, r.encode_body(one_entry[kind]))
+        yield from ((f"{name}: `to` is cut off", number, whole[:size]) for size in range(r.TO_BYTES))
+        yield f"{name}: nothing behind `to`", number, whole[:r.TO_BYTES]
+        yield f"{name}: the last byte is missing", number, whole[:-1]
+        nobody = [WORKERS, messages.MOST_WORKERS, 0xff00, 0xfffe] + [r.ALL_WORKERS] * (number not in r.FOR_ALL)
+        yield from ((f"{name}: for nobody", number, r.encode_to(to, whole[r.TO_BYTES:])) for to in nobody)
+
+
+def to_vector(name, number, whole):
+    shown = {"name": name, "type": number, "body": whole.hex()}
+    try:
+        to, body = r.decode_to(whole)
+        message, unread = r.decode_body(r.KINDS[number], body)
+    except messages.Malformed:
+        return shown | {"readers": [], "decoded": None}
+    shown |= {"to": to, "readers": r.readers(number, to, WORKERS)}
+    if number in (r.BIND, r.UNBIND) and len(shown["readers"]) == 1:
+        shown["chosen"] = "what the page has for all may be for one"
+    return shown | ({"decoded": decoded(message), "unread": unread} if shown["readers"] else {"decoded": None})
+
+
 def _listed(values):
     return "[\n" + ",\n".join("  " + json.dumps(value) for value in values) + "\n ]"
 
@@ -279,8 +317,9 @@ def _file(about, **parts):
 def bodies_text():
     about = ("Written by repeat_vectors.py from docs/peer-protocol.md, 9.1 and 10.1. Bytes are hexadecimal. decoded: "
              "null where the datagram is dropped. ranges: there, missing. missing: first PSN, count. unread: bytes at "
-             "the end that are an entry cut off. encodes: what is decoded makes this body again.")
-    return _file(about, bodies=_listed(body_vectors()))
+             "the end that are an entry cut off. encodes: what is decoded makes this body again. several: bodies that "
+             f"begin with `to` (9.6), as a box of {WORKERS} workers reads them; readers: the workers that do.")
+    return _file(about, bodies=_listed(body_vectors()), several=_listed(to_vector(*one) for one in bodies_with_to()))
 
 
 def scenarios_text():
