@@ -70,6 +70,8 @@ class Outlet {
   virtual bool host_takes() { return true; }
   /// The response with this PSN waits for one that is missing before it.
   virtual void response_waits(const NearFlow& /*flow*/, std::uint32_t /*psn*/) {}
+  /// The peer has been asked for the response with this PSN, so that what comes may be a copy.
+  virtual bool may_be_copy(const NearFlow& /*flow*/, std::uint32_t /*psn*/) const { return false; }
   /// The response with this PSN found no room to wait.
   virtual void response_dropped(const NearFlow& /*flow*/, std::uint32_t /*psn*/) {}
   /// Answers that waited go on without what is missing, or are dropped.

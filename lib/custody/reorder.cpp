@@ -164,13 +164,14 @@ void NearPart::take_out(NearFlow& flow, WaitingList& list, rte_mbuf* mbuf) {
 }
 
 // A peer sends an answer that was lost again. What waits may be such a copy itself, so old as a copy may be. The
-// requester's QPN may have another user so long after it was last heard.
+// requester's QPN may have another user so long after it was last heard. A first answer is no older than without boxes.
 Time NearPart::due(const NearFlow& flow, const WaitingList& list) const {
   if (list.empty()) return kNever;
   const Time since = waiting_in(list.oldest).since;
   const Time in_order = since + reorder_wait_of(flow);
   if (!flow.pairing.bound || list.kind == WaitingKind::request) return in_order;
-  return std::max(in_order, std::min(since, outlet_.heard_at(flow)) + flow.pairing.patience);
+  const Time from = list.copies == 0 ? since : std::min(since, outlet_.heard_at(flow));
+  return std::max(in_order, from + flow.pairing.patience);
 }
 
 Time NearPart::waiting_due(const NearFlow& flow) const { return std::min(due(flow, flow.waiting), answers_due(flow)); }

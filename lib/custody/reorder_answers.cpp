@@ -117,7 +117,8 @@ bool NearPart::keep_answer(NearFlow& flow, const wire::Frame& frame, rte_mbuf* m
   const std::uint32_t last = is_acknowledge(frame) ? psn_add(acknowledged_end(frame), -1) : psn;
   if (flow.early_responses.empty() && flow.early_acknowledges.empty()) flow.answers_wait_long = false;
   flow.answers_wait_long |= flow.pairing.bound;
-  keep(flow, list, mbuf, {.since = since, .psn = psn, .last_psn = last});
+  const bool copy = flow.pairing.bound && (is_acknowledge(frame) || outlet_.may_be_copy(flow, psn));
+  keep(flow, list, mbuf, {.since = since, .psn = psn, .last_psn = last, .copy = copy});
   ++counters_[Counter::answers_waited];
   if (flow.pairing.bound && !is_acknowledge(frame)) outlet_.response_waits(flow, psn);
   return true;

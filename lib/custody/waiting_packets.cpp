@@ -20,6 +20,7 @@ void WaitingPackets::add(std::uint32_t flow, WaitingList& list, rte_mbuf* mbuf, 
   (list.newest == nullptr ? list.oldest : waiting_in(list.newest).newer) = mbuf;
   list.newest = mbuf;
   ++list.packets;
+  if (waiting.copy && list.copies != WaitingList::kMany) ++list.copies;
   list.bytes += mbuf->pkt_len;
   ++packets_;
   table_.add(flow, number_of(list.kind, waiting.psn), mbuf);
@@ -31,6 +32,10 @@ void WaitingPackets::remove(std::uint32_t flow, WaitingList& list, rte_mbuf* mbu
   (waiting.older == nullptr ? list.oldest : waiting_in(waiting.older).newer) = waiting.newer;
   (waiting.newer == nullptr ? list.newest : waiting_in(waiting.newer).older) = waiting.older;
   --list.packets;
+  if (list.packets == 0)
+    list.copies = 0;
+  else if (waiting.copy && list.copies != WaitingList::kMany)
+    --list.copies;
   list.bytes -= mbuf->pkt_len;
   --packets_;
 }

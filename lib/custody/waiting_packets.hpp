@@ -33,6 +33,7 @@ struct Waiting {
   std::uint32_t psn = 0;
   std::uint32_t last_psn = 0;  ///< of a READ, the PSN of its last response; otherwise the same
   bool contested = false;      ///< the flow was contested when it came
+  bool copy = false;           ///< of an answer: a peer may have sent it again, as late as it keeps copies
 };
 static_assert(sizeof(Waiting) <= kMbufPrivateSize);
 
@@ -49,7 +50,10 @@ struct WaitingList {
   rte_mbuf* newest = nullptr;
   std::uint64_t bytes = 0;  ///< of frames
   std::uint32_t packets = 0;
+  std::uint16_t copies = 0;  ///< of those; kMany, from then on: so many or more, until the list is empty
   WaitingKind kind;
+
+  static constexpr std::uint16_t kMany = 0xffff;
 
   bool empty() const { return oldest == nullptr; }
 };

@@ -277,6 +277,9 @@ struct Engine::Impl final : custody::Outlet,
   void send_held(custody::NearFlow& flow, rte_mbuf* held, rte_mbuf* frame) override;
   void pass(const custody::NearFlow& flow, const wire::Frame& frame, rte_mbuf* mbuf, bool contested) override;
   void pass_answer(rte_mbuf* mbuf) override { forward(Side::host, mbuf); }
+  bool may_be_copy(const custody::NearFlow& flow, std::uint32_t psn) const override {
+    return peering != nullptr && peering->order.may_be_copy(flow, psn);
+  }
   void response_waits(const custody::NearFlow& flow, std::uint32_t psn) override {
     if (peering != nullptr) peering->order.waits(flow, psn, now);
   }

@@ -110,6 +110,9 @@ void AnswerOrder::report(Speaker peer, Time now) {
       order.runs.for_missing(next, full, [&](const Missing& missing) {
         begin();
         writer.missing(missing, send);
+        const std::uint32_t end = wire::psn_add(missing.psn, missing.count);
+        if (order.asked_in != order.binding || psn_lt(order.asked_end, end)) order.asked_end = end;
+        order.asked_in = order.binding;
         // A repaired answer comes late: until then no timer goes off, and it measures no round trip.
         flow->gap_reported = true;
         flow->pairing.gap_at = now;

@@ -17,6 +17,7 @@
 #include "relay/messages.hpp"
 #include "relay/reports.hpp"
 #include "relay/runs.hpp"
+#include "wire/psn.hpp"
 
 namespace longhaul::relay {
 
@@ -41,6 +42,11 @@ class AnswerOrder {
   void waits(const custody::NearFlow& flow, std::uint32_t psn, Time now);
   /// It found no room to wait: it is missing, too.
   void dropped(const custody::NearFlow& flow, std::uint32_t psn, Time now);
+  /// The peer was asked for the response with this PSN, or for a later one.
+  bool may_be_copy(const custody::NearFlow& flow, std::uint32_t psn) const {
+    const Order& order = orders_[flow.connection];
+    return order.asked_in != 0 && wire::psn_lt(psn, order.asked_end);
+  }
   /// Those that waited have gone on without what is missing.
   void goes_on(const custody::NearFlow& flow);
   /// Call for each flow that something has happened to.
@@ -66,7 +72,9 @@ class AnswerOrder {
   struct Order {
     std::uint32_t binding = 0;  ///< of what follows
     bool listed = false;
-    bool moved = false;  ///< its responses have come further since the last full report
+    bool moved = false;           ///< its responses have come further since the last full report
+    std::uint32_t asked_in = 0;   ///< the binding in which a report last named something; 0: none did
+    std::uint32_t asked_end = 0;  ///< PSN: first one after all that reports named in it
     Runs runs;
   };
 

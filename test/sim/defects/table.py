@@ -777,6 +777,12 @@ DEFECTS = [
            'wan_delay_us=50000 a.messages=60 a.mix=6 a.uniform=1 a.max_bytes=500 a.depth=64 a.burst=1 a.pace_us=20000 '
            'a.ack_timeout_us=400000 event=1:0:0:0:25:0:1:6:0:0 box_a.peer=1 box_b.peer=1 box_b.pause_at_us=1560000 '
            'box_b.pause_us=1500000'),
+    Defect('a copy of an answer waits for as long as a first answer', 'lib/custody/reorder.cpp',
+           'list.copies == 0 ? since : std::min(since, outlet_.heard_at(flow))', 'since', 0,
+           unit='copies of answers wait no longer*'),
+    Defect('first answers wait no longer than copies', 'lib/custody/reorder.cpp',
+           'list.copies == 0 ? since : std::min(since, outlet_.heard_at(flow))', 'std::min(since, outlet_.heard_at(flow))',
+           0, peers=True, unit='a requester that says nothing for long*'),
     # Several workers: docs/peer-protocol.md, section 9.6.
     Defect('the first worker that has nothing ends a binding for all', 'lib/relay/repairs.cpp',
            'ended.silent &= ~(std::uint64_t{1} << worker_of(peer));', 'ended.silent = 0;', 0,

@@ -333,3 +333,44 @@ TEST_CASE("a far box that has said that it does not have a binding does not take
   for (unsigned i = 0; i < 3; ++i) CHECK(far.clock(7, 5) == sizeof(relay::StateEntry));
   CHECK(far.clock(7, 5) == 0);
 }
+
+// ---- answers --------------------------------------------------------------------------------------
+
+TEST_CASE("copies of answers wait no longer than their requester may be gone, first answers as ever",
+          "[engine][peering]") {
+  Rig rig;
+  Peers peers(rig);
+  const Pair pair;
+  const auto say_clock = [&] {
+    relay::Body body;
+    body.add(relay::ClockHead{rig.now});
+    rig.engine->peer_said(speaker_of(1, 0), relay::To::one, relay::Type::answer_clock, body.bytes(), rig.now);
+  };
+  const auto middle = [&](std::uint32_t psn) { return pair.answer("read_middle", psn, 0, 1024); };
+  peers.up(1, milliseconds(10));  // what waits does so for 30 ms
+  rig.connect_confirmed(pair);
+  rig.host_sends(pair.read(101, 20 * 1024));  // and nothing more is heard of the requester
+  rig.wait(milliseconds(1));
+  peers.says(1, relay::kBound);
+  rig.wait(milliseconds(24));
+  rig.wan_sends(pair.answer("read_first", 101, 2, 1024));
+  rig.wan_sends(middle(103));
+  rig.wan_sends(middle(105));
+  say_clock();  // 102 and 104 are asked for
+  rig.wait(milliseconds(15));
+  CHECK(rig.at_host() == Lines{"read_first 101"});
+  SECTION("a copy") {
+    rig.wan_sends(middle(104));
+    rig.wait(milliseconds(1));
+    CHECK(rig.at_host() == Lines{"read_middle 103", "read_middle 105", "read_middle 104"});
+  }
+  SECTION("a first answer") {
+    rig.wan_sends(middle(106));
+    rig.wait(milliseconds(10));
+    CHECK(rig.at_host().empty());
+    rig.wan_sends(middle(102));
+    CHECK(rig.at_host() == Lines{"read_middle 102", "read_middle 103"});
+    rig.wait(milliseconds(40));
+    CHECK(rig.at_host() == Lines{"read_middle 105", "read_middle 106"});
+  }
+}

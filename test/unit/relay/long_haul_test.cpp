@@ -234,6 +234,17 @@ TEST_CASE("an ACK does not overtake a READ response that is lost", "[relay]") {
   CHECK(run.far(Counter::answer_repairs) > 0);
 }
 
+TEST_CASE("a requester that says nothing for long has its answers put in order, too", "[relay]") {
+  // A READ of 8 MiB takes 67 ms, and what waits for a lost response does so for 30.
+  const LongHaul run(
+      "a.mix=8 a.uniform=1 a.max_bytes=8388608 a.messages=3 a.depth=1 a.initiator_depth=1 b.initiator_depth=1 "
+      "ba1.loss=30 a.ack_timeout_us=500000 b.port_mbps=1000");
+  run.check_read_once();
+  CHECK(run.accepted);
+  CHECK(run.far(Counter::answer_repairs) > 2);
+  CHECK(run.near(Counter::answers_waited_in_vain) == 0);
+}
+
 TEST_CASE("the last ACK is asked for, and no timer goes off", "[relay]") {
   const LongHaul run("a.messages=300 event=1:1:0:1:300:0:1:1:0:0");
   run.check_unnoticed();
