@@ -4,7 +4,6 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -12,21 +11,13 @@
 
 namespace longhaul::box {
 
-namespace {
-
-std::uint32_t features_of(const PeerSettings& settings, unsigned workers) {
-  if (!settings.peers.repair) return 0;
-  return workers == 1 ? peer::kRepairs | peer::kWorkersRepair : peer::kWorkersRepair;
-}
-
-}  // namespace
-
 PeerDesk::PeerDesk(const PeerSettings& settings, unsigned workers, engine::Sink& ports, const engine::Pools& pools,
                    Time now)
     : ports_(ports),
       pools_(pools),
       repairs_(settings.peers.repair),
-      peers_(settings.peers, static_cast<std::uint16_t>(workers), features_of(settings, workers), settings.mac, *this,
+      peers_(settings.peers, static_cast<std::uint16_t>(workers),
+             settings.peers.repair ? peer::repair_features(workers) : 0, settings.mac, *this,
              settings.random ? settings.random : peer::system_random(), now),
       attended_at_(now),
       common_(workers) {
@@ -88,8 +79,8 @@ bool PeerDesk::transmit(peer::Bytes frame) {
 // ---- messages -----------------------------------------------------------------------------------
 
 void PeerDesk::send(unsigned worker, Speaker to, std::uint64_t epoch, relay::Type type, relay::Bytes body) {
-  const auto peer = std::ranges::find(common_.peers.own(), peer_of(to), &RepairingPeer::number);
-  if (peer == common_.peers.own().end() || peer->epoch != epoch) return;
+  const RepairingPeer* peer = common_.peers.find(peer_of(to));
+  if (peer == nullptr || peer->epoch != epoch) return;
   const unsigned its_worker = worker_of(to);
   peers_.carry(peer_of(to),
                {static_cast<std::uint16_t>(worker),
@@ -104,18 +95,16 @@ void PeerDesk::look_at_peers() {
     peers_.for_repairing([&](const peer::Peer& peer) {
       there.push_back({peer.number(), peer.epoch(), peer.least_round_trip(), peer.repairing_workers()});
     });
-  std::erase_if(to_all_, [&](const auto& its) {
-    return std::ranges::find(there, its.first, &RepairingPeer::number) == there.end();
-  });
   common_.peers.set(std::move(there));
+  std::erase_if(to_all_, [this](const auto& its) { return common_.peers.find(its.first) == nullptr; });
 }
 
 void PeerDesk::carried(std::uint32_t number, const peer::Carried& carried) {
   const auto type = static_cast<relay::Type>(carried.type);
   if (!repairs_ || !relay::is_known(type)) return;
   look_at_peers();
-  const auto peer = std::ranges::find(common_.peers.own(), number, &RepairingPeer::number);
-  if (peer == common_.peers.own().end()) return;
+  const RepairingPeer* peer = common_.peers.find(number);
+  if (peer == nullptr) return;
   PeerMessage message;
   message.peer = speaker_of(number, carried.from);
   message.epoch = peer->epoch;

@@ -10,11 +10,13 @@
 // A message has its peer's epoch: what was said before a peer lost its memory is dropped.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/speaker.hpp"
@@ -44,8 +46,11 @@ class RepairingPeers {
  public:
   using List = std::vector<RepairingPeer>;
 
-  /// The desk's thread only.
-  const List& own() const { return peers_; }
+  /// The desk's thread only. Null: it is not there.
+  const RepairingPeer* find(PeerNumber number) const {
+    const auto found = std::ranges::find(peers_, number, &RepairingPeer::number);
+    return found == peers_.end() ? nullptr : &*found;
+  }
   void set(List peers) {
     if (peers == peers_) return;
     const std::scoped_lock lock(mutex_);

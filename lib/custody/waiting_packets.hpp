@@ -50,7 +50,7 @@ struct WaitingList {
   rte_mbuf* newest = nullptr;
   std::uint64_t bytes = 0;  ///< of frames
   std::uint32_t packets = 0;
-  std::uint16_t copies = 0;  ///< of those; kMany, from then on: so many or more, until the list is empty
+  std::uint16_t copies = 0;  ///< of those. Once it is kMany, it stays so until the list is empty
   WaitingKind kind;
 
   static constexpr std::uint16_t kMany = 0xffff;

@@ -66,7 +66,8 @@ class Engine {
   /// Flows are repaired together with peers (docs/peer-protocol.md, section 9). `link` must outlive the engine.
   /// `workers`: of this box, each of which has an engine. Call at most once, before the first receive().
   void join(PeerLink& link, unsigned workers = 1);
-  /// The peer is there, with so many workers. Call again when its `round_trip` (0: not known) is another one.
+  /// The peer is there, and has this number of `workers`. Call again when its `round_trip` (0: not known) is another
+  /// one.
   void peer_up(PeerNumber peer, Duration round_trip, unsigned workers = 1);
   /// It is not there, or remembers nothing of what was said before.
   void peer_gone(PeerNumber peer, Time now);

@@ -21,6 +21,11 @@ struct Settings {
   bool repair = true;               ///< losses are repaired together with peers; false: they are only watched
 };
 
+/// The features of a box of so many workers that repairs.
+constexpr std::uint32_t repair_features(unsigned workers) {
+  return workers == 1 ? kRepairs | kWorkersRepair : kWorkersRepair;
+}
+
 /// Where the box's own frames go.
 class Outlet {
  public:

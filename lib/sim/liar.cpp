@@ -27,8 +27,7 @@ void remember(std::vector<Known>& all, Known what) {
 
 Liar::Liar(const peer::Settings& settings, unsigned workers, const wire::MacAddress& mac, peer::Random its_random,
            Duration interval, Random random, Send send, Time now)
-    : peers_(settings, static_cast<std::uint16_t>(workers),
-             workers == 1 ? peer::kRepairs | peer::kWorkersRepair : peer::kWorkersRepair, mac, *this,
+    : peers_(settings, static_cast<std::uint16_t>(workers), peer::repair_features(workers), mac, *this,
              std::move(its_random), now),
       workers_(workers),
       interval_(interval),
